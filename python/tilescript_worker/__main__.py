@@ -1,0 +1,43 @@
+"""Starts the worker: ``python -m tilescript_worker --device auto|cuda|hip|interpreter``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+
+from .protocol import Handler, serve
+
+
+def main() -> None:
+    """Reads the options, keeps standard output for the protocol alone, and serves requests until told to stop."""
+    parser = argparse.ArgumentParser(prog="tilescript_worker")
+    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter"], default="auto")
+    options = parser.parse_args()
+    # Whatever the kernel's module prints, also from C, must not end up between two replies.
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+
+    def make_handlers() -> dict[str, Handler]:
+        # Imports torch, so a torch that is broken becomes the reply to the first request.
+        from .handlers import handlers
+
+        return handlers(options.device)
+
+    serve(sys.stdin, replies, make_handlers)
+
+
+def _end_with_parent(parent: int) -> None:
+    """A runner that was killed can't stop its worker, which may be in the middle of a kernel that never ends."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

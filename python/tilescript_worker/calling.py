@@ -1,0 +1,72 @@
+"""Calling ``kernel_fn`` and ``reference_fn``, and giving names to what they return."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .inputs import Guarded
+
+Arguments = dict[str, Any]
+
+
+def call(function: Callable[..., Any], arguments: Arguments) -> Any:
+    """Calls by keyword, with those arguments that the function has."""
+    accepted = inspect.signature(function).parameters
+    return function(**{name: value for name, value in arguments.items() if name in accepted})
+
+
+def out_arguments(function: Callable[..., Any], outputs: dict[str, torch.Tensor]) -> Arguments | None:
+    """Outputs the way a wrapper takes them: a single one as ``out``, several by name; None if it takes none."""
+    accepted = inspect.signature(function).parameters
+    if len(outputs) == 1 and "out" in accepted:
+        return {"out": next(iter(outputs.values()))}
+    return dict(outputs) if outputs and all(name in accepted for name in outputs) else None
+
+
+def results(returned: Any, arguments: Arguments, names: list[str]) -> dict[str, torch.Tensor]:
+    """Results by name: what was returned, in the order of the signature, else what was updated in place."""
+    if returned is None:
+        return {name: arguments[name] for name in names if name in arguments}
+    values = list(returned) if isinstance(returned, tuple | list) else [returned]
+    if len(values) != len(names):
+        raise ValueError(f"the function returned {len(values)} tensors, the kernel has {len(names)} results")
+    return dict(zip(names, values, strict=True))
+
+
+class GuardedMemory(TorchFunctionMode):
+    """Inside a ``with``, ``torch.empty`` and its kin give poison between guards.
+
+    Elements never written show in the result, and a write past the end shows in :attr:`damaged` instead of
+    corrupting what lies behind.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[Guarded] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func not in _UNINITIALISED or result.numel() == 0:
+            return result
+        guarded = Guarded(result.shape, result.stride(), result.dtype, str(result.device))
+        self._made.append(guarded)
+        return guarded.tensor
+
+    @property
+    def damaged(self) -> bool:
+        """Whether something was written outside a tensor that was allocated."""
+        return any(guarded.damaged(inside=False) for guarded in self._made)
+
+
+_UNINITIALISED = {
+    torch.empty,
+    torch.empty_like,
+    torch.empty_strided,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+}

@@ -1,0 +1,89 @@
+"""Comparing a kernel's output with what it should be.
+
+An element is right when ``|got - expected| <= atol + rtol * |expected|`` with ``expected`` in float64, when it is
+exactly what rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it
+is due), or when both are NaN. The tolerance comes with the request: ``src/runtime/tolerance.ts`` decides it, and
+nothing here widens it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from .protocol import number
+
+# Elements shown on each side of the worst one, along the last two axes.
+NEIGHBOURS = 2
+
+
+def compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: dict[str, float]) -> dict[str, Any]:
+    """How one output differs from its reference."""
+    if tuple(got.shape) != tuple(expected.shape):
+        return _mismatch(name, f"has shape {list(got.shape)}, the reference has {list(expected.shape)}")
+    rounded = expected.to(got.dtype).to(torch.float64)
+    exact, value = expected.to(torch.float64), got.to(torch.float64)
+    difference = (value - exact).abs()
+    equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
+    if got.dtype.is_floating_point:
+        # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
+        right = equal | (exact.isfinite() & (difference <= tolerance["atol"] + tolerance["rtol"] * exact.abs()))
+    else:
+        right = equal
+    difference = torch.where(equal & ~difference.isfinite(), torch.zeros_like(difference), difference)
+    severity = torch.where(difference.isnan(), math.inf, difference)
+    result: dict[str, Any] = {
+        "output": name,
+        "wrong": int((~right).sum()),
+        "total": got.numel(),
+        "maxAbsDiff": number(severity.max().item() if got.numel() else 0.0),
+        "maxRelDiff": number(_relative(severity, exact, tolerance["atol"])),
+    }
+    if got.numel():
+        # The worst wrong element, else the one that differs most.
+        ranked = severity if right.all() else torch.where(right, -1.0, severity)
+        result["worst"] = _worst(int(ranked.argmax()), value, exact)
+    return result
+
+
+def largest_difference(left: torch.Tensor, right: torch.Tensor) -> float:
+    """The largest finite difference of two tensors of one shape."""
+    difference = (left.to(torch.float64) - right.to(torch.float64)).abs()
+    difference = difference[difference.isfinite()]
+    return difference.max().item() if difference.numel() else 0.0
+
+
+def _relative(severity: torch.Tensor, exact: torch.Tensor, atol: float) -> float:
+    """Largest difference relative to the expected value, over elements that are not lost in ``atol``."""
+    scale = exact.abs()
+    counted = (scale > atol) & scale.isfinite()
+    return (severity[counted] / scale[counted]).max().item() if counted.any() else 0.0
+
+
+def _worst(flat: int, value: torch.Tensor, exact: torch.Tensor) -> dict[str, Any]:
+    index = [int(i) for i in torch.unravel_index(torch.tensor(flat), value.shape)] if value.dim() else []
+    window = tuple(
+        slice(i, i + 1) if axis < value.dim() - 2 else slice(max(0, i - NEIGHBOURS), i + NEIGHBOURS + 1)
+        for axis, i in enumerate(index)
+    )
+    return {
+        "index": index,
+        "expected": number(exact[tuple(index)].item()),
+        "got": number(value[tuple(index)].item()),
+        "around": {
+            "start": [part.start for part in window],
+            "expected": _rows(exact[window]),
+            "got": _rows(value[window]),
+        },
+    }
+
+
+def _rows(window: torch.Tensor) -> list[list[float | str]]:
+    columns = window.shape[-1] if window.dim() else 1
+    return [[number(item) for item in row] for row in window.reshape(-1, columns).tolist()]
+
+
+def _mismatch(name: str, problem: str) -> dict[str, Any]:
+    return {"output": name, "wrong": 1, "total": 1, "maxAbsDiff": "inf", "maxRelDiff": "inf", "problem": problem}

@@ -1,0 +1,70 @@
+"""Which device this process runs kernels on. Must be decided before Triton is imported."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+from .protocol import RequestError
+
+
+@dataclass(frozen=True)
+class Device:
+    """``kind`` is what the user named, ``torch`` where tensors live."""
+
+    kind: str
+    torch: str
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether kernels run on Triton's interpreter."""
+        return self.kind == "interpreter"
+
+    def synchronize(self) -> None:
+        """Waits for the device, so that an error belongs to the request that caused it."""
+        if self.torch == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+
+
+def choose(wanted: str) -> Device:
+    """Takes a GPU if one was asked for or is there, else sets up the interpreter and corrects it."""
+    import torch
+
+    gpu = "hip" if getattr(torch.version, "hip", None) else "cuda"
+    if wanted == "auto":
+        wanted = gpu if torch.cuda.is_available() else "interpreter"
+    if wanted == "interpreter":
+        # Triton reads this when it decorates its own library, so it has to stand before the first import.
+        os.environ["TRITON_INTERPRET"] = "1"
+        from .bf16 import install
+
+        install()
+        return Device("interpreter", "cpu")
+    os.environ.pop("TRITON_INTERPRET", None)
+    if wanted != gpu or not torch.cuda.is_available():
+        raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device")
+    return Device(wanted, "cuda")
+
+
+def describe(device: Device) -> dict[str, Any]:
+    """What ``hello`` answers."""
+    import numpy
+    import torch
+    import triton
+
+    on_gpu = device.torch == "cuda"
+    return {
+        "device": device.kind,
+        "deviceName": torch.cuda.get_device_name() if on_gpu else "Triton's interpreter on the CPU",
+        "capability": list(torch.cuda.get_device_capability()) if on_gpu else None,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": str(torch.__version__),
+            "triton": triton.__version__,
+            "numpy": numpy.__version__,
+        },
+    }

@@ -1,0 +1,18 @@
+"""What the worker can be asked."""
+
+from __future__ import annotations
+
+from .bench import bench
+from .device import choose, describe
+from .protocol import Handler
+from .verify import verify
+
+
+def handlers(wanted: str) -> dict[str, Handler]:
+    """One handler for each type of request, on the device that was asked for."""
+    device = choose(wanted)
+    return {
+        "hello": lambda request: describe(device),
+        "verify": lambda request: verify(request, device),
+        "bench": lambda request: bench(request, device),
+    }

@@ -1,0 +1,96 @@
+"""Tensors for one case: values from a seed, the layout that was asked for, and guards around each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+# Elements before and after each tensor's own. Wide enough to catch most accesses past the end, and a multiple of
+# every alignment that Triton specialises on.
+GUARD = 1024
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """The torch dtype of a Triton name."""
+    aliases = {"int1": "bool", "float8e4nv": "float8_e4m3fn", "float8e5": "float8_e5m2"}
+    return getattr(torch, aliases.get(name, name))
+
+
+def poison(tensor: torch.Tensor) -> None:
+    """Fills with a value that no correct result holds: NaN, or the largest integer."""
+    if tensor.dtype.is_floating_point and tensor.element_size() == 1:
+        # float8 can't be filled; these bits are NaN in the formats that Triton has.
+        tensor.view(torch.uint8).fill_(0x7F)
+    elif tensor.dtype.is_floating_point:
+        tensor.fill_(math.nan)
+    else:
+        tensor.fill_(True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max)
+
+
+class Guarded:
+    """A tensor inside a larger buffer of poison.
+
+    A read past its end brings NaN into the result, and a write past its end changes the buffer, which
+    :meth:`damaged` tells.
+    """
+
+    def __init__(
+        self, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype, device: str, offset: int = 0
+    ) -> None:
+        extent = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+        start = GUARD + offset
+        self._buffer = torch.empty(start + extent + GUARD, dtype=dtype, device=device)
+        poison(self._buffer)
+        self._before = self._buffer.clone()
+        self._outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=device)
+        self._outside.as_strided(shape, strides, start).fill_(False)
+        self.tensor = self._buffer.as_strided(shape, strides, start)
+
+    @classmethod
+    def of(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None) -> Guarded:
+        """A tensor of the request, with values or with poison."""
+        layout = spec.get("layout", "contiguous")
+        strides = strides_of(spec["shape"], layout)
+        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, 1 if layout == "offset" else 0)
+        if values is not None:
+            guarded.tensor.copy_(values.to(device))
+            guarded._before.copy_(guarded._buffer)
+        return guarded
+
+    def damaged(self, inside: bool) -> bool:
+        """Whether a byte changed outside the tensor, or (``inside``) anywhere."""
+        changed = (_bytes(self._buffer) != _bytes(self._before)).any(dim=1)
+        return bool((changed if inside else changed & self._outside).any())
+
+
+def strides_of(shape: Sequence[int], layout: str) -> list[int]:
+    """Strides of a layout: ``transposed`` stores the last two axes the other way, ``sliced`` skips every second."""
+    stored = list(shape)
+    swap = layout == "transposed" and len(stored) >= 2
+    if swap:
+        stored[-2:] = reversed(stored[-2:])
+    strides, step = [], 2 if layout == "sliced" else 1
+    for size in reversed(stored):
+        strides.insert(0, step)
+        step *= max(size, 1)
+    if swap:
+        strides[-2:] = reversed(strides[-2:])
+    return strides
+
+
+def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
+    """Values on the CPU, so that a seed means the same numbers on every device."""
+    generator = torch.Generator().manual_seed(seed)
+    shape, dtype, fill = spec["shape"], dtype_of(spec["dtype"]), spec["fill"]
+    if fill["kind"] == "normal":
+        return torch.randn(shape, generator=generator).to(dtype)
+    if fill["kind"] == "integers":
+        return torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
+    raise ValueError(f"unknown fill {fill['kind']!r}")
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.view(torch.uint8).view(tensor.numel(), tensor.element_size())

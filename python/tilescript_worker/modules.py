@@ -1,0 +1,62 @@
+"""Emitted modules: importing them by path, and choosing one of their autotune configs."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from .protocol import RequestError
+
+_loaded: dict[tuple[str, int, int | None], ModuleType] = {}
+_count = itertools.count()
+
+
+def load(path: str, jit: str, config: int | None) -> ModuleType:
+    """The module with one config left, or with all of them for ``None``. Kept until the file changes.
+
+    Each config gets an import of its own: whatever a module remembers between calls, such as the config that won,
+    must not decide what the next case runs.
+    """
+    key = (os.path.realpath(path), os.stat(path).st_mtime_ns, config)
+    if key not in _loaded:
+        module = _import(path)
+        _select(getattr(module, jit), config)
+        _loaded[key] = module
+    return _loaded[key]
+
+
+def _import(path: str) -> ModuleType:
+    name = f"_tilescript_kernel_{next(_count)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise RequestError("python-error", f"{path} can't be imported as a Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _select(kernel: Any, config: int | None) -> None:
+    """Leaves one config, so that Triton launches it without a benchmark (the interpreter has no driver for one)."""
+    if config is None:
+        return
+    tuner = _autotuner(kernel)
+    if tuner is None:
+        if config != 0:
+            raise RequestError("python-error", f"config {config} was asked for, but the kernel is not autotuned")
+        return
+    if config >= len(tuner.configs):
+        raise RequestError("python-error", f"config {config} was asked for, the kernel has {len(tuner.configs)}")
+    tuner.configs = [tuner.configs[config]]
+    tuner.cache.clear()
+
+
+def _autotuner(kernel: Any) -> Any | None:
+    """The autotuner among the decorators around a jit function."""
+    while kernel is not None and not hasattr(kernel, "configs"):
+        kernel = getattr(kernel, "fn", None)
+    return kernel

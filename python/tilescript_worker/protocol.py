@@ -1,0 +1,64 @@
+"""The wire: newline-delimited JSON. ``src/runtime/protocol.ts`` has the same messages as types."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, TextIO
+
+VERSION = 1
+
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class RequestError(Exception):
+    """A request that the worker does not understand or can't serve; its text goes to the user as it is."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def number(value: float) -> float | str:
+    """JSON has no NaN and no infinities; they travel as strings."""
+    value = float(value)
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def serve(requests: TextIO, replies: TextIO, make_handlers: Callable[[], dict[str, Handler]]) -> None:
+    """Answers each line of ``requests`` with one line, until ``shutdown`` or the end of input.
+
+    The handlers are made on the first request, so that a failing import of torch is a reply too.
+    """
+    handlers: dict[str, Handler] | None = None
+    for line in requests:
+        request = json.loads(line)
+        reply: dict[str, Any] = {"v": VERSION, "id": request["id"]}
+        if request["type"] == "shutdown":
+            _send(replies, {**reply, "ok": True, "result": {}})
+            return
+        try:
+            if request["v"] != VERSION:
+                raise RequestError("protocol", f"the worker speaks version {VERSION}, the request is {request['v']}")
+            if handlers is None:
+                handlers = make_handlers()
+            if request["type"] not in handlers:
+                raise RequestError("protocol", f"unknown request type {request['type']!r}")
+            reply |= {"ok": True, "result": handlers[request["type"]](request)}
+        except RequestError as error:
+            reply |= {"ok": False, "error": {"kind": error.kind, "message": str(error), "frames": [], "fatal": False}}
+        except Exception as error:
+            from .failures import describe
+
+            reply |= {"ok": False, "error": describe(error, request.get("module"))}
+        _send(replies, reply)
+
+
+def _send(replies: TextIO, reply: dict[str, Any]) -> None:
+    replies.write(json.dumps(reply, allow_nan=False) + "\n")
+    replies.flush()

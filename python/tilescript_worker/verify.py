@@ -1,0 +1,114 @@
+"""One case: run the kernel, run the reference, compare."""
+
+from __future__ import annotations
+
+import time
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from .calling import Arguments, GuardedMemory, call, out_arguments, results
+from .compare import compare, largest_difference
+from .device import Device
+from .inputs import Guarded, draw
+from .modules import load
+from .protocol import number
+
+
+def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
+    """Serves a ``verify`` request."""
+    module = load(request["module"], request["jit"], request["config"])
+    inputs, names = request["inputs"], request["results"]
+    values = {spec["python"]: draw(spec, request["seed"] + place) for place, spec in enumerate(inputs)}
+    guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
+    arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | request["arguments"]
+    outputs = {spec["python"]: Guarded.of(spec, device.torch) for spec in request["outputs"]}
+    passed = out_arguments(module.kernel_fn, {name: guard.tensor for name, guard in outputs.items()})
+    if not request["passOut"] or passed is None:
+        outputs, passed = {}, {}
+
+    started = time.perf_counter()
+    with GuardedMemory() as memory:
+        returned = call(module.kernel_fn, arguments | passed)
+    device.synchronize()
+    kernel_ms = (time.perf_counter() - started) * 1e3
+
+    got = results(returned, arguments, names)
+    outside = _outside_writes(guarded, outputs, memory)
+    started = time.perf_counter()
+    expected, reference, own = _reference(module, values, request, device)
+    device.synchronize()
+    comparisons = []
+    for name, tensor in got.items():
+        tolerance = request["tolerances"][name]
+        comparison = compare(name, tensor, expected[name], tolerance)
+        if own is not None:
+            comparison["referenceDiff"] = number(largest_difference(own[name], expected[name]))
+        comparisons.append(comparison)
+    return {
+        "comparisons": comparisons,
+        "problems": outside or _changed_inputs(inputs, guarded),
+        "corrupted": bool(outside),
+        "reference": reference,
+        "kernelMs": kernel_ms,
+        "referenceMs": (time.perf_counter() - started) * 1e3,
+        "unreliable": _unreliable(request, device),
+    }
+
+
+def _reference(
+    module: ModuleType,
+    values: dict[str, torch.Tensor],
+    request: dict[str, Any],
+    device: Device,
+) -> tuple[dict[str, torch.Tensor], str, dict[str, torch.Tensor] | None]:
+    """The expected results, ``float64`` or ``dtype`` for how they were computed, and PyTorch's own in the dtype."""
+
+    def run(dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
+        arguments: Arguments = {
+            name: value.to(device.torch, dtype if dtype and value.dtype.is_floating_point else value.dtype, copy=True)
+            for name, value in values.items()
+        } | request["arguments"]
+        return results(call(module.reference_fn, arguments), arguments, request["results"])
+
+    try:
+        exact = run(torch.float64)
+    except Exception:
+        # The reference insists on its inputs' dtype (an explicit cast, an op without float64): use it as it is.
+        return run(None), "dtype", None
+    try:
+        return exact, "float64", run(None)
+    except Exception:
+        # PyTorch lacks some ops for half precision on the CPU; float64 gave the verdict already.
+        return exact, "float64", None
+
+
+def _outside_writes(inputs: dict[str, Guarded], outputs: dict[str, Guarded], memory: GuardedMemory) -> list[str]:
+    """Writes to places that belong to no tensor, as phrases."""
+    found = [f"the kernel wrote outside {name}" for name, guard in inputs.items() if guard.damaged(inside=False)]
+    for name, guard in outputs.items():
+        if guard.damaged(inside=False):
+            found.append(f"the kernel wrote outside an output that was passed to it: {name}")
+    if memory.damaged:
+        found.append("the kernel wrote outside a tensor that its wrapper allocated")
+    return found
+
+
+def _changed_inputs(specs: list[dict[str, Any]], inputs: dict[str, Guarded]) -> list[str]:
+    """Inputs that do not hold what they held before."""
+    return [
+        f"the kernel changed an input: {spec['name']}"
+        for spec in specs
+        if spec["role"] == "in" and inputs[spec["python"]].damaged(inside=True)
+    ]
+
+
+def _unreliable(request: dict[str, Any], device: Device) -> list[str]:
+    """Why the numbers of this case mean nothing on this device."""
+    if not device.interpreted:
+        return []
+    dtypes = {spec["dtype"] for spec in [*request["inputs"], *request["outputs"]]}
+    if any(dtype.startswith("float8") for dtype in dtypes):
+        return ["Triton's interpreter converts to and from float8 inexactly"]
+    return []

@@ -1,0 +1,92 @@
+/** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
+import type { Config } from "../compiled.js";
+import { type Diagnostic, problem, warning } from "../diagnostics.js";
+import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
+import { walk } from "../ir/walk.js";
+
+const POWERS = new Set([1, 2, 4, 8, 16, 32]);
+
+export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
+  const { configs, key } = ir.tuning;
+  const found: Diagnostic[] = [];
+  const place = (i: number) => (key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`);
+  configs.forEach((config, i) => found.push(...checkConfig(ir, config, place(i))));
+  if (key) {
+    if (configs.length === 0) found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));
+    const names = new Set(ir.params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer").map((p) => p.name));
+    for (const name of key)
+      if (!names.has(name))
+        found.push(problem("config", `${ir.name}: the autotune key ${name} is no size, scalar or constexpr; it may be ${[...names].join(", ")}`, ir.at));
+    found.push(...checkAccumulation(ir));
+  }
+  return found;
+}
+
+function describe(config: Config): string {
+  const values = Object.entries(config.values).map(([name, value]) => `${name}: ${value}`);
+  if (config.numWarps !== undefined) values.push(`numWarps: ${config.numWarps}`);
+  return values.join(", ");
+}
+
+function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diagnostic[] {
+  const constexprs = ir.params.filter((param): param is ConstexprParam => param.kind === "constexpr");
+  const byName = new Map(constexprs.map((param) => [param.name, param]));
+  const expected = constexprs.filter((param) => param.from === "config").map((param) => param.name);
+  const found: Diagnostic[] = [];
+  const refuse = (message: string) => found.push(problem("config", `${where}: ${message}`, config.at));
+  for (const [name, value] of Object.entries(config.values)) {
+    const param = byName.get(name);
+    if (!param) refuse(`${name} is no constexpr of this kernel; it has ${expected.join(", ") || "none"}`);
+    else if (param.from === "launch") refuse(`${name} is computed at launch; leave it out of the config`);
+    else if (param.from === "dim") refuse(`${name} is bound from a shape; leave it out of the config`);
+    else if (typeof value !== typeofParam(param)) refuse(`${name} is ${JSON.stringify(value)}; it takes ${aTypeOf(param)}`);
+    else if (param.of === "int" && !Number.isInteger(value)) refuse(`${name} is ${value}; it takes an integer`);
+  }
+  for (const name of expected) if (!(name in config.values)) refuse(`${name} is missing; give it a value`);
+  const { numWarps, numStages, numCtas, maxnreg } = config;
+  if (numWarps !== undefined && !POWERS.has(numWarps)) refuse(`numWarps is ${numWarps}; it is a power of two up to 32`);
+  for (const [name, value] of Object.entries({ numStages, numCtas, maxnreg }))
+    if (value !== undefined && !(Number.isInteger(value) && value > 0)) refuse(`${name} is ${value}; it is a positive integer`);
+  return found;
+}
+
+function typeofParam({ of }: ConstexprParam): string {
+  return of === "bool" ? "boolean" : of === "string" ? "string" : "number";
+}
+
+function aTypeOf({ of }: ConstexprParam): string {
+  return of === "bool" ? "true or false" : of === "string" ? "a string" : "a number";
+}
+
+/** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
+function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
+  const reset = new Set([...ir.tuning.resetToZero, ...ir.tuning.restoreValue]);
+  const found: Diagnostic[] = [];
+  for (const name of reset)
+    if (!ir.params.some((param) => param.name === name && (param.kind === "tensor" || param.kind === "pointer")))
+      found.push(problem("config", `${ir.name}: resetToZero or restoreValue names ${name}, which is no tensor of this kernel`, ir.at));
+  for (const param of ir.params) {
+    if (param.kind !== "tensor" || param.role !== "inout" || reset.has(param.name)) continue;
+    found.push(
+      problem(
+        "config",
+        `${ir.name}: autotuning runs the kernel several times and ${param.name} is updated in place; add restoreValue: ["${param.name}"] or resetToZero`,
+        ir.at,
+      ),
+    );
+  }
+  return found;
+}
+
+/** What the author may want to know though it is no error. */
+export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
+  const used = new Set<unknown>();
+  walk(ir.body, (statement) => {
+    if (statement.kind === "op") for (const operand of statement.operands) used.add(operand);
+  });
+  return ir.params.flatMap((param) =>
+    param.kind === "tensor" && !used.has(param.value) && !used.has(param.pointer)
+      ? [warning("unused", `${ir.name}: the tensor ${param.name} is never used; remove it from params`, ir.at)]
+      : [],
+  );
+}

@@ -1,0 +1,74 @@
+/**
+ * Checks a finished kernel against the rules that built it: every op is typed again by its own rule, for each member of
+ * each dtype variable, and every field of the type must come out the same.
+ */
+import { type Diagnostic, problem } from "../diagnostics.js";
+import type { DTypeName, Elem } from "../ir/dtype.js";
+import { type Argument, isDType, isList, isLiteral, isValue, type KernelIR, type OpStatement } from "../ir/nodes.js";
+import type { Typed } from "../ir/op.js";
+import { literalType, sameType, showType, type Type } from "../ir/types.js";
+import { walk } from "../ir/walk.js";
+
+/** Concrete dtypes by the name of the variable that has them. */
+export type Binding = Readonly<Record<string, DTypeName>>;
+
+export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
+  const found = new Map<string, Diagnostic>();
+  for (const binding of bindings(ir))
+    walk(ir.body, (statement) => {
+      if (statement.kind !== "op") return;
+      const message = retype(statement, binding);
+      if (message !== "") found.set(`${message}@${statement.at?.line}`, problem("type", message, statement.at));
+    });
+  return [...found.values()];
+}
+
+/** Every choice of dtypes that the kernel can be called with. */
+export function bindings(ir: KernelIR): readonly Binding[] {
+  const variables = new Map<string, readonly DTypeName[]>();
+  for (const param of ir.params)
+    if (param.kind === "tensor" && typeof param.dtype !== "string") variables.set(param.dtype.name, param.dtype.members);
+  return [...variables].reduce<readonly Binding[]>(
+    (all, [name, members]) => all.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
+    [{}],
+  );
+}
+
+/** What is wrong with a statement when dtype variables are bound, or "". */
+function retype(statement: OpStatement, binding: Binding): string {
+  const args: Record<string, Typed | undefined> = {};
+  Object.keys(statement.op.operands).forEach((name, i) => (args[name] = typed(statement.operands[i], binding)));
+  for (const [name, argument] of Object.entries(statement.options)) args[name] = typed(argument, binding);
+  const answer = statement.op.infer(args);
+  const which = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
+  const suffix = which.length > 0 ? ` (with ${which.join(", ")})` : "";
+  if (typeof answer === "string") return `${answer}${suffix}`;
+  const types = "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
+  for (const [i, value] of statement.results.entries()) {
+    const expected = bind(value.type, binding);
+    const got = types[i];
+    if (got && sameType(bind(got, binding), expected)) continue;
+    return `${statement.op.name}: gives ${got ? showType(got) : "nothing"} where ${showType(expected)} is expected${suffix}; cast with .to(…)`;
+  }
+  return "";
+}
+
+function typed(argument: Argument | undefined, binding: Binding): Typed | undefined {
+  if (argument === undefined) return undefined;
+  if (isValue(argument)) return { type: bind(argument.type, binding) };
+  if (isList(argument)) return { type: { kind: "none" }, items: argument.map((item) => typed(item, binding)!) };
+  if (isDType(argument)) return { type: { kind: "none" }, dtype: bindElem(argument.dtype, binding) };
+  if (!isLiteral(argument)) return undefined;
+  const { value } = argument;
+  return { type: literalType(typeof value === "bigint" ? Number(value) : value), literal: value };
+}
+
+function bindElem(elem: Elem, binding: Binding): Elem {
+  return typeof elem === "string" ? elem : (binding[elem.name] ?? elem);
+}
+
+function bind(type: Type, binding: Binding): Type {
+  if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding) };
+  if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor") return { ...type, to: bindElem(type.to, binding) };
+  return type;
+}

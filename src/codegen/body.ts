@@ -1,0 +1,348 @@
+/**
+ * A block of IR as Python statements. What the author named keeps its name; what has no name and is used once is
+ * written where it is used; everything with an effect keeps its place in the program.
+ */
+import type { Location } from "../diagnostics.js";
+import type { Elem } from "../ir/dtype.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  type IfStatement,
+  isList,
+  isLiteral,
+  isValue,
+  type OpStatement,
+  type Statement,
+  Value,
+  Variable,
+  type WriteStatement,
+} from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
+import { Names } from "./names.js";
+import * as py from "./py-build.js";
+import type { BinaryOperator, Expression, Statement as PyStatement } from "./py.js";
+import { spell, type Speaker } from "./spelling.js";
+import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
+
+/** An expression that waits to be written where it is used. */
+interface Pending {
+  readonly expression: Expression;
+  readonly reads: ReadonlySet<Written>;
+  readonly sites: readonly Location[];
+  /** What it would be called if it had to be written before its use. */
+  readonly hint: string;
+}
+
+export interface BodyOptions {
+  readonly names: Names;
+  /** What each parameter is called in Python. */
+  readonly parameters: ReadonlyMap<Value, Expression>;
+  readonly dtype: (elem: Elem) => Expression;
+  readonly source: SourceIndex | undefined;
+}
+
+export function emitBody(block: Block, options: BodyOptions): readonly PyStatement[] {
+  return new BodyEmitter(block, options).emit(block);
+}
+
+class BodyEmitter {
+  readonly #options: BodyOptions;
+  readonly #usage: Usage;
+  readonly #names: Names;
+  readonly #source: SourceIndex | undefined;
+  readonly #written = new Map<Value, Expression>();
+  readonly #variables = new Map<Variable, Expression>();
+  readonly #pending = new Map<Value, Pending>();
+  /** How many uses of a value that waits are still to come. */
+  readonly #left = new Map<Value, number>();
+  /** Author's statements whose comments were printed. */
+  readonly #commented = new Set<string>();
+  /** What the statement being written is made of: its reads and the author's places. */
+  #reads = new Set<Written>();
+  #sites: Location[] = [];
+  #out: PyStatement[] = [];
+  readonly #speaker: Speaker;
+
+  constructor(block: Block, options: BodyOptions) {
+    this.#options = options;
+    this.#usage = usageOf(block);
+    this.#names = options.names;
+    this.#source = options.source;
+    this.#speaker = { value: (argument) => this.#say(argument), dtype: options.dtype };
+  }
+
+  emit(block: Block): readonly PyStatement[] {
+    const outer = this.#out;
+    this.#out = [];
+    for (const statement of block.statements) if (!this.#usage.dead.has(statement)) this.#statement(statement);
+    const statements = this.#out;
+    this.#out = outer;
+    return statements;
+  }
+
+  #statement(statement: Statement): void {
+    switch (statement.kind) {
+      case "op":
+        return this.#op(statement);
+      case "read":
+        return this.#bind(
+          statement.result,
+          this.#variable(statement.variable),
+          new Set([statement.variable]),
+          statement.at,
+          "value",
+        );
+      case "let": {
+        const value = this.#say(statement.initial);
+        const target = py.name(this.#names.take(this.#nameAt(statement.at) ?? "state"));
+        this.#variables.set(statement.variable, target);
+        return this.#push(py.assign(target, value), statement.at);
+      }
+      case "write":
+        return this.#write(statement);
+      case "for":
+        return this.#for(statement);
+      case "if":
+        return this.#if(statement);
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  // ---- values -------------------------------------------------------------------------------------------------------
+
+  /** What a value without a name would be called. */
+  #hint(statement: OpStatement): string {
+    const type = statement.results[0]?.type;
+    return type?.kind === "tile" && type.dtype === "int1" ? "mask" : statement.op.name;
+  }
+
+  #op(statement: OpStatement): void {
+    const expression = spell(statement, this.#speaker);
+    const [result] = statement.results;
+    const { effect } = statement.op;
+    if (effect === "write" || effect === "atomic") this.#flush(new Set([MEMORY]));
+    if (!result || (effect !== "pure" && !this.#usage.uses.has(result)))
+      return this.#push(py.expression(expression), statement.at);
+    if (statement.results.length > 1) return this.#unpack(statement, expression);
+    const reads = new Set(this.#reads);
+    if (effect === "read") reads.add(MEMORY);
+    this.#bind(result, expression, reads, statement.at, this.#hint(statement), effect === "atomic");
+  }
+
+  #unpack(statement: OpStatement, expression: Expression): void {
+    const names = statement.at ? (this.#source?.site(statement.at)?.names ?? []) : [];
+    const targets = statement.results.map((value, i) => {
+      const target = py.name(this.#usage.uses.has(value) ? this.#names.take(names[i] ?? statement.op.name) : "_");
+      this.#written.set(value, target);
+      return target;
+    });
+    this.#push(py.assign(py.tuple(...targets), expression), statement.at);
+  }
+
+  /** Gives a value its place: a line of its own, or where it is used. */
+  #bind(
+    value: Value,
+    expression: Expression,
+    reads: ReadonlySet<Written>,
+    at: Location | undefined,
+    hint: string,
+    mustWrite = false,
+  ): void {
+    const once = this.#usage.uses.get(value) === 1;
+    // What is only written to state has the state's name already.
+    const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
+    const sites = at ? [...this.#sites, at] : this.#sites;
+    if (!mustWrite && named === undefined && (once || isFree(expression))) {
+      this.#pending.set(value, { expression, reads, sites, hint });
+      this.#reads = new Set();
+      this.#sites = [];
+      return;
+    }
+    this.#assign(value, expression, named ?? hint, at);
+  }
+
+  #assign(value: Value, expression: Expression, wanted: string, at: Location | undefined): void {
+    const target = py.name(this.#names.take(wanted));
+    this.#written.set(value, target);
+    // A constexpr bound to a plain local would become a run-time scalar in Triton.
+    const annotation = value.type.kind === "constexpr" ? py.dotted("tl.constexpr") : undefined;
+    this.#push(py.assign(target, expression, annotation), at);
+  }
+
+  #say(argument: Argument): Expression {
+    if (isList(argument)) return py.list(...argument.map((item) => this.#say(item)));
+    if (!isValue(argument)) return this.#literal(argument);
+    const written = this.#written.get(argument) ?? this.#options.parameters.get(argument);
+    if (written) return written;
+    const pending = this.#pending.get(argument);
+    if (!pending) throw new Error(`value %${argument.id} is used before it is made`);
+    for (const read of pending.reads) this.#reads.add(read);
+    this.#sites.push(...pending.sites);
+    const left = (this.#left.get(argument) ?? this.#usage.uses.get(argument) ?? 1) - 1;
+    this.#left.set(argument, left);
+    if (left === 0) this.#pending.delete(argument);
+    return pending.expression;
+  }
+
+  #literal(argument: Argument): Expression {
+    if (!isLiteral(argument)) throw new Error("a dtype stands where a value is needed");
+    const { value } = argument;
+    if (typeof value === "boolean") return py.boolean(value);
+    if (typeof value === "string") return py.string(value);
+    return py.numberLiteral(value, typeof value === "bigint" || Number.isInteger(value) ? "int" : "float");
+  }
+
+  #variable(variable: Variable): Expression {
+    return this.#variables.get(variable)!;
+  }
+
+  // ---- statements ---------------------------------------------------------------------------------------------------
+
+  #write(statement: WriteStatement): void {
+    const value = this.#say(statement.value);
+    this.#flush(new Set([statement.variable]));
+    const target = this.#variable(statement.variable);
+    const augmented = augmentedOperator(value, target);
+    this.#push(
+      augmented ? py.augmentedAssign(target, augmented.operator, augmented.right) : py.assign(target, value),
+      statement.at,
+    );
+  }
+
+  #for(statement: ForStatement): void {
+    const bounds = this.#bounds(statement);
+    const options = Object.entries(statement.options).map(([key, argument]) =>
+      py.keyword(
+        key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        this.#say(argument),
+      ),
+    );
+    this.#flush(writesOf(statement));
+    const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
+    const head = { sites: this.#takeSites(statement.at) };
+    this.#names.block(() => {
+      const index = py.name(
+        this.#usage.uses.has(statement.index) ? this.#names.take(this.#nameAt(statement.at) ?? "i") : "_",
+      );
+      this.#written.set(statement.index, index);
+      const body = this.emit(statement.body);
+      this.#pushWithComments(
+        { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPass(body) },
+        statement.at,
+        head.sites,
+      );
+    });
+  }
+
+  #bounds(statement: ForStatement): readonly Expression[] {
+    const isNumber = (argument: Argument, n: number) => isLiteral(argument) && argument.value === n;
+    const step = isNumber(statement.step, 1) ? [] : [this.#say(statement.step)];
+    const start = step.length === 0 && isNumber(statement.start, 0) ? [] : [this.#say(statement.start)];
+    return [...start, this.#say(statement.end), ...step];
+  }
+
+  #if(statement: IfStatement): void {
+    const test = this.#say(statement.condition);
+    this.#flush(writesOf(statement));
+    const sites = this.#takeSites(statement.at);
+    const targets = statement.results.map((value, i) => {
+      const site = statement.at ? this.#source?.site(statement.at) : undefined;
+      const target = py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result"));
+      this.#written.set(value, target);
+      return target;
+    });
+    const arm = (block: Block) =>
+      this.#names.block(() => {
+        const body = [...this.emit(block)];
+        const outer = this.#out;
+        this.#out = body;
+        block.yields.forEach((argument, i) => {
+          const value = this.#say(argument);
+          const target = targets[i];
+          if (target && !(value.kind === "name" && value.id === target.id))
+            this.#push(py.assign(target, value), undefined);
+        });
+        this.#out = outer;
+        return body;
+      });
+    const then = arm(statement.then);
+    const otherwise = arm(statement.otherwise);
+    const [nested] = otherwise;
+    const branches = [{ test, body: orPass(then) }];
+    const isChain = otherwise.length === 1 && nested?.kind === "if";
+    this.#pushWithComments(
+      {
+        kind: "if",
+        branches: isChain ? [...branches, ...nested.branches] : branches,
+        otherwise: isChain ? nested.otherwise : otherwise.length > 0 ? otherwise : undefined,
+      },
+      statement.at,
+      sites,
+    );
+  }
+
+  // ---- order, comments and names ------------------------------------------------------------------------------------
+
+  /** Writes out, before `written` changes, what still waits to read it. */
+  #flush(written: ReadonlySet<Written>): void {
+    for (const [value, pending] of [...this.#pending]) {
+      if (![...pending.reads].some((read) => written.has(read))) continue;
+      this.#pending.delete(value);
+      const sites = this.#sites;
+      this.#sites = [...pending.sites];
+      this.#assign(value, pending.expression, pending.hint, pending.sites.at(-1));
+      this.#sites = sites;
+    }
+  }
+
+  #push(statement: PyStatement, at: Location | undefined): void {
+    this.#pushWithComments(statement, at, this.#takeSites(at));
+  }
+
+  #takeSites(at: Location | undefined): readonly Location[] {
+    const sites = at ? [...this.#sites, at] : this.#sites;
+    this.#sites = [];
+    this.#reads = new Set();
+    return sites;
+  }
+
+  #pushWithComments(statement: PyStatement, at: Location | undefined, sites: readonly Location[]): void {
+    for (const place of sites) {
+      const site = this.#source?.site(place);
+      if (!site || site.comments.length === 0) continue;
+      const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
+      if (this.#commented.has(key)) continue;
+      this.#commented.add(key);
+      this.#out.push(py.comment(site.comments.join("\n")));
+    }
+    this.#out.push(py.withOrigin(statement, at));
+  }
+
+  #nameAt(at: Location | undefined): string | undefined {
+    return at ? this.#source?.site(at)?.name : undefined;
+  }
+}
+
+/** Whether writing it twice costs nothing: a name, or a view of one such as `rm[:, None]`. */
+function isFree(expression: Expression): boolean {
+  if (expression.kind === "name" || expression.kind === "number") return true;
+  return expression.kind === "subscript" && expression.value.kind === "name";
+}
+
+const AUGMENTED: ReadonlySet<string> = new Set(["+", "-", "*", "/"]);
+
+/** `acc = acc + x` reads as `acc += x`. */
+function augmentedOperator(
+  value: Expression,
+  target: Expression,
+): { operator: BinaryOperator; right: Expression } | undefined {
+  if (value.kind !== "binary" || !AUGMENTED.has(value.operator)) return undefined;
+  const isTarget = value.left.kind === "name" && target.kind === "name" && value.left.id === target.id;
+  return isTarget ? { operator: value.operator, right: value.right } : undefined;
+}
+
+function orPass(body: readonly PyStatement[]): readonly PyStatement[] {
+  return body.length > 0 ? body : [py.pass];
+}

@@ -1,0 +1,50 @@
+/** Arithmetic over sizes and constexprs that runs on the host: grids, launch-time constexprs, requirements. */
+import { type Argument, type HostBlock, isList, isLiteral, isValue, type OpStatement, type Value } from "../ir/nodes.js";
+import * as py from "./py-build.js";
+import type { Expression } from "./py.js";
+import { spell } from "./spelling.js";
+
+/** The expressions that a host block yields. `name` says what a parameter is called where they stand. */
+export function hostExpressions(host: HostBlock, name: (value: Value) => Expression): readonly Expression[] {
+  const made = new Map<Value, OpStatement>();
+  for (const statement of host.block.statements)
+    if (statement.kind === "op") for (const result of statement.results) made.set(result, statement);
+  const say = (argument: Argument): Expression => {
+    if (isValue(argument)) {
+      const statement = made.get(argument);
+      return statement ? spell(statement, speaker, statement.op.host ?? statement.op.spelling) : name(argument);
+    }
+    if (isList(argument)) return py.list(...argument.map(say));
+    if (!isLiteral(argument)) throw new Error("a dtype stands in a host expression");
+    const { value } = argument;
+    if (typeof value === "boolean") return py.boolean(value);
+    if (typeof value === "string") return py.string(value);
+    return py.numberLiteral(value, typeof value === "number" && !Number.isInteger(value) ? "float" : "int");
+  };
+  const speaker = {
+    value: say,
+    dtype: () => {
+      throw new Error("a dtype stands in a host expression");
+    },
+  };
+  return host.block.yields.map(say);
+}
+
+/** The parameters that a host block looks at. */
+export function hostInputs(host: HostBlock): ReadonlySet<Value> {
+  const made = new Set<Value>();
+  const used = new Set<Value>();
+  const use = (argument: Argument | undefined): void => {
+    if (argument === undefined) return;
+    if (isList(argument)) argument.forEach(use);
+    else if (isValue(argument) && !made.has(argument)) used.add(argument);
+  };
+  for (const statement of host.block.statements) {
+    if (statement.kind !== "op") continue;
+    statement.operands.forEach(use);
+    Object.values(statement.options).forEach(use);
+    statement.results.forEach((result) => made.add(result));
+  }
+  host.block.yields.forEach(use);
+  return used;
+}

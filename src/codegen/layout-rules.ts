@@ -1,0 +1,278 @@
+/**
+ * What ruff asks about an expression before it lays it out. Names follow ruff's formatter, which follows black's
+ * "right hand side" rules: prefer splitting a bracket at the end over wrapping the whole in parentheses.
+ */
+import {
+  binaryOperands,
+  conditionalOperands,
+  LEVEL,
+  operand,
+  postfixRoot,
+  unaryOperand,
+  type Operand,
+} from "./precedence.js";
+import type * as Py from "./py.js";
+
+/** What to do with an expression that may stand in parentheses when its line is too long. */
+export type Wrapping = "never" | "bestFit" | "multiline";
+
+export type Part = Operand | { readonly operator: Py.BinaryOperator | Py.CompareOperator | Py.BoolOperator };
+
+/** `a + b * c` as operand, operator, operand …; an operand in parentheses stays one. */
+export function flatten(expression: Py.Binary | Py.Compare | Py.BoolOp): readonly Part[] {
+  switch (expression.kind) {
+    case "binary": {
+      const [left, right] = binaryOperands(expression);
+      return [...flattenOperand(left), { operator: expression.operator }, ...flattenOperand(right)];
+    }
+    case "compare":
+      return [
+        ...flattenOperand(operand(expression.first, LEVEL.bitOr)),
+        ...expression.rest.flatMap((pair) => [
+          { operator: pair.operator },
+          ...flattenOperand(operand(pair.operand, LEVEL.bitOr)),
+        ]),
+      ];
+    case "bool": {
+      const minimum = expression.operator === "and" ? LEVEL.not : LEVEL.and;
+      return expression.operands.flatMap((value, index) => [
+        ...(index ? [{ operator: expression.operator }] : []),
+        ...flattenOperand(operand(value, minimum)),
+      ]);
+    }
+    default:
+      return expression satisfies never;
+  }
+}
+
+function flattenOperand(part: Operand): readonly Part[] {
+  const { value, parenthesized } = part;
+  const flat = !parenthesized && (value.kind === "binary" || value.kind === "compare" || value.kind === "bool");
+  return flat ? flatten(value) : [part];
+}
+
+/** Higher splits first: the operators of a chain that bind least are broken together. */
+export function splitPriority(operator: Py.BinaryOperator | Py.CompareOperator | Py.BoolOperator): number {
+  switch (operator) {
+    case "**":
+      return 2;
+    case "*":
+    case "@":
+    case "/":
+    case "//":
+    case "%":
+      return 4;
+    case "+":
+    case "-":
+      return 5;
+    case "<<":
+    case ">>":
+      return 6;
+    case "&":
+      return 7;
+    case "^":
+      return 8;
+    case "|":
+      return 9;
+    case "<":
+    case "<=":
+    case ">":
+    case ">=":
+    case "==":
+    case "!=":
+    case "is":
+    case "is not":
+    case "in":
+    case "not in":
+      return 10;
+    case "and":
+    case "or":
+      return 11;
+    default:
+      return operator satisfies never;
+  }
+}
+
+const ATTRIBUTE_PRIORITY = 1;
+const INVERSION_PRIORITY = 3;
+const CONDITIONAL_PRIORITY = 12;
+
+type Postfix = Py.Attribute | Py.Call | Py.Subscript;
+
+export function isPostfix(expression: Py.Expression): expression is Postfix {
+  return expression.kind === "attribute" || expression.kind === "call" || expression.kind === "subscript";
+}
+
+export function postfixValue(expression: Postfix): Py.Expression {
+  return expression.kind === "call" ? expression.callee : expression.value;
+}
+
+/** A chain breaks before its dots when at least two of them follow a call, an index or parentheses. */
+export function isFluent(expression: Py.Expression): boolean {
+  let dots = 0;
+  let current = expression;
+  while (isPostfix(current)) {
+    const root = postfixRoot(postfixValue(current));
+    if (current.kind === "attribute" && (root.parenthesized || isCallLike(root.value))) dots += 1;
+    if (root.parenthesized) break;
+    current = root.value;
+  }
+  return dots >= 2;
+}
+
+export function isCallLike(expression: Py.Expression): boolean {
+  return expression.kind === "call" || expression.kind === "subscript";
+}
+
+export type OwnBrackets = "none" | "empty" | "filled";
+
+export function ownBrackets(expression: Py.Expression): OwnBrackets {
+  switch (expression.kind) {
+    case "subscript":
+      return "filled";
+    case "call":
+      return expression.args.length ? "filled" : "empty";
+    case "list":
+    case "tuple":
+      return expression.items.length ? "filled" : "empty";
+    case "dict":
+      return expression.entries.length ? "filled" : "empty";
+    default:
+      return "none";
+  }
+}
+
+/** Ruff's `needs_parentheses`. */
+export function wrapping(expression: Py.Expression): Wrapping {
+  switch (expression.kind) {
+    case "binary":
+    case "compare":
+    case "bool":
+    case "conditional":
+    case "lambda":
+      return "multiline";
+    case "unary": {
+      const { value, parenthesized } = unaryOperand(expression);
+      return parenthesized ? "never" : wrapping(value);
+    }
+    case "attribute":
+    case "call":
+    case "subscript": {
+      if (isFluent(expression)) return "multiline";
+      const { value, parenthesized } = postfixRoot(postfixValue(expression));
+      return parenthesized ? "never" : wrapping(value);
+    }
+    case "name":
+    case "number":
+    case "string":
+    case "fString":
+      return "bestFit";
+    case "tuple":
+    case "list":
+    case "dict":
+      return "never";
+    default:
+      return expression satisfies never;
+  }
+}
+
+/**
+ * Whether breaking the expression's own brackets is preferred over wrapping it in parentheses (black's
+ * `_maybe_split_omitting_optional_parens`): one operator of the weakest priority, and a bracket at either end.
+ */
+export function canOmitParentheses(expression: Py.Expression): boolean {
+  const visitor = new OmitVisitor();
+  visitor.inspect(expression);
+  if (!visitor.anyBracket || visitor.count > 1) return false;
+  if (visitor.priority <= ATTRIBUTE_PRIORITY) return true;
+  return [visitor.last, visitor.first === "token" ? undefined : visitor.first].some(
+    (end) =>
+      end !== undefined && end.value.kind !== "subscript" && (end.parenthesized || ownBrackets(end.value) === "filled"),
+  );
+}
+
+class OmitVisitor {
+  anyBracket = false;
+  priority = 0;
+  count = 0;
+  last: Operand | undefined;
+  first: Operand | "token" | undefined;
+
+  /** Visits an operand, which may stand in parentheses. */
+  visit(part: Operand): void {
+    this.last = part;
+    if (part.parenthesized) this.anyBracket = true;
+    else this.inspect(part.value);
+    this.first ??= part;
+  }
+
+  inspect(expression: Py.Expression): void {
+    switch (expression.kind) {
+      case "tuple":
+      case "list":
+      case "dict":
+        this.anyBracket = true;
+        return;
+      case "name":
+      case "number":
+      case "string":
+      case "fString":
+        return;
+      case "binary":
+        this.raise(splitPriority(expression.operator), 1);
+        binaryOperands(expression).forEach((part) => this.visit(part));
+        return;
+      case "compare":
+        this.raise(splitPriority("<"), expression.rest.length);
+        [expression.first, ...expression.rest.map((pair) => pair.operand)].forEach((value) =>
+          this.visit(operand(value, LEVEL.bitOr)),
+        );
+        return;
+      case "bool":
+        this.raise(splitPriority("and"), expression.operands.length - 1);
+        expression.operands.forEach((value) =>
+          this.visit(operand(value, expression.operator === "and" ? LEVEL.not : LEVEL.and)),
+        );
+        return;
+      case "conditional": {
+        this.raise(CONDITIONAL_PRIORITY, 2);
+        const { body, test, otherwise } = conditionalOperands(expression);
+        [body, test, otherwise].forEach((part) => this.visit(part));
+        return;
+      }
+      case "call":
+      case "subscript":
+        this.anyBracket = true;
+        this.visit(postfixRoot(postfixValue(expression)));
+        this.last = { value: expression, parenthesized: false };
+        return;
+      case "attribute": {
+        const root = postfixRoot(expression.value);
+        this.visit(root);
+        if (root.parenthesized || ownBrackets(root.value) !== "none") this.raise(ATTRIBUTE_PRIORITY, 1);
+        this.last = { value: expression, parenthesized: false };
+        return;
+      }
+      case "unary":
+        if (expression.operator === "~") this.raise(INVERSION_PRIORITY, 1);
+        this.first ??= "token";
+        this.visit(unaryOperand(expression));
+        return;
+      case "lambda":
+        this.first ??= "token";
+        this.visit(operand(expression.body, LEVEL.lambda));
+        return;
+      default:
+        expression satisfies never;
+    }
+  }
+
+  private raise(priority: number, count: number): void {
+    if (priority > this.priority) {
+      this.priority = priority;
+      this.count = count;
+    } else if (priority === this.priority) {
+      this.count += count;
+    }
+  }
+}

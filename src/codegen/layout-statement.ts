@@ -1,0 +1,132 @@
+/** The header of each statement: all that stands before its body, as one logical line. */
+import { doc } from "prettier";
+import { flatText, type Doc } from "./layout-expression.js";
+import type { LineLayout } from "./layout-line.js";
+import { LEVEL, level } from "./precedence.js";
+import type * as Py from "./py.js";
+
+const { group, ifBreak, indent, join, line, softline } = doc.builders;
+
+/** Statements that are one logical line. */
+export type Simple =
+  | Py.Assign
+  | Py.AugmentedAssign
+  | Py.ExpressionStatement
+  | Py.Return
+  | Py.Raise
+  | Py.Assert
+  | Py.Pass
+  | Py.Import
+  | Py.FromImport;
+
+export function simpleLine(statement: Simple, layout: LineLayout): Doc {
+  switch (statement.kind) {
+    case "assign":
+      return assignLine(statement, layout);
+    case "augmentedAssign":
+      return layout.assignment("", statement.target, `${statement.operator}=`, statement.value);
+    case "expression": {
+      // Ruff adds parentheses around a statement that is an operation, and leaves calls alone.
+      const operation = level(statement.value) < LEVEL.postfix;
+      return operation ? layout.append("", statement.value) : layout.expressions.expression(statement.value, true);
+    }
+    case "return":
+      return returnLine(statement, layout);
+    case "raise":
+      return raiseLine(statement, layout);
+    case "assert": {
+      if (!statement.message) return layout.append("assert ", statement.test);
+      const test = layout.settled(layout.append("assert ", statement.test, ", ("), ", (");
+      return layout.append([test, ", "], statement.message, "", "parenthesized");
+    }
+    case "pass":
+      return "pass";
+    case "import":
+      return `import ${statement.module}${statement.as ? ` as ${statement.as}` : ""}`;
+    case "fromImport": {
+      const names = statement.names.map(({ name, as }) => (as ? `${name} as ${as}` : name));
+      return [`from ${statement.module} import `, layout.wrapped(join([",", line], names), ifBreak(","))];
+    }
+    default:
+      return statement satisfies never;
+  }
+}
+
+function assignLine({ targets, annotation, value }: Py.Assign, layout: LineLayout): Doc {
+  const last = targets.at(-1);
+  if (!last) throw new RangeError("an assignment needs a target");
+  if (annotation) {
+    const head: Doc = [layout.target(last), ": "];
+    return value
+      ? layout.assignment(head, annotation, "=", value)
+      : [head, layout.expressions.expression(annotation, true)];
+  }
+  if (!value) throw new RangeError("an assignment without an annotation needs a value");
+  const head = targets.slice(0, -1).map((target) => [layout.target(target), " = "]);
+  return layout.assignment(head, last, "=", value);
+}
+
+function returnLine({ value }: Py.Return, layout: LineLayout): Doc {
+  if (!value) return "return";
+  return value.kind === "tuple" && value.items.length > 1
+    ? ["return ", layout.expressions.bareTuple(value.items)]
+    : layout.append("return ", value, "", "assigned");
+}
+
+function raiseLine({ value, cause }: Py.Raise, layout: LineLayout): Doc {
+  if (!value) return "raise";
+  if (!cause) return layout.append("raise ", value, "", "optional");
+  const raised = layout.append("raise ", value, ` from ${flatText(cause)}`, "optional");
+  return [raised, " from ", layout.expressions.expression(cause, true)];
+}
+
+/** `keyword expression:` */
+export function headerLine(keyword: string, value: Py.Expression, layout: LineLayout): Doc {
+  return [layout.append(`${keyword} `, value, ":"), ":"];
+}
+
+export function forLine({ target, iterable }: Py.For, layout: LineLayout): Doc {
+  // Ruff breaks the target, even a name, before a value that cannot break.
+  const left = target.kind === "name" ? layout.wrapped(layout.target(target)) : layout.target(target);
+  return [layout.append(["for ", left, " in "], iterable, ":"), ":"];
+}
+
+export function withLine({ items }: Py.With, layout: LineLayout): Doc {
+  const docs = items.map(({ value, as }) => [
+    layout.expressions.expression(value, items.length === 1),
+    as ? [" as ", layout.target(as)] : "",
+  ]);
+  return ["with ", docs.length === 1 ? docs : layout.wrapped(join([",", line], docs), ifBreak(",")), ":"];
+}
+
+export function exceptLine(handler: Py.Try["handlers"][number], layout: LineLayout): Doc {
+  const as = handler.as ? ` as ${handler.as}` : "";
+  return handler.type ? [layout.append("except ", handler.type, `${as}:`), as, ":"] : "except:";
+}
+
+export function decoratorLine(decorator: Py.Expression, layout: LineLayout): Doc {
+  return layout.append("@", decorator, "", "optional");
+}
+
+export function functionLine({ name, params, returns }: Py.FunctionDef, layout: LineLayout): Doc {
+  const returned: Doc = returns ? [" -> ", layout.expressions.expression(returns, true)] : "";
+  if (params.length === 0) return [`def ${name}`, group(["()", returned]), ":"];
+  const entries = join(
+    [",", line],
+    params.map((param) => parameter(param, layout)),
+  );
+  // A lone parameter always stands one a line, so it has the comma.
+  const packed: Doc = [entries, ifBreak(",")];
+  const inside = params.length > 1 ? group(packed) : packed;
+  return [`def ${name}`, group(["(", indent([softline, inside]), softline, ")", returned]), ":"];
+}
+
+function parameter({ name, annotation, default: value }: Py.Parameter, layout: LineLayout): Doc {
+  const typed: Doc = annotation ? [name, ": ", layout.expressions.expression(annotation)] : name;
+  // Spaces around `=` only beside an annotation (PEP 8).
+  return value ? [typed, annotation ? " = " : "=", layout.expressions.expression(value)] : typed;
+}
+
+export function classLine({ name, bases }: Py.ClassDef, layout: LineLayout): Doc {
+  return [`class ${name}`, bases.length ? layout.expressions.args(bases) : "", ":"];
+}

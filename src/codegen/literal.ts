@@ -1,0 +1,82 @@
+/** Python string literals. Ruff prefers double quotes unless single ones need fewer escapes. */
+import type * as Py from "./py.js";
+
+/** A literal that reads back as exactly this text, whatever it holds. */
+export function stringLiteral(value: string): string {
+  const quote = preferredQuote(value);
+  return `${quote}${escapeText(value, quote)}${quote}`;
+}
+
+export function preferredQuote(text: string): '"' | "'" {
+  return count(text, '"') > count(text, "'") ? "'" : '"';
+}
+
+/** The inside of a literal: the quote, backslashes, and all but printable ASCII are escaped. */
+export function escapeText(text: string, quote: '"' | "'"): string {
+  let escaped = "";
+  for (const character of text) escaped += escapeCharacter(character, quote);
+  return escaped;
+}
+
+const CHUNK = 60;
+
+/** The text cut after spaces into literals of about a line, for implicit concatenation. */
+export function splitLiteral(literal: Py.StringLiteral | Py.FString): readonly (Py.StringLiteral | Py.FString)[] {
+  const parts = literal.kind === "string" ? [literal.value] : literal.parts;
+  const words = parts.flatMap<string | Py.FStringField>((part) =>
+    typeof part === "string" ? (part.match(/[^ ]* +|[^ ]+/g) ?? []) : [part],
+  );
+  const chunks: Py.FString["parts"][] = [];
+  let chunk: Py.FString["parts"] = [];
+  let length = 0;
+  for (const word of words) {
+    const previous = chunk.at(-1);
+    const size = typeof word === "string" ? word.length : FIELD;
+    if (length + size > CHUNK && typeof previous === "string" && previous.endsWith(" ")) {
+      chunks.push(chunk);
+      chunk = [];
+      length = 0;
+    }
+    chunk = [...chunk, word];
+    length += size;
+  }
+  return [...chunks, chunk].map((parts) =>
+    parts.every((part) => typeof part === "string")
+      ? { kind: "string", value: parts.join("") }
+      : { kind: "fString", parts },
+  );
+}
+
+/** A guess at the length of a replacement field; it only decides where a text is cut. */
+const FIELD = 12;
+
+/** The lines of a docstring, escaped; it stays between triple double quotes. */
+export function docstringLines(text: string): readonly string[] {
+  const lines = text
+    .trim()
+    .split(/\r\n|\r|\n/)
+    .map((line) => escapeText(line.replaceAll("\t", "    ").trimEnd(), "'"));
+  // Only a triple quote, or a quote beside the closing ones, needs a backslash.
+  const safe = lines.map((line) => line.replaceAll("\\'", "'").replaceAll('""', '"\\"'));
+  return safe
+    .map((line, index) => (index === 0 && line.startsWith('"') ? ` ${line}` : line))
+    .map((line, index) => (index === safe.length - 1 ? line.replace(/"$/, '\\"') : line));
+}
+
+const NAMED: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+function escapeCharacter(character: string, quote: string): string {
+  if (character === quote) return `\\${quote}`;
+  const named = NAMED[character];
+  if (named) return named;
+  const code = character.codePointAt(0) ?? 0;
+  if (code >= 0x20 && code < 0x7f) return character;
+  const hex = code.toString(16);
+  // Ruff keeps lower-case hexadecimal escapes as they are.
+  if (code <= 0xff) return `\\x${hex.padStart(2, "0")}`;
+  return code <= 0xffff ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
+}
+
+function count(text: string, character: string): number {
+  return text.split(character).length - 1;
+}

@@ -1,0 +1,195 @@
+/** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import type { Elem } from "../ir/dtype.js";
+import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
+import { argumentsOf, walk } from "../ir/walk.js";
+import { isList } from "../ir/nodes.js";
+import type { Argument } from "../ir/nodes.js";
+import { decorators } from "./autotune.js";
+import { emitBody } from "./body.js";
+import { hostExpressions, hostInputs } from "./host.js";
+import { inputsFunction } from "./inputs.js";
+import { overlapsFunctions } from "./overlaps.js";
+import { type KernelNames, kernelNames } from "./kernel-names.js";
+import { type PrintedModule, printModule } from "./layout.js";
+import * as py from "./py-build.js";
+import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
+import { type Binding, referenceFunction } from "./reference.js";
+import { INTERPRETED, OVERLAPS, REACH_LIMIT, ROW_LIMIT } from "./wrapper-checks.js";
+import { requirementsOnConfigs, wrapper } from "./wrapper.js";
+
+/** `ir` is the lowered kernel. The same input gives the same bytes. */
+export function emitModule(ir: KernelIR, source: SourceIndex | undefined): PrintedModule {
+  const names = kernelNames(ir);
+  const used = usedParameters(ir);
+  const launcher = wrapper(ir, names, used);
+  const parts: Statement[] = [jitFunction(ir, names, used, source), launcher, ...reference(ir, names, launcher), inputsFunction(ir, names)];
+  const isMentioned = (name: string) => mentions(parts, name);
+  const module: Statement[] = [
+    py.expression(py.string(`${ir.doc ?? `The Triton kernel ${names.wrapper}.`}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
+    { kind: "import", module: "torch" },
+    { kind: "import", module: "triton" },
+    { kind: "import", module: "triton.language", as: "tl" },
+    ...constants(isMentioned),
+    ...pruner(ir, names),
+    ...parts,
+    ...(isMentioned(OVERLAPS) ? overlapsFunctions : []),
+    py.assign(py.name("kernel_fn"), py.name(names.wrapper)),
+  ];
+  return printModule(module);
+}
+
+// ---- the kernel -----------------------------------------------------------------------------------------------------
+
+function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, source: SourceIndex | undefined): FunctionDef {
+  const params: Parameter[] = [];
+  const add = (value: Value, annotation?: Expression) =>
+    params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
+  for (const param of ir.params) {
+    if (param.kind === "tensor") add(param.pointer);
+    if (param.kind === "pointer") add(param.value);
+  }
+  for (const param of ir.params) if ((param.kind === "scalar" || param.kind === "size") && used.has(param.value)) add(param.value);
+  for (const param of ir.params) {
+    if (param.kind !== "tensor") continue;
+    const own = names.strides.get(param.name)!;
+    param.strides.forEach((stride, axis) => {
+      if (own[axis] !== undefined && isValue(stride) && used.has(stride)) add(stride);
+    });
+  }
+  for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
+  const parameters = new Map([...names.parameters].map(([value, name]) => [value, py.name(name)]));
+  const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
+  const body = emitBody(ir.body, { names: names.locals, parameters, dtype, source });
+  return {
+    kind: "function",
+    name: names.jit,
+    decorators: decorators(ir, names, requirementsOnConfigs(ir).includes(true) && ir.tuning.key ? PRUNER : undefined),
+    params,
+    body: body.length > 0 ? body : [py.pass],
+    origin: ir.at,
+  };
+}
+
+/** `tl.float16`, or for a dtype variable what the first tensor of it holds. */
+function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
+  if (typeof elem === "string") return py.dotted(`tl.${elem}`);
+  const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
+  const holder = tensors.find((param) => param.role !== "in") ?? tensors[0]!;
+  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype.element_ty`);
+}
+
+/** Sizes, scalars and strides that the kernel looks at, that tune it or that prune its configs. */
+function usedParameters(ir: KernelIR): ReadonlySet<Value> {
+  const used = new Set<Value>();
+  const use = (argument: Argument): void => {
+    if (isList(argument)) argument.forEach(use);
+    else if (isValue(argument)) used.add(argument);
+  };
+  walk(ir.body, (statement) => argumentsOf(statement).forEach(use));
+  for (const param of ir.params) if (ir.tuning.key?.includes(param.name)) used.add(param.value);
+  requirementsOnConfigs(ir).forEach((prunes, i) => {
+    if (!prunes || !ir.tuning.key) return;
+    const { block, at } = ir.requires;
+    for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at })) used.add(value);
+  });
+  return used;
+}
+
+// ---- around it ------------------------------------------------------------------------------------------------------
+
+function constants(isMentioned: (name: string) => boolean): Block {
+  const limits: Statement[] = [
+    py.comment("Whether Triton's interpreter runs kernels on the CPU."),
+    py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
+  ];
+  if (isMentioned(REACH_LIMIT))
+    limits.push(
+      py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
+      py.assign(py.name(REACH_LIMIT), py.binary(py.binary(py.number("2"), "**", py.number("31")), "-", py.binary(py.number("2"), "**", py.number("20")))),
+    );
+  if (isMentioned(ROW_LIMIT))
+    limits.push(
+      py.comment("Elements that a tile of Triton may have."),
+      py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
+    );
+  return [py.blank, ...limits];
+}
+
+const PRUNER = "_holds_requirements";
+
+/** Drops the configs that a requirement excludes; tuning would measure a wrong result otherwise. */
+function pruner(ir: KernelIR, names: KernelNames): Block {
+  const prunes = requirementsOnConfigs(ir);
+  if (!prunes.includes(true) || !ir.tuning.key) return [];
+  const isConfig = (value: Value) => ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
+  const name = (value: Value): Expression => {
+    const text = names.parameters.get(value)!;
+    const holder = isConfig(value) ? py.dotted("config.kwargs") : py.name("args");
+    return py.subscript(holder, py.string(text));
+  };
+  const tests = hostExpressions(ir.requires, name).filter((_, i) => prunes[i]);
+  const kept = py.name("kept");
+  return [
+    {
+      kind: "function",
+      name: PRUNER,
+      decorators: [],
+      params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
+      docstring: "The configs for which the kernel's requirements hold.",
+      body: [
+        py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
+        py.assign(kept, py.list()),
+        {
+          kind: "for",
+          target: py.name("config"),
+          iterable: py.name("configs"),
+          body: [
+            {
+              kind: "if",
+              branches: [{ test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] }],
+            },
+          ],
+        },
+        {
+          kind: "if",
+          branches: [
+            {
+              test: py.unary("not", kept),
+              body: [py.raise(py.call("ValueError", py.string(`${names.wrapper}: no config meets the kernel's requirements for this size; add one with larger blocks`)))],
+            },
+          ],
+        },
+        py.returns(kept),
+      ],
+    },
+  ];
+}
+
+function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Block {
+  const star = launcher.params.findIndex((param) => param.name === "*");
+  const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
+  const written = referenceFunction(ir, names, params, sizeBindings(ir, names));
+  return written ? [written] : [];
+}
+
+/** Where each size can be read off the inputs. */
+function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
+  const inputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  return inputs.flatMap((param) =>
+    param.dims.flatMap((dim, axis): Binding[] => {
+      if (!isValue(dim) || isLiteral(dim)) return [];
+      const shape = py.attribute(py.name(names.tensors.get(param.name)!), "shape");
+      return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
+    }),
+  );
+}
+
+/** Whether a name stands anywhere in these statements. */
+function mentions(tree: unknown, name: string): boolean {
+  if (Array.isArray(tree)) return tree.some((item) => mentions(item, name));
+  if (typeof tree !== "object" || tree === null) return false;
+  if ("kind" in tree && tree.kind === "name" && "id" in tree) return tree.id === name;
+  return Object.values(tree).some((item) => mentions(item, name));
+}

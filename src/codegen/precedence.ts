@@ -1,0 +1,109 @@
+/** Where Python's grammar requires parentheses. We write no others. */
+import type * as Py from "./py.js";
+
+/** Higher binds tighter (Python reference, 6.17). */
+export const LEVEL = {
+  lambda: 1,
+  conditional: 2,
+  or: 3,
+  and: 4,
+  not: 5,
+  compare: 6,
+  bitOr: 7,
+  unary: 13,
+  power: 14,
+  postfix: 16,
+  atom: 17,
+} as const;
+
+const BINARY_LEVEL: Readonly<Record<Py.BinaryOperator, number>> = {
+  "|": LEVEL.bitOr,
+  "^": 8,
+  "&": 9,
+  "<<": 10,
+  ">>": 10,
+  "+": 11,
+  "-": 11,
+  "*": 12,
+  "/": 12,
+  "//": 12,
+  "%": 12,
+  "@": 12,
+  "**": LEVEL.power,
+};
+
+/** An operand, and whether it stands in parentheses there. */
+export interface Operand {
+  readonly value: Py.Expression;
+  readonly parenthesized: boolean;
+}
+
+export function level(expression: Py.Expression): number {
+  switch (expression.kind) {
+    case "lambda":
+    case "conditional":
+      return LEVEL[expression.kind];
+    case "bool":
+      return LEVEL[expression.operator];
+    case "compare":
+      return LEVEL.compare;
+    case "unary":
+      return expression.operator === "not" ? LEVEL.not : LEVEL.unary;
+    case "binary":
+      return BINARY_LEVEL[expression.operator];
+    case "attribute":
+    case "call":
+    case "subscript":
+      return LEVEL.postfix;
+    case "name":
+    case "number":
+    case "string":
+    case "fString":
+    case "tuple":
+    case "list":
+    case "dict":
+      return LEVEL.atom;
+    default:
+      return expression satisfies never;
+  }
+}
+
+/** An operand that must bind at least this tightly. */
+export function operand(value: Py.Expression, minimum: number): Operand {
+  return { value, parenthesized: level(value) < minimum };
+}
+
+export function binaryOperands({ operator, left, right }: Py.Binary): readonly [Operand, Operand] {
+  const own = BINARY_LEVEL[operator];
+  // Power is right associative and its exponent may have a sign.
+  return operator === "**"
+    ? [operand(left, own + 1), operand(right, LEVEL.unary)]
+    : [mixesDivision(operator, left) ? { value: left, parenthesized: true } : operand(left, own), operand(right, own + 1)];
+}
+
+const MULTIPLICATIVE: ReadonlySet<string> = new Set(["*", "/", "//", "%"]);
+
+/** `(pid % n) // m`: Python needs no parentheses there, readers do. */
+function mixesDivision(operator: Py.BinaryOperator, left: Py.Expression): boolean {
+  if (left.kind !== "binary" || !MULTIPLICATIVE.has(operator) || !MULTIPLICATIVE.has(left.operator)) return false;
+  return left.operator !== "*";
+}
+
+export function unaryOperand({ operator, operand: value }: Py.Unary): Operand {
+  const minimum = operator === "not" ? LEVEL.not : LEVEL.unary;
+  // `-a**b` is legal; ruff writes it as `-(a**b)`.
+  return { value, parenthesized: level(value) < minimum || level(value) === LEVEL.power };
+}
+
+/** What stands before `.name`, `(…)` or `[…]`. A bare number there would not parse. */
+export function postfixRoot(value: Py.Expression): Operand {
+  return { value, parenthesized: level(value) < LEVEL.postfix || value.kind === "number" };
+}
+
+export function conditionalOperands(node: Py.Conditional): { body: Operand; test: Operand; otherwise: Operand } {
+  return {
+    body: operand(node.body, LEVEL.or),
+    test: operand(node.test, LEVEL.or),
+    otherwise: operand(node.otherwise, LEVEL.lambda),
+  };
+}

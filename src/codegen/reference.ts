@@ -1,0 +1,52 @@
+/** `reference_fn`: the same result in plain PyTorch. */
+import type { KernelIR } from "../ir/nodes.js";
+import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import type { KernelNames } from "./kernel-names.js";
+import { snakeCase } from "./names.js";
+import * as py from "./py-build.js";
+import type { Expression, FunctionDef, Parameter } from "./py.js";
+
+/** A size, and the expression that reads it off the inputs. */
+export interface Binding {
+  readonly name: string;
+  readonly value: Expression;
+}
+
+/** `params` are the wrapper's, outputs left out. Undefined without a reference. */
+export function referenceFunction(ir: KernelIR, names: KernelNames, params: readonly Parameter[], sizes: readonly Binding[]): FunctionDef | undefined {
+  const { reference } = ir;
+  if (!reference) return undefined;
+  const head = {
+    kind: "function",
+    name: "reference_fn",
+    decorators: [],
+    params,
+    docstring: `What ${names.wrapper} computes, in PyTorch.`,
+  } as const;
+  if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
+  const inputs = new Set<string>();
+  const outputs = reference.outputs.map((node) => torchExpression(node, names, inputs));
+  const bindings = sizes.filter(({ name }) => inputs.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
+  return { ...head, body: [...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))] };
+}
+
+function torchExpression(node: TorchNode, names: KernelNames, inputs: Set<string>): Expression {
+  const say = (argument: TorchArgument): Expression => {
+    if (isTorchNode(argument)) return torchExpression(argument, names, inputs);
+    if (argument === null) return py.none;
+    if (typeof argument === "boolean") return py.boolean(argument);
+    if (typeof argument === "string") return py.string(argument);
+    if (typeof argument === "number") return py.numberLiteral(argument, Number.isInteger(argument) ? "int" : "float");
+    return py.list(...argument.map(say));
+  };
+  if (node.kind === "input") {
+    const name = names.tensors.get(node.name) ?? snakeCase(node.name);
+    inputs.add(name);
+    return py.name(name);
+  }
+  if (node.kind === "attribute") return py.attribute(say(node.of), node.name);
+  const keywords = Object.entries(node.keywords).map(([key, value]) => py.keyword(key, say(value)));
+  if (node.kind === "call") return py.call(`torch.${node.name}`, ...node.args.map(say), ...keywords);
+  const [receiver, ...args] = node.args.map(say);
+  return py.call(py.attribute(receiver!, node.name), ...args, ...keywords);
+}

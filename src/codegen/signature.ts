@@ -1,0 +1,82 @@
+/** What the runtime must know of a kernel to make inputs, call it and judge it; plain data. */
+import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, TensorSignature } from "../compiled.js";
+import type { Elem } from "../ir/dtype.js";
+import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
+import { walk } from "../ir/walk.js";
+import { kernelNames } from "./kernel-names.js";
+
+export function signatureOf(ir: KernelIR): Signature {
+  const names = kernelNames(ir);
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const python = (param: ScalarParam | ConstexprParam) => names.parameters.get(param.value)!;
+  return {
+    name: names.wrapper,
+    jit: names.jit,
+    tensors: tensors.map((param): TensorSignature => ({
+      name: param.name,
+      python: names.tensors.get(param.name)!,
+      role: param.role,
+      dtype: dtypeOf(param.dtype),
+      dims: param.dimNames,
+      optional: param.optional,
+      contiguous: param.contiguous,
+      ...(param.range && { range: param.range }),
+    })),
+    scalars: ir.params
+      .filter((param): param is ScalarParam => param.kind === "scalar")
+      .map((param): ScalarSignature => ({
+        name: param.name,
+        python: python(param),
+        dtype: param.dtype as string,
+        ...(param.default !== undefined && { default: param.default }),
+      })),
+    constexprs: ir.params
+      .filter((param): param is ConstexprParam => param.kind === "constexpr")
+      .map((param): ConstexprSignature => ({
+        name: param.name,
+        python: python(param),
+        kind: param.of,
+        from: param.from,
+        ...(param.choices && { choices: param.choices }),
+        ...(param.default !== undefined && { default: param.default }),
+      })),
+    sizes: freeSizes(ir),
+    dtypes: dtypeVariables(tensors),
+    contracted: contracted(tensors),
+    dot: usesDot(ir),
+  };
+}
+
+function dtypeOf(elem: Elem): SignatureDType {
+  return typeof elem === "string" ? elem : { variable: elem.name };
+}
+
+/** Sizes and constexprs that the shapes of the inputs bind. */
+function freeSizes(ir: KernelIR): readonly string[] {
+  return ir.params
+    .filter((param): param is SizeParam | ConstexprParam =>
+      param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim",
+    )
+    .map((param) => param.name);
+}
+
+function dtypeVariables(tensors: readonly TensorParam[]): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(
+    tensors.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [[dtype.name, dtype.members] as const])),
+  );
+}
+
+function contracted(tensors: readonly TensorParam[]): readonly string[] {
+  const dims = (roles: readonly string[]) =>
+    new Set(tensors.filter((param) => roles.includes(param.role)).flatMap((param) => param.dimNames));
+  const outputs = dims(["out", "inout"]);
+  return [...dims(["in"])].filter((dim): dim is string => typeof dim === "string" && !outputs.has(dim));
+}
+
+function usesDot(ir: KernelIR): boolean {
+  let found = false;
+  walk(ir.body, (statement) => {
+    if (statement.kind === "op" && statement.op.contracts) found = true;
+  });
+  return found;
+}

@@ -1,0 +1,250 @@
+/** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
+import type { TensorParam } from "../ir/nodes.js";
+import { literalNumber } from "./kernel-names.js";
+import { flatText as printExpression } from "./layout-expression.js";
+import * as py from "./py-build.js";
+import type { Block, Expression, FString, Raise, Statement } from "./py.js";
+import type { WrapperContext } from "./wrapper.js";
+
+/** Module constants that checks compare with. */
+export const ROW_LIMIT = "_MAX_TILE";
+export const REACH_LIMIT = "_INT32_REACH";
+export const INTERPRETED = "_INTERPRETED";
+
+type Part = string | { readonly value: Expression } | { readonly requirement: Expression };
+
+/** `raise ValueError(f"gemm: …")` */
+export function messageOf(context: WrapperContext, error: "ValueError" | "TypeError", ...parts: readonly Part[]): Raise {
+  const text: FString["parts"] = parts.map((part) =>
+    typeof part === "string" ? part : "value" in part ? { value: part.value } : printExpression(part.requirement),
+  );
+  return py.raise(py.call(error, py.fString(`${context.names.wrapper}: `, ...text)));
+}
+
+/** What the caller knows a tensor as. */
+function label(context: WrapperContext, param: TensorParam): string {
+  const outputs = context.tensors.filter((p) => p.role === "out");
+  return param.role === "out" && outputs.length === 1 ? "out" : context.names.tensors.get(param.name)!;
+}
+
+function check(test: Expression, body: Statement): Statement {
+  return { kind: "if", branches: [{ test, body: [body] }] };
+}
+
+// ---- shapes ---------------------------------------------------------------------------------------------------------
+
+/** The rank, the sizes that other tensors bound, and new sizes as locals. */
+export function shapeChecks(context: WrapperContext, param: TensorParam): Block {
+  const tensor = context.tensor(param);
+  const shape = py.attribute(tensor, "shape");
+  const rank = param.dims.length;
+  const known: { axis: number; expected: Expression }[] = [];
+  const fresh: { axis: number; name: Expression }[] = [];
+  param.dims.forEach((dim, axis) => {
+    const label = param.dimNames[axis]!;
+    const expected = context.dim(param, axis);
+    if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
+    else {
+      fresh.push({ axis, name: expected });
+      context.bound.add(String(label));
+    }
+  });
+  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
+  const wrong = [
+    py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(rank))]),
+    ...known.map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
+  ];
+  const spelled = param.dimNames.flatMap((name, axis): Part[] => {
+    const comma = axis === 0 ? "" : ", ";
+    const isKnown = typeof name === "string" && known.some((k) => k.axis === axis);
+    return isKnown ? [`${comma}${name}=`, { value: context.dim(param, axis) }] : [`${comma}${name}`];
+  });
+  const bind: Statement[] =
+    fresh.length === rank && rank > 1
+      ? [py.assign(py.tuple(...fresh.map(({ name }) => name)), shape)]
+      : fresh.map(({ axis, name }) => py.assign(name, axisOf(axis)));
+  return [
+    check(
+      py.boolOp("or", ...wrong),
+      messageOf(context, "ValueError", `${label(context, param)} must have shape [`, ...spelled, "], got ", shapeOf(tensor)),
+    ),
+    ...bind,
+    ...contiguousCheck(context, param),
+  ];
+}
+
+function shapeOf(tensor: Expression): Part {
+  return { value: py.call("list", py.attribute(tensor, "shape")) };
+}
+
+function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
+  if (!param.contiguous) return [];
+  const tensor = context.tensor(param);
+  return [
+    check(
+      py.unary("not", py.call(py.attribute(tensor, "is_contiguous"))),
+      messageOf(context, "ValueError", `${label(context, param)} must be contiguous, got strides `, { value: py.call(py.attribute(tensor, "stride")) }, "; call .contiguous() first"),
+    ),
+  ];
+}
+
+// ---- dtypes and devices ---------------------------------------------------------------------------------------------
+
+/** A fixed dtype, one of a variable's members where the variable is first met, or the dtype that it then has. */
+export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
+  const tensor = context.tensor(param);
+  const got = py.attribute(tensor, "dtype");
+  const { dtype } = param;
+  const refuse = (test: Expression, ...expected: readonly Part[]) =>
+    check(test, messageOf(context, "TypeError", `${label(context, param)} must be `, ...expected, ", got ", { value: got }));
+  if (typeof dtype === "string") return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
+  const binder = dtypeBinder(context, dtype.name);
+  if (binder !== param) {
+    const other = py.attribute(context.tensor(binder), "dtype");
+    return [refuse(py.compare(got, ["!=", other]), { value: other }, ` as ${binder.name} is`)];
+  }
+  const members = dtype.members.map(torchDType);
+  const isMember =
+    members.length === 1 ? py.compare(got, ["!=", members[0]!]) : py.compare(got, ["not in", py.tuple(...members)]);
+  return [refuse(isMember, dtype.members.map((name) => `torch.${dtypeName(name)}`).join(" or "))];
+}
+
+/** The tensor that a dtype variable is read off: the first input of that dtype. */
+export function dtypeBinder(context: Pick<WrapperContext, "tensors">, variable: string): TensorParam {
+  const holders = context.tensors.filter((param) => typeof param.dtype !== "string" && param.dtype.name === variable);
+  return holders.find((param) => param.role !== "out") ?? holders[0]!;
+}
+
+function dtypeName(name: string): string {
+  return printExpression(torchDType(name)).replace("torch.", "");
+}
+
+/** `torch.float16` for a dtype of the signature. */
+export function torchDType(name: string): Expression {
+  const special: Readonly<Record<string, string>> = {
+    int1: "bool",
+    float8e5: "float8_e5m2",
+    float8e4nv: "float8_e4m3fn",
+    float8e4b8: "float8_e4m3fnuz",
+    float8e5b16: "float8_e5m2fnuz",
+    float8e4b15: "uint8",
+  };
+  return py.dotted(`torch.${special[name] ?? name}`);
+}
+
+/** One device for all, and one that Triton can reach; another GPU than the current one is switched to. */
+export function deviceChecks(context: WrapperContext, inputs: readonly TensorParam[]): Block {
+  const [first, ...others] = inputs;
+  if (!first) return [];
+  const tensor = context.tensor(first);
+  const device = py.attribute(tensor, "device");
+  return [
+    ...others.map((param) => sameDevice(context, param, first)),
+    check(
+      py.boolOp("and", py.attribute(tensor, "is_cpu"), py.unary("not", py.name(INTERPRETED))),
+      messageOf(context, "ValueError", `${first.name} is on the CPU; move it to a GPU, or set TRITON_INTERPRET=1 before importing triton`),
+    ),
+    check(
+      py.boolOp("and", py.attribute(tensor, "is_cuda"), py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")])),
+      {
+        kind: "with",
+        items: [{ value: py.call("torch.cuda.device", device) }],
+        body: [py.returns(selfCall(context))],
+      },
+    ),
+  ];
+}
+
+/** The wrapper called again with its own arguments. */
+function selfCall(context: WrapperContext): Expression {
+  const { ir, names, tensors } = context;
+  const positional = [
+    ...tensors.filter((param) => param.role !== "out").map((param) => context.tensor(param)),
+    ...ir.params
+      .filter((param) => param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument"))
+      .map((param) => py.name(names.parameters.get(param.value)!)),
+  ];
+  const outputs = tensors.filter((param) => param.role === "out");
+  const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
+  return py.call(names.wrapper, ...positional, ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))));
+}
+
+function sameDevice(context: WrapperContext, param: TensorParam, first: TensorParam): Statement {
+  const device = py.attribute(context.tensor(param), "device");
+  const expected = py.attribute(context.tensor(first), "device");
+  return check(
+    py.compare(device, ["!=", expected]),
+    messageOf(context, "ValueError", `${label(context, param)} must be on `, { value: expected }, ` as ${first.name} is, got `, { value: device }),
+  );
+}
+
+// ---- outputs --------------------------------------------------------------------------------------------------------
+
+/** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
+export function outputChecks(context: WrapperContext, param: TensorParam, inputs: readonly TensorParam[]): Block {
+  const [first] = inputs;
+  const outputs = context.tensors.filter((p) => p.role === "out");
+  const given = py.name(outputs.length === 1 ? "out" : printExpression(context.tensor(param)));
+  const tensor = context.tensor(param);
+  const shape = param.dims.map((_, axis) => context.dim(param, axis));
+  const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
+  const allocated = py.call(
+    "torch.empty",
+    py.tuple(...shape),
+    ...py.keywords({ device: first ? py.attribute(context.tensor(first), "device") : undefined, dtype }),
+  );
+  const isSame = printExpression(given) === printExpression(tensor);
+  const checked: Statement[] = [
+    ...(isSame ? [] : [py.assign(tensor, given)]),
+    ...shapeChecks(context, param),
+    ...dtypeCheck(context, param),
+    ...(first ? [sameDevice(context, param, first)] : []),
+    ...overlapCheck(context, param, inputs),
+  ];
+  return [
+    {
+      kind: "if",
+      branches: [{ test: py.compare(given, ["is", py.none]), body: [py.assign(tensor, allocated)] }],
+      otherwise: checked,
+    },
+  ];
+}
+
+function binderDType(context: WrapperContext, variable: string): Expression {
+  return py.attribute(context.tensor(dtypeBinder(context, variable)), "dtype");
+}
+
+export const OVERLAPS = "_overlaps";
+
+function overlapCheck(context: WrapperContext, param: TensorParam, inputs: readonly TensorParam[]): Block {
+  const tensor = context.tensor(param);
+  return [
+    check(
+      py.call(OVERLAPS, tensor, tensor),
+      messageOf(context, "ValueError", `${label(context, param)} has elements that share memory, with strides `, { value: py.call(py.attribute(tensor, "stride")) }, "; give a tensor of its own"),
+    ),
+    ...inputs.map((input) =>
+      check(
+        py.call(OVERLAPS, tensor, context.tensor(input)),
+        messageOf(context, "ValueError", `${label(context, param)} shares memory with ${input.name}, which is read while it is written; give a tensor of its own`),
+      ),
+    ),
+  ];
+}
+
+/** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */
+export function reachCheck(context: WrapperContext, param: TensorParam): Block {
+  if (param.offsets === "int64") return [];
+  const strides = context.names.strides.get(param.name)!;
+  const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
+  const terms = strides.map((name, axis) => py.binary(py.binary(context.dim(param, axis), "-", py.number("1")), "*", py.name(name ?? "_")));
+  const extent = isStrided
+    ? terms.reduce<Expression>((sum, term, i) => (i === 0 ? term : py.binary(sum, "+", term)), terms[0]!)
+    : py.call(py.attribute(context.tensor(param), "numel"));
+  return [
+    check(
+      py.compare(extent, [">=", py.name(REACH_LIMIT)]),
+      messageOf(context, "ValueError", `${label(context, param)} spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it`),
+    ),
+  ];
+}

@@ -1,0 +1,66 @@
+/** From what an author wrote to what can be run: trace → check → lower → emit. The file to read first. */
+import { checkConfigs, unusedParams } from "./check/configs.js";
+import { checkLimits } from "./check/limits.js";
+import { checkStructure } from "./check/structure.js";
+import { emitModule } from "./codegen/module.js";
+import { signatureOf } from "./codegen/signature.js";
+import { sourceMap } from "./codegen/source-map.js";
+import type { CompiledKernel } from "./compiled.js";
+import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
+import { definitionOf } from "./dsl/kernel.js";
+import { trace } from "./dsl/trace.js";
+import { evaluateCase, refusal } from "./eval/index.js";
+import type { KernelIR } from "./ir/nodes.js";
+import { printIR } from "./ir/print.js";
+import type { SourceIndex } from "./ir/source.js";
+import { lowerViews } from "./ops/lower-views.js";
+
+export interface CompileOptions {
+  /** Reads the author's source: names, comments, and the rules that only the source shows. */
+  readonly source?: SourceIndex | undefined;
+}
+
+/**
+ * Builds a kernel. The same kernel and source give the same bytes.
+ *
+ * @throws TileScriptError with every error that was found.
+ */
+export function compile(kernel: unknown, { source }: CompileOptions = {}): CompiledKernel {
+  const definition = definitionOf(kernel);
+  const files = definition.at ? [definition.at.file] : [];
+  const seen = [...(source?.lint(files) ?? [])];
+  failOn(seen);
+  const ir = trace(definition);
+  seen.push(...checkStructure(ir), ...checkConfigs(ir), ...checkLimits(ir), ...unusedParams(ir));
+  if (!source) seen.push(withoutSource(ir));
+  failOn(seen);
+  const printed = emitModule(lowerViews(ir), source);
+  const signature = signatureOf(ir);
+  const file = `${signature.name}.py`;
+  return {
+    signature,
+    configs: ir.tuning.configs,
+    shapes: ir.shapes,
+    python: printed.text,
+    file,
+    map: sourceMap(file, printed.lines),
+    ir: printIR(ir),
+    warnings: seen,
+    reference: ir.reference?.kind ?? "none",
+    ...(ir.tolerance && { tolerance: ir.tolerance }),
+    refusal: (at) => refusal(ir, at),
+    evaluate: (at, tolerance, inputs) => evaluateCase(ir, signature, at, tolerance, inputs),
+  };
+}
+
+function failOn(diagnostics: readonly Diagnostic[]): void {
+  if (diagnostics.some(({ severity }) => severity === "error")) throw new TileScriptError(diagnostics);
+}
+
+function withoutSource(ir: KernelIR): Diagnostic {
+  return warning(
+    "no-source",
+    `${ir.name}: its source cannot be read, so names come from ops and hidden coercions are not looked for; build from the TypeScript file`,
+    ir.at,
+  );
+}

@@ -1,0 +1,159 @@
+/**
+ * What a compiled kernel is to everything that runs it: emitted Python, a signature that JSON can carry, and a way to
+ * evaluate it in-process. The runtime sees this and nothing of the IR.
+ */
+import type { Diagnostic, Location } from "./diagnostics.js";
+
+/** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
+export type SignatureDType = string | { readonly variable: string };
+
+/** A tensor argument. `dims` holds names of sizes and fixed numbers, one an axis. */
+export interface TensorSignature {
+  readonly name: string;
+  /** Its name in Python. */
+  readonly python: string;
+  readonly role: "in" | "out" | "inout";
+  readonly dtype: SignatureDType;
+  readonly dims: readonly (string | number)[];
+  readonly optional: boolean;
+  /** Whether it must be contiguous. */
+  readonly contiguous: boolean;
+  /** For integer inputs that index something: lowest value and exclusive highest, a size's name or a number. */
+  readonly range?: readonly [number | string, number | string];
+}
+
+/** A number argument that is passed at run time. */
+export interface ScalarSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly dtype: string;
+  readonly default?: number;
+}
+
+/** A value that Triton knows when it compiles the kernel, and who decides it. */
+export interface ConstexprSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly kind: "int" | "float" | "bool" | "string";
+  /** `config`: autotuned or fixed by the kernel; `launch`: computed from sizes; `dim`: bound from a shape; `argument`: the caller's. */
+  readonly from: "config" | "launch" | "dim" | "argument";
+  /** The strings that are allowed. */
+  readonly choices?: readonly string[];
+  readonly default?: number | boolean | string;
+}
+
+export interface Signature {
+  /** The author's name of the kernel, in snake_case: also the wrapper's name. */
+  readonly name: string;
+  /** The `@triton.jit` function's name. */
+  readonly jit: string;
+  readonly tensors: readonly TensorSignature[];
+  readonly scalars: readonly ScalarSignature[];
+  readonly constexprs: readonly ConstexprSignature[];
+  /** Sizes that the shapes of the inputs bind, in order of first use. */
+  readonly sizes: readonly string[];
+  /** Members of each dtype variable. */
+  readonly dtypes: Readonly<Record<string, readonly string[]>>;
+  /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */
+  readonly contracted: readonly string[];
+  /** Whether the kernel multiplies matrices (`tl.dot`). */
+  readonly dot: boolean;
+}
+
+/** One choice of constexprs and launch options. Keys are the author's names (`BLOCK_M`, `numWarps`). */
+export interface Config {
+  readonly values: Readonly<Record<string, number | boolean | string>>;
+  readonly numWarps?: number;
+  readonly numStages?: number;
+  readonly numCtas?: number;
+  readonly maxnreg?: number;
+  readonly at?: Location | undefined;
+}
+
+/** What one evaluation or verification runs: sizes, dtypes, how inputs lie in memory, and which config. */
+export interface Case {
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly scalars?: Readonly<Record<string, number>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** Layout of each input that is not contiguous, by name. */
+  readonly layouts?: Readonly<Record<string, Layout>>;
+  /** Index into the kernel's configs. */
+  readonly config: number;
+  readonly seed: number;
+}
+
+/** How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the last axis, `offset` starts one element in. */
+export type Layout = "contiguous" | "transposed" | "sliced" | "offset";
+
+/** A tensor given to the evaluator: values in row-major order of `shape`, in the type that holds the dtype exactly. */
+export interface TensorData {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly data: Float32Array | Float64Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Uint8Array;
+}
+
+/** Something that the evaluator's sanitiser saw. */
+export interface Finding {
+  /** `out-of-bounds`, `uninitialised`, `race`, `never-written`, `false-in-bounds`, … */
+  readonly code: string;
+  readonly message: string;
+  readonly at?: Location | undefined;
+  readonly program: readonly number[];
+  /** Coordinates of the lane inside its tile. */
+  readonly lane: readonly number[];
+}
+
+export interface Comparison {
+  readonly correct: boolean;
+  readonly maxAbsDiff: number;
+  readonly maxRelDiff: number;
+  /** The worst element: which output, where, expected and got. */
+  readonly worst?: {
+    readonly output: string;
+    readonly index: readonly number[];
+    readonly expected: number;
+    readonly got: number;
+  };
+  /** Elements out of tolerance, of how many. */
+  readonly wrong: number;
+  readonly total: number;
+}
+
+/** What one evaluation in-process gives. `comparison` is absent when the kernel has no reference that can be evaluated. */
+export interface Evaluation {
+  readonly outputs: Readonly<Record<string, TensorData>>;
+  readonly findings: readonly Finding[];
+  readonly comparison?: Comparison;
+  /** What could not be checked, in words. */
+  readonly unchecked: readonly string[];
+}
+
+export interface Tolerance {
+  readonly rtol: number;
+  readonly atol: number;
+}
+
+export interface CompiledKernel {
+  readonly signature: Signature;
+  readonly configs: readonly Config[];
+  /** Sizes that the author gave to verify and measure with. */
+  readonly shapes: readonly Readonly<Record<string, number>>[];
+  /** The emitted module. */
+  readonly python: string;
+  /** File name of the module, such as `vector_add.py`. */
+  readonly file: string;
+  /** Source Map v3 of the module, as JSON text. */
+  readonly map: string;
+  /** The IR as text. */
+  readonly ir: string;
+  readonly warnings: readonly Diagnostic[];
+  /** Whether `reference` exists, and whether the evaluator can compute it. */
+  readonly reference: "none" | "python" | "recorded";
+  /** Fixed tolerance of the author, over the defaults of the output's dtype. */
+  readonly tolerance?: Partial<Tolerance>;
+  /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
+  refusal(at: Case): string | undefined;
+  /** Runs one case in-process. Inputs are drawn from the case's seed unless given. */
+  evaluate(at: Case, tolerance?: Tolerance, inputs?: Readonly<Record<string, TensorData>>): Evaluation;
+}

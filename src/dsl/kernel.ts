@@ -1,0 +1,82 @@
+/** A kernel as its author defines it. */
+import type { Config } from "../compiled.js";
+import { fail, type Location } from "../diagnostics.js";
+import { captureLocation } from "../ir/callsite.js";
+import type { Handle } from "../ir/handle.js";
+import type { Kernel, KernelFunction } from "../ir/params.js";
+import type { ParamDescription } from "./params.js";
+
+type Meta = Readonly<Record<string, Handle>>;
+type RawConfig = Readonly<Record<string, unknown>>;
+
+/** `Spec` of `ir/params.ts` without its types: what the build reads. */
+export interface RawSpec {
+  readonly params: Readonly<Record<string, ParamDescription>>;
+  readonly dims?: Readonly<Record<string, (meta: Meta) => unknown>>;
+  readonly grid: (meta: Meta) => unknown;
+  readonly autotune?: {
+    readonly key: readonly string[];
+    readonly configs: readonly RawConfig[];
+    readonly resetToZero?: readonly string[];
+    readonly restoreValue?: readonly string[];
+  };
+  readonly config?: RawConfig;
+  readonly requires?: (meta: Meta) => unknown;
+  readonly reference?: ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
+  readonly shapes?: readonly Readonly<Record<string, number>>[];
+  readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
+  readonly doc?: string;
+}
+
+/** What `kernel(…)` returns. */
+export class KernelDefinition {
+  constructor(
+    readonly name: string,
+    readonly spec: RawSpec,
+    readonly body: (args: Record<string, Handle>) => unknown,
+    readonly at: Location | undefined,
+  ) {}
+
+  get params(): RawSpec["params"] {
+    return this.spec.params;
+  }
+}
+
+/** The definition behind a kernel that an author holds. */
+export function definitionOf(kernel: unknown): KernelDefinition {
+  if (kernel instanceof KernelDefinition) return kernel;
+  return fail("kernel", "this is not a kernel; give what kernel(…) returned", captureLocation());
+}
+
+/**
+ * Defines a Triton kernel. `name` is its Python name, `spec` says what it takes and how it is launched, `body` is run
+ * once while the kernel is built, with tensors, sizes and constexprs that stand for the real ones.
+ *
+ * @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing.
+ */
+export const kernel = ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown) => {
+  const at = captureLocation();
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
+    fail("kernel", `kernel: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
+  if (typeof spec?.params !== "object") fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
+  if (typeof spec.grid !== "function")
+    fail("kernel", `${name}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`, at);
+  if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);
+  return new KernelDefinition(name, spec, body, at);
+}) as unknown as KernelFunction;
+
+export type { Kernel };
+
+const LAUNCH_OPTIONS = ["numWarps", "numStages", "numCtas", "maxnreg"] as const;
+
+/** A config of the spec, launch options apart. */
+export function configOf(raw: RawConfig, at: Location | undefined): Config {
+  const launch: Record<string, number> = {};
+  const values: Record<string, number | boolean | string> = {};
+  for (const [key, value] of Object.entries(raw)) {
+    if (value === undefined) continue;
+    if ((LAUNCH_OPTIONS as readonly string[]).includes(key)) launch[key] = value as number;
+    else values[key] = value as number;
+  }
+  return { values, ...launch, at };
+}

@@ -1,0 +1,99 @@
+/** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
+import { fail } from "../diagnostics.js";
+import { captureLocation } from "../ir/callsite.js";
+import { type DType, elemOf, isDType } from "../ir/dtype.js";
+import type { ConstexprBuilder, PointerBuilder, ScalarBuilder, TensorBuilder, TensorOptions } from "../ir/params.js";
+
+type AnyDType = DType<any>;
+type Role = "in" | "out" | "inout";
+type Constant = number | boolean | string;
+
+export interface TensorDescription {
+  readonly kind: "tensor";
+  readonly dtype: AnyDType;
+  readonly dims: readonly (string | number)[];
+  readonly role: Role;
+  readonly optional: boolean;
+  readonly options: TensorOptions & { readonly range?: readonly [number | string, number | string] };
+}
+
+export interface ConstexprDescription {
+  readonly kind: "constexpr";
+  readonly of: "int" | "float" | "bool" | "string";
+  /** A size: a config sets it, or a shape. */
+  readonly size: boolean;
+  readonly choices?: readonly string[];
+  readonly default?: Constant | undefined;
+  /** Computes it from the sizes at each launch. */
+  readonly launch?: (sizes: never) => unknown;
+}
+
+export type ParamDescription =
+  | TensorDescription
+  | { readonly kind: "pointer"; readonly dtype: AnyDType }
+  | { readonly kind: "scalar"; readonly dtype: AnyDType; readonly default?: number | undefined }
+  | ConstexprDescription;
+
+function declareTensor(role: Role) {
+  return (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
+    const at = captureLocation();
+    if (!isDType(dtype)) fail("param", "tensor: the first argument is a dtype, such as tl.float16", at);
+    if (!Array.isArray(dims) || dims.length === 0)
+      fail("param", 'tensor: the second argument lists its dims, such as ["M", "K"]', at);
+    for (const dim of dims) checkDim(dim, at);
+    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options };
+    return { ...description, optional: () => ({ ...description, optional: true }) };
+  };
+}
+
+function checkDim(dim: unknown, at: ReturnType<typeof captureLocation>): void {
+  const isName = typeof dim === "string" && /^[A-Za-z_]\w*$/.test(dim);
+  const isSize = typeof dim === "number" && Number.isInteger(dim) && dim > 0;
+  if (!isName && !isSize)
+    fail("param", `tensor: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`, at);
+}
+
+/** A tensor argument: `tensor(tl.float16, ["M", "K"])`, `tensor.out(…)`, `tensor.inout(…)`. */
+export const tensor = Object.assign(declareTensor("in"), {
+  out: declareTensor("out"),
+  inout: declareTensor("inout"),
+}) as unknown as TensorBuilder;
+
+/** A raw pointer argument: nothing is known of its extent, nothing is masked. */
+export const pointer = ((dtype: AnyDType) => ({ kind: "pointer", dtype })) as unknown as PointerBuilder;
+
+/** A number that is passed at run time. */
+export const scalar = ((dtype: AnyDType, options: { readonly default?: number } = {}) => {
+  if (isDType(dtype) && typeof elemOf(dtype) !== "string")
+    fail("param", "scalar: a dtype variable has no meaning for a number; name one dtype", captureLocation());
+  return { kind: "scalar", dtype, default: options.default };
+}) as unknown as ScalarBuilder;
+
+function declareConstexpr(of: ConstexprDescription["of"], size: boolean) {
+  return (options: { readonly default?: Constant } = {}): ConstexprDescription => ({
+    kind: "constexpr",
+    of,
+    size,
+    default: options.default,
+  });
+}
+
+/** A value that Triton knows when it compiles the kernel. */
+export const constexpr = Object.assign(declareConstexpr("int", true), {
+  int: declareConstexpr("int", false),
+  float: declareConstexpr("float", false),
+  bool: declareConstexpr("bool", false),
+  string: (choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription => ({
+    kind: "constexpr",
+    of: "string",
+    size: false,
+    choices,
+    default: options.default,
+  }),
+  launch: (launch: (sizes: never) => unknown): ConstexprDescription => ({
+    kind: "constexpr",
+    of: "int",
+    size: false,
+    launch,
+  }),
+}) as unknown as ConstexprBuilder;

@@ -1,0 +1,70 @@
+/**
+ * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, code frames, and
+ * the lint. Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
+ */
+import { Project, type ts } from "ts-morph";
+import type { Location } from "../diagnostics.js";
+import type { SourceIndex } from "../ir/source.js";
+import { lintFiles } from "./source-lint.js";
+import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
+
+/** Lines shown before and after the line of a code frame. */
+const CONTEXT = 2;
+
+/** A source index over the files on disk, as they are when first asked for. */
+export function createSourceIndex(): SourceIndex {
+  // Files are only parsed: no tsconfig, no lib, no program. Walks use the compiler's own nodes, because wrapping a node
+  // costs ten times as much as visiting it.
+  const project = new Project({
+    skipAddingFilesFromTsConfig: true,
+    skipFileDependencyResolution: true,
+    skipLoadingLibFiles: true,
+    compilerOptions: { allowJs: true },
+  });
+  const files = new Map<string, ts.SourceFile | undefined>();
+  const indexes = new Map<ts.SourceFile, SiteIndex>();
+
+  const read = (path: string): ts.SourceFile | undefined => {
+    if (!files.has(path)) files.set(path, project.addSourceFileAtPathIfExists(path)?.compilerNode);
+    return files.get(path);
+  };
+  const find = (at: Location) => {
+    const file = read(at.file);
+    if (!file) return undefined;
+    let index = indexes.get(file);
+    if (!index) indexes.set(file, (index = siteIndex(file)));
+    return findSite(index, at);
+  };
+
+  return {
+    site: (at) => find(at)?.site,
+    endOf(at) {
+      const found = find(at);
+      return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    lint: (paths) => lintFiles(paths, read),
+    frame(at) {
+      const file = read(at.file);
+      return file && codeFrame(file.text, at);
+    },
+  };
+}
+
+function codeFrame(text: string, at: Location): string | undefined {
+  const lines = text.split(/\r?\n/);
+  const line = lines[at.line - 1];
+  if (line === undefined) return undefined;
+  const first = Math.max(1, at.line - CONTEXT);
+  const last = Math.min(lines.length, at.line + CONTEXT);
+  const width = String(last).length;
+  const shown: string[] = [];
+  for (let number = first; number <= last; number++) {
+    const mark = number === at.line ? ">" : " ";
+    shown.push(`${mark} ${String(number).padStart(width)} | ${lines[number - 1]}`.trimEnd());
+    // Tabs stay tabs, so that the caret is under its column however wide they are shown.
+    if (number === at.line) {
+      shown.push(`  ${" ".repeat(width)} | ${line.slice(0, at.column - 1).replace(/[^\t]/g, " ")}^`);
+    }
+  }
+  return shown.join("\n");
+}

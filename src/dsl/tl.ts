@@ -1,0 +1,28 @@
+/** Triton's language as authors write it: `tl.load`, `tl.float16`, `tl.range`, … */
+import { dtypes } from "../ir/dtype.js";
+import "./methods.js";
+
+export * from "../ops/index.js";
+export { dtype } from "../ir/dtype.js";
+export { mut, range, staticRange, when } from "./control.js";
+
+export const {
+  int1,
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float8e5,
+  float8e4nv,
+  float8e4b15,
+  float8e4b8,
+  float8e5b16,
+  float16,
+  bfloat16,
+  float32,
+  float64,
+} = dtypes;

@@ -1,0 +1,117 @@
+/** What a launch knows before a program runs: sizes, scalars, constexprs and dtypes, and what the host computes of them. */
+import type { DTypeName, Elem } from "../ir/dtype.js";
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  type HostBlock,
+  type KernelIR,
+  type OpStatement,
+  type Param,
+  type Value,
+} from "../ir/nodes.js";
+import type { Constant, ResultType } from "../ir/runtime.js";
+import type { Dim } from "../ir/shape.js";
+import type { Type } from "../ir/types.js";
+import { constexprValue } from "./constexpr-value.js";
+
+/** What the caller decides. */
+export interface Launch {
+  /** Every size that is not computed from others, and dims that are constexprs. */
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly scalars?: Readonly<Record<string, number>> | undefined;
+  /** Of the config and of the caller. */
+  readonly constexprs: Readonly<Record<string, number | boolean | string>>;
+}
+
+export class Bindings {
+  readonly #launch: Launch;
+  readonly #params: ReadonlyMap<Value, Param>;
+  readonly #known = new Map<Value, Constant>();
+  readonly #dims = new Map<string, number>();
+  /** Constexprs by name. */
+  readonly constexprs: Readonly<Record<string, Constant>>;
+  /** Sizes by name, also those that are computed. */
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly scalars: Readonly<Record<string, number>>;
+
+  constructor(ir: KernelIR, launch: Launch) {
+    this.#launch = launch;
+    this.#params = new Map(ir.params.map((param) => [param.value, param]));
+    const valuesOf = (kind: Param["kind"]) =>
+      ir.params.flatMap((param) => (param.kind === kind ? [[param.name, this.constant(param.value)] as const] : []));
+    this.constexprs = Object.fromEntries(valuesOf("constexpr"));
+    this.sizes = Object.fromEntries(valuesOf("size")) as Record<string, number>;
+    this.scalars = Object.fromEntries(valuesOf("scalar")) as Record<string, number>;
+  }
+
+  /** The Python value of a size, scalar or constexpr, or of what a host block computes of them. */
+  constant(argument: Argument): Constant {
+    if (isLiteral(argument)) return argument.value;
+    if (!isValue(argument)) throw new TypeError("a number is needed on the host");
+    const known = this.#known.get(argument);
+    if (known !== undefined) return known;
+    const param = this.#params.get(argument);
+    if (!param) throw new Error("a value of the kernel was used on the host");
+    const value = this.#ofParam(param);
+    this.#known.set(argument, value);
+    return value;
+  }
+
+  #ofParam(param: Param): Constant {
+    const { sizes, scalars, constexprs } = this.#launch;
+    if (param.kind === "size") return param.derived ? this.host(param.derived)[0]! : given(param.name, sizes[param.name]);
+    if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
+    if (param.kind !== "constexpr") throw new TypeError(`${param.name} is no number`);
+    if (param.compute) return this.host(param.compute)[0]!;
+    return given(param.name, constexprs[param.name] ?? (param.from === "dim" ? sizes[param.name] : param.default));
+  }
+
+  /** Runs a host block, in Python's arithmetic. */
+  host({ block }: HostBlock): readonly Constant[] {
+    for (const statement of block.statements) {
+      if (statement.kind !== "op") throw new TypeError("the host computes with numbers only");
+      this.#known.set(statement.results[0]!, folded(statement, (argument) => this.constant(argument)));
+    }
+    return block.yields.map((argument) => this.constant(argument));
+  }
+
+  /** The dtype that an element type has in this launch. */
+  dtype(elem: Elem): DTypeName {
+    if (typeof elem === "string") return elem;
+    const bound = this.#launch.dtypes[elem.name];
+    if (!elem.members.includes(bound as DTypeName))
+      throw new Error(`the dtype ${elem.name} is ${bound ?? "not given"}; it is one of ${elem.members.join(", ")}`);
+    return bound as DTypeName;
+  }
+
+  dim(dim: Dim): number {
+    if (typeof dim === "number") return dim;
+    let value = this.#dims.get(dim);
+    if (value === undefined) this.#dims.set(dim, (value = constexprValue(dim, { ...this.sizes, ...this.constexprs })));
+    return value;
+  }
+
+  /** A type with dtype variables bound and dimensions known; undefined for what is neither a tile nor an address. */
+  result(type: Type): ResultType | undefined {
+    if (type.kind === "tile") return { dtype: this.dtype(type.dtype), shape: type.shape.map((dim) => this.dim(dim)) };
+    if (type.kind === "pointer" || type.kind === "view")
+      return { dtype: this.dtype(type.to), shape: type.shape.map((dim) => this.dim(dim)) };
+    return undefined;
+  }
+}
+
+/** An op on constants, in Python's arithmetic. */
+export function folded(
+  { op, operands }: Pick<OpStatement, "op" | "operands">,
+  constant: (argument: Argument) => Constant,
+): Constant {
+  if (!op.fold) throw new TypeError(`${op.name} cannot be computed from constants`);
+  return op.fold(...operands.flatMap((operand) => (operand === undefined ? [] : [constant(operand)])));
+}
+
+function given<T>(name: string, value: T | undefined): T {
+  if (value === undefined) throw new Error(`${name} has no value; give it one`);
+  return value;
+}

@@ -1,0 +1,106 @@
+/** Runs a kernel in-process: every program of its grid, on tensors whose every access is checked. */
+import type { Finding, Layout, TensorData } from "../compiled.js";
+import { formatLocation } from "../diagnostics.js";
+import { full } from "../ir/array.js";
+import { cast } from "../ir/array-cast.js";
+import { isBig } from "../ir/numeric.js";
+import type { Argument, KernelIR, TensorParam, Value } from "../ir/nodes.js";
+import type { Runtime } from "../ir/runtime.js";
+import { Bindings, type Launch } from "./bindings.js";
+import { Program } from "./program.js";
+import { seedOf, shuffled, uniform } from "./random.js";
+import { Sanitiser } from "./sanitiser.js";
+import { Tensor } from "./tensor.js";
+
+export interface Run extends Launch {
+  /** Values of every tensor that is read, by name. */
+  readonly inputs: Readonly<Record<string, TensorData>>;
+  readonly layouts?: Readonly<Record<string, Layout>> | undefined;
+  /** In which order programs run; they must not depend on it. */
+  readonly order?: "sequential" | "shuffled";
+  readonly seed?: number;
+}
+
+export interface RunResult {
+  readonly outputs: Readonly<Record<string, TensorData>>;
+  readonly findings: readonly Finding[];
+  /** How often something was wrong at places beyond those listed. */
+  readonly more: number;
+}
+
+/** @throws Error if a value is missing, or the kernel does what the evaluator cannot do. */
+export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
+  const bindings = new Bindings(ir, run);
+  const grid = bindings.host(ir.grid).map(Number);
+  const tensors = new Map(
+    ir.params.flatMap((param) => (param.kind === "tensor" ? [[param, tensorFor(param, bindings, run)] as const] : [])),
+  );
+  const sanitiser = new Sanitiser(grid);
+  const [x = 1, y = 1, z = 1] = grid;
+  const program = new Program(ir.body, argumentsOf(ir, tensors, bindings), bindings, sanitiser, [x, y, z]);
+  runGrid(program, x * y * z, run);
+  for (const [param, tensor] of tensors) if (param.role === "out") checkWritten(tensor, param, sanitiser);
+  const written = [...tensors.values()].filter((tensor) => tensor.role !== "in");
+  return {
+    outputs: Object.fromEntries(written.map((tensor) => [tensor.name, tensor.read()])),
+    findings: sanitiser.findings.list(),
+    more: sanitiser.findings.left,
+  };
+}
+
+function tensorFor(param: TensorParam, bindings: Bindings, { inputs, layouts }: Run): Tensor {
+  const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
+  // The wrapper copies an input that must be contiguous and is not.
+  const layout = param.contiguous ? "contiguous" : layouts?.[param.name];
+  const tensor = new Tensor(param.name, param.role, bindings.dtype(param.dtype), shape, layout);
+  const given = inputs[param.name];
+  if (param.role === "out") return tensor;
+  if (!given) throw new Error(`${param.name} is read and not given`);
+  tensor.fill(given);
+  return tensor;
+}
+
+/** What each parameter of the kernel is to the program. */
+function argumentsOf(
+  ir: KernelIR,
+  tensors: ReadonlyMap<TensorParam, Tensor>,
+  bindings: Bindings,
+): ReadonlyMap<Value, Runtime> {
+  const values = new Map<Value, Runtime>();
+  const scalar = (argument: Argument, number: number): void => {
+    if (!("kind" in argument) || argument.kind !== "value") return;
+    const type = bindings.result(argument.type);
+    if (type) values.set(argument, cast(full([], number, "float64"), type.dtype));
+  };
+  for (const param of ir.params) {
+    if (param.kind === "pointer")
+      throw new Error(`${param.name} is a raw pointer: nothing is known of its extent, so it cannot be evaluated`);
+    if (param.kind === "constexpr") values.set(param.value, bindings.constant(param.value));
+    else if (param.kind !== "tensor") scalar(param.value, Number(bindings.constant(param.value)));
+  }
+  for (const [param, allocation] of tensors) {
+    const { dtype } = allocation;
+    values.set(param.value, { kind: "tensor", allocation });
+    values.set(param.pointer, { kind: "addresses", allocation, dtype, shape: [], offsets: new Float64Array(1) });
+    param.strides.forEach((stride, axis) => scalar(stride, allocation.strides[axis]!));
+  }
+  return values;
+}
+
+function runGrid(program: Program, count: number, { order = "sequential", seed = 0 }: Run): void {
+  const numbers = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : undefined;
+  try {
+    for (let i = 0; i < count; i++) program.run((numbers?.[i] ?? i) + 1);
+  } catch (error) {
+    const where = program.at ? `${formatLocation(program.at)}: ` : "";
+    throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+function checkWritten(tensor: Tensor, { value }: TensorParam, { findings }: Sanitiser): void {
+  const { count, first } = tensor.unwritten();
+  if (count === 0) return;
+  const total = tensor.shape.reduce((product, dim) => product * dim, 1);
+  const message = `${count} of ${total} elements of ${tensor.name} are never written, the first is ${tensor.name}[${first.join(", ")}]`;
+  findings.add(`never-written`, value.at, 1, () => ({ message, program: [], lane: [] }));
+}

@@ -1,0 +1,88 @@
+/** Which lanes of an access are performed: those that no mask turns off and with whose address nothing is wrong. */
+import type { Location } from "../diagnostics.js";
+import { broadcastTo, sizeOf, type TileArray } from "../ir/array.js";
+import type { Addresses } from "../ir/runtime.js";
+import type { Describe, Sanitiser } from "./sanitiser.js";
+import type { Tensor } from "./tensor.js";
+
+export type Mask = TileArray | boolean | undefined;
+
+export interface Lanes {
+  readonly performed: Uint8Array;
+  /** Masked off by hand, where a view does not mask them anyway. */
+  readonly masked?: Uint8Array | undefined;
+  /** Left out because something is wrong; reported. */
+  readonly refused?: Uint8Array | undefined;
+}
+
+export function lanesOf(
+  tensor: Tensor,
+  address: Addresses,
+  mask: Mask,
+  does: "read" | "written",
+  sanitiser: Sanitiser,
+  at: Location | undefined,
+): Lanes {
+  const { shape, inside, broken, poison, offsets } = address;
+  const size = sizeOf(shape);
+  if (inside && mask === undefined && !broken && !poison) return { performed: inside };
+  const performed = inside?.slice() ?? new Uint8Array(size).fill(1);
+  let refused: Uint8Array | undefined;
+
+  /** Takes out the lanes that are wanted and wrong. */
+  function refuse(code: string, wrong: Uint8Array, describe: Describe): void {
+    const marked = wrong.map((flag, i) => (flag ? performed[i]! : 0));
+    if (!marked.includes(1)) return;
+    sanitiser.lanes(code, marked, shape, at, describe);
+    refused ??= new Uint8Array(size);
+    for (let i = 0; i < size; i++) {
+      if (marked[i] === 0) continue;
+      refused[i] = 1;
+      performed[i] = 0;
+    }
+  }
+
+  const bits = mask === undefined ? undefined : maskLanes(mask, shape);
+  if (bits?.poison) {
+    refuse("uninitialised", bits.poison, () => `whether ${tensor.name} is ${does} depends on a value that was never given`);
+  }
+  const masked = bits && turnOff(performed, bits.on);
+  if (poison) {
+    refuse("uninitialised", poison, () => `where ${tensor.name} is ${does} depends on a value that was never given`);
+  }
+  if (broken) refuse("false-in-bounds", broken, (lane) => falseClaim(tensor, address, lane));
+  if (!inside) {
+    const beside = performed.map((on, i) => (on && !tensor.holds(offsets[i]!) ? 1 : 0));
+    refuse("out-of-bounds", beside, (lane) => outOfBounds(tensor, offsets[lane]!, does));
+  }
+  return { performed, masked, refused };
+}
+
+function maskLanes(mask: TileArray | boolean, shape: readonly number[]): { on: Uint8Array; poison?: Uint8Array | undefined } {
+  if (typeof mask === "boolean") return { on: new Uint8Array(sizeOf(shape)).fill(mask ? 1 : 0) };
+  const { data, poison } = broadcastTo(mask, shape);
+  return { on: data as Uint8Array, poison };
+}
+
+/** Turns lanes off, and gives those that were on. */
+function turnOff(performed: Uint8Array, on: Uint8Array): Uint8Array {
+  const masked = new Uint8Array(performed.length);
+  for (let i = 0; i < performed.length; i++) {
+    if (on[i] || !performed[i]) continue;
+    masked[i] = 1;
+    performed[i] = 0;
+  }
+  return masked;
+}
+
+function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): string {
+  const axis = claims?.axis[lane] ?? 0;
+  const [index, size] = [claims?.index[lane], tensor.shape[axis]];
+  return `tl.inBounds is false: index ${index} on axis ${axis} of ${tensor.name}, whose size there is ${size}; leave tl.inBounds out, so that the view masks it`;
+}
+
+function outOfBounds(tensor: Tensor, offset: number, does: "read" | "written"): string {
+  const shape = `[${tensor.shape.join(", ")}]`;
+  const strides = `[${tensor.strides.join(", ")}]`;
+  return `element ${offset} of ${tensor.name} is ${does}, which with shape ${shape} and strides ${strides} has no such element; mask this lane`;
+}

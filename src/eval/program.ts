@@ -1,0 +1,243 @@
+/**
+ * A kernel's body as a flat list of steps over numbered slots. It is prepared once for each launch, where dtypes and
+ * dimensions are known, and then run once for each program.
+ */
+import type { Location } from "../diagnostics.js";
+import { full, type TileArray } from "../ir/array.js";
+import type { DTypeName } from "../ir/dtype.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  type IfStatement,
+  isDType,
+  isList,
+  isLiteral,
+  type OpStatement,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { isBig } from "../ir/numeric.js";
+import type { Constant, Context, ResultType, Runtime } from "../ir/runtime.js";
+import type { Type } from "../ir/types.js";
+import type { Bindings } from "./bindings.js";
+import { load, store } from "./memory.js";
+import type { Sanitiser } from "./sanitiser.js";
+
+type Step = () => void;
+type Get = () => Runtime;
+type Triple = readonly [number, number, number];
+
+export class Program {
+  readonly #bindings: Bindings;
+  readonly #sanitiser: Sanitiser;
+  readonly #grid: Triple;
+  readonly #slots: (Runtime | undefined)[] = [];
+  readonly #slotOf = new Map<Value | Variable, number>();
+  readonly #steps: readonly Step[];
+  #id: Triple = [0, 0, 0];
+  /** Where the program is, for errors of the evaluator itself. */
+  at: Location | undefined;
+
+  /** `params` are the values of the kernel's arguments. */
+  constructor(
+    body: Block,
+    params: ReadonlyMap<Value, Runtime>,
+    bindings: Bindings,
+    sanitiser: Sanitiser,
+    grid: Triple,
+  ) {
+    this.#bindings = bindings;
+    this.#sanitiser = sanitiser;
+    this.#grid = grid;
+    for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
+    this.#steps = this.#block(body);
+  }
+
+  /** Runs one program, whose number counts from 1. */
+  run(number: number): void {
+    this.#sanitiser.number = number;
+    const [x = 0, y = 0, z = 0] = this.#sanitiser.program(number);
+    this.#id = [x, y, z];
+    runAll(this.#steps);
+  }
+
+  #slot(key: Value | Variable): number {
+    let slot = this.#slotOf.get(key);
+    if (slot === undefined) this.#slotOf.set(key, (slot = this.#slotOf.size));
+    return slot;
+  }
+
+  #block(block: Block): Step[] {
+    return block.statements.map((statement) => this.#statement(statement));
+  }
+
+  #statement(statement: Statement): Step {
+    switch (statement.kind) {
+      case "op":
+        return this.#op(statement);
+      case "let":
+        return this.#move(statement.initial, statement.variable);
+      case "write":
+        return this.#move(statement.value, statement.variable);
+      case "read":
+        return this.#copy(statement.variable, statement.result);
+      case "for":
+        return this.#for(statement);
+      case "if":
+        return this.#if(statement);
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  // ---- values -------------------------------------------------------------------------------------------------------
+
+  #get(argument: Argument): Get {
+    if (isLiteral(argument)) return constant(argument.value);
+    if (isDType(argument)) return constant({ kind: "dtype", dtype: this.#bindings.dtype(argument.dtype) });
+    if (isList(argument)) {
+      const items = argument.map((item) => this.#get(item));
+      return () => items.map((get) => get());
+    }
+    const [slots, slot] = [this.#slots, this.#slot(argument as Value)];
+    return () => slots[slot]!;
+  }
+
+  /** The step that gives a value to a variable or to a result of a branch; a constant takes its type. */
+  #move(from: Argument, to: Variable | Value): Step {
+    const [slots, slot, get] = [this.#slots, this.#slot(to), this.#get(from)];
+    const type = this.#resultOf(to.type);
+    if (!type) return () => void (slots[slot] = get());
+    return () => {
+      const value = get();
+      slots[slot] = typeof value === "object" ? value : full(type.shape, numeric(value, type.dtype), type.dtype);
+    };
+  }
+
+  #copy(from: Variable, to: Value): Step {
+    const [slots, source, target] = [this.#slots, this.#slot(from), this.#slot(to)];
+    return () => void (slots[target] = slots[source]);
+  }
+
+  #resultOf(type: Type): ResultType | undefined {
+    return this.#bindings.result(type);
+  }
+
+  // ---- ops ----------------------------------------------------------------------------------------------------------
+
+  #op(statement: OpStatement): Step {
+    const { op, results } = statement;
+    const slots = this.#slots;
+    if (results.length === 1 && results[0]!.type.kind === "constexpr") return this.#fold(statement);
+    const { evaluate } = op;
+    if (!evaluate) throw new Error(`${op.name} cannot be evaluated here`);
+    const inputs = this.#inputs(statement);
+    const types = results.map((result) => this.#resultOf(result.type));
+    const context = this.#context(types, statement.at);
+    const targets = results.map((result) => this.#slot(result));
+    const [only] = targets;
+    return () => {
+      this.at = statement.at;
+      const args: Record<string, Runtime> = {};
+      for (const [name, get] of inputs) args[name] = get();
+      const value = evaluate(args, context);
+      if (targets.length === 1) slots[only!] = checked(value as Runtime, types[0], op.name);
+      else targets.forEach((slot, i) => (slots[slot] = checked((value as readonly Runtime[])[i]!, types[i], op.name)));
+    };
+  }
+
+  #inputs({ op, operands, options }: OpStatement): readonly (readonly [string, Get])[] {
+    const positional = Object.keys(op.operands).flatMap((name, i) => {
+      const argument = operands[i];
+      return argument === undefined ? [] : [[name, this.#get(argument)] as const];
+    });
+    return [...positional, ...Object.entries(options).map(([name, argument]) => [name, this.#get(argument)] as const)];
+  }
+
+  /** Constexprs are Python's numbers. */
+  #fold({ op, operands, results, at }: OpStatement): Step {
+    const { fold } = op;
+    if (!fold) throw new Error(`${op.name} of constexprs cannot be evaluated here`);
+    const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#get(operand)]));
+    const [slots, slot] = [this.#slots, this.#slot(results[0]!)];
+    return () => {
+      this.at = at;
+      slots[slot] = fold(...gets.map((get) => get() as Constant));
+    };
+  }
+
+  #context(types: readonly (ResultType | undefined)[], at: Location | undefined): Context {
+    const sanitiser = this.#sanitiser;
+    const id = (): Triple => this.#id;
+    return {
+      results: types.map((type) => type ?? NO_RESULT),
+      grid: this.#grid,
+      get program() {
+        return id();
+      },
+      load: (address, mask, other) => load(address, mask, other, sanitiser, at),
+      store: (address, value, mask) => store(address, value, mask, sanitiser, at),
+      report: (code, message, shape, lanes) => sanitiser.lanes(code, lanes, shape, at, () => message),
+    };
+  }
+
+  // ---- control ------------------------------------------------------------------------------------------------------
+
+  #for({ index, start, end, step, unrolled, body, at }: ForStatement): Step {
+    const bounds = [start, end, step].map((bound) => this.#get(bound));
+    const [slots, slot] = [this.#slots, this.#slot(index)];
+    const type = this.#resultOf(index.type);
+    const steps = this.#block(body);
+    return () => {
+      const [from, to, by] = bounds.map((get) => this.#scalar(get(), "the bounds of this loop depend", at)) as [number, number, number];
+      if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
+      for (let i = from; by > 0 ? i < to : i > to; i += by) {
+        slots[slot] = unrolled || !type ? i : full([], numeric(i, type.dtype), type.dtype);
+        runAll(steps);
+      }
+    };
+  }
+
+  #if({ condition, then, otherwise, results, at }: IfStatement): Step {
+    const test = this.#get(condition);
+    const arm = (block: Block): readonly Step[] => [
+      ...this.#block(block),
+      ...results.map((result, i) => this.#move(block.yields[i]!, result)),
+    ];
+    const [yes, no] = [arm(then), arm(otherwise)];
+    return () => runAll(this.#scalar(test(), "this branch depends", at) === 0 ? no : yes);
+  }
+
+  /** A scalar that decides what runs. */
+  #scalar(value: Runtime, what: string, at: Location | undefined): number {
+    if (typeof value !== "object") return Number(value);
+    const { data, poison } = value as TileArray;
+    if (poison?.[0]) this.#sanitiser.scalar("uninitialised", at, `${what} on a value that was never given`);
+    return Number(data[0]);
+  }
+}
+
+const NO_RESULT: ResultType = { dtype: "int32", shape: [] };
+
+function runAll(steps: readonly Step[]): void {
+  for (const step of steps) step();
+}
+
+const constant =
+  (value: Runtime): Get =>
+  () =>
+    value;
+
+const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(dtype) ? BigInt(value) : Number(value));
+
+/** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
+function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
+  if (!type || typeof value !== "object" || !("shape" in value)) return value;
+  if (value.dtype === type.dtype && value.shape.length === type.shape.length && value.shape.every((dim, i) => dim === type.shape[i]))
+    return value;
+  throw new Error(
+    `${name} computed ${value.dtype}[${value.shape.join(", ")}], its type is ${type.dtype}[${type.shape.join(", ")}]`,
+  );
+}

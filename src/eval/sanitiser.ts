@@ -1,0 +1,44 @@
+/** Who is running, and what is wrong with what it does. */
+import type { Location } from "../diagnostics.js";
+import { coordinates, Findings } from "./findings.js";
+
+/** Says what is wrong with one lane. */
+export type Describe = (lane: number) => string;
+
+export class Sanitiser {
+  readonly findings = new Findings();
+  readonly #grid: readonly number[];
+  /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
+  number = 0;
+
+  constructor(grid: readonly number[]) {
+    this.#grid = grid;
+  }
+
+  /** The coordinates of a program. */
+  program(number: number): readonly number[] {
+    let rest = number - 1;
+    return this.#grid.map((size) => {
+      const id = rest % size;
+      rest = Math.floor(rest / size);
+      return id;
+    });
+  }
+
+  /** Reports the marked lanes of a tile, if there are any. */
+  lanes(code: string, marked: Uint8Array, shape: readonly number[], at: Location | undefined, describe: Describe): void {
+    const first = marked.indexOf(1);
+    if (first < 0) return;
+    const times = marked.reduce((sum, lane) => sum + lane, 0);
+    this.findings.add(code, at, times, () => ({
+      message: describe(first),
+      program: this.program(this.number),
+      lane: coordinates(shape, first),
+    }));
+  }
+
+  /** Reports something about the whole program. */
+  scalar(code: string, at: Location | undefined, message: string): void {
+    this.findings.add(code, at, 1, () => ({ message, program: this.program(this.number), lane: [] }));
+  }
+}

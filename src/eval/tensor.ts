@@ -1,0 +1,92 @@
+/** A tensor's memory while a kernel is evaluated: elements where its strides put them, and who touched each. */
+import type { Layout, TensorData } from "../compiled.js";
+import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../ir/array.js";
+import type { DTypeName } from "../ir/dtype.js";
+import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
+import type { Allocation } from "../ir/runtime.js";
+import { coordinates } from "./findings.js";
+
+export class Tensor implements Allocation {
+  readonly strides: readonly number[];
+  /** Indexed by offset; strides may leave gaps. */
+  readonly data: TileData;
+  /** Offset of each element, in row-major order of the shape. */
+  readonly #offsets: Int32Array;
+  /** Offsets that hold an element; absent where there are no gaps. */
+  readonly #elements: Uint8Array | undefined;
+  /** Last program that wrote each offset, counted from 1; 0 where none did. Absent for inputs. */
+  readonly writers: Int32Array | undefined;
+  /** Last program that read each offset, counted from 1. Absent for inputs. */
+  readonly readers: Int32Array | undefined;
+
+  constructor(
+    readonly name: string,
+    readonly role: "in" | "out" | "inout",
+    readonly dtype: DTypeName,
+    readonly shape: readonly number[],
+    layout: Layout = "contiguous",
+  ) {
+    this.strides = layoutStrides(shape, layout);
+    const size = sizeOf(shape);
+    const extent = size === 0 ? 0 : shape.reduce((sum, dim, axis) => sum + (dim - 1) * this.strides[axis]!, 1);
+    this.data = allocate(dtype, extent);
+    this.#offsets = size === 0 ? new Int32Array(0) : stridedIndex(shape, this.strides);
+    if (extent !== size) {
+      this.#elements = new Uint8Array(extent);
+      for (const offset of this.#offsets) this.#elements[offset] = 1;
+    }
+    if (role !== "in") {
+      this.writers = new Int32Array(extent);
+      this.readers = new Int32Array(extent);
+    }
+  }
+
+  /** Whether an element lies at this offset. */
+  holds(offset: number): boolean {
+    return offset >= 0 && offset < this.data.length && (this.#elements === undefined || this.#elements[offset] === 1);
+  }
+
+  /** `c[3, 5]`, or how far beside the tensor an offset is. */
+  nameOf(offset: number): string {
+    const position = this.#offsets.indexOf(offset);
+    return position >= 0 ? `${this.name}[${coordinates(this.shape, position).join(", ")}]` : `${this.name} + ${offset}`;
+  }
+
+  /** Fills it with values in row-major order. */
+  fill({ data, shape, dtype }: TensorData): void {
+    if (dtype !== this.dtype) throw new Error(`${this.name} holds ${this.dtype}, the data given are ${dtype}`);
+    if (shape.join() !== this.shape.join())
+      throw new Error(`${this.name} has shape [${this.shape.join(", ")}], the data given have [${shape.join(", ")}]`);
+    const values = fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
+    if (isBig(this.dtype)) this.#offsets.forEach((offset, i) => ((this.data as BigData)[offset] = (values as BigData)[i]!));
+    else this.#offsets.forEach((offset, i) => ((this.data as NumberData)[offset] = (values as NumberData)[i]!));
+  }
+
+  /** Its values in row-major order. */
+  read(): TensorData {
+    return take(tileArray(this.dtype, [this.data.length], this.data), this.shape, this.#offsets);
+  }
+
+  /** Coordinates of the elements that no program wrote: how many, and the first. */
+  unwritten(): { readonly count: number; readonly first: readonly number[] } {
+    let count = 0;
+    let first = -1;
+    this.#offsets.forEach((offset, i) => {
+      if (this.writers?.[offset]) return;
+      if (count++ === 0) first = i;
+    });
+    return { count, first: coordinates(this.shape, Math.max(first, 0)) };
+  }
+}
+
+/**
+ * Strides of a layout. Where a tensor starts in its storage cannot be seen here, for every access is checked against
+ * the tensor itself: `offset` is `contiguous`.
+ */
+function layoutStrides(shape: readonly number[], layout: Layout): number[] {
+  const rank = shape.length;
+  if (layout === "sliced" && rank > 0) return stridesOf(shape).map((stride) => stride * 2);
+  if (layout !== "transposed" || rank < 2) return stridesOf(shape);
+  const swapped = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);
+  return [...swapped.slice(0, -2), swapped[rank - 1]!, swapped[rank - 2]!];
+}

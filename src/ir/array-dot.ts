@@ -1,0 +1,158 @@
+/** Matrix products, as `tl.dot` has them. */
+import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
+import { cast } from "./array-cast.js";
+import { allocate, type NumberData } from "./numeric.js";
+import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";
+
+/** How float32 operands enter the product; other operands are multiplied exactly as they are. */
+export type InputPrecision = "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6";
+export type AccumulatorDType = "float16" | "float32" | "float64" | "int32";
+
+export interface DotOptions {
+  readonly accDType: AccumulatorDType;
+  /** Triton's default is tf32. */
+  readonly inputPrecision?: InputPrecision | undefined;
+}
+
+/**
+ * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dimensions; poison in a row of `a` or a column of
+ * `b` poisons what it enters.
+ *
+ * float32 accumulates by one fused multiply-add a step, in order of k (rounded to float64 in between, which can be
+ * seen only where that falls on a tie of float32). A float16 accumulator is rounded once, at the end. int32 wraps, as
+ * wgmma does; `mma.sync`, which Triton takes on sm_90 for M < 64, saturates (`satfinite`) instead.
+ */
+export function dot(a: TileArray, b: TileArray, acc: TileArray | undefined, options: DotOptions): TileArray {
+  const size = sizesOf(a.shape, b.shape);
+  const { accDType, inputPrecision = "tf32" } = options;
+  const shape = [...a.shape.slice(0, -1), size.n];
+  // A float16 accumulator is widened.
+  const start = allocate(accDType, size.batch * size.m * size.n) as NumberData;
+  if (acc) start.set(numbersOf(acc));
+  const out =
+    a.dtype === "float32" && b.dtype === "float32"
+      ? multiplyFloat32(start as Float32Array, a.data as Float32Array, b.data as Float32Array, size, inputPrecision)
+      : accumulate(start, numbersOf(a), numbersOf(b), size);
+  const sum = tileArray(accDType === "float16" ? "float32" : accDType, shape, out, poisonOf(a, b, acc, size));
+  return cast(sum, accDType);
+}
+
+interface Sizes {
+  readonly batch: number;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+}
+
+function sizesOf(a: readonly number[], b: readonly number[]): Sizes {
+  const [m, k] = a.slice(-2) as [number, number];
+  const [inner, n] = b.slice(-2) as [number, number];
+  const batch = a.slice(0, -2);
+  if (k !== inner || batch.length !== b.length - 2 || batch.some((dim, i) => dim !== b[i])) {
+    throw new RangeError(`dot: shapes [${a.join(", ")}] and [${b.join(", ")}] do not match`);
+  }
+  return { batch: sizeOf(batch), m, n, k };
+}
+
+function multiplyFloat32(
+  acc: Float32Array,
+  a: Float32Array,
+  b: Float32Array,
+  size: Sizes,
+  precision: InputPrecision,
+): NumberData {
+  if (precision === "ieee") return accumulate(acc, a, b, size);
+  if (precision === "tf32") return accumulate(acc, a.map(truncateToTf32), b.map(truncateToTf32), size);
+  const toPart = precision === "tf32x3" ? roundToTf32 : round("bfloat16");
+  return multiplySplit(acc, a, b, size, precision === "bf16x6" ? 3 : 2, toPart);
+}
+
+/**
+ * Splits operands into parts of decreasing size and adds their products, the smallest first, without those beyond the
+ * last part's order (Triton's F32DotTC pass). Where a part is infinite the small products are NaN, as infinity times 0
+ * is; the pass zeroes them, so that the product of the largest parts decides.
+ */
+function multiplySplit(
+  acc: Float32Array,
+  a: Float32Array,
+  b: Float32Array,
+  size: Sizes,
+  count: number,
+  toPart: (x: number) => number,
+): NumberData {
+  const [as, bs] = [split(a, count, toPart), split(b, count, toPart)];
+  const out = new Float32Array(acc.length);
+  for (let order = count - 1; order > 0; order--) {
+    for (let i = order; i >= 0; i--) accumulate(out, as[i]!, bs[order - i]!, size);
+  }
+  for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i])) out[i] = 0;
+  accumulate(out, as[0]!, bs[0]!, size);
+  return out.map((x, i) => x + acc[i]!);
+}
+
+function split(x: Float32Array, count: number, toPart: (x: number) => number): Float32Array[] {
+  let rest = x;
+  return Array.from({ length: count }, () => {
+    const part = rest.map(toPart);
+    rest = rest.map((value, i) => value - part[i]!);
+    return part;
+  });
+}
+
+/** Adds the product to `out`, which it returns. The three loops are apart so that each meets one kind of array. */
+function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes): NumberData {
+  if (out instanceof Float32Array) accumulateFloat32(out, a as Float32Array, b as Float32Array, size);
+  else if (out instanceof Float64Array) accumulateFloat64(out, a as Float64Array, b as Float64Array, size);
+  else accumulateInt32(out as Int32Array, a as Int32Array, b as Int32Array, size);
+  return out;
+}
+
+/** Storing rounds each partial sum to float32. */
+function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, { batch, m, n, k }: Sizes): void {
+  for (let row = 0; row < batch * m; row++) {
+    const bStart = Math.floor(row / m) * k * n;
+    const start = row * n;
+    for (let p = 0; p < k; p++) {
+      const x = a[row * k + p]!;
+      const bRow = bStart + p * n;
+      for (let j = 0; j < n; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
+    }
+  }
+}
+
+function accumulateFloat64(out: Float64Array, a: Float64Array, b: Float64Array, { batch, m, n, k }: Sizes): void {
+  for (let row = 0; row < batch * m; row++) {
+    const bStart = Math.floor(row / m) * k * n;
+    const start = row * n;
+    for (let p = 0; p < k; p++) {
+      const x = a[row * k + p]!;
+      const bRow = bStart + p * n;
+      for (let j = 0; j < n; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
+    }
+  }
+}
+
+function accumulateInt32(out: Int32Array, a: Int32Array, b: Int32Array, { batch, m, n, k }: Sizes): void {
+  for (let row = 0; row < batch * m; row++) {
+    const bStart = Math.floor(row / m) * k * n;
+    const start = row * n;
+    for (let p = 0; p < k; p++) {
+      const x = a[row * k + p]!;
+      const bRow = bStart + p * n;
+      for (let j = 0; j < n; j++) out[start + j] = (out[start + j]! + Math.imul(x, b[bRow + j]!)) | 0;
+    }
+  }
+}
+
+function poisonOf(a: TileArray, b: TileArray, acc: TileArray | undefined, size: Sizes): Uint8Array | undefined {
+  if (!a.poison && !b.poison && !acc?.poison) return undefined;
+  const { batch, m, n, k } = size;
+  const rows = new Uint8Array(batch * m);
+  const columns = new Uint8Array(batch * n);
+  a.poison?.forEach((poison, i) => (rows[Math.floor(i / k)]! |= poison));
+  b.poison?.forEach((poison, i) => (columns[Math.floor(i / (k * n)) * n + (i % n)]! |= poison));
+  return Uint8Array.from({ length: batch * m * n }, (_, i) => {
+    const row = Math.floor(i / n);
+    return (acc?.poison?.[i] ?? 0) | rows[row]! | columns[Math.floor(row / m) * n + (i % n)]!;
+  });
+}

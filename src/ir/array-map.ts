@@ -1,0 +1,180 @@
+/**
+ * Elementwise functions on tiles. Operands broadcast; results are rounded or wrapped to the result's dtype; a lane is
+ * poison where any operand's is.
+ *
+ * The `Big` variants take int64 and uint64 operands, so that the loops over numbers never meet a bigint.
+ */
+import {
+  bigsOf,
+  broadcastShapes,
+  broadcastTo,
+  numbersOf,
+  sameWidth,
+  sizeOf,
+  tileArray,
+  type TileArray,
+} from "./array.js";
+import { allocate, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { roundAll } from "./numeric-float.js";
+import { wrap } from "./numeric-int.js";
+
+/** Comparisons may give booleans for a result of `int1`. */
+type NumberResult = number | boolean;
+type BigResult = bigint | number | boolean;
+
+/** A function of one tile. */
+export function map1(x: TileArray, dtype: NumericDType, f: (x: number) => NumberResult): TileArray {
+  return map3(x, scalar, scalar, dtype, f);
+}
+
+/** A function of two tiles. */
+export function map2(
+  x: TileArray,
+  y: TileArray,
+  dtype: NumericDType,
+  f: (x: number, y: number) => NumberResult,
+): TileArray {
+  const shape = broadcastShapes(x.shape, y.shape);
+  const [a, b] = [operand(x, shape), operand(y, shape)];
+  const raw = allocateRaw(dtype, sizeOf(shape));
+  loop2(raw, readable(a), readable(b), f as (x: number, y: number) => number);
+  return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b]));
+}
+
+/** A function of three tiles. */
+export function map3(
+  x: TileArray,
+  y: TileArray,
+  z: TileArray,
+  dtype: NumericDType,
+  f: (x: number, y: number, z: number) => NumberResult,
+): TileArray {
+  const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
+  const [a, b, c] = [operand(x, shape), operand(y, shape), operand(z, shape)];
+  const raw = allocateRaw(dtype, sizeOf(shape));
+  loop3(raw, readable(a), readable(b), readable(c), f as (x: number, y: number, z: number) => number);
+  return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b, c]));
+}
+
+/** {@link map1} of an int64 or uint64 tile. */
+export function mapBig1(x: TileArray, dtype: NumericDType, f: (x: bigint) => BigResult): TileArray {
+  return mapBig2(x, x, dtype, f);
+}
+
+/** {@link map2} of int64 or uint64 tiles. */
+export function mapBig2(
+  x: TileArray,
+  y: TileArray,
+  dtype: NumericDType,
+  f: (x: bigint, y: bigint) => BigResult,
+): TileArray {
+  return mapBig3(x, y, y, dtype, f);
+}
+
+/** {@link map3} of int64 or uint64 tiles. */
+export function mapBig3(
+  x: TileArray,
+  y: TileArray,
+  z: TileArray,
+  dtype: NumericDType,
+  f: (x: bigint, y: bigint, z: bigint) => BigResult,
+): TileArray {
+  const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
+  const tiles = [operand(x, shape), operand(y, shape), operand(z, shape)] as const;
+  const [a, b, c] = [bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2])];
+  const [da, db, dc] = [step(a), step(b), step(c)];
+  const poison = poisonOf(shape, tiles);
+  // A 64-bit array wraps what is stored in it, as the narrower ones do for numbers.
+  const raw = isBig(dtype) ? (allocate(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
+  for (let i = 0; i < raw.length; i++) raw[i] = f(a[i * da]!, b[i * db]!, c[i * dc]!) as bigint;
+  return tileArray(dtype, shape, isBig(dtype) ? raw : settle(dtype, raw as NumberData), poison);
+}
+
+/** `where(condition, x, y)`; only the side that a lane takes can poison it. `x` and `y` have one dtype, any. */
+export function select(condition: TileArray, x: TileArray, y: TileArray): TileArray {
+  const shape = broadcastShapes(broadcastShapes(condition.shape, x.shape), y.shape);
+  const size = sizeOf(shape);
+  const [c, a, b] = [broadcastTo(condition, shape), broadcastTo(x, shape), broadcastTo(y, shape)];
+  const chosen = c.data as Uint8Array;
+  const data = allocate(x.dtype, size);
+  if (isBig(x.dtype)) chooseBigs(data as BigData, chosen, bigsOf(a), bigsOf(b));
+  else chooseNumbers(data as NumberData, chosen, numbersOf(a), numbersOf(b));
+  if (!c.poison && !a.poison && !b.poison) return tileArray(x.dtype, shape, data);
+  const poison = new Uint8Array(size);
+  for (let i = 0; i < size; i++) {
+    poison[i] = (c.poison?.[i] ?? 0) | ((chosen[i] ? a.poison : b.poison)?.[i] ?? 0);
+  }
+  return tileArray(x.dtype, shape, data, poison);
+}
+
+function chooseNumbers(out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void {
+  const [to, a, b] = [sameWidth(out), sameWidth(x), sameWidth(y)];
+  for (let i = 0; i < to.length; i++) to[i] = chosen[i] ? a[i]! : b[i]!;
+}
+
+function chooseBigs(out: BigData, chosen: Uint8Array, x: BigData, y: BigData): void {
+  for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i]! : y[i]!;
+}
+
+/** Results before they are rounded or wrapped: float64 for what is narrower than float32, int32 for small integers. */
+function allocateRaw(dtype: NumericDType, length: number): NumberData {
+  if (isBig(dtype)) throw new TypeError(`${dtype} elements are bigints`);
+  if (dtype === "int1") return new Int32Array(length);
+  if (isFloat(dtype) && dtype !== "float32") return new Float64Array(length);
+  return allocate(dtype, length) as NumberData;
+}
+
+/** Rounds or wraps raw results, where storing them has not done it already. */
+function settle(dtype: NumericDType, raw: NumberData): NumberData {
+  if (isFloat(dtype)) {
+    return dtype === "float32" || dtype === "float64" ? raw : roundAll(dtype, raw as Float64Array);
+  }
+  if (isBig(dtype) || bitsOf(dtype) === 32) return raw;
+  const toDType = wrap(dtype);
+  const out = dtype === "int1" ? new Uint8Array(raw.length) : raw;
+  for (let i = 0; i < raw.length; i++) out[i] = toDType(raw[i]!);
+  return out;
+}
+
+/** Stands for operands that a function does not take. */
+const scalar = tileArray("int32", [], new Int32Array(1));
+
+/** A single element is left as it is, for the loops read it again and again. */
+function operand(x: TileArray, shape: readonly number[]): TileArray {
+  return x.data.length === 1 ? x : broadcastTo(x, shape);
+}
+
+/** Bytes become Int32Array, lest the loops below meet a fifth kind of array (see `numeric.ts`). */
+function readable(x: TileArray): NumberData {
+  const data = numbersOf(x);
+  return data instanceof Uint8Array ? Int32Array.from(data) : data;
+}
+
+const step = (data: { readonly length: number }): 0 | 1 => (data.length === 1 ? 0 : 1);
+
+function loop2(out: NumberData, x: NumberData, y: NumberData, f: (x: number, y: number) => number): void {
+  const [dx, dy] = [step(x), step(y)];
+  for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!);
+}
+
+function loop3(
+  out: NumberData,
+  x: NumberData,
+  y: NumberData,
+  z: NumberData,
+  f: (x: number, y: number, z: number) => number,
+): void {
+  const [dx, dy, dz] = [step(x), step(y), step(z)];
+  for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!, z[i * dz]!);
+}
+
+function poisonOf(shape: readonly number[], tiles: readonly TileArray[]): Uint8Array | undefined {
+  const poisons = tiles.flatMap((tile) => tile.poison ?? []);
+  if (poisons.length === 0) return undefined;
+  const out = new Uint8Array(sizeOf(shape));
+  for (const poison of poisons) {
+    const d = step(poison);
+    for (let i = 0; i < out.length; i++) out[i]! |= poison[i * d]!;
+  }
+  return out;
+}

@@ -1,0 +1,102 @@
+/**
+ * Folding tiles along an axis. Triton promises no order (it folds within threads, then across them), so the order here,
+ * first to last, is one of those that compiled code may take: results of inexact folds agree only within bounds.
+ */
+import { bigsOf, flip, numbersOf, reshape, sizeOf, slice, tileArray, type TileArray } from "./array.js";
+import { allocate, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { round } from "./numeric-float.js";
+import { wrap } from "./numeric-int.js";
+
+/** Folds an axis away in the operand's dtype; cast first to accumulate in another. Poison in a lane poisons its fold. */
+export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: number) => number): TileArray {
+  return lastOf(x, axis, (lanes, along) => scan(lanes, along, f));
+}
+
+/** {@link reduce} of an int64 or uint64 tile. */
+export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x: bigint) => bigint): TileArray {
+  return lastOf(x, axis, (lanes, along) => scanBig(lanes, along, f));
+}
+
+function lastOf(x: TileArray, axis: number | "all", scan: (x: TileArray, axis: number) => TileArray): TileArray {
+  if (axis === "all") return lastOf(reshape(x, [sizeOf(x.shape)]), 0, scan);
+  return slice(scan(x, axis), axis, x.shape[axis]! - 1);
+}
+
+export interface ScanOptions {
+  /** From the last element to the first. */
+  readonly reverse?: boolean | undefined;
+}
+
+/** The inclusive prefix folds along an axis: element `i` of a lane is the fold of its elements up to `i`. */
+export function scan(
+  x: TileArray,
+  axis: number,
+  f: (acc: number, x: number) => number,
+  { reverse = false }: ScanOptions = {},
+): TileArray {
+  if (reverse) return flip(scan(flip(x, axis), axis, f), axis);
+  const data = allocate(x.dtype, x.data.length) as NumberData;
+  foldNumbers(numbersOf(x), data, lanesOf(x, axis), f, finisher(x.dtype));
+  return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
+}
+
+/** {@link scan} of an int64 or uint64 tile. */
+export function scanBig(
+  x: TileArray,
+  axis: number,
+  f: (acc: bigint, x: bigint) => bigint,
+  { reverse = false }: ScanOptions = {},
+): TileArray {
+  if (reverse) return flip(scanBig(flip(x, axis), axis, f), axis);
+  const data = allocate(x.dtype, x.data.length) as BigData;
+  foldBigs(bigsOf(x), data, lanesOf(x, axis), f);
+  return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
+}
+
+/** A tile as `[…, length, distance]`: lanes run over blocks of `length * distance` elements, `distance` apart. */
+interface Lanes {
+  readonly distance: number;
+  readonly block: number;
+}
+
+function lanesOf(x: TileArray, axis: number): Lanes {
+  const distance = sizeOf(x.shape.slice(axis + 1));
+  return { distance, block: distance * x.shape[axis]! };
+}
+
+/** Rounding or wrapping, where storing does not do it already. */
+function finisher(dtype: NumericDType): (x: number) => number {
+  if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return (x) => x;
+  return isFloat(dtype) ? round(dtype) : wrap(dtype);
+}
+
+/** The accumulator is read back from `out`, so that it is rounded at every step. */
+function foldNumbers(
+  x: NumberData,
+  out: NumberData,
+  { distance, block }: Lanes,
+  f: (acc: number, x: number) => number,
+  finish: (x: number) => number,
+): void {
+  const from = x instanceof Uint8Array ? Int32Array.from(x) : x;
+  const to = out instanceof Uint8Array ? new Int32Array(out.length) : out;
+  for (let start = 0; start < to.length; start += block) {
+    const end = start + block;
+    for (let i = start; i < start + distance; i++) to[i] = from[i]!;
+    for (let i = start + distance; i < end; i++) to[i] = finish(f(to[i - distance]!, from[i]!));
+  }
+  if (to !== out) out.set(to);
+}
+
+function foldBigs(x: BigData, out: BigData, { distance, block }: Lanes, f: (acc: bigint, x: bigint) => bigint): void {
+  for (let start = 0; start < out.length; start += block) {
+    const end = start + block;
+    for (let i = start; i < start + distance; i++) out[i] = x[i]!;
+    for (let i = start + distance; i < end; i++) out[i] = f(out[i - distance]!, x[i]!);
+  }
+}
+
+function poisonAlong({ shape, poison }: TileArray, axis: number): Uint8Array | undefined {
+  if (poison === undefined) return undefined;
+  return scan(tileArray("int1", shape, poison), axis, (acc, x) => acc | x).data as Uint8Array;
+}

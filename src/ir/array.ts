@@ -1,0 +1,196 @@
+/** The run-time value of a tile, and moving its elements about. */
+import { allocate, isBig, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
+
+/** Elements in row-major order, each exactly representable in the dtype. Never changed once it is made. */
+export interface TileArray {
+  readonly dtype: NumericDType;
+  readonly shape: readonly number[];
+  readonly data: TileData;
+  /** Lanes that were never given a value, 1 = poison; absent when there are none. */
+  readonly poison?: Uint8Array;
+}
+
+/** A tile of these parts. */
+export function tileArray(
+  dtype: NumericDType,
+  shape: readonly number[],
+  data: TileData,
+  poison?: Uint8Array | undefined,
+): TileArray {
+  return poison === undefined ? { dtype, shape, data } : { dtype, shape, data, poison };
+}
+
+export const sizeOf = (shape: readonly number[]): number => shape.reduce((size, dim) => size * dim, 1);
+
+/** The elements of a tile whose dtype is not 64-bit integer. */
+export function numbersOf(x: TileArray): NumberData {
+  if (isBig(x.dtype)) throw new TypeError(`${x.dtype} elements are bigints`);
+  return x.data as NumberData;
+}
+
+/** The elements of an int64 or uint64 tile. */
+export function bigsOf(x: TileArray): BigData {
+  if (!isBig(x.dtype)) throw new TypeError(`${x.dtype} elements are numbers`);
+  return x.data as BigData;
+}
+
+/** A tile of one value, which must be representable. */
+export function full(shape: readonly number[], value: number | bigint, dtype: NumericDType): TileArray {
+  return fromNumbers(dtype, shape, { length: sizeOf(shape) }, () => value);
+}
+
+/** `start, start + 1, …, end - 1` as int32, as `tl.arange` gives it. */
+export function arange(start: number, end: number): TileArray {
+  const shape = [end - start];
+  return fromNumbers("int32", shape, { length: end - start }, (_, i) => start + i);
+}
+
+/** A tile of representable values in row-major order. */
+export function fromNumbers(
+  dtype: NumericDType,
+  shape: readonly number[],
+  values: ArrayLike<number | bigint | undefined>,
+  valueOf: (value: number | bigint | undefined, index: number) => number | bigint = (value) => value as number,
+): TileArray {
+  const size = sizeOf(shape);
+  if (values.length !== size) throw new RangeError(`${values.length} values for shape [${shape.join(", ")}]`);
+  const data = allocate(dtype, size);
+  if (isBig(dtype)) for (let i = 0; i < size; i++) data[i] = BigInt(valueOf(values[i], i));
+  else for (let i = 0; i < size; i++) data[i] = Number(valueOf(values[i], i));
+  return tileArray(dtype, shape, data);
+}
+
+/** Elements of a tile by their index in its row-major order: what every movement below is made of. */
+export function take(x: TileArray, shape: readonly number[], index: Int32Array): TileArray {
+  const data = allocate(x.dtype, index.length);
+  if (isBig(x.dtype)) copyBigs(x.data as BigData, data as BigData, index);
+  else copyNumbers(x.data as NumberData, data as NumberData, index);
+  if (x.poison === undefined) return tileArray(x.dtype, shape, data);
+  const poison = new Uint8Array(index.length);
+  copyNumbers(x.poison, poison, index);
+  return tileArray(x.dtype, shape, data, poison);
+}
+
+function copyNumbers(from: NumberData, to: NumberData, index: Int32Array): void {
+  const source = sameWidth(from);
+  const target = sameWidth(to);
+  for (let i = 0; i < index.length; i++) target[i] = source[index[i]!]!;
+}
+
+/** Copying does not ask what 32 bits mean; fewer kinds of array keep the loop fast (see `numeric.ts`). */
+export function sameWidth(data: NumberData): Uint8Array | Uint32Array | Float64Array {
+  if (data instanceof Uint8Array || data instanceof Float64Array) return data;
+  return new Uint32Array(data.buffer, data.byteOffset, data.length);
+}
+
+function copyBigs(from: BigData, to: BigData, index: Int32Array): void {
+  for (let i = 0; i < index.length; i++) to[i] = from[index[i]!]!;
+}
+
+/** The row-major strides of a shape. */
+export function stridesOf(shape: readonly number[]): number[] {
+  const strides = shape.map(() => 1);
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    strides[axis] = stride;
+    stride *= shape[axis]!;
+  }
+  return strides;
+}
+
+/** `offset + Σ index[axis] * strides[axis]` for every index of a shape, in row-major order. */
+export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
+  const index = new Int32Array(sizeOf(shape));
+  index[0] = offset;
+  // Fill the last axis, then repeat what is there along each axis further out.
+  let filled = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const size = filled * shape[axis]!;
+    const stride = strides[axis]!;
+    for (let i = filled; i < size; i++) index[i] = index[i - filled]! + stride;
+    filled = size;
+  }
+  return index;
+}
+
+/** The shape that two shapes broadcast to: the shorter one gets leading ones, and a 1 stretches to any size. */
+export function broadcastShapes(x: readonly number[], y: readonly number[]): readonly number[] {
+  if (x.length === y.length && x.every((dim, axis) => dim === y[axis])) return x;
+  const rank = Math.max(x.length, y.length);
+  return Array.from({ length: rank }, (_, axis) => {
+    const a = x[axis - rank + x.length] ?? 1;
+    const b = y[axis - rank + y.length] ?? 1;
+    if (a !== b && a !== 1 && b !== 1) {
+      throw new RangeError(`shapes [${x.join(", ")}] and [${y.join(", ")}] do not broadcast`);
+    }
+    return a === 1 ? b : a;
+  });
+}
+
+/** Repeats a tile along its axes of size 1 and along new leading ones. */
+export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
+  const target = broadcastShapes(x.shape, shape);
+  if (sizeOf(target) !== sizeOf(shape)) {
+    throw new RangeError(`[${x.shape.join(", ")}] does not broadcast to [${shape.join(", ")}]`);
+  }
+  if (sizeOf(x.shape) === sizeOf(shape)) return reshape(x, shape);
+  const own = stridesOf(x.shape);
+  const strides = shape.map((_, i) => {
+    const axis = i - shape.length + x.shape.length;
+    return (x.shape[axis] ?? 1) === 1 ? 0 : own[axis]!;
+  });
+  return take(x, shape, stridedIndex(shape, strides));
+}
+
+/** The same elements in the same order under another shape. Shares memory. */
+export function reshape(x: TileArray, shape: readonly number[]): TileArray {
+  if (sizeOf(shape) !== x.data.length) {
+    throw new RangeError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
+  }
+  return { ...x, shape };
+}
+
+/** Inserts an axis of size 1, so that the result has it at `axis` (negative ones count from the result's end). */
+export function expandDims(x: TileArray, axis: number): TileArray {
+  const rank = x.shape.length + 1;
+  return reshape(x, x.shape.toSpliced(axis < 0 ? axis + rank : axis, 0, 1));
+}
+
+/** Reorders axes: axis `i` of the result is axis `order[i]` of the operand. */
+export function permute(x: TileArray, order: readonly number[]): TileArray {
+  const strides = stridesOf(x.shape);
+  const shape = order.map((axis) => x.shape[axis]!);
+  const orderedStrides = order.map((axis) => strides[axis]!);
+  return take(x, shape, stridedIndex(shape, orderedStrides));
+}
+
+/** Reverses an axis. */
+export function flip(x: TileArray, axis: number): TileArray {
+  const strides = stridesOf(x.shape);
+  const stride = strides[axis]!;
+  const index = stridedIndex(x.shape, strides.with(axis, -stride), (x.shape[axis]! - 1) * stride);
+  return take(x, x.shape, index);
+}
+
+/** The elements at one position of an axis, which is dropped. */
+export function slice(x: TileArray, axis: number, position: number): TileArray {
+  const strides = stridesOf(x.shape);
+  const shape = x.shape.toSpliced(axis, 1);
+  return take(x, shape, stridedIndex(shape, strides.toSpliced(axis, 1), position * strides[axis]!));
+}
+
+/** Tiles of one shape and dtype side by side along a new axis: the inverse of {@link slice}. */
+export function stack(xs: readonly [TileArray, ...TileArray[]], axis: number): TileArray {
+  const [{ dtype, shape }] = xs;
+  const size = sizeOf(shape);
+  const data = allocate(dtype, size * xs.length);
+  const poison = xs.some((x) => x.poison) ? new Uint8Array(data.length) : undefined;
+  xs.forEach((x, position) => {
+    if (isBig(dtype)) (data as BigData).set(x.data as BigData, position * size);
+    else (data as NumberData).set(x.data as NumberData, position * size);
+    if (x.poison) poison?.set(x.poison, position * size);
+  });
+  const leading = tileArray(dtype, [xs.length, ...shape], data, poison);
+  const order = shape.map((_, i) => i + 1).toSpliced(axis, 0, 0);
+  return axis === 0 ? leading : permute(leading, order);
+}

@@ -1,0 +1,118 @@
+/** Axes of a shape: counting from either end, and taking out, replacing or putting in one dimension. */
+import { showShape, type Dim, type Shape, type Show } from "./shape.js";
+
+/** Axes of each rank, by number and by negative number. A table is cheaper than counting tuples. */
+interface AxisTable {
+  1: { 0: 0; "-1": 0 };
+  2: { 0: 0; 1: 1; "-1": 1; "-2": 0 };
+  3: { 0: 0; 1: 1; 2: 2; "-1": 2; "-2": 1; "-3": 0 };
+  4: { 0: 0; 1: 1; 2: 2; 3: 3; "-1": 3; "-2": 2; "-3": 1; "-4": 0 };
+  5: { 0: 0; 1: 1; 2: 2; 3: 3; 4: 4; "-1": 4; "-2": 3; "-3": 2; "-4": 1; "-5": 0 };
+  6: { 0: 0; 1: 1; 2: 2; 3: 3; 4: 4; 5: 5; "-1": 5; "-2": 4; "-3": 3; "-4": 2; "-5": 1; "-6": 0 };
+}
+interface More {
+  0: 1;
+  1: 2;
+  2: 3;
+  3: 4;
+  4: 5;
+  5: 6;
+}
+
+/** An axis counted from the front, "?" for a number that is not a literal, or "none". */
+export type Axis<Rank, Ax> = number extends Ax
+  ? "?"
+  : Rank extends keyof AxisTable
+    ? Ax extends keyof AxisTable[Rank]
+      ? AxisTable[Rank][Ax]
+      : `${Ax & number}` extends keyof AxisTable[Rank]
+        ? AxisTable[Rank][`${Ax & number}` & keyof AxisTable[Rank]]
+        : "none"
+    : "none";
+/** Undefined where the type says "none". */
+export function axisOf(rank: number, axis: number): number | undefined {
+  return Number.isInteger(axis) && axis >= -rank && axis < rank ? (axis + rank) % rank : undefined;
+}
+
+export type WhyAxis<Op extends string, S extends Shape, Ax> = number extends S["length"]
+  ? ""
+  : Axis<S["length"], Ax> extends "none"
+    ? S extends readonly []
+      ? `${Op}: a scalar has no axis`
+      : `${Op}: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
+    : "";
+export function whyAxis(op: string, shape: readonly Dim[], axis: number): string {
+  if (axisOf(shape.length, axis) !== undefined) return "";
+  return shape.length === 0
+    ? `${op}: a scalar has no axis`
+    : `${op}: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
+}
+
+/** S split before dimension I: [before, from there on]. */
+type SplitAt<S extends Shape, I> = number extends S["length"]
+  ? any
+  : I extends 0
+    ? [[], S]
+    : I extends 1
+      ? S extends readonly [infer a, ...infer R]
+        ? [[a], R]
+        : any
+      : I extends 2
+        ? S extends readonly [infer a, infer b, ...infer R]
+          ? [[a, b], R]
+          : any
+        : I extends 3
+          ? S extends readonly [infer a, infer b, infer c, ...infer R]
+            ? [[a, b, c], R]
+            : any
+          : I extends 4
+            ? S extends readonly [infer a, infer b, infer c, infer d, ...infer R]
+              ? [[a, b, c, d], R]
+              : any
+            : I extends 5
+              ? S extends readonly [infer a, infer b, infer c, infer d, infer e, ...infer R]
+                ? [[a, b, c, d, e], R]
+                : any
+              : any;
+
+/** S without dimension I. */
+export type DropAt<S extends Shape, I> =
+  SplitAt<S, I> extends [infer H extends Shape, readonly [any, ...infer R]] ? [...H, ...R] : any;
+/** S with dimension I replaced. */
+export type SetAt<S extends Shape, I, D> =
+  SplitAt<S, I> extends [infer H extends Shape, readonly [any, ...infer R]] ? [...H, D, ...R] : any;
+/** S with a new dimension I. */
+export type InsertAt<S extends Shape, I, D> =
+  SplitAt<S, I> extends [infer H extends Shape, infer R extends Shape] ? [...H, D, ...R] : any;
+/** Dimension I of S. */
+export type DimAt<S extends Shape, I> = SplitAt<S, I> extends [Shape, readonly [infer D, ...Shape]] ? D : any;
+
+/** What a reduction over `Ax` leaves. `Ax` undefined means all axes. */
+export type Reduce<S extends Shape, Ax, Keep> = [Ax] extends [undefined]
+  ? Keep extends true
+    ? Ones<S>
+    : []
+  : Keep extends true
+    ? SetAt<S, Axis<S["length"], Ax>, 1>
+    : DropAt<S, Axis<S["length"], Ax>>;
+type Ones<S extends Shape> = number extends S["length"] ? any : { -readonly [K in keyof S]: 1 };
+export function reduceShape(shape: readonly Dim[], axis: number | undefined, keepDims: boolean): Dim[] {
+  if (axis === undefined) return keepDims ? shape.map(() => 1) : [];
+  const at = axisOf(shape.length, axis) ?? shape.length;
+  return keepDims ? shape.with(at, 1) : shape.toSpliced(at, 1);
+}
+
+/** A new dimension of 1. The axis counts in the result. */
+export type Expand<S extends Shape, Ax> = InsertAt<S, Axis<More[S["length"] & keyof More], Ax>, 1>;
+export function expandShape(shape: readonly Dim[], axis: number): Dim[] {
+  return shape.toSpliced(axisOf(shape.length + 1, axis) ?? shape.length, 0, 1);
+}
+export type WhyExpand<S extends Shape, Ax> = number extends S["length"]
+  ? ""
+  : Axis<More[S["length"] & keyof More], Ax> extends "none"
+    ? `expandDims: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
+    : "";
+export function whyExpand(shape: readonly Dim[], axis: number): string {
+  const fits = axisOf(shape.length + 1, axis) !== undefined;
+  return fits ? "" : `expandDims: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
+}

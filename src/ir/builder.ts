@@ -1,0 +1,169 @@
+/**
+ * The block that is being written. Authoring appends statements here; nothing else makes IR, so scoping, locations and
+ * value identity are decided in one place.
+ */
+import { fail, type Location } from "../diagnostics.js";
+import { captureLocation } from "./callsite.js";
+import {
+  type Argument,
+  type Block,
+  isList,
+  isValue,
+  type OpStatement,
+  type Scope,
+  type Statement,
+  Value,
+  Variable,
+} from "./nodes.js";
+import type { Op } from "./op.js";
+import type { Type } from "./types.js";
+
+interface Frame {
+  readonly scope: Scope;
+  readonly statements: Statement[];
+}
+
+export class Builder {
+  #nextId = 0;
+  readonly #frames: Frame[] = [];
+  /** The constexpr value of each canonical text, so that a dimension can be handed back as a value. */
+  readonly constexprs = new Map<string, Value>();
+
+  /** Where the code runs that is being recorded: on the GPU, or on the host before a launch. */
+  place: "kernel" | "host" = "kernel";
+
+  get scope(): Scope {
+    return this.#frame.scope;
+  }
+
+  get #frame(): Frame {
+    const frame = this.#frames.at(-1);
+    if (!frame) throw new Error("no block is open");
+    return frame;
+  }
+
+  /** Set while values are made on the way to what the author wrote: they do not take the author's name. */
+  anonymous = false;
+  /** Set while ops are appended on behalf of one that the author wrote elsewhere. */
+  pinned: Location | undefined;
+
+  /** Set while a finished kernel is rewritten: its values come from blocks that are complete. */
+  rewriting = false;
+
+  /** Where the op that is being appended stands in the author's source. */
+  location(): Location | undefined {
+    return this.pinned ?? captureLocation();
+  }
+
+  /** A new value that lives in the open block. */
+  value(type: Type, at: Location | undefined, parameter?: string, by?: Op): Value {
+    const value = new Value(this.#nextId++, type, this.scope, at, parameter, this.anonymous, by);
+    if (type.kind === "constexpr") {
+      const known = this.constexprs.get(type.text);
+      if (!known || known.scope.closed) this.constexprs.set(type.text, value);
+    }
+    return value;
+  }
+
+  variable(type: Type, at: Location | undefined): Variable {
+    return new Variable(this.#nextId++, type, this.scope, at);
+  }
+
+  append(statement: Statement): void {
+    this.#frame.statements.push(statement);
+  }
+
+  /** The statements of the open block so far. */
+  get statements(): Statement[] {
+    return this.#frame.statements;
+  }
+
+  /** Appends an op whose result types are known, and gives its results. */
+  op(
+    op: Op,
+    operands: OpStatement["operands"],
+    options: OpStatement["options"],
+    types: readonly Type[],
+    at: Location | undefined,
+  ): readonly Value[] {
+    const results = types.map((type) => this.value(type, at, undefined, op));
+    this.append({ kind: "op", op, operands, options, results, at });
+    return results;
+  }
+
+  /** Opens a block; `close` ends it. What is made inside can't be used after. */
+  open(what: string, at: Location | undefined): void {
+    this.#frames.push({ scope: { parent: this.#frames.at(-1)?.scope, what, at, closed: false }, statements: [] });
+  }
+
+  close(yields: readonly Argument[] = []): Block {
+    const frame = this.#frame;
+    this.#frames.pop();
+    frame.scope.closed = true;
+    return { statements: frame.statements, yields };
+  }
+
+  /** Runs `body` inside a block of its own. */
+  block(what: string, at: Location | undefined, body: () => readonly Argument[] | void): Block {
+    this.open(what, at);
+    const yields = body() ?? [];
+    return this.close(yields);
+  }
+
+  /** How many blocks are open. A loop that was left early leaves one open. */
+  get depth(): number {
+    return this.#frames.length;
+  }
+
+  /** Refuses a value whose block is complete: at this point of the program it does not exist. */
+  use(argument: Argument, at: Location | undefined): void {
+    if (this.rewriting) return;
+    if (isList(argument)) for (const item of argument) this.use(item, at);
+    else if (isValue(argument)) this.#checkScope(argument.scope, argument.at, "this value", at);
+  }
+
+  useVariable(variable: Variable, at: Location | undefined): void {
+    this.#checkScope(variable.scope, variable.at, "this tl.mut", at);
+  }
+
+  #checkScope(scope: Scope, made: Location | undefined, what: string, at: Location | undefined): void {
+    for (let s: Scope | undefined = this.scope; s; s = s.parent) if (s === scope) return;
+    fail(
+      "scope-escape",
+      `${what} was made inside ${scope.what} and does not exist outside it; hold it in tl.mut(…) made before ${scope.what} and write its .value inside`,
+      at,
+      [
+        ...(made ? [{ message: "made here", at: made }] : []),
+        ...(scope.at ? [{ message: `inside ${scope.what} that starts here`, at: scope.at }] : []),
+      ],
+    );
+  }
+}
+
+let active: Builder | undefined;
+
+/** The builder that records the code which is running now. */
+export function builder(what: string): Builder {
+  if (active) return active;
+  fail(
+    "outside-kernel",
+    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options`,
+    captureLocation(),
+  );
+}
+
+/** The same, or undefined outside a kernel. */
+export function activeBuilder(): Builder | undefined {
+  return active;
+}
+
+/** Runs `body` with `next` recording. */
+export function recording<T>(next: Builder, body: () => T): T {
+  const before = active;
+  active = next;
+  try {
+    return body();
+  } finally {
+    active = before;
+  }
+}

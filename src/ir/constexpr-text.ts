@@ -1,0 +1,173 @@
+/**
+ * How an expression over constexprs is called: the same at type level and at run time, for it names dimensions.
+ *
+ * One expression, one name. A size times or over a power of two is kept as `BLOCK * 4` or `BLOCK // 2`, so that
+ * BLOCK.mul(2).mul(2), BLOCK.mul(8).floorDiv(2) and BLOCK.mul(4) are one dimension. Dimensions are powers of two and the
+ * build checks each config's values, so `BLOCK // 2 * 2` may be called BLOCK here.
+ *
+ * The right operand of every operator stands in parentheses unless it is one word or one call. So an operator at the
+ * end of a text is always the outermost one, and a suffix may be cancelled.
+ */
+
+interface Log2 {
+  "1": [];
+  "2": [0];
+  "4": [0, 0];
+  "8": [0, 0, 0];
+  "16": [0, 0, 0, 0];
+  "32": [0, 0, 0, 0, 0];
+  "64": [0, 0, 0, 0, 0, 0];
+  "128": [0, 0, 0, 0, 0, 0, 0];
+  "256": [0, 0, 0, 0, 0, 0, 0, 0];
+  "512": [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  "1024": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+}
+type PowerText = keyof Log2;
+/** Texts by exponent. Both levels know powers up to 1024; a larger one is a factor like any other. */
+type Powers = ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024"];
+const powers: Powers = ["1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1024"];
+const log2Of = (text: string): number => (powers as readonly string[]).indexOf(text);
+
+// ---- parentheses ----------------------------------------------------------------------------------------------------
+
+/** One word, one call such as `cdiv(M, 2)`, or something in parentheses already. */
+type IsAtom<T> = T extends `${string} ${string}`
+  ? T extends `${infer Head}(${infer Inner})`
+    ? Head extends `${string} ${string}`
+      ? false
+      : Inner extends `${string})${string}`
+        ? false
+        : true
+    : false
+  : true;
+function isAtom(text: string): boolean {
+  if (!text.includes(" ")) return true;
+  const open = text.indexOf("(");
+  if (open < 0 || !text.endsWith(")")) return false;
+  return !text.slice(0, open).includes(" ") && !text.slice(open + 1, -1).includes(")");
+}
+
+type Atom<T> = IsAtom<T> extends true ? T & string : `(${T & string})`;
+const atom = (text: string): string => (isAtom(text) ? text : `(${text})`);
+
+/** As a factor: a product needs no parentheses. */
+type Factor<T> = T extends `${string} ${"+" | "-" | "//" | "%" | "/"} ${string}` ? Atom<T> : T & string;
+const factor = (text: string): string => (/ (\+|-|\/\/|%|\/) /.test(text) ? atom(text) : text);
+
+/** Without parentheses around the whole. */
+type Bare<T> = T extends `(${infer Inner})` ? (Inner extends `${string})${string}` ? T : Inner) : T & string;
+const bare = (text: string): string =>
+  text.startsWith("(") && text.endsWith(")") && !text.slice(1, -1).includes(")") ? text.slice(1, -1) : text;
+
+// ---- powers of two --------------------------------------------------------------------------------------------------
+
+/** [base, log2 of what it is multiplied by, log2 of what it is divided by] */
+type Scaled<T> = T extends `${infer B} * ${infer N extends PowerText}`
+  ? [B, Log2[N], []]
+  : T extends `${infer B} // ${infer N extends PowerText}`
+    ? [B, [], Log2[N]]
+    : [T, [], []];
+/** The base is what stands before the first operator, as the checker infers it. */
+function scaled(text: string): [base: string, times: number, over: number] {
+  for (const [operator, sign] of [
+    [" * ", 1],
+    [" // ", -1],
+  ] as const) {
+    const at = text.indexOf(operator);
+    const exponent = at > 0 ? log2Of(text.slice(at + operator.length)) : -1;
+    if (exponent >= 0) return sign > 0 ? [text.slice(0, at), exponent, 0] : [text.slice(0, at), 0, exponent];
+  }
+  return [text, 0, 0];
+}
+
+type Scale<B, Times extends 0[], Over extends 0[]> = Times extends [...Over, ...infer R]
+  ? R["length"] extends 0
+    ? Bare<B>
+    : `${Factor<B>} * ${Power<R["length"]>}`
+  : Over extends [...Times, ...infer R]
+    ? `${Atom<B>} // ${Power<R["length"]>}`
+    : never;
+/** Beyond 1024 the exponent is not in the table and the checker knows no more than that it is a number. */
+type Power<N> = N extends keyof Powers ? Powers[N] & string : `${number}`;
+function scale(base: string, exponent: number): string {
+  if (exponent === 0) return bare(base);
+  const power = 2 ** Math.abs(exponent);
+  return exponent > 0 ? `${factor(base)} * ${power}` : `${atom(base)} // ${power}`;
+}
+
+// ---- operators ------------------------------------------------------------------------------------------------------
+
+export type AddText<A extends string, B extends string> = B extends "0"
+  ? A
+  : A extends "0"
+    ? B
+    : A extends B
+      ? MulText<A, "2">
+      : `${A} + ${Atom<B>}`;
+export function addText(a: string, b: string): string {
+  if (b === "0") return a;
+  if (a === "0") return b;
+  return a === b ? mulText(a, "2") : `${a} + ${atom(b)}`;
+}
+
+export type SubText<A extends string, B extends string> = B extends "0"
+  ? A
+  : A extends B
+    ? "0"
+    : A extends `${infer X} + ${Atom<B>}`
+      ? X
+      : A extends MulText<B, "2">
+        ? B
+        : `${A} - ${Atom<B>}`;
+export function subText(a: string, b: string): string {
+  if (b === "0") return a;
+  if (a === b) return "0";
+  const last = ` + ${atom(b)}`;
+  if (a.endsWith(last)) return a.slice(0, -last.length);
+  return a === mulText(b, "2") ? b : `${a} - ${atom(b)}`;
+}
+
+export type MulText<A extends string, B extends string> = B extends PowerText
+  ? Scaled<A> extends [infer X, infer T extends 0[], infer O extends 0[]]
+    ? Scale<X, [...T, ...Log2[B]], O>
+    : never
+  : `${Factor<A>} * ${Factor<B>}`;
+export function mulText(a: string, b: string): string {
+  const exponent = log2Of(b);
+  if (exponent < 0) return `${factor(a)} * ${factor(b)}`;
+  const [base, times, over] = scaled(a);
+  return scale(base, times + exponent - over);
+}
+
+export type FloorDivText<A extends string, B extends string> = B extends PowerText
+  ? Scaled<A> extends [infer X, infer T extends 0[], infer O extends 0[]]
+    ? Scale<X, T, [...O, ...Log2[B]]>
+    : never
+  : A extends `${infer X} * ${Factor<B>}`
+    ? Bare<X>
+    : `${Atom<A>} // ${Atom<B>}`;
+export function floorDivText(a: string, b: string): string {
+  const exponent = log2Of(b);
+  if (exponent >= 0) {
+    const [base, times, over] = scaled(a);
+    return scale(base, times - over - exponent);
+  }
+  const last = ` * ${factor(b)}`;
+  return a.endsWith(last) ? bare(a.slice(0, -last.length)) : `${atom(a)} // ${atom(b)}`;
+}
+
+export type ModText<A extends string, B extends string> = `${Atom<A>} % ${Atom<B>}`;
+export const modText = (a: string, b: string): string => `${atom(a)} % ${atom(b)}`;
+export type DivText<A extends string, B extends string> = `${Atom<A>} / ${Atom<B>}`;
+export const divText = (a: string, b: string): string => `${atom(a)} / ${atom(b)}`;
+
+/** A comparison: `BLOCK >= N`. */
+export type CompareText<A extends string, Sign extends string, B extends string> = `${A} ${Sign} ${B}`;
+export const compareText = (a: string, sign: string, b: string): string => `${a} ${sign} ${b}`;
+
+/** A call such as `cdiv(M, BLOCK)` or `min(A, B)`. */
+export type CallText<Name extends string, A extends string, B extends string> = `${Name}(${A}, ${B})`;
+export const callText = (name: string, a: string, b: string): string => `${name}(${a}, ${b})`;
+
+/** Twice as much: what cat and interleave do to a dimension. */
+export type TwiceText<A extends string> = MulText<A, "2">;

@@ -1,0 +1,40 @@
+/**
+ * What an author holds while a kernel is traced. A handle only stands for a value of the program; whatever JavaScript
+ * would do with it by itself (arithmetic, comparison, printing, iteration) is refused.
+ */
+import { fail } from "../diagnostics.js";
+import { captureLocation } from "./callsite.js";
+import type { Value } from "./nodes.js";
+import { showType } from "./types.js";
+
+const VALUE: unique symbol = Symbol("tilescript.value");
+
+export class Handle {
+  readonly [VALUE]: Value;
+
+  constructor(value: Value) {
+    this[VALUE] = value;
+  }
+
+  /** Called when JavaScript wants a number or a string of it: `+`, `<`, a template, an index. */
+  [Symbol.toPrimitive](): never {
+    fail(
+      "coercion",
+      `JavaScript cannot compute with a traced value (${showType(this[VALUE].type)}); use its methods, such as .add(…), .lt(…), .eq(…)`,
+      captureLocation(),
+    );
+  }
+
+  /** What `console.log` shows. */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return `${showType(this[VALUE].type)} %${this[VALUE].id}`;
+  }
+}
+
+export function isHandle(x: unknown): x is Handle {
+  return x instanceof Handle;
+}
+
+export function valueOf(handle: Handle): Value {
+  return handle[VALUE];
+}

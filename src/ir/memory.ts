@@ -1,0 +1,131 @@
+/** Where tiles come from and go to: raw pointers, tensors and their views. Types only; rules are in `signatures-memory.ts`. */
+import type { ConstBool, DimsOf, ShapeArg } from "./constexpr.js";
+import type { DType, Element } from "./dtype.js";
+import type { Axis } from "./axis.js";
+import type { Checked } from "./problem.js";
+import type { Permute, WhyPermute } from "./reshape.js";
+import type { Expand, WhyExpand } from "./axis.js";
+import type { Shape, WhyBroadcastTo } from "./shape.js";
+import type {
+  GatherArgs,
+  GatherShape,
+  IndexArgs,
+  OffsetArgs,
+  OffsetOperand,
+  OffsetsShape,
+  Spans,
+  WhyCount,
+  WhyOffset,
+} from "./signatures-memory.js";
+import type { NotACondition, Scalar, StateLike, Tile } from "./tile.js";
+import type { Some1 } from "./constexpr.js";
+import type { Access } from "./types.js";
+
+export type { Access } from "./types.js";
+
+declare const $target: unique symbol;
+declare const $place: unique symbol;
+declare const $access: unique symbol;
+/** The part of an address that rules look at: elements of dtype E in shape S. */
+export interface AddressLike<E = any, S = any, A = any> {
+  readonly [$target]: E;
+  readonly [$place]: S;
+  readonly [$access]: A;
+}
+/** Keys of an address's element type, shape and access: `A[Ta]`, `A[Pl]`, `A[Ac]`. */
+export type Ta = typeof $target;
+export type Pl = typeof $place;
+export type Ac = typeof $access;
+
+// ---- raw pointers ---------------------------------------------------------------------------------------------------
+
+/** Open to ops, as `TileOps` is. */
+// oxlint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
+export interface PointerOps {}
+
+/** Addresses computed by hand, as in Triton. Nothing is masked unless you mask it. */
+export interface Pointer<in out E extends Element, in out S extends Shape, in out A extends Access = "inout">
+  extends AddressLike<E, S, A>, PointerOps {
+  /** What it points to. */
+  readonly dtype: DType<E>;
+  add<const O extends Some1>(...offsets: OffsetArgs<S, O>): Pointer<E, OffsetsShape<S, O>, A>;
+  sub<const O>(offset: Checked<O, WhyOffset<"sub", S, O>>): Pointer<E, OffsetOperand<S, O>, A>;
+  expandDims<const Ax extends number>(axis: Checked<Ax, WhyExpand<S, Ax>>): Pointer<E, Expand<S, Ax>, A>;
+  broadcastTo<const X extends readonly unknown[]>(
+    shape: Checked<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
+  ): Pointer<E, DimsOf<X>, A>;
+  /** As a pointer to another dtype; `tl.int64` gives the addresses as integers. */
+  to<F extends Element>(dtype: DType<F>): F extends "int64" ? Tile<"int64", S> : Pointer<F, S, A>;
+  readonly then: NotACondition;
+}
+
+/** A pointer that loops and branches bump. */
+export interface MutPointer<
+  in out E extends Element,
+  in out S extends Shape,
+  in out A extends Access = "inout",
+> extends StateLike {
+  get value(): Pointer<E, S, A>;
+  set value(next: Pointer<E, S, A>);
+  readonly then: NotACondition;
+}
+
+// ---- tensors --------------------------------------------------------------------------------------------------------
+
+declare const $dims: unique symbol;
+/** A whole tensor: what rules look at to say "load a tile of it first". */
+export interface TensorLike<Ds = any> {
+  readonly [$dims]: Ds;
+}
+
+/** A rectangle or a gather of a tensor, masked to the tensor on every axis that is not in bounds. */
+export interface View<in out E extends Element, in out S extends Shape, in out A extends Access> extends AddressLike<
+  E,
+  S,
+  A
+> {
+  readonly dtype: DType<E>;
+  /** Rows and columns swapped. */
+  readonly T: S extends readonly [infer M, infer N] ? View<E, [N, M], A> : View<E, any, A>;
+  permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<S, P>>): View<E, Permute<S, P>, A>;
+  readonly then: NotACondition;
+}
+
+/** A tensor argument inside the kernel. */
+export interface Tensor<
+  in out E extends Element,
+  in out Ds extends Shape,
+  in out A extends Access,
+> extends TensorLike<Ds> {
+  readonly dtype: DType<E>;
+  /** Address of its first element. */
+  readonly ptr: Pointer<E, [], A>;
+  /** One index an axis: a scalar drops its axis, a tile of rank 1 spans it. */
+  at<const I extends readonly unknown[]>(
+    this: Checked<Tensor<E, Ds, A>, WhyCount<"at", Ds, I>>,
+    ...indices: IndexArgs<I>
+  ): View<E, Spans<I>, A>;
+  /** Index tiles that broadcast to one shape. */
+  gather<const I extends readonly unknown[]>(
+    this: Checked<Tensor<E, Ds, A>, WhyCount<"gather", Ds, I>>,
+    ...indices: GatherArgs<I>
+  ): View<E, GatherShape<I>, A>;
+  /** Rows and columns swapped. */
+  readonly T: Ds extends readonly [infer M, infer N] ? Tensor<E, [N, M], A> : Tensor<E, any, A>;
+  permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
+  /** Elements from one index to the next on an axis. */
+  stride<const Ax extends number>(
+    axis: Checked<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
+  ): Scalar<"int64">;
+  readonly then: NotACondition;
+}
+
+/** A tensor that the caller may leave out: use it where `given` holds. */
+export interface OptionalTensor<
+  in out E extends Element,
+  in out Ds extends Shape,
+  in out A extends Access,
+> extends Tensor<E, Ds, A> {
+  /** Whether the caller gave it: known when Triton compiles. */
+  readonly given: ConstBool<string>;
+}

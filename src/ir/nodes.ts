@@ -1,0 +1,242 @@
+/**
+ * The intermediate representation: a typed list of statements in A-normal form.
+ *
+ *     Kernel    = name, Param*, Block, host blocks (grid, launch constexprs, requirements, derived sizes)
+ *     Block     = Statement*, yields Argument*
+ *     Statement = results = op(Argument*, option: Argument …)
+ *               | let variable = Argument | value = read variable | write variable, Argument
+ *               | for index in start, end, step: Block
+ *               | results = if Argument: Block else: Block
+ *     Argument  = Value | Literal | DTypeArgument | Argument*
+ *
+ * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
+ */
+import type { Config, Tolerance } from "../compiled.js";
+import type { Location } from "../diagnostics.js";
+import type { Op } from "./op.js";
+import type { Reference } from "./reference.js";
+import type { Elem, Type } from "./types.js";
+
+/** Where a value may be used: the block that made it and the blocks inside. Closed once the block is complete. */
+export interface Scope {
+  readonly parent: Scope | undefined;
+  /** What opened it, for messages: `the loop`, `this branch`. */
+  readonly what: string;
+  readonly at: Location | undefined;
+  closed: boolean;
+}
+
+/** A value of the program: made once, by one statement or as a parameter. */
+export class Value {
+  readonly kind = "value";
+  constructor(
+    readonly id: number,
+    readonly type: Type,
+    readonly scope: Scope,
+    readonly at: Location | undefined,
+    /** The parameter's name, where it is one. */
+    readonly parameter?: string,
+    /** Made on the way to what the author wrote at that place, so that the author's name is not its name. */
+    readonly anonymous = false,
+    /** The op that made it; absent for parameters, indices and reads. */
+    readonly by?: Op,
+  ) {}
+}
+
+/** A JavaScript constant in the program: a weak literal. */
+export interface Literal {
+  readonly kind: "literal";
+  readonly value: number | bigint | boolean | string;
+}
+
+/** A dtype as an argument, such as the last of `tl.zeros(shape, tl.float32)`. */
+export interface DTypeArgument {
+  readonly kind: "dtype";
+  readonly dtype: Elem;
+}
+
+export type Argument = Value | Literal | DTypeArgument | readonly Argument[];
+
+/** State that loops and branches change. */
+export class Variable {
+  constructor(
+    readonly id: number,
+    readonly type: Type,
+    readonly scope: Scope,
+    readonly at: Location | undefined,
+  ) {}
+}
+
+export interface OpStatement {
+  readonly kind: "op";
+  readonly op: Op;
+  /** As many as the op has operands; `undefined` where an optional one was left out. */
+  readonly operands: readonly (Argument | undefined)[];
+  readonly options: Readonly<Record<string, Argument>>;
+  readonly results: readonly Value[];
+  readonly at: Location | undefined;
+}
+
+export interface LetStatement {
+  readonly kind: "let";
+  readonly variable: Variable;
+  readonly initial: Argument;
+  readonly at: Location | undefined;
+}
+
+/** A snapshot: a later write does not change what was read. */
+export interface ReadStatement {
+  readonly kind: "read";
+  readonly variable: Variable;
+  readonly result: Value;
+  readonly at: Location | undefined;
+}
+
+export interface WriteStatement {
+  readonly kind: "write";
+  readonly variable: Variable;
+  readonly value: Argument;
+  readonly at: Location | undefined;
+}
+
+export interface ForStatement {
+  readonly kind: "for";
+  readonly index: Value;
+  readonly start: Argument;
+  readonly end: Argument;
+  readonly step: Argument;
+  /** `tl.range` options, in Triton's camelCase. */
+  readonly options: Readonly<Record<string, Argument>>;
+  /** A loop that Triton unrolls (`tl.static_range`). */
+  readonly unrolled: boolean;
+  readonly body: Block;
+  readonly at: Location | undefined;
+}
+
+export interface IfStatement {
+  readonly kind: "if";
+  readonly condition: Argument;
+  readonly then: Block;
+  readonly otherwise: Block;
+  /** One for each value that both arms yield. */
+  readonly results: readonly Value[];
+  readonly at: Location | undefined;
+}
+
+export type Statement =
+  | OpStatement
+  | LetStatement
+  | ReadStatement
+  | WriteStatement
+  | ForStatement
+  | IfStatement;
+
+export interface Block {
+  readonly statements: readonly Statement[];
+  readonly yields: readonly Argument[];
+}
+
+/** What an argument of the kernel is. Names are the author's. */
+export type Param = TensorParam | PointerParam | ScalarParam | SizeParam | ConstexprParam;
+
+export interface TensorParam {
+  readonly kind: "tensor";
+  readonly name: string;
+  readonly value: Value;
+  readonly pointer: Value;
+  /** One an axis, in elements. A number where the layout is fixed (`contiguous`), else a run-time scalar. */
+  readonly strides: readonly Argument[];
+  /** One an axis: a size, a constexpr or a number. */
+  readonly dims: readonly Argument[];
+  readonly dimNames: readonly (string | number)[];
+  readonly dtype: Elem;
+  readonly role: "in" | "out" | "inout";
+  readonly optional: boolean;
+  readonly contiguous: boolean;
+  /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
+  readonly offsets: "int32" | "int64";
+  readonly range?: readonly [number | string, number | string];
+}
+
+export interface PointerParam {
+  readonly kind: "pointer";
+  readonly name: string;
+  readonly value: Value;
+  readonly dtype: Elem;
+}
+
+export interface ScalarParam {
+  readonly kind: "scalar";
+  readonly name: string;
+  readonly value: Value;
+  readonly dtype: Elem;
+  readonly default?: number;
+}
+
+/** A size that shapes bind (`M`), or that is computed from others. */
+export interface SizeParam {
+  readonly kind: "size";
+  readonly name: string;
+  readonly value: Value;
+  readonly derived?: HostBlock;
+}
+
+export interface ConstexprParam {
+  readonly kind: "constexpr";
+  readonly name: string;
+  readonly value: Value;
+  readonly of: "int" | "float" | "bool" | "string";
+  readonly from: "config" | "launch" | "dim" | "argument";
+  readonly compute?: HostBlock;
+  readonly choices?: readonly string[];
+  readonly default?: number | boolean | string;
+}
+
+/** Integer arithmetic over sizes, scalars and constexprs that runs on the host before a launch. */
+export interface HostBlock {
+  readonly block: Block;
+  readonly at: Location | undefined;
+}
+
+/** How the kernel's configs are chosen: measured for each value of `key`, or the one that there is. */
+export interface Tuning {
+  readonly configs: readonly Config[];
+  /** Names of sizes and scalars; absent when nothing is measured. */
+  readonly key?: readonly string[];
+  /** Tensors that are set to zero, or put back as they were, between measurements. */
+  readonly resetToZero: readonly string[];
+  readonly restoreValue: readonly string[];
+}
+
+export interface KernelIR {
+  readonly name: string;
+  /** One paragraph on what it computes, from the author's comment or `doc`. */
+  readonly doc: string | undefined;
+  readonly params: readonly Param[];
+  readonly body: Block;
+  readonly grid: HostBlock;
+  /** Conditions that must hold before a launch. */
+  readonly requires: HostBlock;
+  readonly tuning: Tuning;
+  readonly reference: Reference | undefined;
+  /** Sizes that the author gave to verify and measure with. */
+  readonly shapes: readonly Readonly<Record<string, number>>[];
+  readonly tolerance: Partial<Tolerance> | undefined;
+  readonly at: Location | undefined;
+}
+
+export function isValue(argument: Argument | undefined): argument is Value {
+  return argument instanceof Value;
+}
+
+export function isLiteral(argument: Argument | undefined): argument is Literal {
+  return argument !== undefined && "kind" in argument && argument.kind === "literal";
+}
+
+export function isDType(argument: Argument | undefined): argument is DTypeArgument {
+  return argument !== undefined && "kind" in argument && argument.kind === "dtype";
+}
+
+export function isList(argument: Argument | undefined): argument is readonly Argument[] {
+  return Array.isArray(argument);
+}

@@ -1,0 +1,245 @@
+/** Float formats and rounding to them. Every rounding here is exact from a float64: there is no rounding in between. */
+import type { FloatDType } from "./numeric.js";
+
+interface FloatFormat {
+  readonly mantissaBits: number;
+  readonly bias: number;
+  /** The largest value that a cast gives. */
+  readonly max: number;
+  readonly hasInfinity: boolean;
+  /** The code of NaN that casts give; NaN that meets a format without one becomes `max`. */
+  readonly nan: number | undefined;
+  readonly hasNegativeZero: boolean;
+  /** What a cast does above `max` when the caller does not say: clamp, or infinity (NaN where there is none). */
+  readonly saturates: boolean;
+  readonly ties: "even" | "away";
+}
+
+const ieee = { hasInfinity: true, hasNegativeZero: true, saturates: false, ties: "even" } as const;
+
+/**
+ * The defaults are those of casts compiled by Triton 3.9 for sm_90, read off its PTX: `cvt.rn.satfinite.e4m3x2` and
+ * `cvt.rn.satfinite.e5m2x2` clamp out of range values, infinity included; float8e4b15 is made of integer
+ * instructions that clamp to 1.75 (code 0x7e), round ties away from zero and turn NaN into 1.75, although code 0x7f
+ * (1.875) is read back. NaN codes are those of IEEE's default quiet NaN. The `fnuz` formats exist on AMD only.
+ */
+export const floatFormats: { readonly [D in FloatDType]: FloatFormat } = {
+  float8e5: { ...ieee, mantissaBits: 2, bias: 15, max: 57344, nan: 0x7f, saturates: true },
+  float8e4nv: { ...ieee, mantissaBits: 3, bias: 7, max: 448, nan: 0x7f, saturates: true, hasInfinity: false },
+  float8e4b15: {
+    ...ieee,
+    mantissaBits: 3,
+    bias: 15,
+    max: 1.75,
+    nan: undefined,
+    saturates: true,
+    hasInfinity: false,
+    ties: "away",
+  },
+  float8e4b8: fnuz({ mantissaBits: 3, bias: 8, max: 240 }),
+  float8e5b16: fnuz({ mantissaBits: 2, bias: 16, max: 57344 }),
+  float16: { ...ieee, mantissaBits: 10, bias: 15, max: 65504, nan: 0x7e00 },
+  bfloat16: { ...ieee, mantissaBits: 7, bias: 127, max: 2 ** 127 * (2 - 2 ** -7), nan: 0x7fc0 },
+  float32: { ...ieee, mantissaBits: 23, bias: 127, max: 2 ** 127 * (2 - 2 ** -23), nan: 0x7fc00000 },
+  float64: { ...ieee, mantissaBits: 52, bias: 1023, max: Number.MAX_VALUE, nan: NaN },
+};
+
+function fnuz(size: Pick<FloatFormat, "mantissaBits" | "bias" | "max">): FloatFormat {
+  return { ...ieee, ...size, hasInfinity: false, nan: 0x80, hasNegativeZero: false, saturates: true };
+}
+
+const scratch = new Float64Array(1);
+const words = new Int32Array(scratch.buffer);
+const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
+
+/** Adding and subtracting this many quanta rounds a smaller float64 to whole quanta, ties to even. */
+const ROUNDS_TO_QUANTA = 1.5 * 2 ** 52;
+
+/**
+ * The distance of neighbours in a format, by the exponent field of a float64 in that binade; infinite for binades above
+ * the format's last.
+ */
+export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {
+  const table = new Float64Array(2048).fill(Infinity);
+  const last = Math.floor(Math.log2(max));
+  for (let exponent = -1023; exponent <= last; exponent++) {
+    table[exponent + 1023] = 2 ** (Math.max(exponent, 1 - bias) - mantissaBits);
+  }
+  return table;
+}
+
+/** The exponent field of a float64: 0 for zero and subnormals, 2047 for infinity and NaN. */
+export function exponentField(x: number): number {
+  scratch[0] = x;
+  return (words[HIGH]! >>> 20) & 0x7ff;
+}
+
+export type Rounding = "rtne" | "rtz";
+export interface RoundOptions {
+  /** `rtz` is Triton's `fp_downcast_rounding="rtz"`. */
+  readonly rounding?: Rounding | undefined;
+  /** Whether values beyond the largest finite one are clamped to it. Default: what compiled Triton does on sm_90. */
+  readonly saturate?: boolean | undefined;
+}
+
+/** Rounds to a float dtype: takes any float64 and gives an exactly representable value. */
+export function round(dtype: FloatDType, options: RoundOptions = {}): (x: number) => number {
+  const { rounding = "rtne", saturate = floatFormats[dtype].saturates } = options;
+  const key = `${dtype} ${rounding} ${saturate}`;
+  let rounder = rounders.get(key);
+  if (rounder === undefined) rounders.set(key, (rounder = makeRounder(dtype, rounding, saturate)));
+  return rounder;
+}
+
+/** Made once, for their tables are costly beside a small tile. */
+const rounders = new Map<string, (x: number) => number>();
+
+function makeRounder(dtype: FloatDType, rounding: Rounding, saturate: boolean): (x: number) => number {
+  if (dtype === "float64") return (x) => x;
+  const format = floatFormats[dtype];
+  if (rounding === "rtz") return roundByQuanta(format, outOfRangeTowardsZero(format, saturate), truncate);
+  if (dtype === "float32" && !saturate) return Math.fround;
+  const outOfRange = outOfRangeToNearest(format, saturate);
+  if (format.ties === "away") return roundByQuanta(format, outOfRange, halfAway);
+  const round = roundToNearestEven(format, outOfRange);
+  return format.hasNegativeZero ? round : (x) => round(x) + 0;
+}
+
+/**
+ * Rounds the elements of an array to a dtype that is held in a Float32Array. The same rule as {@link round}'s, but in one
+ * loop without calls: three times as fast.
+ */
+export function roundAll(
+  dtype: Exclude<FloatDType, "float64">,
+  from: Float32Array | Float64Array,
+  options: RoundOptions = {},
+): Float32Array {
+  const out = new Float32Array(from.length);
+  const { ties, max, hasNegativeZero } = floatFormats[dtype];
+  const roundOne = round(dtype, options);
+  if (options.rounding === "rtz" || ties === "away" || !hasNegativeZero) {
+    for (let i = 0; i < out.length; i++) out[i] = roundOne(from[i]!);
+    return out;
+  }
+  // Read exponents from memory rather than through `scratch`: by 11 bits of float64's high word or float32's 8 bits.
+  const isDouble = from instanceof Float64Array;
+  const bits = new Int32Array(from.buffer, from.byteOffset, isDouble ? 2 * from.length : from.length);
+  const [step, first, drop, mask] = isDouble ? [2, HIGH, 20, 0x7ff] : [1, 0, 23, 0xff];
+  const table = shiftsOf(dtype, isDouble);
+  for (let i = 0; i < out.length; i++) {
+    const x = from[i]!;
+    const word = bits[i * step + first]!;
+    const shift = table[(word >>> drop) & mask]!;
+    const magnitude = Math.abs(x) + shift - shift;
+    out[i] = magnitude <= max ? (word < 0 ? -magnitude : magnitude) : roundOne(x);
+  }
+  return out;
+}
+
+const shifts = new Map<string, Float64Array>();
+
+/** {@link quanta} times `ROUNDS_TO_QUANTA`, by the exponent field of a float64 or of a float32. */
+function shiftsOf(dtype: FloatDType, isDouble: boolean): Float64Array {
+  const key = `${dtype} ${isDouble}`;
+  let table = shifts.get(key);
+  if (table === undefined) {
+    const byDouble = quanta(floatFormats[dtype]).map((quantum) => quantum * ROUNDS_TO_QUANTA);
+    // Float32's fields 0 to 254 are float64's from 896 on; subnormals (0) have a quantum no finer than 897's.
+    table = isDouble ? byDouble : byDouble.slice(896, 896 + 256).fill(Infinity, 255);
+    shifts.set(key, table);
+  }
+  return table;
+}
+
+/** What becomes of values above the largest finite one, infinities and NaN. */
+type OutOfRange = (x: number) => number;
+
+function outOfRangeToNearest({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
+  const overflow = saturate ? max : hasInfinity ? Infinity : NaN;
+  const ofNaN = nan === undefined ? max : NaN;
+  return (x) => (x > 0 ? overflow : x < 0 ? -overflow : ofNaN);
+}
+
+/** Truncation never leaves the finite range; infinity stays (`cvt.rz.f16.f32`, from which Triton takes e5m2's byte). */
+function outOfRangeTowardsZero({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
+  const ofInfinity = hasInfinity ? Infinity : saturate ? max : NaN;
+  const ofNaN = nan === undefined ? max : NaN;
+  return (x) => {
+    const magnitude = Math.abs(x) === Infinity ? ofInfinity : max;
+    return x > 0 ? magnitude : x < 0 ? -magnitude : ofNaN;
+  };
+}
+
+/** Above the last binade the quantum is infinite, so the sum is NaN and fails the comparison, as NaN itself does. */
+function roundToNearestEven(format: FloatFormat, outOfRange: OutOfRange): (x: number) => number {
+  const table = quanta(format).map((quantum) => quantum * ROUNDS_TO_QUANTA);
+  const { max } = format;
+  return (x) => {
+    scratch[0] = x;
+    const high = words[HIGH]!;
+    const shift = table[(high >>> 20) & 0x7ff]!;
+    const magnitude = Math.abs(x) + shift - shift;
+    if (magnitude <= max) return high < 0 ? -magnitude : magnitude;
+    return outOfRange(x);
+  };
+}
+
+function roundByQuanta(format: FloatFormat, outOfRange: OutOfRange, toInteger: (x: number) => number) {
+  const table = quanta(format);
+  const { max, hasNegativeZero } = format;
+  return (x: number): number => {
+    const quantum = table[exponentField(x)]!;
+    // Scaling by a power of two is exact.
+    const magnitude = quantum === Infinity ? Infinity : toInteger(Math.abs(x) / quantum) * quantum;
+    if (!(magnitude <= max)) return outOfRange(x);
+    const negative = x < 0 || Object.is(x, -0);
+    return negative && (hasNegativeZero || magnitude > 0) ? -magnitude : magnitude;
+  };
+}
+
+const truncate = Math.floor;
+function halfAway(x: number): number {
+  const whole = Math.floor(x);
+  return x - whole >= 0.5 ? whole + 1 : whole;
+}
+
+/** A float32 as tf32 tensor cores read it: the low 13 mantissa bits are ignored (Triton 3.9 emits no conversion). */
+export const truncateToTf32: (x: number) => number = roundTo11Bits("rtz");
+
+/** A float32 rounded to tf32, ties away from zero: `cvt.rna.tf32.f32`, which `tf32x3` splits operands with. */
+export const roundToTf32: (x: number) => number = roundTo11Bits("rna");
+
+function roundTo11Bits(mode: "rtz" | "rna"): (x: number) => number {
+  const tf32 = { ...floatFormats.float32, mantissaBits: 10, max: 2 ** 127 * (2 - 2 ** -10) };
+  return mode === "rtz"
+    ? roundByQuanta(tf32, outOfRangeTowardsZero(tf32, false), truncate)
+    : roundByQuanta(tf32, outOfRangeToNearest(tf32, false), halfAway);
+}
+
+/**
+ * `x * y + z` in one rounding, for operands of any dtype up to float32: the product is exact in a float64, and the sum
+ * is rounded to odd, after which rounding to a format of at most 51 bits is as from the exact sum (Boldo and
+ * Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+ */
+export function fma(dtype: Exclude<FloatDType, "float64">): (x: number, y: number, z: number) => number {
+  const toDType = round(dtype, { saturate: false });
+  return (x, y, z) => toDType(sumToOdd(x * y, z));
+}
+
+function sumToOdd(a: number, b: number): number {
+  const sum = a + b;
+  // Knuth's two-sum: sum + error is exactly a + b.
+  const bPart = sum - a;
+  const error = a - (sum - bPart) + (b - bPart);
+  if (error === 0 || !Number.isFinite(sum)) return sum;
+  scratch[0] = sum;
+  const low = words[1 - HIGH]!;
+  if ((low & 1) === 1) return sum;
+  if (error > 0 === sum > 0) {
+    words[1 - HIGH] = low + 1;
+  } else {
+    words[1 - HIGH] = low - 1;
+    if (low === 0) words[HIGH] = words[HIGH]! - 1;
+  }
+  return scratch[0];
+}

@@ -1,0 +1,82 @@
+/**
+ * What an operation is: one record that says how it is called, typed, written in Python and computed. Everything else
+ * (the author's function, the checks, emission, evaluation, the reference pages) reads these fields; nothing switches
+ * on an op's name.
+ */
+import type { Argument } from "./nodes.js";
+import type { Constant, Context, Runtime } from "./runtime.js";
+import type { Elem, Type } from "./types.js";
+
+/**
+ * What may stand at an operand: `value` a tile, constexpr or number; `shape` a list of constexprs; `constant` a number,
+ * string or boolean of JavaScript; `dtype`; `address` a pointer, view or tensor; `values` a list of values.
+ * A question mark makes it optional.
+ */
+export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values";
+export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
+
+/** An argument as type rules see it. A number is a constexpr whose value is known. */
+export interface Typed {
+  readonly type: Type;
+  readonly literal?: number | bigint | boolean | string;
+  readonly dtype?: Elem;
+  readonly items?: readonly Typed[];
+}
+
+/** How an op is written in Python. Operands come in order, options as keywords in snake_case. */
+export type Spelling =
+  /** `tl.sum(x, axis=1)`; `keywords` are operands that are given by name. */
+  | { readonly form: "call"; readonly name: string; readonly keywords?: readonly string[] }
+  /** `x & y`; `truth` is the operator of constexpr truth values, `x and y`. */
+  | { readonly form: "infix"; readonly operator: string; readonly truth?: string }
+  | { readonly form: "prefix"; readonly operator: string; readonly truth?: string }
+  /** `x.to(tl.float32)` */
+  | { readonly form: "method"; readonly name: string }
+  /** `x[:, None]` */
+  | { readonly form: "expand" }
+  /** Stands for its first operand: a statement to the checks, nothing in Python. */
+  | { readonly form: "same" }
+  /** Replaced before emission by simpler ops. */
+  | { readonly form: "lowered" };
+
+/** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
+export type Effect = "pure" | "read" | "write" | "atomic";
+
+export interface Op {
+  /** The author's name, such as `floorDiv`. */
+  readonly name: string;
+  readonly operands: Operands;
+  readonly options: Operands;
+  readonly effect: Effect;
+  /** Also a method of its first operand. */
+  readonly method: boolean;
+  /** `a.add(b, c)` is `a + b + c`. */
+  readonly variadic: boolean;
+  readonly spelling: Spelling;
+  /** Its spelling on the host, where sizes are Python integers (`triton.cdiv`); absent where it makes no sense there. */
+  readonly host?: Spelling;
+  /** The result's type, the types of several results, or the sentence that says what is wrong. */
+  infer(args: Readonly<Record<string, Typed | undefined>>): Type | readonly Type[] | string;
+  /** The value for constants, by Python's arithmetic: constexprs, and sizes on the host. */
+  readonly fold?: (...constants: readonly Constant[]) => Constant;
+  /** Computes the op on whole tiles. */
+  readonly evaluate?: (args: Readonly<Record<string, Runtime | undefined>>, context: Context) => Runtime | readonly Runtime[];
+  /** Exists on the host only. */
+  readonly hostOnly?: boolean;
+  /** Says that an index lies in its tensor: a view does not mask it. */
+  readonly claimsInBounds?: boolean;
+  /** Options that are always written out, because their default decides results and has changed between versions. */
+  readonly pinned?: (args: Readonly<Record<string, Typed | undefined>>) => Readonly<Record<string, Constant>>;
+  /** Whether it sums products over a dimension, so that errors grow with that dimension. */
+  readonly contracts?: boolean;
+  /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */
+  readonly nonNegative?: (operands: readonly boolean[]) => boolean;
+  /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
+  readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
+  /** Triton 3.6 gives literals their own dtype here, where 3.9 gives them the tile's. */
+  readonly strongLiterals36: boolean;
+  /** The dtype that Triton 3.6 gives the result where that differs from 3.9's; emission casts it back. */
+  readonly result36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
+}
+
+export type { Constant } from "./runtime.js";

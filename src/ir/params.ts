@@ -1,0 +1,238 @@
+/** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
+import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
+import type { DType, Dt, Element, IntName } from "./dtype.js";
+import type { OptionalTensor, Pointer, Tensor } from "./memory.js";
+import type { Scalar } from "./tile.js";
+import type { Torch, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
+import type { Access } from "./types.js";
+
+// ---- builders -------------------------------------------------------------------------------------------------------
+
+declare const $param: unique symbol;
+export type DimNames = readonly (string | number)[];
+export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
+  readonly [$param]: ["tensor", E, Ds, A];
+  /** May be absent at the call; the body asks `given`. */
+  optional(): OptionalParam<E, Ds, A>;
+}
+export interface OptionalParam<E extends Element, Ds extends DimNames, A extends Access> {
+  readonly [$param]: ["optional", E, Ds, A];
+}
+export interface PointerParam<E extends Element> {
+  readonly [$param]: ["pointer", E];
+}
+export interface ScalarParam<E extends Element> {
+  readonly [$param]: ["scalar", E];
+}
+/** `K` says who decides it and of what kind it is. */
+export interface ConstexprParam<K> {
+  readonly [$param]: ["constexpr", K];
+}
+export interface Param {
+  readonly [$param]: readonly unknown[];
+}
+export type Params = Readonly<Record<string, Param>>;
+
+/** What is known of a tensor argument besides dtype and dims. */
+export interface TensorOptions {
+  /** The last axis has stride 1 and the tensor no gaps. */
+  readonly contiguous?: boolean;
+  /** Width of address arithmetic, where the caller knows better than the extent. */
+  readonly offsets?: DType<"int32"> | DType<"int64">;
+}
+export interface IndexTensorOptions extends TensorOptions {
+  /** Values of an input that indexes something: lowest, and exclusive highest (a size's name or a number). */
+  readonly range?: readonly [number | string, number | string];
+}
+type OptionsOf<E> = E extends IntName ? IndexTensorOptions : TensorOptions;
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
+  dtype: D,
+  dims: Ds,
+  options?: OptionsOf<D[Dt]>,
+) => TensorParam<D[Dt], Mutable<Ds>, A>;
+export interface TensorBuilder {
+  /** A tensor that the kernel reads. A dim is a size's name, a constexpr's, a derived one's, or a number. */
+  <D extends DType<any>, const Ds extends DimNames>(
+    dtype: D,
+    dims: Ds,
+    options?: OptionsOf<D[Dt]>,
+  ): TensorParam<D[Dt], Mutable<Ds>, "in">;
+  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  readonly out: Declare<"out">;
+  /** A tensor that the kernel updates in place. */
+  readonly inout: Declare<"inout">;
+}
+/** A raw pointer: nothing is known of its extent. */
+export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
+/** A number that is passed at run time. */
+export type ScalarBuilder = <D extends DType<any>>(
+  dtype: D,
+  options?: { readonly default?: number },
+) => ScalarParam<D[Dt]>;
+
+/** A kind of constexpr: `size` is decided by a config or a shape, the others by the caller (or a config). */
+export interface ChoiceOf<in out C extends string> {
+  readonly choice: C;
+}
+/** Sizes and scalars, by name, for a constexpr that is computed at launch. Loose: a param does not know its kernel. */
+export type LaunchSizes = Readonly<Record<string, any>>;
+type HostInt = Scalar<"int32"> | Scalar<"int64"> | Constexpr<any> | number;
+export interface ConstexprBuilder {
+  /** A size: decided by `config` or `autotune`, or bound from a tensor's shape where it is a dim. */
+  (): ConstexprParam<"size">;
+  /** An integer argument. */
+  int(options?: { readonly default?: number }): ConstexprParam<"int">;
+  float(options?: { readonly default?: number }): ConstexprParam<"float">;
+  bool(options?: { readonly default?: boolean }): ConstexprParam<"bool">;
+  /** One of these strings. */
+  string<const C extends readonly [string, ...string[]]>(
+    choices: C,
+    options?: { readonly default?: C[number] },
+  ): ConstexprParam<ChoiceOf<C[number]>>;
+  /** A dtype that the caller chooses: `constexpr.dtype(T)` with a variable `T`, or a list of dtypes. */
+  dtype<D extends DType<any>>(choices: D | readonly D[]): ConstexprParam<D>;
+  /** Computed from the sizes at each launch. */
+  launch(value: (sizes: LaunchSizes) => HostInt): ConstexprParam<"launch">;
+}
+
+// ---- what the body receives -----------------------------------------------------------------------------------------
+
+type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
+  ? Tensor<E, Ds, A>
+  : D extends ["optional", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
+    ? OptionalTensor<E, Ds, A>
+    : D extends ["pointer", infer E extends Element]
+      ? Pointer<E, []>
+      : D extends ["scalar", infer E extends Element]
+        ? Scalar<E>
+        : D extends ["constexpr", infer C]
+          ? ConstOf<C, K & string>
+          : never;
+type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
+  ? Constexpr<Name>
+  : C extends "bool"
+    ? ConstBool<Name>
+    : C extends "float"
+      ? ConstFloat<Name>
+      : C extends ChoiceOf<infer S>
+        ? ConstString<Name, S>
+        : C extends DType<any>
+          ? C
+          : never;
+
+/** Named dims of all tensors: sizes, dims that are constexprs, and derived dims. */
+export type DimsOfParams<P> = {
+  [K in keyof P]: P[K] extends { readonly [$param]: ["tensor" | "optional", any, infer Ds extends DimNames, any] }
+    ? Extract<Ds[number], string>
+    : never;
+}[keyof P];
+/** Params by name; sizes as scalars of int32. */
+export type Args<P, Derived extends string = never> = {
+  [K in keyof P | DimsOfParams<P> | Derived]: K extends keyof P
+    ? P[K] extends { readonly [$param]: infer D }
+      ? ArgOf<D, K>
+      : never
+    : Scalar<"int32">;
+};
+
+type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] & string;
+type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
+type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
+type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional", any, any, A]>;
+/** Constexprs that each config must set: sizes that no tensor's shape gives. */
+export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
+/** Constexprs that a caller gives, or a config: flags and choices. */
+type FlagNames<P> = Exclude<NamesWhere<P, ["constexpr", any]>, NamesWhere<P, ["constexpr", "size" | "launch"]>>;
+/** Sizes that the shapes of the arguments give. */
+export type FreeSizes<P, Derived extends string> = Exclude<DimsOfParams<P>, Derived>;
+
+/** What callbacks on the host may look at: sizes, scalars and constexprs. */
+export type Meta<P, Derived extends string = never> = {
+  [K in ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived]: K extends keyof P
+    ? P[K] extends { readonly [$param]: infer D }
+      ? ArgOf<D, K>
+      : never
+    : Scalar<"int32">;
+};
+
+// ---- the spec -------------------------------------------------------------------------------------------------------
+
+export interface LaunchOptions {
+  readonly numWarps?: 1 | 2 | 4 | 8 | 16 | 32;
+  readonly numStages?: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+  readonly numCtas?: 1 | 2 | 4 | 8 | 16;
+  readonly maxnreg?: number;
+}
+type FlagValue<P, K> = K extends keyof P
+  ? P[K] extends ConstexprParam<"bool">
+    ? boolean
+    : P[K] extends ConstexprParam<ChoiceOf<infer C>>
+      ? C
+      : number
+  : never;
+/** One object type, not an intersection, so that a missing name is reported by name. */
+type Flat<T> = { [K in keyof T]: T[K] };
+/** One choice of constexprs and launch options: every size, any flag. */
+export type Config<P> = Flat<
+  { readonly [K in SizeNames<P>]: number } & { readonly [K in FlagNames<P>]?: FlagValue<P, K> } & LaunchOptions
+>;
+export interface Autotune<P, Derived extends string = never> {
+  /** A change of one of these tunes anew. */
+  readonly key: readonly (DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P>)[];
+  readonly configs: readonly Config<P>[];
+  /** Tensors that the kernel adds to: cleared before each trial. */
+  readonly resetToZero?: readonly TensorNames<P, "out" | "inout">[];
+  /** Tensors that the kernel updates: put back after each trial. */
+  readonly restoreValue?: readonly TensorNames<P, "inout">[];
+}
+
+/** One to three numbers of programs. */
+export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];
+/** Sizes to verify and measure with. */
+export type Sizes<P, Derived extends string> = Flat<
+  { readonly [K in FreeSizes<P, Derived>]: number } & { readonly [K in ScalarNames<P>]?: number } & {
+    readonly [K in FlagNames<P>]?: FlagValue<P, K>;
+  }
+>;
+/** Inputs of a reference: tensors, and sizes, scalars and constexprs as numbers of Python. */
+export type ReferenceInputs<P, Derived extends string> = {
+  readonly [
+    K in TensorNames<P, "in" | "inout"> | ScalarNames<P> | NamesWhere<P, ["constexpr", any]> | DimsOfParams<P> | Derived
+  ]: K extends TensorNames<P> ? TorchTensor : TorchScalar;
+};
+
+/** Everything about a kernel but its body. `Derived` is inferred from `dims` alone. */
+export interface Spec<P, Derived extends string = never> {
+  /** What the kernel does: the docstring of what is emitted. */
+  readonly doc?: string;
+  readonly params: P;
+  /** Sizes that follow from others: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
+  readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
+  /** How many programs run. */
+  readonly grid: (meta: Meta<P, NoInfer<Derived>>) => Grid;
+  readonly autotune?: Autotune<P, NoInfer<Derived>>;
+  /** The one config of a kernel that is not tuned. */
+  readonly config?: Config<P>;
+  /** What the caller must see to; checked before each launch, and a fact to the proofs. */
+  readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly (ConstBool<any> | Scalar<"int1">)[];
+  /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
+  readonly reference?:
+    ((inputs: ReferenceInputs<P, NoInfer<Derived>>, torch: Torch) => TorchResult) | { readonly source: string };
+  /** Sizes to verify and measure with, beside those that are drawn. */
+  readonly shapes?: readonly Sizes<P, NoInfer<Derived>>[];
+  /** Instead of the tolerance that the output's dtype has. */
+  readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
+}
+
+/** A kernel, as `kernel(name, spec, body)` returns it. */
+export interface Kernel<Name extends string, P> {
+  readonly name: Name;
+  readonly params: P;
+}
+/** The signature of `kernel`. */
+export type KernelFunction = <const Name extends string, const P extends Params, const Derived extends string = never>(
+  name: Name,
+  spec: Spec<P, Derived>,
+  body: (args: Args<P, NoInfer<Derived>>) => void,
+) => Kernel<Name, P>;

@@ -1,0 +1,34 @@
+/**
+ * Errors as sentences. A rule is a type that is `""` when it holds and a sentence when it does not; beside it, in the
+ * same file, stands a function of the same idea that returns `""` or the very same sentence. The type speaks in the
+ * editor, the function speaks in the build, where every value is known.
+ */
+
+declare const sentence: unique symbol;
+
+/** What a property is when its rule does not hold. The type argument says why. */
+export interface Problem<Sentence extends string> {
+  readonly [sentence]: Sentence;
+}
+
+/** The operand's own type when `Why` is "", else the sentence itself, to which no operand can be assigned. */
+export type Checked<Operand, Why> = Why extends "" ? Operand : Why;
+
+/** The first sentence of two rules. Functions write `whyA(…) || whyB(…)`. */
+export type Both<A, B> = A extends "" ? B : A;
+
+/**
+ * Identity of two types, not assignability. Decided for type parameters too: `Same<N, N>` is true, `Same<N, 1>` false.
+ * A constant on one side must come in as a type parameter of the alias that asks (`One = 1`), or the checker settles
+ * the question where the alias is declared.
+ */
+export type Same<A, B> = (<T>() => T extends [A] ? 1 : 2) extends <T>() => T extends [B] ? 1 : 2 ? true : false;
+
+/** Whether the checker knows nothing about T: after an error elsewhere, or because the author said so. */
+export type IsAny<T> = 0 extends 1 & T ? true : false;
+
+/** The same, as far as the checker knows: `any` agrees with everything, so that one mistake gives one error. */
+export type Agree<A, B> = Same<A, B> extends true ? true : IsAny<A> extends true ? true : IsAny<B>;
+
+/** Whether T has several alternatives. */
+export type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never;

@@ -1,0 +1,321 @@
+/**
+ * What two dtypes become together, and why they may not meet. The functions compute by Triton's rule (3.9's where the
+ * versions differ); the types read a table; a test compares every cell.
+ */
+import {
+  call,
+  choices,
+  dtypeTable,
+  isFp8,
+  isInt,
+  isSigned,
+  isUnsigned,
+  members,
+  sameElem,
+  token,
+  type Call,
+  type Choices,
+  type DTypeName,
+  type Elem,
+  type Fp8Name,
+  type IntName,
+  type Members,
+  type OneOf,
+  type SignedName,
+  type Token,
+  type UnsignedName,
+} from "./dtype.js";
+import type { Both, IsAny, IsUnion, Same } from "./problem.js";
+
+// ---- the table ------------------------------------------------------------------------------------------------------
+
+// prettier-ignore
+interface Column {
+  int1: 0; int8: 1; uint8: 2; int16: 3; uint16: 4; int32: 5; uint32: 6; int64: 7; uint64: 8; float16: 9; bfloat16: 10; float32: 11; float64: 12;
+}
+/** Result of `+ - *`, one row a left operand, one column a right one. 8-bit floats have no arithmetic and no row. */
+// prettier-ignore
+export interface PromoteTable {
+  int1:     ["int1",    "int8",    "uint8",   "int16",   "uint16",  "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  int8:     ["int8",    "int8",    "uint8",   "int16",   "uint16",  "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  uint8:    ["uint8",   "uint8",   "uint8",   "int16",   "uint16",  "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  int16:    ["int16",   "int16",   "int16",   "int16",   "uint16",  "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  uint16:   ["uint16",  "uint16",  "uint16",  "uint16",  "uint16",  "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  int32:    ["int32",   "int32",   "int32",   "int32",   "int32",   "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  uint32:   ["uint32",  "uint32",  "uint32",  "uint32",  "uint32",  "uint32",  "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  int64:    ["int64",   "int64",   "int64",   "int64",   "int64",   "int64",   "int64",   "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
+  uint64:   ["uint64",  "uint64",  "uint64",  "uint64",  "uint64",  "uint64",  "uint64",  "uint64",  "uint64",  "float16", "float32",  "float32", "float64"];
+  float16:  ["float16", "float16", "float16", "float16", "float16", "float16", "float16", "float16", "float16", "float16", "float16",  "float32", "float64"];
+  bfloat16: ["float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32", "float16", "bfloat16", "float32", "float64"];
+  float32:  ["float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32", "float32",  "float32", "float64"];
+  float64:  ["float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64", "float64",  "float64", "float64"];
+}
+
+/** Result of `+ - *` and `where`: one dtype stays as it is, two meet as in Triton's table. */
+export type Promote<A, B> =
+  Same<A, B> extends true
+    ? A
+    : A extends keyof PromoteTable
+      ? B extends keyof Column
+        ? PromoteTable[A][Column[B]]
+        : any
+      : any;
+
+/** Triton's rule, `typing_rules.md` section 3. Undefined where `whyPromote` has a sentence. */
+export function promote(a: Elem, b: Elem): Elem | undefined {
+  if (sameElem(a, b)) return a;
+  if (typeof a !== "string" || typeof b !== "string" || isFp8(a) || isFp8(b)) return undefined;
+  const either = (name: DTypeName) => a === name || b === name;
+  if (either("float64")) return "float64";
+  if (either("float32")) return "float32";
+  if (either("float16")) return "float16";
+  if (either("bfloat16")) return "float32"; // the other is an integer: bfloat16 cannot hold it
+  const [bitsA, bitsB] = [dtypeTable[a].bits, dtypeTable[b].bits];
+  if (dtypeTable[a].signed === dtypeTable[b].signed) return bitsA >= bitsB ? a : b;
+  const [unsigned, signed] = dtypeTable[a].signed ? [b, a] : [a, b];
+  return dtypeTable[unsigned].bits >= dtypeTable[signed].bits ? unsigned : signed;
+}
+
+// ---- who has arithmetic ---------------------------------------------------------------------------------------------
+
+type HasAny<E, Kind> = IsAny<E> extends true ? false : [Extract<Members<E>, Kind>] extends [never] ? false : true;
+const hasAny = (elem: Elem, test: (name: DTypeName) => boolean): boolean => members(elem).some(test);
+
+/** "" unless E is an 8-bit float, or may be: Triton's front end takes them, LLVM does not. */
+export type WhyNoArithmetic<Op extends string, E> =
+  HasAny<E, Fp8Name> extends true
+    ? `${Op}: ${Call<E>} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
+    : "";
+export function whyNoArithmetic(op: string, elem: Elem): string {
+  return hasAny(elem, isFp8)
+    ? `${op}: ${call(elem)} has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)`
+    : "";
+}
+
+/** "" unless E is a truth value: Triton would add int1 modulo 2. */
+export type WhyMask<Op extends string, E> =
+  HasAny<E, "int1"> extends true
+    ? `${Op}: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)`
+    : "";
+export function whyMask(op: string, elem: Elem): string {
+  const isMask = hasAny(elem, (name) => name === "int1");
+  return isMask ? `${op}: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)` : "";
+}
+
+/** "" when every member is an integer. */
+export type WhyInt<Op extends string, E> =
+  IsAny<E> extends true
+    ? ""
+    : [Exclude<Members<E>, IntName>] extends [never]
+      ? ""
+      : `${Op}: needs integers, got ${Call<E>}; cast with .to(tl.int32)`;
+export function whyInt(op: string, elem: Elem): string {
+  return members(elem).every(isInt) ? "" : `${op}: needs integers, got ${call(elem)}; cast with .to(tl.int32)`;
+}
+
+/** "" when every member is float32 or float64: what exp and its kin work on. */
+export type WhyFloat32<Op extends string, E> =
+  IsAny<E> extends true
+    ? ""
+    : [Exclude<Members<E>, "float32" | "float64">] extends [never]
+      ? ""
+      : `${Op}: works on float32 and float64, not on ${Call<E>}; cast with .to(tl.float32)`;
+export function whyFloat32(op: string, elem: Elem): string {
+  const fits = members(elem).every((name) => name === "float32" || name === "float64");
+  return fits ? "" : `${op}: works on float32 and float64, not on ${call(elem)}; cast with .to(tl.float32)`;
+}
+
+// ---- two tiles ------------------------------------------------------------------------------------------------------
+
+/** A dtype variable mixes with itself and with numbers only: the kernel is checked once for all of its members. */
+export type WhyMixed<Op extends string, A, B> =
+  IsAny<A> extends true
+    ? ""
+    : IsAny<B> extends true
+      ? ""
+      : A extends OneOf<infer Name, infer M>
+        ? `${Op}: ${Name} may be ${Choices<M>}, the other side is ${Call<B>}; cast one side, .to(${Token<B>}) or .to(${Name})`
+        : B extends OneOf<infer Name, infer M>
+          ? `${Op}: ${Name} may be ${Choices<M>}, this side is ${Call<A>}; cast one side, .to(${Token<A>}) or .to(${Name})`
+          : "";
+export function whyMixed(op: string, a: Elem, b: Elem): string {
+  const say = (variable: Elem, side: string, other: Elem) =>
+    `${op}: ${call(variable)} may be ${choices(members(variable))}, ${side} is ${call(other)}; ` +
+    `cast one side, .to(${token(other)}) or .to(${call(variable)})`;
+  if (typeof a !== "string") return say(a, "the other side", b);
+  if (typeof b !== "string") return say(b, "this side", a);
+  return "";
+}
+
+/** `+ - *` and minimum, maximum. */
+export type WhyPromote<Op extends string, A, B> =
+  Same<A, B> extends true
+    ? Both<WhyNoArithmetic<Op, A>, WhyMask<Op, A>>
+    : Both<WhyMixed<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
+export function whyPromote(op: string, a: Elem, b: Elem): string {
+  if (sameElem(a, b)) return whyNoArithmetic(op, a) || whyMask(op, a);
+  return whyMixed(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
+}
+
+/** Comparisons: truth values may be compared with each other. */
+export type WhyCompare<Op extends string, A, B> =
+  Same<A, B> extends true
+    ? WhyNoArithmetic<Op, A>
+    : Both<WhyMixed<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>;
+export function whyCompare(op: string, a: Elem, b: Elem): string {
+  return sameElem(a, b) ? whyNoArithmetic(op, a) : whyPromote(op, a, b);
+}
+
+/** `where`: one dtype of any kind, or two that promote. */
+export type WhySelect<Op extends string, A, B> = Same<A, B> extends true ? "" : WhyPromote<Op, A, B>;
+export function whySelect(op: string, a: Elem, b: Elem): string {
+  return sameElem(a, b) ? "" : whyPromote(op, a, b);
+}
+
+// ---- / // % ---------------------------------------------------------------------------------------------------------
+
+type SignsDiffer<A, B> = A extends SignedName
+  ? B extends "int1" | UnsignedName
+    ? true
+    : false
+  : A extends "int1" | UnsignedName
+    ? B extends SignedName
+      ? true
+      : false
+    : false;
+type WhySigns<Op extends string, A, B> =
+  SignsDiffer<A, B> extends true
+    ? `${Op}: ${Call<A>} and ${Call<B>} differ in sign; cast one side with .to(${Token<A>})`
+    : "";
+function whySigns(op: string, a: Elem, b: Elem): string {
+  const differ = typeof a === "string" && typeof b === "string" && isInt(a) && isInt(b) && isSigned(a) !== isSigned(b);
+  return differ ? `${op}: ${call(a)} and ${call(b)} differ in sign; cast one side with .to(${token(a)})` : "";
+}
+
+/** `/` and `%`: as `+`, and integers must agree in sign. */
+export type WhyDivide<Op extends string, A, B> = Both<
+  Same<A, B> extends true ? WhyMask<Op, A> : WhyMixed<Op, A, B>,
+  Both<WhySigns<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>
+>;
+export function whyDivide(op: string, a: Elem, b: Elem): string {
+  const same = sameElem(a, b) ? whyMask(op, a) : whyMixed(op, a, b);
+  return same || whySigns(op, a, b) || whyNoArithmetic(op, a) || whyNoArithmetic(op, b);
+}
+
+/** `//`: integers only. */
+export type WhyFloorDivide<Op extends string, A, B> = Both<WhyInt<Op, A>, Both<WhyInt<Op, B>, WhyDivide<Op, A, B>>>;
+export function whyFloorDivide(op: string, a: Elem, b: Elem): string {
+  return whyInt(op, a) || whyInt(op, b) || whyDivide(op, a, b);
+}
+
+type To32<M> = M extends "float64" ? "float64" : "float32";
+const to32 = (name: DTypeName): DTypeName => (name === "float64" ? "float64" : "float32");
+
+/** The one dtype that all members give, or the variable itself when each member gives itself. */
+export type Unify<E, R> =
+  Same<R, Members<E>> extends true ? E : [R] extends [DTypeName] ? (IsUnion<R> extends true ? any : R) : any;
+export function unify(elem: Elem, rule: (name: DTypeName) => DTypeName): Elem | undefined {
+  const from = members(elem);
+  const results = new Set(from.map(rule));
+  if (results.size === from.length && from.every((name) => results.has(name))) return elem;
+  const [only] = results;
+  return results.size === 1 ? only : undefined;
+}
+
+/** `/` gives float32, or float64 if a side is. */
+export type Divide<A, B> =
+  IsAny<A> extends true ? any : A extends "float64" ? A : B extends "float64" ? B : Unify<A, To32<Members<A>>>;
+export function divide(a: Elem, b: Elem): Elem | undefined {
+  return b === "float64" ? b : unify(a, to32);
+}
+
+type Remainder<M> = M extends IntName ? M : To32<M>;
+/** `%` keeps integers and takes floats to float32. */
+export type Modulo<A, B> =
+  IsAny<A> extends true
+    ? any
+    : Same<A, B> extends true
+      ? Unify<A, Remainder<Members<A>>>
+      : A extends IntName
+        ? B extends IntName
+          ? Promote<A, B>
+          : To32<B>
+        : B extends "float64"
+          ? B
+          : To32<A>;
+export function modulo(a: Elem, b: Elem): Elem | undefined {
+  if (sameElem(a, b)) return unify(a, (name) => (isInt(name) ? name : to32(name)));
+  if (typeof a !== "string" || typeof b !== "string") return undefined;
+  return isInt(a) && isInt(b) ? promote(a, b) : a === "float64" || b === "float64" ? "float64" : "float32";
+}
+
+// ---- numbers --------------------------------------------------------------------------------------------------------
+
+type Fraction = `${string}.${string}` | `${string}e-${string}`;
+
+/** A literal where only an integer will do: an index, a bound, an offset. */
+export type WhyWhole<Op extends string, L extends number> = `${L}` extends Fraction
+  ? `${Op}: ${L} is not a whole number; give an integer`
+  : "";
+/** The same for a literal's text. */
+export function whyWhole(op: string, literal: string): string {
+  return Number.isInteger(Number(literal)) ? "" : `${op}: ${literal} is not a whole number; give an integer`;
+}
+
+/** Whether E can hold a JavaScript number: what `full`, `store` and `other` ask. */
+export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends Fraction
+  ? HasAny<E, IntName> extends true
+    ? `${Op}: ${L} is not a whole number and the tile is ${Call<E>}; cast it first, .to(tl.float32)`
+    : ""
+  : `${L}` extends `-${string}`
+    ? HasAny<E, UnsignedName> extends true
+      ? `${Op}: ${L} is negative and the tile is ${Call<E>}; cast it first, .to(tl.int32)`
+      : ""
+    : "";
+/** The same, and ranges besides: that a dtype cannot hold a value is a sentence that only the build speaks. */
+export function whyLiteral(op: string, elem: Elem, value: number): string {
+  if (!Number.isInteger(value)) {
+    return hasAny(elem, isInt)
+      ? `${op}: ${value} is not a whole number and the tile is ${call(elem)}; cast it first, .to(tl.float32)`
+      : "";
+  }
+  if (value < 0 && hasAny(elem, isUnsigned)) {
+    return `${op}: ${value} is negative and the tile is ${call(elem)}; cast it first, .to(tl.int32)`;
+  }
+  return whyRange(op, elem, value);
+}
+
+/** A JavaScript number is weak: it takes the tile's dtype, and must be a value of it. */
+export type WhyNumber<Op extends string, E, L extends number> = Both<
+  WhyNoArithmetic<Op, E>,
+  Both<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
+>;
+export function whyNumber(op: string, elem: Elem, value: number): string {
+  return whyNoArithmetic(op, elem) || whyMask(op, elem) || whyLiteral(op, elem, value);
+}
+
+/** Whether an integer fits every member. Floats take any number. */
+export function whyRange(op: string, elem: Elem, value: number): string {
+  const tight = members(elem).find((name) => {
+    if (!isInt(name)) return false;
+    const bits = dtypeTable[name].bits - (isSigned(name) ? 1 : 0);
+    return BigInt(value) >= 1n << BigInt(bits) || BigInt(value) < (isSigned(name) ? -(1n << BigInt(bits)) : 0n);
+  });
+  return tight ? `${op}: ${value} is out of range for ${tight}; cast the tile to a wider dtype first` : "";
+}
+
+/** A constexpr of kind K against a tile of E. A constexpr int is taken for a value that fits. */
+export type WhyWeak<Op extends string, E, K> = K extends "int"
+  ? Both<WhyNoArithmetic<Op, E>, WhyMask<Op, E>>
+  : K extends "float"
+    ? HasAny<E, IntName> extends true
+      ? `${Op}: this constexpr is a float and the tile is ${Call<E>}; cast the tile first, .to(tl.float32)`
+      : WhyNoArithmetic<Op, E>
+    : `${Op}: needs a number, not a ${K & string} constexpr`;
+export function whyWeak(op: string, elem: Elem, of: string): string {
+  if (of === "int") return whyNoArithmetic(op, elem) || whyMask(op, elem);
+  if (of !== "float") return `${op}: needs a number, not a ${of} constexpr`;
+  return hasAny(elem, isInt)
+    ? `${op}: this constexpr is a float and the tile is ${call(elem)}; cast the tile first, .to(tl.float32)`
+    : whyNoArithmetic(op, elem);
+}

@@ -1,0 +1,30 @@
+/** The PyTorch expression that a kernel is verified against, as data: printed in Python, evaluated in float64 here. */
+
+/** Several outputs have one expression each, by the output's name; a kernel with one output has one. */
+export type Reference =
+  | { readonly kind: "recorded"; readonly outputs: readonly TorchNode[] }
+  /** The body of a Python function, as the author wrote it. It can't be evaluated here. */
+  | { readonly kind: "python"; readonly source: string };
+
+export type TorchNode =
+  | { readonly kind: "input"; readonly name: string }
+  /** `torch.matmul(a, b)` or `torch.nn.functional.gelu(x)` */
+  | TorchCall<"call">
+  /** `x.sum(dim=1)`; the first argument is the receiver. */
+  | TorchCall<"method">
+  /** `x.T` */
+  | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string };
+
+interface TorchCall<Kind extends string> {
+  readonly kind: Kind;
+  /** Path below `torch`, or the method's name. */
+  readonly name: string;
+  readonly args: readonly TorchArgument[];
+  readonly keywords: Readonly<Record<string, TorchArgument>>;
+}
+
+export type TorchArgument = TorchNode | number | boolean | string | null | readonly TorchArgument[];
+
+export function isTorchNode(x: TorchArgument | undefined): x is TorchNode {
+  return typeof x === "object" && x !== null && "kind" in x;
+}

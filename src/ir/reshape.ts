@@ -1,0 +1,214 @@
+/** Permutations, reshapes, and the shapes of join, split, cat and interleave. */
+import { axisOf, type DimAt, type SetAt } from "./axis.js";
+import { mulText, type TwiceText } from "./constexpr-text.js";
+import type { Same } from "./problem.js";
+import { showShape, type Dim, type Join, type Shape, type Show } from "./shape.js";
+
+// ---- permutations ---------------------------------------------------------------------------------------------------
+
+/** The last two axes swapped. */
+export type Trans<S extends Shape> = number extends S["length"]
+  ? any
+  : S extends readonly [...infer R, infer a, infer b]
+    ? [...R, b, a]
+    : any;
+export function transShape(shape: readonly Dim[]): Dim[] {
+  return [...shape.slice(0, -2), ...shape.slice(-2).reverse()];
+}
+export type WhyTrans<S extends Shape> = number extends S["length"]
+  ? ""
+  : S extends readonly [...any, any, any]
+    ? ""
+    : `trans: needs at least two axes, the tile is ${Show<S>}`;
+export function whyTrans(shape: readonly Dim[]): string {
+  return shape.length >= 2 ? "" : `trans: needs at least two axes, the tile is ${showShape(shape)}`;
+}
+
+export type Permute<S extends Shape, P> = number extends S["length"]
+  ? any
+  : P extends readonly number[]
+    ? { -readonly [K in keyof P]: S[P[K] & number] }
+    : any;
+export function permuteShape(shape: readonly Dim[], order: readonly number[]): Dim[] {
+  return order.map((axis) => shape[axis] ?? 1);
+}
+type Axes<S extends Shape> = { [K in keyof S]: K extends `${infer N extends number}` ? N : never }[number];
+export type WhyPermute<S extends Shape, P extends readonly number[]> = number extends S["length"] | P["length"]
+  ? ""
+  : P["length"] extends S["length"]
+    ? [Axes<S>] extends [P[number]]
+      ? ""
+      : `permute: [${Join<P>}] is not a permutation of the axes of ${Show<S>}`
+    : `permute: [${Join<P>}] has not one entry for each axis of ${Show<S>}`;
+export function whyPermute(shape: readonly Dim[], order: readonly number[]): string {
+  if (order.length !== shape.length) {
+    return `permute: [${order.join(", ")}] has not one entry for each axis of ${showShape(shape)}`;
+  }
+  return shape.every((_, axis) => order.includes(axis))
+    ? ""
+    : `permute: [${order.join(", ")}] is not a permutation of the axes of ${showShape(shape)}`;
+}
+
+// ---- reshape --------------------------------------------------------------------------------------------------------
+// The factors of both shapes are cancelled against each other. Only what certainly differs is an error; the rest (a
+// number against a name, a quotient) is settled at build time, where each config has values.
+
+type Factors<S, Out extends unknown[] = []> = S extends readonly [infer H, ...infer R]
+  ? H extends 1
+    ? Factors<R, Out>
+    : Factors<R, [...Out, ...SplitProduct<H>]>
+  : Out;
+type SplitProduct<D> = D extends `${infer N extends number}`
+  ? [N]
+  : D extends `${string}(${string}`
+    ? [D]
+    : D extends `${infer A} * ${infer B}`
+      ? [...SplitProduct<A>, ...SplitProduct<B>]
+      : [D];
+function factors(shape: readonly Dim[]): Dim[] {
+  return shape.filter((dim) => dim !== 1).flatMap(splitProduct);
+}
+function splitProduct(dim: Dim): Dim[] {
+  if (typeof dim === "number" || dim.includes("(")) return [dim];
+  return dim.split(" * ").map((text) => (/^\d+$/.test(text) ? Number(text) : text));
+}
+
+type Remove<L, X, Done extends unknown[] = []> = L extends [infer H, ...infer R]
+  ? Same<H, X> extends true
+    ? [...Done, ...R]
+    : Remove<R, X, [...Done, H]>
+  : "absent";
+/** What is left of both lists when equal entries are struck out in pairs. */
+type Cancel<A, B, Left extends unknown[] = []> = A extends [infer H, ...infer R]
+  ? Remove<B, H> extends infer B2 extends unknown[]
+    ? Cancel<R, B2, Left>
+    : Cancel<R, B, [...Left, H]>
+  : [Left, B];
+function cancel(a: readonly Dim[], b: readonly Dim[]): [Dim[], Dim[]] {
+  const rest = [...b];
+  const left = a.filter((dim) => {
+    const at = rest.indexOf(dim);
+    if (at >= 0) rest.splice(at, 1);
+    return at < 0;
+  });
+  return [left, rest];
+}
+
+interface Log2 {
+  2: [0];
+  4: [0, 0];
+  8: [0, 0, 0];
+  16: [0, 0, 0, 0];
+  32: [0, 0, 0, 0, 0];
+  64: [0, 0, 0, 0, 0, 0];
+  128: [0, 0, 0, 0, 0, 0, 0];
+  256: [0, 0, 0, 0, 0, 0, 0, 0];
+  512: [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  1024: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  2048: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  4096: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+}
+/** [names, log2 of the product of the numbers], or "open" when only values can tell. */
+type Sort<L, Names extends unknown[] = [], Log extends 0[] = []> = L extends [infer H, ...infer R]
+  ? H extends number
+    ? H extends keyof Log2
+      ? Sort<R, Names, [...Log, ...Log2[H]]>
+      : "open"
+    : string extends H
+      ? "open"
+      : H extends `${string} ${string}`
+        ? "open"
+        : Sort<R, [...Names, H], Log>
+  : [Names, Log];
+function sort(list: readonly Dim[]): { names: number; log2: number } | "open" {
+  const numbers = list.filter((dim) => typeof dim === "number");
+  const names = list.filter((dim) => typeof dim === "string");
+  if (names.some((name) => name.includes(" "))) return "open";
+  const logs = numbers.map(Math.log2);
+  return logs.every((log) => Number.isInteger(log) && log >= 1 && log <= 12)
+    ? { names: names.length, log2: logs.reduce((sum, log) => sum + log, 0) }
+    : "open";
+}
+
+type AtMost<A extends 0[], B extends 0[]> = B extends [...A, ...0[]] ? true : false;
+type Differ<A, B> = A extends [infer NA, infer LA extends 0[]]
+  ? B extends [infer NB, infer LB extends 0[]]
+    ? NA extends []
+      ? NB extends []
+        ? Same<LA, LB> extends true
+          ? false
+          : true
+        : LA extends LB
+          ? false
+          : AtMost<LA, LB>
+      : NB extends []
+        ? LB extends LA
+          ? false
+          : AtMost<LB, LA>
+        : [LA, LB] extends [[], []]
+          ? true
+          : false
+    : false
+  : false;
+/** Certainly different: other numbers, a name that must be below 1, or other names and no number to make up for it. */
+function differ(a: ReturnType<typeof sort>, b: ReturnType<typeof sort>): boolean {
+  if (a === "open" || b === "open") return false;
+  if (a.names === 0 && b.names === 0) return a.log2 !== b.log2;
+  if (a.names === 0) return a.log2 < b.log2;
+  if (b.names === 0) return b.log2 < a.log2;
+  return a.log2 === 0 && b.log2 === 0;
+}
+
+type Left<C> = C extends [infer A, infer B] ? Differ<Sort<A>, Sort<B>> : false;
+export type WhyReshape<Op extends string, A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
+  ? ""
+  : Left<Cancel<Factors<A>, Factors<B>>> extends true
+    ? `${Op}: ${Show<A>} and ${Show<B>} do not hold the same number of elements`
+    : "";
+export function whyReshape(op: string, a: readonly Dim[], b: readonly Dim[]): string {
+  const [left, rest] = cancel(factors(a), factors(b));
+  return differ(sort(left), sort(rest))
+    ? `${op}: ${showShape(a)} and ${showShape(b)} do not hold the same number of elements`
+    : "";
+}
+
+// ---- doubling -------------------------------------------------------------------------------------------------------
+
+// prettier-ignore
+interface Twice {
+  1: 2; 2: 4; 4: 8; 8: 16; 16: 32; 32: 64; 64: 128; 128: 256; 256: 512; 512: 1024; 1024: 2048; 2048: 4096; 4096: 8192;
+  8192: 16384; 16384: 32768; 32768: 65536; 65536: 131072; 131072: 262144; 262144: 524288; 524288: 1048576;
+}
+/** The sizes that a tile's dimension may have. */
+export type PowerOfTwo = keyof Twice | 1048576;
+export const isPowerOfTwo = (value: number): boolean =>
+  Number.isInteger(value) && value >= 1 && value <= 1048576 && Number.isInteger(Math.log2(value));
+
+export type Double<D> = D extends keyof Twice
+  ? Twice[D]
+  : D extends number
+    ? number
+    : D extends string
+      ? TwiceText<D>
+      : any;
+export function double(dim: Dim): Dim {
+  return typeof dim === "number" ? dim * 2 : mulText(dim, "2");
+}
+/** cat: one dimension twice as long. */
+export type DoubleAt<S extends Shape, I> = SetAt<S, I, Double<DimAt<S, I>>>;
+export function doubleAt(shape: readonly Dim[], axis: number): Dim[] {
+  const at = axisOf(shape.length, axis) ?? 0;
+  return shape.map((dim, index) => (index === at ? double(dim) : dim));
+}
+/** interleave: the last dimension twice as long. */
+export type DoubleLast<S extends Shape> = number extends S["length"]
+  ? any
+  : S extends readonly [...infer R, infer a]
+    ? [...R, Double<a>]
+    : any;
+/** split: without the last dimension. */
+export type DropLast<S extends Shape> = number extends S["length"]
+  ? any
+  : S extends readonly [...infer R, any]
+    ? R
+    : any;

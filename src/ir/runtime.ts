@@ -1,0 +1,63 @@
+/** What values are while a kernel is evaluated in-process, and what an op may ask of the evaluator. */
+import type { TileArray } from "./array.js";
+import type { DTypeName } from "./dtype.js";
+
+/** A tensor's memory. Addresses are elements of it, counted from its first. */
+export interface Allocation {
+  /** The author's name of the tensor. */
+  readonly name: string;
+  readonly dtype: DTypeName;
+  readonly shape: readonly number[];
+  /** In elements, one an axis. */
+  readonly strides: readonly number[];
+  readonly role: "in" | "out" | "inout";
+}
+
+/** A tile of addresses in one allocation. */
+export interface Addresses {
+  readonly kind: "addresses";
+  readonly allocation: Allocation;
+  readonly dtype: DTypeName;
+  readonly shape: readonly number[];
+  /** Element offsets from the allocation's first element; exact up to 2^53. */
+  readonly offsets: Float64Array;
+  /** Lanes that lie in the tensor, for a view; absent for raw pointers, which are masked by hand. */
+  readonly inside?: Uint8Array;
+  /** Lanes where an index that the author calls in bounds is not. */
+  readonly broken?: Uint8Array;
+  /** Of each broken lane, the axis whose index is out of bounds, and that index. */
+  readonly claims?: { readonly axis: Uint8Array; readonly index: Float64Array };
+  /** Lanes whose address was computed from a value that was never given. */
+  readonly poison?: Uint8Array;
+}
+
+/** A tensor parameter: the allocation and the sizes that its view is cut off at. */
+export interface TensorRuntime {
+  readonly kind: "tensor";
+  readonly allocation: Allocation;
+}
+
+export type Runtime = TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | readonly Runtime[];
+export type Constant = number | bigint | boolean | string;
+export interface DTypeRuntime {
+  readonly kind: "dtype";
+  readonly dtype: DTypeName;
+}
+
+/** The type of a result in this evaluation: dtype variables bound, dimensions known. */
+export interface ResultType {
+  readonly dtype: DTypeName;
+  readonly shape: readonly number[];
+}
+
+/** What an op may ask of the evaluator. */
+export interface Context {
+  readonly results: readonly ResultType[];
+  /** The running program's id, one an axis, and the grid. */
+  readonly program: readonly [number, number, number];
+  readonly grid: readonly [number, number, number];
+  load(address: Addresses, mask: TileArray | boolean | undefined, other: TileArray | number | undefined): TileArray;
+  store(address: Addresses, value: TileArray | number, mask: TileArray | boolean | undefined): void;
+  /** Tells of lanes where something is wrong. `lanes` marks them in row-major order of `shape`. */
+  report(code: string, message: string, shape: readonly number[], lanes: Uint8Array): void;
+}

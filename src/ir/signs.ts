@@ -1,0 +1,63 @@
+/**
+ * Which integers are certainly not negative, by the rules in op records. A view leaves out the lower bound of an index
+ * where this holds. Plain and fixed on purpose: what is emitted must not depend on what a solver finds.
+ */
+import { type Argument, isLiteral, isValue, type KernelIR, type Value, type Variable } from "./nodes.js";
+import { definitions, walk } from "./walk.js";
+
+/** Overflow apart, which the wrapper's limit on extents excludes. */
+export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean {
+  const made = definitions(ir.body);
+  const parameters = new Set(ir.params.filter((p) => isNonNegative(ir, p.name)).map((p) => p.value));
+  const writes = new Map<Variable, Argument[]>();
+  walk(ir.body, (statement) => {
+    if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
+    if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
+  });
+  // State is assumed not to be negative until some write might make it so; what survives is an invariant.
+  const held = new Set(writes.keys());
+  let known = new Map<Value, boolean>();
+  const ask = (argument: Argument | undefined): boolean => {
+    if (isLiteral(argument)) return typeof argument.value === "number" && argument.value >= 0;
+    if (!isValue(argument)) return false;
+    let answer = known.get(argument);
+    if (answer === undefined) known.set(argument, (answer = parameters.has(argument) || derive(argument)));
+    return answer;
+  };
+  const derive = (value: Value): boolean => {
+    const statement = made.get(value);
+    switch (statement?.kind) {
+      case "op":
+        return statement.op.nonNegative?.(statement.operands.map(ask)) ?? false;
+      case "read":
+        return held.has(statement.variable);
+      case "for":
+        return ask(statement.start) && ask(statement.step);
+      case "if": {
+        const i = statement.results.indexOf(value);
+        return ask(statement.then.yields[i]) && ask(statement.otherwise.yields[i]);
+      }
+      default:
+        return false;
+    }
+  };
+  for (let settled = false; !settled; ) {
+    settled = true;
+    known = new Map();
+    for (const variable of [...held]) {
+      if (writes.get(variable)!.every(ask)) continue;
+      held.delete(variable);
+      settled = false;
+    }
+  }
+  return ask;
+}
+
+/** Sizes are; constexprs are where every config says so, and where they are computed from sizes. */
+function isNonNegative(ir: KernelIR, name: string): boolean {
+  const param = ir.params.find((p) => p.name === name)!;
+  if (param.kind === "size") return true;
+  if (param.kind !== "constexpr" || param.of !== "int") return false;
+  if (param.from === "argument") return false;
+  return param.from !== "config" || ir.tuning.configs.every(({ values }) => Number(values[name]) >= 0);
+}

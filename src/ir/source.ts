@@ -1,0 +1,32 @@
+/**
+ * What tracing and reports ask about the author's source. The implementation reads files and parses them
+ * (`dsl/source.ts`), so it is loaded lazily and injected; nothing here depends on Node.
+ */
+import type { Diagnostic, Location } from "../diagnostics.js";
+
+/** What the source says about one call or property access. */
+export interface Site {
+  /** The variable that holds the result: `const x = f()`, `x.value = f()`, `for (const x of f())`. */
+  readonly name?: string;
+  /** The variables that hold several results, in order: `const [a, b] = f()`. An element that is skipped is absent. */
+  readonly names?: readonly (string | undefined)[];
+  /**
+   * The comment lines above the enclosing statement and behind it, without their markers. Every call of a statement has
+   * them; `statement` tells which calls belong together, so that a caller can print them once.
+   */
+  readonly comments: readonly string[];
+  /** Where the enclosing statement starts: its identity. */
+  readonly statement: Location;
+}
+
+/** Answers questions about the author's files. Every file is read and parsed once. */
+export interface SourceIndex {
+  /** The call or property access at a position that a stack trace gave, or undefined if there is none. */
+  site(at: Location): Site | undefined;
+  /** Where the call or property access at `at` ends, exclusive: what to underline. */
+  endOf(at: Location): Location | undefined;
+  /** Refuses what JavaScript would do silently to traced values in these files. */
+  lint(files: readonly string[]): readonly Diagnostic[];
+  /** The lines around a place, with a caret under its column. */
+  frame(at: Location): string | undefined;
+}

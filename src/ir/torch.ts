@@ -1,0 +1,176 @@
+/**
+ * Torch as a reference sees it. `reference: ({ a, b }, torch) => torch.matmul(a, b)` is recorded, not run: a proxy notes
+ * the calls and the emitted module repeats them in Python, so names are torch's own. A trailing object becomes keyword
+ * arguments: `x.sum(1, { keepdim: true })`. Open: declare what is missing through declaration merging.
+ */
+import type { DType } from "./dtype.js";
+
+/** A number, or a recorded one: a size, a scalar argument. */
+export type TorchNumber = number | TorchScalar;
+/** What may stand beside a tensor. */
+export type TorchOperand = TorchTensor | TorchNumber;
+/** A dtype: the kernel's own (also a dtype variable), or torch's by name. */
+export type TorchDType = DType<any> | string;
+type Axis = number | readonly number[];
+interface ReduceKeywords {
+  keepdim?: boolean;
+  dtype?: TorchDType;
+}
+
+declare const $torch: unique symbol;
+
+/** A size, scalar or constexpr argument: a plain number in Python, so an operand here and nothing more. */
+export interface TorchScalar {
+  readonly [$torch]: "scalar";
+}
+
+/** A tensor of torch. */
+export interface TorchTensor {
+  readonly [$torch]: "tensor";
+  readonly T: TorchTensor;
+  readonly mT: TorchTensor;
+  readonly dtype: TorchDType;
+
+  add(other: TorchOperand): TorchTensor;
+  sub(other: TorchOperand): TorchTensor;
+  mul(other: TorchOperand): TorchTensor;
+  div(other: TorchOperand, keywords?: { rounding_mode?: "trunc" | "floor" }): TorchTensor;
+  pow(exponent: TorchOperand): TorchTensor;
+  remainder(other: TorchOperand): TorchTensor;
+  neg(): TorchTensor;
+  matmul(other: TorchTensor): TorchTensor;
+  lt(other: TorchOperand): TorchTensor;
+  le(other: TorchOperand): TorchTensor;
+  gt(other: TorchOperand): TorchTensor;
+  ge(other: TorchOperand): TorchTensor;
+  eq(other: TorchOperand): TorchTensor;
+  ne(other: TorchOperand): TorchTensor;
+  logical_and(other: TorchTensor): TorchTensor;
+  logical_or(other: TorchTensor): TorchTensor;
+  logical_not(): TorchTensor;
+
+  float(): TorchTensor;
+  double(): TorchTensor;
+  half(): TorchTensor;
+  bfloat16(): TorchTensor;
+  int(): TorchTensor;
+  long(): TorchTensor;
+  bool(): TorchTensor;
+  to(dtype: TorchDType): TorchTensor;
+
+  abs(): TorchTensor;
+  exp(): TorchTensor;
+  exp2(): TorchTensor;
+  log(): TorchTensor;
+  log2(): TorchTensor;
+  sqrt(): TorchTensor;
+  rsqrt(): TorchTensor;
+  sigmoid(): TorchTensor;
+  tanh(): TorchTensor;
+  relu(): TorchTensor;
+  square(): TorchTensor;
+  clamp(min?: TorchNumber, max?: TorchNumber): TorchTensor;
+  masked_fill(mask: TorchTensor, value: TorchNumber): TorchTensor;
+
+  sum(dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  mean(dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  amax(dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  amin(dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  argmax(dim?: number, keywords?: ReduceKeywords): TorchTensor;
+  argmin(dim?: number, keywords?: ReduceKeywords): TorchTensor;
+  prod(dim?: number, keywords?: ReduceKeywords): TorchTensor;
+  var(dim?: Axis, keywords?: ReduceKeywords & { correction?: number; unbiased?: boolean }): TorchTensor;
+  cumsum(dim: number): TorchTensor;
+  softmax(dim: number): TorchTensor;
+  logsumexp(dim: Axis, keywords?: ReduceKeywords): TorchTensor;
+
+  transpose(first: number, second: number): TorchTensor;
+  permute(...order: readonly number[]): TorchTensor;
+  reshape(...shape: readonly TorchNumber[]): TorchTensor;
+  view(...shape: readonly TorchNumber[]): TorchTensor;
+  expand(...shape: readonly TorchNumber[]): TorchTensor;
+  unsqueeze(dim: number): TorchTensor;
+  squeeze(dim?: number): TorchTensor;
+  flatten(start?: number, end?: number): TorchTensor;
+  contiguous(): TorchTensor;
+  size(dim: number): TorchScalar;
+  gather(dim: number, index: TorchTensor): TorchTensor;
+  index_select(dim: number, index: TorchTensor): TorchTensor;
+}
+
+/** Functions of `torch`. */
+export interface Torch {
+  readonly nn: { readonly functional: TorchFunctional };
+  add(a: TorchOperand, b: TorchOperand): TorchTensor;
+  sub(a: TorchOperand, b: TorchOperand): TorchTensor;
+  mul(a: TorchOperand, b: TorchOperand): TorchTensor;
+  div(a: TorchOperand, b: TorchOperand): TorchTensor;
+  matmul(a: TorchTensor, b: TorchTensor): TorchTensor;
+  bmm(a: TorchTensor, b: TorchTensor): TorchTensor;
+  addmm(input: TorchTensor, a: TorchTensor, b: TorchTensor): TorchTensor;
+  einsum(equation: string, ...operands: readonly TorchTensor[]): TorchTensor;
+  exp(x: TorchTensor): TorchTensor;
+  exp2(x: TorchTensor): TorchTensor;
+  log(x: TorchTensor): TorchTensor;
+  log2(x: TorchTensor): TorchTensor;
+  sin(x: TorchTensor): TorchTensor;
+  cos(x: TorchTensor): TorchTensor;
+  tanh(x: TorchTensor): TorchTensor;
+  erf(x: TorchTensor): TorchTensor;
+  sqrt(x: TorchTensor): TorchTensor;
+  rsqrt(x: TorchTensor): TorchTensor;
+  abs(x: TorchTensor): TorchTensor;
+  relu(x: TorchTensor): TorchTensor;
+  sigmoid(x: TorchTensor): TorchTensor;
+  softmax(x: TorchTensor, dim: number, keywords?: { dtype?: TorchDType }): TorchTensor;
+  log_softmax(x: TorchTensor, dim: number): TorchTensor;
+  logsumexp(x: TorchTensor, dim: Axis, keywords?: ReduceKeywords): TorchTensor;
+  sum(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  mean(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  amax(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  amin(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  cumsum(x: TorchTensor, dim: number): TorchTensor;
+  sort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): readonly [TorchTensor, TorchTensor];
+  maximum(a: TorchTensor, b: TorchTensor): TorchTensor;
+  minimum(a: TorchTensor, b: TorchTensor): TorchTensor;
+  clamp(x: TorchTensor, min?: TorchNumber, max?: TorchNumber): TorchTensor;
+  where(condition: TorchTensor, x: TorchOperand, y: TorchOperand): TorchTensor;
+  cat(tensors: readonly TorchTensor[], dim?: number): TorchTensor;
+  stack(tensors: readonly TorchTensor[], dim?: number): TorchTensor;
+  transpose(x: TorchTensor, first: number, second: number): TorchTensor;
+  tril(x: TorchTensor, diagonal?: number): TorchTensor;
+  triu(x: TorchTensor, diagonal?: number): TorchTensor;
+  zeros_like(x: TorchTensor): TorchTensor;
+  ones_like(x: TorchTensor): TorchTensor;
+  arange(end: TorchNumber, keywords?: { device?: string; dtype?: TorchDType }): TorchTensor;
+}
+
+/** Functions of `torch.nn.functional`. */
+export interface TorchFunctional {
+  relu(x: TorchTensor): TorchTensor;
+  gelu(x: TorchTensor, keywords?: { approximate?: "none" | "tanh" }): TorchTensor;
+  silu(x: TorchTensor): TorchTensor;
+  softplus(x: TorchTensor): TorchTensor;
+  leaky_relu(x: TorchTensor, slope?: TorchNumber): TorchTensor;
+  softmax(x: TorchTensor, keywords: { dim: number; dtype?: TorchDType }): TorchTensor;
+  log_softmax(x: TorchTensor, keywords: { dim: number }): TorchTensor;
+  layer_norm(
+    x: TorchTensor,
+    shape: readonly TorchNumber[],
+    weight?: TorchTensor,
+    bias?: TorchTensor,
+    eps?: TorchNumber,
+  ): TorchTensor;
+  rms_norm(x: TorchTensor, shape: readonly TorchNumber[], weight?: TorchTensor, eps?: TorchNumber): TorchTensor;
+  linear(x: TorchTensor, weight: TorchTensor, bias?: TorchTensor): TorchTensor;
+  cross_entropy(x: TorchTensor, target: TorchTensor, keywords?: { reduction?: "none" | "mean" | "sum" }): TorchTensor;
+  scaled_dot_product_attention(
+    q: TorchTensor,
+    k: TorchTensor,
+    v: TorchTensor,
+    keywords?: { is_causal?: boolean | TorchScalar; scale?: TorchNumber; attn_mask?: TorchTensor },
+  ): TorchTensor;
+}
+
+/** What a reference returns: the output, or the outputs by name or in order. */
+export type TorchResult = TorchTensor | { readonly [output: string]: TorchTensor } | readonly TorchTensor[];

@@ -1,0 +1,185 @@
+/** `+ - * / // %` and negation. */
+import { type Constant, type Typed } from "../ir/op.js";
+import { addText, divText, floorDivText, modText, mulText, subText } from "../ir/constexpr-text.js";
+import { divide, divideBig, remainder, remainderBig } from "../ir/numeric-int.js";
+import type { Checked } from "../ir/problem.js";
+import { offsetOut, whyOffset } from "../ir/signatures-memory.js";
+import {
+  type ArithArgs,
+  type ArithFold,
+  type ArithOut,
+  type DivideOut,
+  inferArith,
+  inferDivide,
+  inferFloorDivide,
+  inferModulo,
+  inferNeg,
+  type ModuloOut,
+  type WhyArith,
+  type WhyFloor,
+  type WhyNeg,
+  type WhyQuotient,
+} from "../ir/signatures-arith.js";
+import type { PairOut, WhyPairFirst, WhyPairSecond } from "../ir/signatures-math.js";
+import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
+import type { Some1 } from "../ir/constexpr.js";
+import type { Type } from "../ir/types.js";
+import { defineOp } from "./define.js";
+import { binary, binaryInResult, unary } from "./evaluate.js";
+import { offsetPointer } from "./pointer.js";
+
+type Pair<Name extends string> = <const X, const Y>(
+  x: Checked<X, WhyPairFirst<Name, X>>,
+  y: Checked<Y, WhyPairSecond<Name, X, Y>>,
+) => PairOut<Name, X, Y>;
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** `x + y`. Several operands add up from the left: `a.add(b, c)` is `a + b + c`. */
+    add<T extends TileLike, const O extends Some1>(
+      this: T,
+      ...others: ArithArgs<"add", T[El], T[Sh], O>
+    ): ArithFold<T[El], T[Sh], O>;
+    /** `x - y` */
+    sub<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyArith<"sub", T[El], T[Sh], O>>,
+    ): ArithOut<T[El], T[Sh], O>;
+    /** `x * y`. Several operands multiply from the left. */
+    mul<T extends TileLike, const O extends Some1>(
+      this: T,
+      ...others: ArithArgs<"mul", T[El], T[Sh], O>
+    ): ArithFold<T[El], T[Sh], O>;
+    /** `x / y`: float32, or float64 where a side is. */
+    div<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyQuotient<"div", T[El], T[Sh], O>>,
+    ): DivideOut<T[El], T[Sh], O>;
+    /** `x // y` of integers, which truncates toward zero as in C. */
+    floorDiv<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
+    ): ArithOut<T[El], T[Sh], O>;
+    /** `x % y`, with the sign of the dividend as in C. */
+    mod<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyQuotient<"mod", T[El], T[Sh], O>>,
+    ): ModuloOut<T[El], T[Sh], O>;
+    /** `-x` */
+    neg<T extends TileLike>(this: Checked<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
+  }
+}
+
+/** The type of `pointer + offset`, or of a sum. */
+function inferOffset(op: string, x: Type, y: Type, sum: () => Type | string): Type | string {
+  if (x.kind === "pointer") return whyOffset(op, x, y) || offsetOut(x, y);
+  return sum();
+}
+
+const infix = (operator: string) => ({ form: "infix", operator }) as const;
+const operands = { x: "value", y: "value" } as const;
+type Two = Readonly<Record<string, Typed | undefined>>;
+const types = ({ x, y }: Two): [Type, Type] => [x!.type, y!.type];
+
+/** Arithmetic of constexprs and of sizes on the host: Python's, on numbers that are small enough to be exact. */
+const numeric = (f: (x: number, y: number) => number) => (x: Constant, y: Constant) => f(Number(x), Number(y));
+/** Signs: whether the result is not negative when the operands are not. */
+const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
+/** Of `//` and `%` the dividend decides: a divisor that is not positive is a mistake in itself. */
+const dividendSign = ([dividend]: readonly boolean[]) => dividend === true;
+
+/** `x + y`; a pointer plus offsets is a pointer. */
+export const add = defineOp<Pair<"add">>({
+  name: "add",
+  operands,
+  method: true,
+  variadic: true,
+  effect: "pure",
+  spelling: infix("+"),
+  host: infix("+"),
+  infer: (args) => inferOffset("add", ...types(args), () => inferArith("add", ...types(args), addText)),
+  fold: numeric((x, y) => x + y),
+  evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
+  nonNegative: bothSigns,
+});
+
+/** `x - y` */
+export const sub = defineOp<Pair<"sub">>({
+  name: "sub",
+  operands,
+  method: true,
+  effect: "pure",
+  spelling: infix("-"),
+  host: infix("-"),
+  infer: (args) => inferOffset("sub", ...types(args), () => inferArith("sub", ...types(args), subText)),
+  fold: numeric((x, y) => x - y),
+  evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
+});
+
+/** `x * y` */
+export const mul = defineOp<Pair<"mul">>({
+  name: "mul",
+  operands,
+  method: true,
+  variadic: true,
+  effect: "pure",
+  spelling: infix("*"),
+  host: infix("*"),
+  infer: (args) => inferArith("mul", ...types(args), mulText),
+  fold: numeric((x, y) => x * y),
+  evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
+  nonNegative: bothSigns,
+});
+
+/** `x / y`: float32, or float64 where a side is. */
+export const div = defineOp<Pair<"div">>({
+  name: "div",
+  operands,
+  method: true,
+  effect: "pure",
+  spelling: infix("/"),
+  infer: (args) => inferDivide("div", ...types(args), divText),
+  fold: numeric((x, y) => x / y),
+  evaluate: binaryInResult({ float: (x, y) => x / y }),
+});
+
+/** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as Python does. */
+export const floorDiv = defineOp<Pair<"floorDiv">>({
+  name: "floorDiv",
+  operands,
+  method: true,
+  effect: "pure",
+  spelling: infix("//"),
+  host: infix("//"),
+  infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
+  fold: numeric((x, y) => Math.floor(x / y)),
+  evaluate: binary({ int: divide, big: divideBig }),
+  nonNegative: dividendSign,
+});
+
+/** `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. */
+export const mod = defineOp<Pair<"mod">>({
+  name: "mod",
+  operands,
+  method: true,
+  effect: "pure",
+  spelling: infix("%"),
+  host: infix("%"),
+  infer: (args) => inferModulo("mod", ...types(args), modText),
+  fold: numeric((x, y) => x - y * Math.floor(x / y)),
+  evaluate: binary({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
+  nonNegative: dividendSign,
+});
+
+/** `-x` */
+export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>({
+  name: "neg",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "prefix", operator: "-" },
+  host: { form: "prefix", operator: "-" },
+  infer: ({ x }) => inferNeg("neg", x!.type),
+  fold: (x) => -Number(x),
+  evaluate: unary({ float: (x) => -x, int: (x) => -x, big: (x) => -x }),
+});

@@ -1,0 +1,140 @@
+/** Comparisons, which give masks, and the operators that combine masks and bits. */
+import { callText } from "../ir/constexpr-text.js";
+import type { Checked } from "../ir/problem.js";
+import type { Constant } from "../ir/op.js";
+import {
+  type ArithFold,
+  type ArithOut,
+  type BitsArgs,
+  type CmpOut,
+  inferBits,
+  inferCompare,
+  inferNot,
+  type WhyBits,
+  type WhyCmp,
+  type WhyNot,
+} from "../ir/signatures-arith.js";
+import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
+import type { Some1 } from "../ir/constexpr.js";
+import { defineOp } from "./define.js";
+import { binary, type Loops, unary } from "./evaluate.js";
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** `x < y` */
+    lt<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"lt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    /** `x <= y` */
+    le<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"le", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    /** `x > y` */
+    gt<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"gt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    /** `x >= y` */
+    ge<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"ge", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    /** `x == y` */
+    eq<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"eq", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    /** `x != y` */
+    ne<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"ne", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;
+    /** `x & y`, of masks or of integers. Several operands combine from the left. */
+    and<T extends TileLike, const O extends Some1>(
+      this: T,
+      ...others: BitsArgs<"and", T[El], T[Sh], O>
+    ): ArithFold<T[El], T[Sh], O>;
+    /** `x | y`, of masks or of integers. Several operands combine from the left. */
+    or<T extends TileLike, const O extends Some1>(
+      this: T,
+      ...others: BitsArgs<"or", T[El], T[Sh], O>
+    ): ArithFold<T[El], T[Sh], O>;
+    /** `x ^ y`, of masks or of integers. */
+    xor<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyBits<"xor", T[El], T[Sh], O>>,
+    ): ArithOut<T[El], T[Sh], O>;
+    /** `~x`, of a mask or of integers. */
+    not<T extends TileLike>(this: Checked<T, WhyNot<T>>): Tile<T[El], T[Sh]>;
+  }
+}
+
+const operands = { x: "value", y: "value" } as const;
+
+type Compare<Name extends string> = <T extends TileLike, const O>(
+  x: T,
+  y: Checked<O, WhyCmp<Name, T[El], T[Sh], O>>,
+) => CmpOut<T[Sh], O>;
+
+function comparison<Name extends string>(
+  name: Name,
+  operator: string,
+  compare: (x: number | bigint, y: number | bigint) => boolean,
+) {
+  const loops: Loops = { float: compare, int: compare, big: compare };
+  return defineOp<Compare<Name>>({
+    name,
+    operands,
+    method: true,
+    effect: "pure",
+    spelling: { form: "infix", operator },
+    host: { form: "infix", operator },
+    infer: ({ x, y }) => inferCompare(name, x!.type, y!.type, operator),
+    fold: (x, y) => compare(ordered(x), ordered(y)),
+    evaluate: binary(loops),
+    strongLiterals36: true,
+  });
+}
+
+/** Strings compare for equality only, which their identity as numbers would not give. */
+const ordered = (x: Constant) => x as number | bigint;
+
+export const lt = comparison("lt", "<", (x, y) => x < y);
+export const le = comparison("le", "<=", (x, y) => x <= y);
+export const gt = comparison("gt", ">", (x, y) => x > y);
+export const ge = comparison("ge", ">=", (x, y) => x >= y);
+export const eq = comparison("eq", "==", (x, y) => x === y);
+export const ne = comparison("ne", "!=", (x, y) => x !== y);
+
+type Bits<Name extends string> = <T extends TileLike, const O>(
+  x: T,
+  y: Checked<O, WhyBits<Name, T[El], T[Sh], O>>,
+) => ArithOut<T[El], T[Sh], O>;
+
+function bitwise<Name extends string>(
+  name: Name,
+  operator: string,
+  truth: string,
+  int: (x: number, y: number) => number,
+  big: (x: bigint, y: bigint) => bigint,
+  nonNegative: (signs: readonly boolean[]) => boolean,
+) {
+  return defineOp<Bits<Name>>({
+    name,
+    operands,
+    method: true,
+    variadic: name !== "xor",
+    effect: "pure",
+    spelling: { form: "infix", operator, truth },
+    host: { form: "infix", operator, truth },
+    infer: ({ x, y }) => inferBits(name, x!.type, y!.type, (a, b) => callText(truth, a, b)),
+    fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : int(Number(x), Number(y))),
+    evaluate: binary({ int, big }),
+    nonNegative,
+  });
+}
+
+/** `x & y`: a bit set on both sides, so not negative if a side is not. */
+export const and = bitwise("and", "&", "and", (x, y) => x & y, (x, y) => x & y, (signs) => signs.some(Boolean));
+/** `x | y` */
+export const or = bitwise("or", "|", "or", (x, y) => x | y, (x, y) => x | y, (signs) => signs.every(Boolean));
+/** `x ^ y` */
+export const xor = bitwise("xor", "^", "!=", (x, y) => x ^ y, (x, y) => x ^ y, (signs) => signs.every(Boolean));
+
+/** `~x`, of a mask or of integers; `not x` of a truth value that is known when Triton compiles. */
+export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>({
+  name: "not",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "prefix", operator: "~", truth: "not" },
+  host: { form: "prefix", operator: "~", truth: "not" },
+  infer: ({ x }) => inferNot("not", x!.type),
+  fold: (x) => (typeof x === "boolean" ? !x : ~Number(x)),
+  evaluate: (args, context) =>
+    unary({ int: context.results[0]!.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
+});

@@ -1,0 +1,166 @@
+/** Makes the author's function out of an op's record. */
+import { fail, type Location } from "../diagnostics.js";
+import { type Builder, builder } from "../ir/builder.js";
+import { elemOf, isDType as isDTypeToken } from "../ir/dtype.js";
+import { Handle, isHandle, valueOf } from "../ir/handle.js";
+import { type Argument, isDType, isList, isValue, type Literal, type OpStatement } from "../ir/nodes.js";
+import type { Op, OperandKind, Operands, Typed } from "../ir/op.js";
+import type { Type } from "../ir/types.js";
+
+type OptionalFields = "options" | "method" | "variadic" | "strongLiterals36";
+
+/** What an op's file writes down: the fields of `Op`, those with an obvious default left out. */
+export type OpRecord = Omit<Op, OptionalFields> & Partial<Pick<Op, OptionalFields>>;
+
+const OP: unique symbol = Symbol("tilescript.op");
+
+/** The author's function, with its record. */
+export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
+
+/**
+ * Defines an op. `Signature` is how an author calls it, with types written out; the record says the rest. The function
+ * checks its arguments by the record's own type rule and appends a statement to the kernel that is being traced.
+ */
+export function defineOp<Signature>(record: OpRecord): OpFunction<Signature> {
+  const op: Op = { options: {}, method: false, variadic: false, strongLiterals36: false, ...record };
+  const call = (...args: unknown[]): unknown => {
+    const recorder = builder(`tl.${op.name}`);
+    const at = recorder.location();
+    if (recorder.place === "host" && !op.host)
+      fail("host", `${op.name} does not exist on the host; sizes know integer arithmetic, tl.cdiv and their kin`, at);
+    if (recorder.place === "kernel" && op.hostOnly)
+      fail("host", `${op.name} exists on the host only; use it in constexpr.launch(…), the grid or requires`, at);
+    return op.variadic ? applyMany(recorder, op, args, at) : apply(recorder, op, args, at);
+  };
+  return Object.assign(call, { [OP]: op }) as unknown as OpFunction<Signature>;
+}
+
+/** The record of an op's function, or undefined for any other value. */
+export function opOf(x: unknown): Op | undefined {
+  return typeof x === "function" && OP in x ? (x[OP] as Op) : undefined;
+}
+
+/** `a.add(b, c)`: only the last sum is what the author named. */
+function applyMany(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): unknown {
+  const outer = recorder.anonymous;
+  let result = args[0];
+  for (let i = 1; i < Math.max(args.length, 2); i++) {
+    recorder.anonymous = outer || i < args.length - 1;
+    result = apply(recorder, op, [result, args[i]], at);
+  }
+  recorder.anonymous = outer;
+  return result;
+}
+
+function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): unknown {
+  const names = Object.keys(op.operands);
+  const { positional, options } = splitOptions(op, names, args, at);
+  const operands = names.map((name, i) => toOperand(op, name, op.operands, positional[i], at));
+  const named: Record<string, Argument> = {};
+  for (const [name, given] of Object.entries(options)) {
+    if (given === undefined) continue;
+    if (!(name in op.options)) {
+      const known = Object.keys(op.options);
+      fail("unknown-option", `${op.name}: no option ${name}; ${known.length ? `it has ${known.join(", ")}` : "it has none"}`, at);
+    }
+    const argument = toOperand(op, name, op.options, given, at);
+    if (argument !== undefined) named[name] = argument;
+  }
+  for (const argument of [...operands, ...Object.values(named)]) if (argument !== undefined) recorder.use(argument, at);
+  const types = inferTypes(op, operands, named, at);
+  const results = recorder.op(op, operands, named, types, at).map((value) => new Handle(value));
+  return results.length === 0 ? undefined : results.length === 1 ? results[0] : results;
+}
+
+function splitOptions(op: Op, names: readonly string[], args: readonly unknown[], at: Location | undefined) {
+  const last = args.at(-1);
+  const hasOptions = args.length > 0 && isPlainObject(last);
+  const positional = hasOptions ? args.slice(0, -1) : args;
+  if (positional.length > names.length)
+    fail("arguments", `${op.name}: takes ${names.length} arguments (${names.join(", ")}), got ${positional.length}`, at);
+  return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
+}
+
+function isPlainObject(x: unknown): boolean {
+  return typeof x === "object" && x !== null && !Array.isArray(x) && !isHandle(x) && !isDTypeToken(x);
+}
+
+function toOperand(op: Op, name: string, kinds: Operands, given: unknown, at: Location | undefined): Argument | undefined {
+  const kind = kinds[name] as OperandKind | `${OperandKind}?`;
+  if (given === undefined) {
+    if (kind.endsWith("?")) return undefined;
+    fail("arguments", `${op.name}: ${name} is missing`, at);
+  }
+  const argument = toArgument(given);
+  if (argument === undefined)
+    fail("arguments", `${op.name}: ${name} cannot be ${describe(given)}; give a tile, a constexpr or a number`, at);
+  return argument;
+}
+
+/** What stands in the program for something that an author wrote, or undefined if nothing can. */
+export function toArgument(given: unknown): Argument | undefined {
+  if (isHandle(given)) return valueOf(given);
+  if (isDTypeToken(given)) return { kind: "dtype", dtype: elemOf(given) };
+  if (typeof given === "number" || typeof given === "bigint" || typeof given === "boolean" || typeof given === "string")
+    return { kind: "literal", value: given };
+  if (!Array.isArray(given)) return undefined;
+  const items = given.map(toArgument);
+  return items.every((item) => item !== undefined) ? (items as Argument[]) : undefined;
+}
+
+function describe(given: unknown): string {
+  if (given === null) return "null";
+  if (typeof given === "function") return "a function";
+  return typeof given === "object" ? "an object" : `${String(given)}`;
+}
+
+/** The result types by the record's rule; the build's verifier asks the same rule again. */
+export function inferTypes(
+  op: Op,
+  operands: OpStatement["operands"],
+  options: OpStatement["options"],
+  at: Location | undefined,
+): readonly Type[] {
+  const answer = op.infer(typedArguments(op, operands, options));
+  if (typeof answer === "string") fail("type", answer, at);
+  return "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
+}
+
+/** The arguments of a statement by name, as type rules see them. */
+export function typedArguments(
+  op: Op,
+  operands: OpStatement["operands"],
+  options: OpStatement["options"],
+): Record<string, Typed | undefined> {
+  const typed: Record<string, Typed | undefined> = {};
+  Object.keys(op.operands).forEach((name, i) => (typed[name] = typedOf(operands[i])));
+  for (const [name, argument] of Object.entries(options)) typed[name] = typedOf(argument);
+  return typed;
+}
+
+/** The type of an argument; a number is a constexpr with its own text. */
+export function typeOfArgument(argument: Argument): Type {
+  return typedOf(argument)!.type;
+}
+
+const NONE: Type = { kind: "none" };
+
+function typedOf(argument: Argument | undefined): Typed | undefined {
+  if (argument === undefined) return undefined;
+  if (isValue(argument)) return { type: argument.type };
+  if (isList(argument)) return { type: NONE, items: argument.map((item) => typedOf(item) as Typed) };
+  if (isDType(argument)) return { type: NONE, dtype: argument.dtype };
+  return typedLiteral(argument);
+}
+
+function typedLiteral({ value }: Literal): Typed {
+  const of =
+    typeof value === "boolean"
+      ? "bool"
+      : typeof value === "string"
+        ? "string"
+        : typeof value === "bigint" || Number.isInteger(value)
+          ? "int"
+          : "float";
+  return { type: { kind: "constexpr", of, text: String(value) }, literal: value };
+}

@@ -1,0 +1,43 @@
+/** The matrix product. */
+import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../ir/array-dot.js";
+import type { TileArray } from "../ir/array.js";
+import type { Checked } from "../ir/problem.js";
+import {
+  type DotOptions,
+  type DotOut,
+  inferDot,
+  type WhyDotAcc,
+  type WhyDotFirst,
+  type WhyDotSecond,
+} from "../ir/signatures-dot.js";
+import { members } from "../ir/dtype.js";
+import { defineOp } from "./define.js";
+
+/**
+ * `a @ b`, added to `acc` where there is one: `acc = tl.dot(a, b, acc)`. Products add up in float32 (int8: int32,
+ * float64: float64). float32 operands are rounded to TF32 unless `inputPrecision` says otherwise.
+ */
+export const dot = defineOp<
+  <A, B, C = undefined>(
+    a: Checked<A, WhyDotFirst<A>>,
+    b: Checked<B, WhyDotSecond<A, B>>,
+    acc?: Checked<C, WhyDotAcc<A, B, C>>,
+    options?: DotOptions,
+  ) => DotOut<A, B, C>
+>({
+  name: "dot",
+  operands: { a: "value", b: "value", acc: "value?" },
+  options: { inputPrecision: "constant?", maxNumImpreciseAcc: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.dot" },
+  contracts: true,
+  infer: ({ a, b, acc }) => inferDot(a!.type, b!.type, acc?.type),
+  evaluate: ({ a, b, acc, inputPrecision }, { results: [result] }) =>
+    dotArrays(a as TileArray, b as TileArray, acc as TileArray | undefined, {
+      accDType: result!.dtype as AccumulatorDType,
+      inputPrecision: inputPrecision as InputPrecision | undefined,
+    }),
+  // What Triton takes by default for float32 has changed between versions, and it decides the result's precision.
+  pinned: ({ a }) =>
+    a!.type.kind === "tile" && members(a!.type.dtype).includes("float32") ? { inputPrecision: "tf32" } : {},
+});

@@ -1,0 +1,81 @@
+/** Loads and stores. */
+import type { Checked } from "../ir/problem.js";
+import {
+  type Load,
+  loadOut,
+  type Store,
+  whyInBounds,
+  type WhyInBounds,
+  whyLoad,
+  whyMaskFor,
+  whyOther,
+  whyValue,
+  whyWrite,
+} from "../ir/signatures-memory.js";
+import type { Plain } from "../ir/signatures-math.js";
+import type { Addresses } from "../ir/runtime.js";
+import type { PointerType, ViewType } from "../ir/types.js";
+import type { TileArray } from "../ir/array.js";
+import { defineOp } from "./define.js";
+
+const cacheOptions = { cacheModifier: "constant?", evictionPolicy: "constant?" } as const;
+
+/**
+ * Says that an index lies in the tensor that it is used for, so a view does not mask it. Every evaluated run checks it.
+ */
+export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain<X>>({
+  name: "inBounds",
+  operands: { index: "value" },
+  effect: "pure",
+  spelling: { form: "same" },
+  infer: ({ index }) => whyInBounds(index!.type) || index!.type,
+  evaluate: ({ index }) => index!,
+  nonNegative: ([index]) => index === true,
+  claimsInBounds: true,
+});
+
+/**
+ * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold 0 unless `other` says otherwise; lanes
+ * that an explicit mask leaves out without `other` hold nothing.
+ */
+export const load = defineOp<Load>({
+  name: "load",
+  operands: { address: "address" },
+  options: { mask: "value?", other: "value?", ...cacheOptions, volatile: "constant?" },
+  effect: "read",
+  spelling: { form: "call", name: "tl.load" },
+  infer: ({ address, mask, other }) => {
+    const why = whyLoad(address!.type);
+    if (why) return why;
+    const place = address!.type as PointerType | ViewType;
+    return (
+      (mask && whyMaskFor("load", place, mask.type)) ||
+      (other && whyOther(place, mask !== undefined, other.type)) ||
+      loadOut(place)
+    );
+  },
+  evaluate: ({ address, mask, other }, context) =>
+    context.load(address as Addresses, mask as TileArray | boolean | undefined, other as TileArray | number | undefined),
+});
+
+/** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value has the tensor's dtype; a scalar is spread. */
+export const store = defineOp<Store>({
+  name: "store",
+  operands: { address: "address", value: "value" },
+  options: { mask: "value?", ...cacheOptions },
+  effect: "write",
+  spelling: { form: "call", name: "tl.store" },
+  infer: ({ address, value, mask }) => {
+    const why = whyWrite("store", address!.type);
+    if (why) return why;
+    const place = address!.type as PointerType | ViewType;
+    return (
+      whyValue("store", place.to, place.shape, value!.type) ||
+      (mask && whyMaskFor("store", place, mask.type)) || { kind: "none" }
+    );
+  },
+  evaluate: ({ address, value, mask }, context) => {
+    context.store(address as Addresses, value as TileArray | number, mask as TileArray | boolean | undefined);
+    return [];
+  },
+});

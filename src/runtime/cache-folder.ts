@@ -1,0 +1,26 @@
+/** Where this package keeps what it makes: one folder a user, one environment a lock. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** `$XDG_CACHE_HOME/tilescript`, or `~/.cache/tilescript`. */
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "tilescript");
+}
+
+/** Folder of the environment that belongs to a lock file: another lock, another environment. */
+export function environmentFolder(lock: string, env: NodeJS.ProcessEnv = process.env): string {
+  const hash = createHash("sha256").update(readFileSync(lock)).digest("hex").slice(0, 12);
+  return join(cacheFolder(env), hash);
+}
+
+/** The Python executable of a virtual environment. */
+export function venvPython(venv: string): string {
+  return process.platform === "win32" ? join(venv, "Scripts", "python.exe") : join(venv, "bin", "python");
+}
+
+/** Written last by setup: an environment without it is unfinished. */
+export function readyMarker(folder: string): string {
+  return join(folder, "ready.json");
+}

@@ -1,0 +1,107 @@
+/** The device ladder: a GPU, else Triton's interpreter, else the evaluator; and what each leaves unchecked. */
+import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "./environment.js";
+import { EnvironmentError } from "./problems.js";
+import type { HelloResult } from "./protocol.js";
+import { Worker } from "./worker.js";
+
+export const deviceNames = ["auto", "cuda", "hip", "interpreter", "eval"] as const;
+export type DeviceName = (typeof deviceNames)[number];
+
+/** A device that is ready to run cases. */
+export type Device = EvalDevice | PythonDevice;
+
+interface DeviceFacts {
+  /** Why this one was taken, as a sentence. */
+  readonly why: string;
+  /** What running here can't show. */
+  readonly unchecked: readonly string[];
+}
+
+export interface EvalDevice extends DeviceFacts {
+  readonly kind: "eval";
+}
+
+export interface PythonDevice extends DeviceFacts {
+  readonly kind: HelloResult["device"];
+  readonly worker: Worker;
+  readonly hello: HelloResult;
+  readonly environment: PythonEnvironment;
+}
+
+export interface DeviceOptions {
+  readonly device: DeviceName;
+  readonly python?: string | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Receives what user code prints in the worker. */
+  readonly onOutput?: (text: string) => void;
+}
+
+/** Importing torch for the first time after a boot reads gigabytes. */
+const START_DEADLINE_MS = 180_000;
+
+const evalUnchecked = ["the emitted Python was not run; the evaluator ran the kernel in-process"];
+const interpreterUnchecked = [
+  "nothing was compiled for a GPU",
+  "Triton's interpreter runs programs one after another, so races between programs do not show",
+];
+
+/** Opens the device that was asked for, or the best one for `auto`. Throws EnvironmentError if it is not there. */
+export async function openDevice(options: DeviceOptions): Promise<Device> {
+  if (options.device === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
+  const discovery = await findPython(options);
+  if (!discovery.environment) {
+    const why = missingPython(discovery);
+    if (options.device !== "auto" || discovery.named) throw new EnvironmentError(why);
+    return { kind: "eval", why, unchecked: evalUnchecked };
+  }
+  const opened = await startWorker(options.device, discovery.environment, options);
+  if (typeof opened !== "string") return opened;
+  if (options.device !== "auto" || discovery.named) throw new EnvironmentError(opened);
+  return { kind: "eval", why: opened, unchecked: evalUnchecked };
+}
+
+async function startWorker(
+  device: Exclude<DeviceName, "eval">,
+  environment: PythonEnvironment,
+  options: DeviceOptions,
+): Promise<PythonDevice | string> {
+  const worker = new Worker({
+    python: environment.python,
+    device,
+    ...(options.env && { env: options.env }),
+    ...(options.onOutput && { onOutput: options.onOutput }),
+  });
+  const reply = await worker.request({ type: "hello" }, START_DEADLINE_MS);
+  if (!reply.ok) {
+    await worker.stop();
+    return `${environment.python} (${environment.source}) can't be used: ${reply.error.message}`;
+  }
+  const hello = reply.result;
+  const problem = hello.device === "interpreter" ? interpreterProblem(hello.versions) : undefined;
+  if (problem) {
+    await worker.stop();
+    return `${environment.python} (${environment.source}) can't be used: ${problem}`;
+  }
+  const why =
+    device !== "auto"
+      ? "it was asked for"
+      : hello.device === "interpreter"
+        ? "torch sees no GPU"
+        : `torch sees ${hello.deviceName}`;
+  const unchecked = hello.device === "interpreter" ? interpreterUnchecked : [];
+  return { kind: hello.device, worker, hello, environment, why, unchecked };
+}
+
+/** Why no Python was usable, and the command that makes one. */
+export function missingPython(discovery: Discovery): string {
+  const tried = discovery.rejected.map(({ python, source, reason }) =>
+    source === python ? `${source}: ${reason}` : `${python} (${source}): ${reason}`,
+  );
+  const remedy = discovery.named ? "" : "; `npx tilescript setup` makes a Python environment with torch and triton";
+  return `no usable Python (${tried.join("; ")})${remedy}`;
+}
+
+/** Ends the device's process, if it has one. */
+export async function closeDevice(device: Device): Promise<void> {
+  if (device.kind !== "eval") await device.worker.stop();
+}

@@ -1,0 +1,13 @@
+/** Mistakes of the caller and of the machine that end a command, with the exit code that tells them apart. */
+
+export const exitCodes = { ok: 0, failed: 1, usage: 2, environment: 3 } as const;
+
+/** The command line asks for something that does not exist. One line, without a stack. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** The machine lacks what was asked for: a Python, a package, a GPU. */
+export class EnvironmentError extends Error {
+  override readonly name = "EnvironmentError";
+}

@@ -1,0 +1,49 @@
+/** A lock file that names the process that holds it, so that a dead holder does not block anyone. */
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const POLL_MS = 300;
+
+/** Waits until the lock is ours; `onWait` hears once who holds it. The result gives it back. */
+export async function acquireLock(path: string, onWait: (pid: number) => void): Promise<() => Promise<void>> {
+  let waiting = false;
+  for (;;) {
+    try {
+      await writeFile(path, String(process.pid), { flag: "wx" });
+      return () => rm(path, { force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    }
+    const pid = Number(await readFile(path, "utf8").catch(() => ""));
+    if (pid > 0 && !alive(pid)) {
+      await removeStale(path, pid);
+      continue;
+    }
+    if (pid > 0 && !waiting) {
+      waiting = true;
+      onWait(pid);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Two waiters may both see the dead holder: only who moves that very file away has removed it. */
+async function removeStale(path: string, pid: number): Promise<void> {
+  const aside = `${path}.${process.pid}`;
+  try {
+    await rename(path, aside);
+  } catch {
+    return;
+  }
+  if (Number(await readFile(aside, "utf8")) === pid) await rm(aside, { force: true });
+  else await rename(aside, path);
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * The messages between the runner and its Python worker, one JSON object a line. `python/tilescript_worker/protocol.py`
+ * is the other side; a change of either raises `PROTOCOL_VERSION` in both.
+ */
+import type { Layout, Tolerance } from "../compiled.js";
+
+export const PROTOCOL_VERSION = 1;
+
+/** JSON has no NaN and no infinities: they travel as strings. */
+export type WireNumber = number | "nan" | "inf" | "-inf";
+
+export interface WireTensor {
+  readonly name: string;
+  readonly python: string;
+  readonly role: "in" | "out" | "inout";
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly layout: Layout;
+  readonly fill: Fill;
+}
+
+/** How a tensor's values are drawn: from the normal distribution, or integers from `low` up to but not including `high`. */
+export type Fill =
+  { readonly kind: "normal" } | { readonly kind: "integers"; readonly low: number; readonly high: number };
+
+interface RunRequest {
+  /** Path of the emitted module. */
+  readonly module: string;
+  /** Name of its `@triton.jit` function. */
+  readonly jit: string;
+  /** Index of the one config to run; null lets Triton's autotuner choose. */
+  readonly config: number | null;
+  readonly inputs: readonly WireTensor[];
+  readonly outputs: readonly WireTensor[];
+  /** Python names of what the wrapper returns, in its order: outputs and tensors updated in place. */
+  readonly results: readonly string[];
+  /** Scalars and constexprs that the caller decides, by Python name. */
+  readonly arguments: Readonly<Record<string, number | boolean | string>>;
+  readonly seed: number;
+}
+
+export interface HelloRequest {
+  readonly type: "hello";
+}
+
+export interface VerifyRequest extends RunRequest {
+  readonly type: "verify";
+  /** By the Python name of each output. */
+  readonly tolerances: Readonly<Record<string, Tolerance>>;
+  /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
+  readonly passOut: boolean;
+}
+
+export interface BenchRequest extends RunRequest {
+  readonly type: "bench";
+  readonly warmupMs: number;
+  readonly repeatMs: number;
+  /** Whether to time `torch.compile(reference_fn)` too. */
+  readonly compile: boolean;
+}
+
+export interface HelloResult {
+  readonly device: "cuda" | "hip" | "interpreter";
+  readonly deviceName: string;
+  readonly capability: readonly number[] | null;
+  readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
+}
+
+/** Values around the worst element, along the last two axes; `start` is the first one's index. */
+export interface Neighbourhood {
+  readonly start: readonly number[];
+  readonly expected: readonly (readonly WireNumber[])[];
+  readonly got: readonly (readonly WireNumber[])[];
+}
+
+export interface WireComparison {
+  /** Python name of the output. */
+  readonly output: string;
+  readonly wrong: number;
+  readonly total: number;
+  readonly maxAbsDiff: WireNumber;
+  readonly maxRelDiff: WireNumber;
+  readonly worst?: {
+    readonly index: readonly number[];
+    readonly expected: WireNumber;
+    readonly got: WireNumber;
+    readonly around: Neighbourhood;
+  };
+  /** Why the output could not be compared element by element. */
+  readonly problem?: string;
+  /** How far PyTorch's own result in the inputs' dtype is from the float64 reference. */
+  readonly referenceDiff?: WireNumber;
+}
+
+export interface VerifyResult {
+  readonly comparisons: readonly WireComparison[];
+  /** Writes to memory that the kernel does not own. */
+  readonly problems: readonly string[];
+  /** Something was written outside every tensor, so the process may be damaged. */
+  readonly corrupted: boolean;
+  /** How the expected values were computed. */
+  readonly reference: "float64" | "dtype";
+  readonly kernelMs: number;
+  readonly referenceMs: number;
+  /** Why these numbers can't be trusted on this device, if they can't. */
+  readonly unreliable: readonly string[];
+}
+
+export interface BenchResult {
+  readonly kernelMs: number;
+  readonly referenceMs: number;
+  readonly compiledMs?: number;
+  readonly warmupMs: number;
+  readonly repeatMs: number;
+}
+
+/** A line of the emitted module that an error passed through. */
+export interface WireFrame {
+  readonly line: number;
+  readonly function: string;
+  readonly text: string;
+}
+
+export type FailureKind =
+  | "python-error"
+  | "compile-error"
+  | "out-of-memory"
+  | "out-of-resources"
+  | "device-error"
+  | "unsupported"
+  | "no-device"
+  | "protocol"
+  | "crash"
+  | "timeout";
+
+export interface WireFailure {
+  readonly kind: FailureKind;
+  readonly message: string;
+  readonly exception?: string;
+  readonly frames: readonly WireFrame[];
+  /** The process can't be trusted any more, and is replaced. */
+  readonly fatal: boolean;
+}
+
+/** What each request is answered with. */
+export interface Results {
+  readonly hello: HelloResult;
+  readonly verify: VerifyResult;
+  readonly bench: BenchResult;
+}
+
+export type WorkerRequest = HelloRequest | VerifyRequest | BenchRequest;
+
+export type Reply<Type extends keyof Results = keyof Results> =
+  { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };
+
+/** The JavaScript number that a wire number stands for. */
+export function fromWire(value: WireNumber): number {
+  if (typeof value === "number") return value;
+  return value === "nan" ? Number.NaN : value === "inf" ? Infinity : -Infinity;
+}

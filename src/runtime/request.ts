@@ -1,0 +1,87 @@
+/** Turns a case into the request that the worker understands. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
+import { shapeOf } from "./cases.js";
+import type { Fill, VerifyRequest, WireTensor } from "./protocol.js";
+import { toleranceFor } from "./tolerance.js";
+
+/** A folder of its own for an emitted module while it runs. */
+export interface Workspace {
+  readonly module: string;
+  remove(): Promise<void>;
+}
+
+/** Writes the module where Python can import it and read its source. */
+export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
+  const folder = await mkdtemp(join(tmpdir(), "tilescript-"));
+  const module = join(folder, kernel.file);
+  await writeFile(module, kernel.python);
+  return { module, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** The dtype that a tensor has in a case. */
+export function dtypeOf(tensor: TensorSignature, at: Case): string {
+  return typeof tensor.dtype === "string" ? tensor.dtype : (at.dtypes[tensor.dtype.variable] ?? "float32");
+}
+
+/** The request for one case. `tuned` lets Triton choose the config instead of the case. */
+export function verifyRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
+): VerifyRequest {
+  const { signature } = kernel;
+  const wire = signature.tensors.map((tensor) => wireTensor(tensor, at));
+  const written = wire.filter((tensor) => tensor.role !== "in");
+  const override = { ...kernel.tolerance, ...options.tolerance };
+  return {
+    type: "verify",
+    module,
+    jit: signature.jit,
+    config: options.tuned ? null : at.config,
+    inputs: wire.filter((tensor) => tensor.role !== "out"),
+    outputs: wire.filter((tensor) => tensor.role === "out"),
+    results: written.map(({ python }) => python),
+    arguments: argumentsOf(kernel, at),
+    seed: at.seed,
+    passOut: options.passOut,
+    tolerances: Object.fromEntries(
+      written.map(({ python, dtype }) => [python, toleranceFor(dtype, signature, at.sizes, override)]),
+    ),
+  };
+}
+
+function wireTensor(tensor: TensorSignature, at: Case): WireTensor {
+  const dtype = dtypeOf(tensor, at);
+  return {
+    name: tensor.name,
+    python: tensor.python,
+    role: tensor.role,
+    dtype,
+    shape: shapeOf(tensor.dims, at.sizes),
+    layout: at.layouts?.[tensor.name] ?? "contiguous",
+    fill: fillOf(tensor, dtype, at),
+  };
+}
+
+function fillOf(tensor: TensorSignature, dtype: string, at: Case): Fill {
+  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal" };
+  if (tensor.range) {
+    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (at.sizes[bound] ?? 1)));
+    return { kind: "integers", low: low!, high: high! };
+  }
+  if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
+  return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
+}
+
+function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
+  const { scalars, constexprs } = kernel.signature;
+  const given = { ...at.scalars, ...at.constexprs };
+  const named = [...scalars, ...constexprs.filter((constexpr) => constexpr.from === "argument")];
+  return Object.fromEntries(
+    named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!]),
+  );
+}

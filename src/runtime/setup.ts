@@ -1,0 +1,139 @@
+/** `tilescript setup`: makes the Python environment of the lock in the cache folder. Safe to run twice, or two at once. */
+import { execa } from "execa";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { environmentFolder, readyMarker, venvPython } from "./cache-folder.js";
+import { lockFile } from "./environment.js";
+import { acquireLock } from "./process-lock.js";
+import { EnvironmentError } from "./problems.js";
+
+export interface SetupOptions {
+  /** The Python to make the environment with; otherwise the first suitable one on PATH. */
+  readonly python?: string | undefined;
+  readonly lock?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Modules that must import afterwards. */
+  readonly imports?: readonly string[];
+  readonly say?: (line: string) => void;
+}
+
+const SIZE = "about 5.4 GB on disk, most of it CUDA libraries";
+const NEEDED_BYTES = 7e9;
+const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
+
+/** Makes the environment unless it is there, and returns its Python executable. Throws EnvironmentError. */
+export async function setup(options: SetupOptions = {}): Promise<string> {
+  const env = options.env ?? process.env;
+  const lock = options.lock ?? lockFile;
+  const say = options.say ?? (() => undefined);
+  const folder = environmentFolder(lock, env);
+  const venv = join(folder, "venv");
+  const python = venvPython(venv);
+  if (existsSync(readyMarker(folder)) && existsSync(python)) {
+    say(`ready: ${python}`);
+    return python;
+  }
+  const full = options.lock === undefined;
+  if (full && process.platform !== "linux") {
+    throw new EnvironmentError("Triton has packages for Linux only; use --device eval here, it needs no Python");
+  }
+  await mkdir(folder, { recursive: true });
+  const release = await acquireLock(`${folder}.lock`, (pid) =>
+    say(`another setup is running (process ${pid}); waiting`),
+  );
+  try {
+    // The other setup may have finished meanwhile.
+    if (!existsSync(readyMarker(folder))) await make({ folder, venv, lock, env, say, full, options });
+  } finally {
+    await release();
+  }
+  say(`ready: ${python}`);
+  return python;
+}
+
+interface Making {
+  readonly folder: string;
+  readonly venv: string;
+  readonly lock: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly say: (line: string) => void;
+  readonly full: boolean;
+  readonly options: SetupOptions;
+}
+
+async function make({ folder, venv, lock, env, say, full, options }: Making): Promise<void> {
+  const base = await basePython(options.python, env);
+  if (full) {
+    say(`installing torch and triton into ${folder}: ${SIZE}`);
+    await needSpace(folder);
+  }
+  // What a setup that was interrupted left can't be trusted; pip keeps its downloads elsewhere.
+  await rm(venv, { recursive: true, force: true });
+  await run(base, ["-m", "venv", venv], env, "making a virtual environment", say);
+  const python = venvPython(venv);
+  const pip = [
+    "-m",
+    "pip",
+    "install",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--progress-bar",
+    "off",
+    "-r",
+    lock,
+  ];
+  await run(python, pip, env, "pip install", say);
+  const imports = options.imports ?? ["numpy", "torch", "triton"];
+  if (imports.length > 0)
+    await run(python, ["-c", `import ${imports.join(", ")}`], env, "importing what was installed", say);
+  await writeFile(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
+}
+
+/** The first Python that the lock's packages have builds for. */
+async function basePython(named: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
+  const check = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))";
+  for (const candidate of named ? [named] : candidates) {
+    const ran = await execa(candidate, ["-c", check], { reject: false, env, extendEnv: false });
+    if (!ran.failed) return candidate;
+  }
+  throw new EnvironmentError(
+    named
+      ? `${named} can't make the environment; Python 3.11 to 3.14 with its venv module is needed`
+      : "no Python 3.11 to 3.14 with its venv module is on PATH; install one (Debian: python3 and python3-venv) or name one with --python",
+  );
+}
+
+async function needSpace(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < NEEDED_BYTES) {
+    const free = (bavail * bsize) / 1e9;
+    throw new EnvironmentError(
+      `${folder} has ${free.toFixed(1)} GB free and ${NEEDED_BYTES / 1e9} are needed; set XDG_CACHE_HOME to a larger disk`,
+    );
+  }
+}
+
+/** Runs one step and passes on the lines that show progress. */
+async function run(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  step: string,
+  say: (line: string) => void,
+): Promise<void> {
+  const started = Date.now();
+  const child = execa(command, args, { all: true, reject: false, env, extendEnv: false });
+  const beat = setInterval(() => say(`  … ${Math.round((Date.now() - started) / 1000)} s`), 15_000);
+  child.all.on("data", (chunk: Buffer) => {
+    for (const line of chunk.toString().split("\n")) {
+      if (/^\s*(Downloading|Using cached|Installing collected)/.test(line)) say(`  ${line.trim().slice(0, 100)}`);
+    }
+  });
+  const ran = await child;
+  clearInterval(beat);
+  if (ran.failed) {
+    const last = ran.all.trim().split("\n").slice(-3).join(" ");
+    throw new EnvironmentError(`${step} failed: ${last || ran.shortMessage}`);
+  }
+}

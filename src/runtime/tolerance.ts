@@ -1,0 +1,43 @@
+/**
+ * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; an
+ * author's own tolerance and the command line's override it, and a failure never widens it.
+ */
+import type { Signature, Tolerance } from "../compiled.js";
+
+const elementwise: Readonly<Record<string, Tolerance>> = {
+  float16: { rtol: 1e-3, atol: 1e-3 },
+  bfloat16: { rtol: 1e-2, atol: 1e-2 },
+  float32: { rtol: 1e-5, atol: 1e-5 },
+  float64: { rtol: 1e-12, atol: 1e-12 },
+  float8e5: { rtol: 0.25, atol: 0.25 },
+  float8e4nv: { rtol: 0.125, atol: 0.125 },
+};
+
+/** Products of float32 matrices run in TF32, whose inputs keep 10 bits of mantissa. */
+const tf32: Tolerance = { rtol: 1e-2, atol: 1e-1 };
+
+/** Integers are compared exactly. */
+const exact: Tolerance = { rtol: 0, atol: 0 };
+
+/** Sums of up to this many terms are within the plain tolerances. */
+const SHORT_SUM = 64;
+
+/**
+ * The tolerance of one output of one case.
+ *
+ * A sum of K products of independent inputs grows with √K, and so does its rounding error (N. Higham, T. Mary, "A New
+ * Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41(5), 2019: λ√K·u holds with high
+ * probability where the worst case is K·u). Elements that cancel to nearly zero keep that absolute error, so for
+ * kernels that multiply matrices `atol` grows with √K beyond K = 64, and `rtol` stays.
+ */
+export function toleranceFor(
+  dtype: string,
+  signature: Pick<Signature, "dot" | "contracted">,
+  sizes: Readonly<Record<string, number>>,
+  override: Partial<Tolerance> = {},
+): Tolerance {
+  const base = signature.dot && dtype === "float32" ? tf32 : (elementwise[dtype] ?? exact);
+  const terms = signature.contracted.reduce((product, name) => product * (sizes[name] ?? 1), 1);
+  const growth = signature.dot ? Math.max(1, Math.sqrt(terms / SHORT_SUM)) : 1;
+  return { rtol: override.rtol ?? base.rtol, atol: override.atol ?? base.atol * growth };
+}

@@ -1,0 +1,241 @@
+/** Runs the planned cases of a kernel on a device and gathers what they showed. */
+import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
+import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
+import type { Device, PythonDevice } from "./devices.js";
+import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
+import { fromWire, type WireComparison, type WireFailure } from "./protocol.js";
+import { openWorkspace, verifyRequest, type Workspace } from "./request.js";
+import { authorLocation } from "./source-map.js";
+
+export interface VerifyOptions {
+  readonly selection: Selection;
+  readonly tolerance?: Partial<Tolerance>;
+  /** Called after each case. */
+  readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
+}
+
+export interface Verification {
+  readonly kernel: CompiledKernel;
+  readonly outcomes: readonly Outcome[];
+  /** Cases that were not run, and why. */
+  readonly left: readonly string[];
+  readonly seconds: number;
+}
+
+const limits: Readonly<Record<Device["kind"], Limits>> = {
+  eval: { elements: 2 ** 17, work: 2 ** 22, exhaustive: false },
+  interpreter: { elements: 2 ** 17, work: 2 ** 23, exhaustive: false },
+  cuda: { elements: 2 ** 31, work: Infinity, exhaustive: true },
+  hip: { elements: 2 ** 31, work: Infinity, exhaustive: true },
+};
+
+/** Extra cases stop after this long; those of the first shape, which meets every config, always run. */
+const budgetMs: Readonly<Record<Device["kind"], number>> = {
+  eval: 3_000,
+  interpreter: 7_000,
+  cuda: Infinity,
+  hip: Infinity,
+};
+
+/** A GPU compiles each config once; the interpreter may be slow. Beyond this it hangs. */
+const DEADLINE_MS = 120_000;
+
+/** Verifies a kernel on an open device. */
+export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
+  const started = Date.now();
+  const plan = planCases(kernel, limits[device.kind], options.selection);
+  const left = [...plan.left];
+  const runner =
+    device.kind === "eval" ? evalRunner(kernel) : await pythonRunner(kernel, device, options.tolerance ?? {});
+  const outcomes: Outcome[] = [];
+  const record = (outcome: Outcome): void => {
+    outcomes.push(outcome);
+    options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
+  };
+  try {
+    for (const planned of plan.cases) {
+      if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
+        break;
+      }
+      record(await runner.run(planned, outcomes.length));
+    }
+    if (runner.tune && kernel.configs.length > 1 && options.selection.config === undefined) {
+      const last = plan.cases.at(-1);
+      if (last) record(await runner.tune(last));
+    }
+  } finally {
+    await runner.close();
+  }
+  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000 };
+}
+
+/** Runs one case on an open device: what a property test asks for. */
+export async function verifyCase(
+  kernel: CompiledKernel,
+  device: Device,
+  at: Case,
+  tolerance: Partial<Tolerance> = {},
+): Promise<Outcome> {
+  const runner = device.kind === "eval" ? evalRunner(kernel) : await pythonRunner(kernel, device, tolerance);
+  try {
+    return await runner.run({ at, label: "given", extra: false }, 0);
+  } finally {
+    await runner.close();
+  }
+}
+
+interface Runner {
+  run(planned: PlannedCase, place: number): Promise<Outcome>;
+  /** Runs a case with the config that Triton's autotuner chooses. */
+  tune?: (planned: PlannedCase) => Promise<Outcome>;
+  close(): Promise<void>;
+}
+
+function evalRunner(kernel: CompiledKernel): Runner {
+  return {
+    run: async (planned) => evaluate(kernel, planned),
+    close: async () => undefined,
+  };
+}
+
+async function pythonRunner(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  tolerance: Partial<Tolerance>,
+): Promise<Runner> {
+  const workspace = await openWorkspace(kernel);
+  const ask = (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> =>
+    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance });
+  return {
+    // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
+    run: (planned, place) => ask(planned, place % 2 === 1, false),
+    ...(device.kind !== "interpreter" && { tune: (planned: PlannedCase) => ask(planned, false, true) }),
+    close: () => workspace.remove(),
+  };
+}
+
+async function askWorker(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  workspace: Workspace,
+  planned: PlannedCase,
+  options: { readonly passOut: boolean; readonly tuned: boolean; readonly tolerance: Partial<Tolerance> },
+): Promise<Outcome> {
+  const started = Date.now();
+  const request = verifyRequest(kernel, workspace.module, planned.at, options);
+  const reply = await device.worker.request(request, DEADLINE_MS);
+  const base = {
+    at: planned.at,
+    label: planned.label,
+    tuned: options.tuned,
+    by: "python" as const,
+    comparisons: [],
+    findings: [],
+    problems: [],
+    unchecked: [],
+    ms: Date.now() - started,
+  };
+  if (!reply.ok && reply.error.kind === "unsupported") return evaluateInstead(kernel, planned, [reply.error.message]);
+  if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
+  const { comparisons, problems, corrupted, unreliable } = reply.result;
+  // The next case must not pay for what this one overwrote.
+  if (corrupted) await device.worker.stop();
+  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable);
+  const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
+  const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
+  return { ...base, status: passed ? "passed" : "failed", comparisons: compared, problems };
+}
+
+/** Where this device's numbers can't be trusted, the evaluator gives them, and the report says so. */
+function evaluateInstead(kernel: CompiledKernel, planned: PlannedCase, reasons: readonly string[]): Outcome {
+  const outcome = evaluate(kernel, planned);
+  return {
+    ...outcome,
+    unchecked: [...reasons.map((reason) => `${reason}; the evaluator ran instead`), ...outcome.unchecked],
+  };
+}
+
+function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase): Outcome {
+  const started = Date.now();
+  const base = { at, label, tuned: false, by: "eval" as const, problems: [] };
+  try {
+    const { comparison, findings, unchecked } = kernel.evaluate(at);
+    const wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
+    return {
+      ...base,
+      status: wrong ? "failed" : comparison ? "passed" : "unchecked",
+      comparisons: comparison ? [comparison] : [],
+      findings,
+      unchecked: comparison
+        ? unchecked
+        : [...unchecked, "the outputs were compared with nothing: no reference that the evaluator can compute"],
+      ms: Date.now() - started,
+    };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const failure: CaseFailure = { kind: "internal", message: `the evaluator stopped: ${message}` };
+    return {
+      ...base,
+      status: "failed",
+      comparisons: [],
+      findings: [],
+      failure,
+      unchecked: [],
+      ms: Date.now() - started,
+    };
+  }
+}
+
+function comparisonOf(wire: WireComparison, tolerance: Tolerance | undefined): OutputComparison {
+  const rows = (values: readonly (readonly Parameters<typeof fromWire>[0][])[]): number[][] =>
+    values.map((row) => row.map(fromWire));
+  const { worst } = wire;
+  return {
+    maxAbsDiff: fromWire(wire.maxAbsDiff),
+    maxRelDiff: fromWire(wire.maxRelDiff),
+    wrong: wire.wrong,
+    total: wire.total,
+    ...(worst && {
+      worst: {
+        output: wire.output,
+        index: worst.index,
+        expected: fromWire(worst.expected),
+        got: fromWire(worst.got),
+        around: { start: worst.around.start, expected: rows(worst.around.expected), got: rows(worst.around.got) },
+      },
+    }),
+    ...(wire.problem !== undefined && { problem: `${wire.output} ${wire.problem}` }),
+    ...(tolerance && { tolerance }),
+    ...(wire.referenceDiff !== undefined && { referenceDiff: fromWire(wire.referenceDiff) }),
+  };
+}
+
+/** The innermost line of the emitted module is where it went wrong. */
+function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailure {
+  const frame = error.frames.at(-1);
+  const at = frame && authorLocation(kernel.map, frame.line);
+  return {
+    kind: error.kind,
+    message: error.message,
+    ...(error.exception !== undefined && { exception: error.exception }),
+    ...(at && { at }),
+    ...(frame && { python: { file: kernel.file, line: frame.line, text: frame.text } }),
+  };
+}
+
+/** Whether every case passed, and at least one was compared with a reference. */
+export function isCorrect(outcomes: readonly Outcome[]): boolean {
+  return outcomes.some(({ status }) => status === "passed") && outcomes.every(({ status }) => status !== "failed");
+}
+
+/** The sizes and dtypes of a case on one line. */
+export function describeCase(at: Case, configs: number): string {
+  const parts = [
+    ...Object.entries(at.sizes).map(([name, value]) => `${name}=${value}`),
+    ...Object.entries(at.dtypes).map(([name, value]) => `${name}=${value}`),
+    ...Object.entries(at.layouts ?? {}).map(([name, layout]) => `${name} ${layout}`),
+    ...(configs > 1 ? [`config ${at.config}`] : []),
+  ];
+  return parts.join(" ");
+}

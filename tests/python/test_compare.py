@@ -1,0 +1,69 @@
+"""The verdict on one output."""
+
+import math
+import unittest
+
+import torch
+
+from tilescript_worker.compare import compare
+
+TIGHT = {"rtol": 1e-5, "atol": 1e-5}
+
+
+class Compare(unittest.TestCase):
+    def test_equal_with_nan_and_infinities(self) -> None:
+        values = torch.tensor([1.0, math.nan, math.inf, -math.inf])
+        result = compare("out", values, values.double(), TIGHT)
+        self.assertEqual((result["wrong"], result["maxAbsDiff"]), (0, 0.0))
+
+    def test_nan_where_the_reference_has_none(self) -> None:
+        result = compare("out", torch.tensor([1.0, math.nan]), torch.tensor([1.0, 2.0]).double(), TIGHT)
+        self.assertEqual(result["wrong"], 1)
+        self.assertEqual(result["worst"]["index"], [1])
+        self.assertEqual(result["worst"]["got"], "nan")
+
+    def test_number_where_the_reference_has_nan(self) -> None:
+        self.assertEqual(compare("out", torch.tensor([1.0]), torch.tensor([math.nan]).double(), TIGHT)["wrong"], 1)
+
+    def test_infinity_of_the_other_sign(self) -> None:
+        self.assertEqual(
+            compare("out", torch.tensor([-math.inf]), torch.tensor([math.inf]).double(), TIGHT)["wrong"], 1
+        )
+
+    def test_overflow_of_the_output_dtype_is_right(self) -> None:
+        got = torch.tensor([math.inf], dtype=torch.float16)
+        self.assertEqual(compare("out", got, torch.tensor([1e6]).double(), TIGHT)["wrong"], 0)
+
+    def test_finite_where_infinity_is_due(self) -> None:
+        self.assertEqual(compare("out", torch.tensor([3.0]), torch.tensor([math.inf]).double(), TIGHT)["wrong"], 1)
+
+    def test_tolerance_is_relative_and_absolute(self) -> None:
+        expected = torch.tensor([1000.0, 0.0]).double()
+        self.assertEqual(compare("out", torch.tensor([1000.009, 0.9e-5]), expected, TIGHT)["wrong"], 0)
+        self.assertEqual(compare("out", torch.tensor([1000.02, 1.1e-5]), expected, TIGHT)["wrong"], 2)
+
+    def test_integers_are_exact(self) -> None:
+        got, expected = torch.tensor([7, 8]), torch.tensor([7, 9])
+        result = compare("out", got, expected, {"rtol": 1.0, "atol": 1.0})
+        self.assertEqual((result["wrong"], result["worst"]["index"]), (1, [1]))
+
+    def test_worst_is_a_wrong_element_and_shows_its_neighbours(self) -> None:
+        expected = torch.arange(30.0).reshape(5, 6).double()
+        got = expected.float().clone()
+        got[3, 4] += 1
+        worst = compare("out", got, expected, TIGHT)["worst"]
+        self.assertEqual(worst["index"], [3, 4])
+        self.assertEqual(worst["around"]["start"], [1, 2])
+        self.assertEqual(worst["around"]["got"][2], [20.0, 21.0, 23.0, 23.0])
+
+    def test_shapes_that_differ(self) -> None:
+        result = compare("out", torch.zeros(2), torch.zeros(3).double(), TIGHT)
+        self.assertIn("has shape [2]", result["problem"])
+
+    def test_empty_and_scalar_outputs(self) -> None:
+        self.assertEqual(compare("out", torch.zeros(0, 3), torch.zeros(0, 3).double(), TIGHT)["wrong"], 0)
+        self.assertEqual(compare("out", torch.tensor(1.0), torch.tensor(2.0).double(), TIGHT)["worst"]["index"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

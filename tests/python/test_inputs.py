@@ -1,0 +1,71 @@
+"""Tensors that notice reads and writes past their end."""
+
+import unittest
+
+import torch
+
+from tilescript_worker.calling import GuardedMemory
+from tilescript_worker.inputs import Guarded, draw
+
+
+def spec(layout: str, shape: list[int], dtype: str = "float32") -> dict:
+    return {"shape": shape, "dtype": dtype, "layout": layout, "fill": {"kind": "normal"}}
+
+
+class Inputs(unittest.TestCase):
+    def test_layouts_hold_the_same_values(self) -> None:
+        for layout in ("contiguous", "transposed", "sliced", "offset"):
+            with self.subTest(layout):
+                values = draw(spec(layout, [3, 5]), 1)
+                guarded = Guarded.of(spec(layout, [3, 5]), "cpu", values)
+                self.assertTrue(torch.equal(guarded.tensor, values))
+                self.assertEqual(guarded.tensor.is_contiguous(), layout in ("contiguous", "offset"))
+                self.assertFalse(guarded.damaged(inside=True))
+
+    def test_writes_outside_are_seen(self) -> None:
+        for layout in ("contiguous", "sliced"):
+            guarded = Guarded.of(spec(layout, [4]), "cpu", torch.zeros(4))
+            guarded.tensor.add_(1)
+            self.assertFalse(guarded.damaged(inside=False))
+            self.assertTrue(guarded.damaged(inside=True))
+            step = guarded.tensor.stride(0)
+            past = guarded.tensor.as_strided((1,), (1,), guarded.tensor.storage_offset() + 4 * step)
+            past.fill_(1)
+            self.assertTrue(guarded.damaged(inside=False))
+
+    def test_a_read_past_the_end_gives_nan(self) -> None:
+        guarded = Guarded.of(spec("contiguous", [4]), "cpu", torch.zeros(4))
+        wider = guarded.tensor.as_strided((5,), (1,), guarded.tensor.storage_offset())
+        self.assertTrue(bool(wider[4].isnan()))
+
+    def test_a_seed_means_the_same_values(self) -> None:
+        self.assertTrue(torch.equal(draw(spec("sliced", [7]), 3), draw(spec("contiguous", [7]), 3)))
+        self.assertFalse(torch.equal(draw(spec("contiguous", [7]), 3), draw(spec("contiguous", [7]), 4)))
+
+    def test_allocated_memory_is_poisoned_and_guarded(self) -> None:
+        like = torch.zeros(3, 2).T
+        with GuardedMemory() as memory:
+            made = [torch.empty(3), torch.empty_like(like), like.new_empty(3), torch.empty_strided((3,), (2,))]
+            ints = torch.empty(3, dtype=torch.int8)
+            nothing = torch.empty(0, 4)
+        for tensor in made:
+            self.assertTrue(bool(tensor.isnan().all()))
+        self.assertEqual(made[1].stride(), like.stride())
+        self.assertEqual(ints.tolist(), [127] * 3)
+        self.assertEqual(nothing.shape, (0, 4))
+        made[0].fill_(1)
+        self.assertFalse(memory.damaged)
+        made[0].as_strided((4,), (1,)).fill_(1)
+        self.assertTrue(memory.damaged)
+
+    def test_every_dtype(self) -> None:
+        for dtype in ("float16", "bfloat16", "float64", "float8e5", "float8e4nv", "int8", "uint8", "int64", "int1"):
+            with self.subTest(dtype):
+                fill = {"kind": "integers", "low": 0, "high": 2} if "int" in dtype else {"kind": "normal"}
+                values = draw({"shape": [4], "dtype": dtype, "fill": fill}, 0)
+                guarded = Guarded.of({"shape": [4], "dtype": dtype}, "cpu", values)
+                self.assertFalse(guarded.damaged(inside=True))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+import { mkdtemp, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { TileScriptError, problem } from "../../src/diagnostics.js";
+import { authorFile, vectorAdd } from "./fixtures/vector-add.js";
+import { cli, expectUsage } from "./helpers.js";
+
+const kernel = vectorAdd();
+
+describe("mistakes on the command line", () => {
+  it.each([
+    [["--rnu"], /unknown option '--rnu'/],
+    [["--run", "--device", "tpu"], /'tpu' is invalid.*interpreter, eval/],
+    [["--run", "--device", "eval", "--shape", "Q=3"], /there is no size Q; the sizes are N/],
+    [["--run", "--device", "eval", "--shape", "N=three"], /N=three is not a whole number/],
+    [["--run", "--device", "eval", "--shape", "N"], /NAME=VALUE/],
+    [["--run", "--device", "eval", "--dtype", "T=int8"], /T can be float32, float16, bfloat16, not int8/],
+    [["--run", "--device", "eval", "--dtype", "U=float32"], /no dtype variable U; there is T/],
+    [["--run", "--device", "eval", "--config", "7"], /configs 0 to 1/],
+    [["--run", "--seed", "x"], /not a whole number/],
+    [["--run", "--rtol=-1"], /not a number from 0 up/],
+    [["--run", "--kernel", "other"], /there is no other; there is vectorAdd/],
+    [["gemm.py"], /too many arguments|unexpected argument/],
+  ])("%j should end with one line and code 2", async (args, message) => {
+    expectUsage(await cli(kernel, ...args), message);
+  });
+});
+
+describe("commands without a device", () => {
+  it("should print help when nothing is asked for", async () => {
+    const { code, out } = await cli(kernel);
+    expect(code).toBe(0);
+    for (const flag of ["--run", "--emit [file]", "--check", "--shape", "--device", "--json"])
+      expect(out).toContain(flag);
+    expect((await cli(kernel, "--help")).out).toBe(out);
+  });
+
+  it("should print the module", async () => {
+    expect(await cli(kernel, "--emit")).toEqual({ code: 0, out: kernel.python, err: "" });
+  });
+
+  it("should write the module and a map whose sources are relative to it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tilescript-test-"));
+    const { code } = await cli(kernel, "--emit", join(folder, "deep", "out.py"));
+    expect(code).toBe(0);
+    expect(await readFile(join(folder, "deep", "out.py"), "utf8")).toBe(kernel.python);
+    const map = JSON.parse(await readFile(join(folder, "deep", "out.py.map"), "utf8")) as { sources: string[] };
+    expect(join(folder, "deep", map.sources[0]!)).toBe(authorFile);
+  });
+
+  it("should check", async () => {
+    expect(await cli(kernel, "--check")).toEqual({ code: 0, out: "vector_add: ok, 2 configs\n", err: "" });
+  });
+
+  it("should show a build error with its code frame and no stack", async () => {
+    const at = { file: authorFile, line: 19, column: 5 };
+    const failing = async (): Promise<never> => {
+      throw new TileScriptError([problem("scope-escape", "x is used outside its loop; keep it in tl.mut", at)]);
+    };
+    const { code, err } = await cli(failing, "--check");
+    expect(code).toBe(1);
+    expect(err).toBe(
+      [
+        `${authorFile}:19:5 - error scope-escape: x is used outside its loop; keep it in tl.mut`,
+        "  18 |     mask = offsets < n",
+        "> 19 |     x = tl.load(x_ptr + offsets * stride_x, mask=mask)",
+        "     |     ^",
+        "  20 |     y = tl.load(y_ptr + offsets * stride_y, mask=mask)",
+        "",
+      ].join("\n"),
+    );
+  });
+});
+
+describe("the evaluator", () => {
+  it("should pass and say that the Python was not run", async () => {
+    const { code, out } = await cli(kernel, "--run", "--device", "eval");
+    expect(code).toBe(0);
+    expect(out).toContain("the emitted Python was not run");
+  });
+
+  it("should fail with the author's line for a finding", async () => {
+    const at = { file: authorFile, line: 21, column: 5 };
+    const finding = { code: "out-of-bounds", message: "out[2003] is outside", at, program: [2, 0, 0], lane: [7] };
+    const wrong = vectorAdd({ evaluate: () => ({ outputs: {}, findings: [finding], unchecked: [] }) });
+    const { code, out } = await cli(wrong, "--run", "--device", "eval");
+    expect(code).toBe(1);
+    expect(out).toContain("out-of-bounds in program (2, 0, 0), lane [7]: out[2003] is outside");
+    expect(out).toContain("> 21 |     tl.store(out_ptr + offsets, x + y, mask=mask)");
+  });
+
+  it("should not call a kernel correct that was compared with nothing", async () => {
+    const unknown = vectorAdd({ evaluate: () => ({ outputs: {}, findings: [], unchecked: [] }) });
+    const { code, out } = await cli(unknown, "--run", "--device", "eval", "--json");
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ correct: false, details: "no case could be compared with a reference" });
+  });
+
+  it("should survive an evaluator that throws", async () => {
+    const broken = vectorAdd({
+      evaluate: () => {
+        throw new Error("no such op");
+      },
+    });
+    const { code, out } = await cli(broken, "--run", "--device", "eval");
+    expect(code).toBe(1);
+    expect(out).toContain("the evaluator stopped: no such op");
+    expect(out).not.toContain("    at ");
+  });
+});

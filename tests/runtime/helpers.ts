@@ -1,0 +1,34 @@
+import { expect } from "vitest";
+import { runCli, type Runnable, type Streams } from "../../src/runtime/cli.js";
+import { findPython } from "../../src/runtime/environment.js";
+import { missingPython } from "../../src/runtime/devices.js";
+import type { CompiledKernel } from "../../src/compiled.js";
+
+/** The Python that a user would get; a machine without one runs `tilescript setup` first, as CI does. */
+export async function requirePython(): Promise<string> {
+  const discovery = await findPython();
+  if (!discovery.environment) throw new Error(missingPython(discovery));
+  return discovery.environment.python;
+}
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the command line of a kernel file in this process. */
+export async function cli(kernel: CompiledKernel | (() => Promise<CompiledKernel>), ...args: string[]): Promise<Ran> {
+  let [out, err] = ["", ""];
+  const streams: Streams = { out: (text) => (out += text), err: (text) => (err += text), color: false };
+  const compile = typeof kernel === "function" ? kernel : async () => kernel;
+  const runnable: Runnable = { name: "vectorAdd", compile };
+  const code = await runCli("vector-add.ts", args, [runnable], streams);
+  return { code, out, err };
+}
+
+/** A mistake of the caller gets one line and exit code 2. */
+export function expectUsage({ code, out, err }: Ran, message: RegExp): void {
+  expect({ code, out, lines: err.trimEnd().split("\n").length }).toEqual({ code: 2, out: "", lines: 1 });
+  expect(err).toMatch(message);
+}

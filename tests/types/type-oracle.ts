@@ -1,0 +1,107 @@
+/** Asks the TypeScript compiler about many types at once: each question says what the type must be, exactly. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Elem } from "../../src/ir/dtype.js";
+import { literalValue, type Type } from "../../src/ir/types.js";
+
+const root = join(import.meta.dirname, "../..");
+
+/** A type expression over the exports of `src/ir`, and the type that it must be. */
+export interface Question {
+  readonly type: string;
+  readonly answer: string;
+}
+
+/** Where each name of a question comes from. */
+const exportsOf = {
+  problem: "Same",
+  dtype: "OneOf DType",
+  promote:
+    "Promote Divide Modulo WhyPromote WhyCompare WhySelect WhyDivide WhyFloorDivide WhyInt WhyFloat32 " +
+    "WhyNumber WhyLiteral WhyWeak",
+  cast: "WhyCast WhyBitcast SumElement MaxElement",
+  shape: "Broadcast WhyBroadcast WhyBroadcastTo SameShape FitsIn Show",
+  axis: "Axis WhyAxis Reduce Expand WhyExpand",
+  reshape: "Trans WhyTrans Permute WhyPermute WhyReshape Double DoubleAt",
+  constexpr: "Constexpr ConstBool ConstFloat Span WhyDim WhyBound",
+  "constexpr-text": "AddText SubText MulText FloorDivText ModText DivText",
+  tile: "Tile",
+  memory: "Pointer Tensor View",
+  "signatures-arith": "WhyArith ArithOut WhyCmp CmpOut WhyQuotient DivideOut ModuloOut WhyFloor WhyBits WhyLogic",
+  "signatures-math":
+    "WhyMath MathOut WhyPairSecond PairOut WhyInts WhyCdiv CdivOut WhyCond WhyWhereFirst " + "WhyWhereSecond WhereOut",
+  "signatures-reduce": "WhySum WhyMax WhyReduceAxis ReduceOut SumOf MaxOf",
+  "signatures-dot": "WhyDotFirst WhyDotSecond WhyDotAcc DotOut",
+  "signatures-control": "WhyRangeBound RangeElement WhyWhen",
+  "signatures-create":
+    "WhyFill WhyTo ToOut WhyJoin JoinOut WhySplit WhyCat CatOut InterleaveOut WhyGatherIndex " + "WhyHistogram",
+  "signatures-memory": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
+};
+
+/** The questions whose answer is another, in words. `name` keeps the files of two tests apart. */
+export function disagreements(name: string, questions: readonly Question[]): string[] {
+  const folder = join(root, "node_modules/.cache/tilescript-types", `${name}-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  const head = [
+    ...Object.entries(exportsOf).map(
+      ([module, names]) => `import type { ${names.replaceAll(" ", ", ")} } from "../../../../src/ir/${module}.js";`,
+    ),
+    "type Is<T extends true> = T;",
+  ];
+  const lines = questions.map(({ type, answer }, i) => `export type Q${i} = Is<Same<${type}, ${answer}>>;`);
+  writeFileSync(join(folder, "questions.ts"), [...head, ...lines].join("\n"));
+  const config = {
+    extends: join(root, "tsconfig.json"),
+    compilerOptions: { paths: {} },
+    files: ["questions.ts"],
+    include: [],
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const output = typecheck(folder);
+  rmSync(folder, { recursive: true });
+  return output
+    .split("\n")
+    .filter((line) => line.includes("error TS"))
+    .map((line) => {
+      const at = Number(/questions\.ts\((\d+)/.exec(line)?.[1] ?? 0) - 1 - head.length;
+      const question = questions[at];
+      return question ? `${question.type} is not ${question.answer}` : line;
+    });
+}
+
+function typecheck(folder: string): string {
+  try {
+    return execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder, "--pretty", "false"], { encoding: "utf8" });
+  } catch (error) {
+    return (error as { stdout?: string }).stdout ?? String(error);
+  }
+}
+
+/** An element type as TypeScript writes it. */
+export function elemText(elem: Elem): string {
+  return typeof elem === "string" ? JSON.stringify(elem) : `OneOf<"${elem.name}", ${JSON.stringify(elem.members)}>`;
+}
+
+/** A run-time type as the type of the argument that an author would pass. */
+export function typeText(type: Type): string {
+  switch (type.kind) {
+    case "tile":
+      return `Tile<${elemText(type.dtype)}, ${JSON.stringify(type.shape)}>`;
+    case "pointer":
+      return `Pointer<${elemText(type.to)}, ${JSON.stringify(type.shape)}, "${type.access}">`;
+    case "view":
+      return `View<${elemText(type.to)}, ${JSON.stringify(type.shape)}, "${type.access}">`;
+    case "constexpr": {
+      if (literalValue(type) !== undefined || type.text === "true" || type.text === "false") return type.text;
+      const names = { int: "Constexpr", float: "ConstFloat", bool: "ConstBool", string: "never", dtype: "never" };
+      return `${names[type.of]}<${JSON.stringify(type.text)}>`;
+    }
+    case "tensor":
+      return `Tensor<${elemText(type.to)}, ${JSON.stringify(type.dims)}, "${type.access}">`;
+    case "none":
+      return "undefined";
+    default:
+      return type satisfies never;
+  }
+}

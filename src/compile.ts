@@ -14,6 +14,7 @@ import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
 import { lowerViews } from "./ops/lower-views.js";
+import { toleranceFor } from "./tolerance.js";
 
 export interface CompileOptions {
   /** Reads the author's source: names, comments, and the rules that only the source shows. */
@@ -49,7 +50,10 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     reference: ir.reference?.kind ?? "none",
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     refusal: (at) => refusal(ir, at),
-    evaluate: (at, tolerance, inputs) => evaluateCase(ir, signature, at, tolerance, inputs),
+    evaluate: (at, { inputs, tolerance } = {}) => {
+      const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, at.sizes, { ...ir.tolerance, ...tolerance });
+      return evaluateCase(ir, signature, at, toleranceOf, inputs);
+    },
   };
 }
 

@@ -134,6 +134,13 @@ export interface Tolerance {
   readonly atol: number;
 }
 
+export interface EvaluateOptions {
+  /** Instead of inputs drawn from the case's seed. */
+  readonly inputs?: Readonly<Record<string, TensorData>>;
+  /** Over the kernel's own and the defaults of each output's dtype. */
+  readonly tolerance?: Partial<Tolerance>;
+}
+
 export interface CompiledKernel {
   readonly signature: Signature;
   readonly configs: readonly Config[];
@@ -154,6 +161,6 @@ export interface CompiledKernel {
   readonly tolerance?: Partial<Tolerance>;
   /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
   refusal(at: Case): string | undefined;
-  /** Runs one case in-process. Inputs are drawn from the case's seed unless given. */
-  evaluate(at: Case, tolerance?: Tolerance, inputs?: Readonly<Record<string, TensorData>>): Evaluation;
+  /** Runs one case in-process. */
+  evaluate(at: Case, options?: EvaluateOptions): Evaluation;
 }

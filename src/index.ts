@@ -1,7 +1,35 @@
 /** TileScript: Triton kernels in TypeScript. */
+import { build } from "./build.js";
+import { definitionOf } from "./dsl/kernel.js";
+import type { Kernel } from "./ir/params.js";
+import { main as runMain } from "./runtime/main.js";
+
+export { build } from "./build.js";
+export { compile, type CompileOptions } from "./compile.js";
+export type { Case, CompiledKernel, Config, Evaluation, Finding, Signature, Tolerance } from "./compiled.js";
 export { TileScriptError, type Diagnostic, type Location } from "./diagnostics.js";
 export { kernel } from "./dsl/kernel.js";
 export { constexpr, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/reference.js";
-export const main = (..._: unknown[]) => undefined;
 export * as tl from "./dsl/tl.js";
+
+// Every type that can occur in what an author exports must have a name here, for declaration files.
+export type { When } from "./dsl/control.js";
+export type { ConstBool, Constexpr, ConstFloat, ConstLike, ConstString } from "./ir/constexpr.js";
+export type { DType, DTypeName, Element, OneOf } from "./ir/dtype.js";
+export type { AddressLike, MutPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
+export type * from "./ir/params.js";
+export type { Problem } from "./ir/problem.js";
+export type { Dim, Shape } from "./ir/shape.js";
+export type { Mut, Scalar, Tile, TileLike } from "./ir/tile.js";
+export type { Torch, TorchTensor } from "./ir/torch.js";
+
+/**
+ * Makes a kernel file a program: `tsx gemm.ts --run`, `--emit`, `--check`, `--help`. Does nothing when the file is
+ * imported.
+ *
+ * @param meta the file's `import.meta`
+ */
+export function main(meta: { readonly url?: string }, ...kernels: readonly Kernel<string, any>[]): void {
+  runMain(meta, ...kernels.map((kernel) => ({ name: definitionOf(kernel).name, compile: () => build(kernel) })));
+}

@@ -32,9 +32,9 @@ export function spell(
     case "prefix":
       return py.unary(operatorOf(statement, spelling) as UnaryOperator, first());
     case "call":
-      return py.call(spelling.name, ...args(statement, operands, spelling.keywords ?? [], say));
+      return py.call(spelling.name, ...args(statement, 0, spelling.keywords ?? [], say));
     case "method":
-      return py.call(py.attribute(first(), spelling.name), ...args(statement, operands, [], say).slice(1));
+      return py.call(py.attribute(first(), spelling.name), ...args(statement, 1, [], say));
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
     case "same":
@@ -58,10 +58,10 @@ function infix(operator: string, left: Expression, right: Expression): Expressio
   return py.binary(left, operator as BinaryOperator, right);
 }
 
-/** Positional operands, then operands and options by name. */
+/** Positional operands from the `from`th on, then operands and options by name. Each is said once: that uses it up. */
 function args(
   statement: OpStatement,
-  operands: OpStatement["operands"],
+  from: number,
   keywords: readonly string[],
   say: (argument: Argument) => Expression,
 ): PyArgument[] {
@@ -69,8 +69,8 @@ function args(
   const positional: PyArgument[] = [];
   const named: PyArgument[] = [];
   names.forEach((name, i) => {
-    const argument = operands[i];
-    if (argument === undefined) return;
+    const argument = statement.operands[i];
+    if (i < from || argument === undefined) return;
     if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });

@@ -13,7 +13,7 @@ import {
 import type { Constant, ResultType } from "../ir/runtime.js";
 import type { Dim } from "../ir/shape.js";
 import type { Type } from "../ir/types.js";
-import { constexprValue } from "./constexpr-value.js";
+import { constexprValue } from "../ir/constexpr-value.js";
 
 /** What the caller decides. */
 export interface Launch {
@@ -61,7 +61,8 @@ export class Bindings {
 
   #ofParam(param: Param): Constant {
     const { sizes, scalars, constexprs } = this.#launch;
-    if (param.kind === "size") return param.derived ? this.host(param.derived)[0]! : given(param.name, sizes[param.name]);
+    if (param.kind === "size")
+      return param.derived ? this.host(param.derived)[0]! : given(param.name, sizes[param.name]);
     if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is no number`);
     if (param.compute) return this.host(param.compute)[0]!;
@@ -72,7 +73,10 @@ export class Bindings {
   host({ block }: HostBlock): readonly Constant[] {
     for (const statement of block.statements) {
       if (statement.kind !== "op") throw new TypeError("the host computes with numbers only");
-      this.#known.set(statement.results[0]!, folded(statement, (argument) => this.constant(argument)));
+      this.#known.set(
+        statement.results[0]!,
+        folded(statement, (argument) => this.constant(argument)),
+      );
     }
     return block.yields.map((argument) => this.constant(argument));
   }

@@ -3,7 +3,6 @@ import type { Finding, Layout, TensorData } from "../compiled.js";
 import { formatLocation } from "../diagnostics.js";
 import { full } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { isBig } from "../ir/numeric.js";
 import type { Argument, KernelIR, TensorParam, Value } from "../ir/nodes.js";
 import type { Runtime } from "../ir/runtime.js";
 import { Bindings, type Launch } from "./bindings.js";

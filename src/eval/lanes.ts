@@ -44,7 +44,11 @@ export function lanesOf(
 
   const bits = mask === undefined ? undefined : maskLanes(mask, shape);
   if (bits?.poison) {
-    refuse("uninitialised", bits.poison, () => `whether ${tensor.name} is ${does} depends on a value that was never given`);
+    refuse(
+      "uninitialised",
+      bits.poison,
+      () => `whether ${tensor.name} is ${does} depends on a value that was never given`,
+    );
   }
   const masked = bits && turnOff(performed, bits.on);
   if (poison) {
@@ -58,7 +62,10 @@ export function lanesOf(
   return { performed, masked, refused };
 }
 
-function maskLanes(mask: TileArray | boolean, shape: readonly number[]): { on: Uint8Array; poison?: Uint8Array | undefined } {
+function maskLanes(
+  mask: TileArray | boolean,
+  shape: readonly number[],
+): { on: Uint8Array; poison?: Uint8Array | undefined } {
   if (typeof mask === "boolean") return { on: new Uint8Array(sizeOf(shape)).fill(mask ? 1 : 0) };
   const { data, poison } = broadcastTo(mask, shape);
   return { on: data as Uint8Array, poison };

@@ -6,7 +6,7 @@ import type { Location } from "../diagnostics.js";
 import { broadcastTo, full, sameWidth, type TileArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
 import type { DTypeName } from "../ir/dtype.js";
-import { type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
+import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
 import type { Addresses } from "../ir/runtime.js";
 import { noteRead, noteWrite } from "./accesses.js";
 import { lanesOf, type Mask } from "./lanes.js";
@@ -16,16 +16,22 @@ import { Tensor } from "./tensor.js";
 type Value = TileArray | number | bigint | boolean;
 type At = Location | undefined;
 
-export function load(address: Addresses, mask: Mask, other: Value | undefined, sanitiser: Sanitiser, at: At): TileArray {
+export function load(
+  address: Addresses,
+  mask: Mask,
+  other: Value | undefined,
+  sanitiser: Sanitiser,
+  at: At,
+): TileArray {
   const tensor = tensorOf(address);
   const { shape } = address;
   const { performed, masked, refused } = lanesOf(tensor, address, mask, "read", sanitiser, at);
   const empty = noteRead(tensor, address, performed, sanitiser, at);
+  const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
   // What a view masks holds 0 unless the author says otherwise.
-  const rest = spread(other ?? 0, tensor.dtype, shape);
-  const data = rest.data.slice() as TileData;
+  const data = rest ? (rest.data.slice() as TileData) : allocate(tensor.dtype, performed.length);
   move(tensor.dtype, tensor.data, data, address.offsets, performed, "gather");
-  const unset = [refused, empty, other === undefined ? masked : rest.poison && off(rest.poison, performed)];
+  const unset = [refused, empty, rest ? rest.poison && off(rest.poison, performed) : masked];
   return tileArray(tensor.dtype, shape, data, union(unset));
 }
 
@@ -34,7 +40,8 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
   const { shape, offsets } = address;
   const { performed } = lanesOf(tensor, address, mask, "written", sanitiser, at);
   if (tensor.role === "in") {
-    const describe = (): string => `${tensor.name} is an input and is written; declare it tensor.out(…) or tensor.inout(…)`;
+    const describe = (): string =>
+      `${tensor.name} is an input and is written; declare it tensor.out(…) or tensor.inout(…)`;
     sanitiser.lanes("write-to-input", performed, shape, at, describe);
     return;
   }
@@ -60,7 +67,8 @@ function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileA
   return full(shape, isBig(dtype) ? BigInt(value) : Number(value), dtype);
 }
 
-const off = (poison: Uint8Array, performed: Uint8Array): Uint8Array => poison.map((flag, i) => flag & (1 - performed[i]!));
+const off = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
+  poison.map((flag, i) => flag & (1 - performed[i]!));
 
 function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
   const given = masks.filter((mask) => mask !== undefined);
@@ -69,7 +77,7 @@ function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefin
   return all?.includes(1) ? all : undefined;
 }
 
-/** Copies the performed lanes between a tile and a tensor. 64-bit integers apart, so that the loops meet few kinds of array. */
+/** Copies the performed lanes between a tile and a tensor. Bigints go apart, so that the loops meet few kinds of array. */
 function move(
   dtype: DTypeName,
   from: TileData,
@@ -78,15 +86,12 @@ function move(
   performed: Uint8Array,
   direction: "gather" | "scatter",
 ): void {
-  if (isBig(dtype)) {
-    const [source, target] = [from as BigData, to as BigData];
-    if (direction === "gather") for (let i = 0; i < performed.length; i++) performed[i] && (target[i] = source[offsets[i]!]!);
-    else for (let i = 0; i < performed.length; i++) performed[i] && (target[offsets[i]!] = source[i]!);
-    return;
+  const isGather = direction === "gather";
+  if (isBig(dtype)) (isGather ? gatherBigs : scatterBigs)(from as BigData, to as BigData, offsets, performed);
+  else {
+    const [source, target] = [sameWidth(from as NumberData), sameWidth(to as NumberData)];
+    (isGather ? gather : scatter)(source, target, offsets, performed);
   }
-  const [source, target] = [sameWidth(from as NumberData), sameWidth(to as NumberData)];
-  if (direction === "gather") gather(source, target, offsets, performed);
-  else scatter(source, target, offsets, performed);
 }
 
 type Words = ReturnType<typeof sameWidth>;
@@ -96,5 +101,13 @@ function gather(from: Words, to: Words, offsets: Float64Array, performed: Uint8A
 }
 
 function scatter(from: Words, to: Words, offsets: Float64Array, performed: Uint8Array): void {
+  for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
+}
+
+function gatherBigs(from: BigData, to: BigData, offsets: Float64Array, performed: Uint8Array): void {
+  for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
+}
+
+function scatterBigs(from: BigData, to: BigData, offsets: Float64Array, performed: Uint8Array): void {
   for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
 }

@@ -191,7 +191,11 @@ export class Program {
     const type = this.#resultOf(index.type);
     const steps = this.#block(body);
     return () => {
-      const [from, to, by] = bounds.map((get) => this.#scalar(get(), "the bounds of this loop depend", at)) as [number, number, number];
+      const [from, to, by] = bounds.map((get) => this.#scalar(get(), "the bounds of this loop depend", at)) as [
+        number,
+        number,
+        number,
+      ];
       if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
         slots[slot] = unrolled || !type ? i : full([], numeric(i, type.dtype), type.dtype);
@@ -235,7 +239,11 @@ const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(d
 /** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
 function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
   if (!type || typeof value !== "object" || !("shape" in value)) return value;
-  if (value.dtype === type.dtype && value.shape.length === type.shape.length && value.shape.every((dim, i) => dim === type.shape[i]))
+  if (
+    value.dtype === type.dtype &&
+    value.shape.length === type.shape.length &&
+    value.shape.every((dim, i) => dim === type.shape[i])
+  )
     return value;
   throw new Error(
     `${name} computed ${value.dtype}[${value.shape.join(", ")}], its type is ${type.dtype}[${type.shape.join(", ")}]`,

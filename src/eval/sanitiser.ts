@@ -26,7 +26,13 @@ export class Sanitiser {
   }
 
   /** Reports the marked lanes of a tile, if there are any. */
-  lanes(code: string, marked: Uint8Array, shape: readonly number[], at: Location | undefined, describe: Describe): void {
+  lanes(
+    code: string,
+    marked: Uint8Array,
+    shape: readonly number[],
+    at: Location | undefined,
+    describe: Describe,
+  ): void {
     const first = marked.indexOf(1);
     if (first < 0) return;
     const times = marked.reduce((sum, lane) => sum + lane, 0);

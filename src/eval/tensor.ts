@@ -58,7 +58,8 @@ export class Tensor implements Allocation {
     if (shape.join() !== this.shape.join())
       throw new Error(`${this.name} has shape [${this.shape.join(", ")}], the data given have [${shape.join(", ")}]`);
     const values = fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
-    if (isBig(this.dtype)) this.#offsets.forEach((offset, i) => ((this.data as BigData)[offset] = (values as BigData)[i]!));
+    if (isBig(this.dtype))
+      this.#offsets.forEach((offset, i) => ((this.data as BigData)[offset] = (values as BigData)[i]!));
     else this.#offsets.forEach((offset, i) => ((this.data as NumberData)[offset] = (values as NumberData)[i]!));
   }
 

@@ -15,7 +15,7 @@ import { whyWhole, type Divide, type WhyInt, type WhyWeak, type WhyWhole } from 
 import { isPowerOfTwo, type PowerOfTwo } from "./reshape.js";
 import { showShape, type Dim } from "./shape.js";
 import { literalValue, type ConstexprType, type Type } from "./types.js";
-import type { El, Sh, Tile, TileLike } from "./tile.js";
+import type { El, NotACondition, Sh, Tile, TileLike } from "./tile.js";
 
 declare const $text: unique symbol;
 declare const $kind: unique symbol;
@@ -111,6 +111,7 @@ export interface Constexpr<Name extends string>
   extends ConstLike<Name, "int">, ConstexprOps<Name>, ConstComparisons<Name, "int"> {
   /** As a run-time scalar. */
   to<E extends Element>(dtype: DType<E>): Tile<E, []>;
+  readonly then: NotACondition;
 }
 
 /** A float known when Triton compiles the kernel. */
@@ -122,6 +123,7 @@ export interface ConstFloat<Name extends string> extends ConstLike<Name, "float"
   neg(): ConstFloat<`-${Name}`>;
   /** As a run-time scalar. */
   to<E extends Element>(dtype: DType<E>): Tile<E, []>;
+  readonly then: NotACondition;
 }
 
 /** A truth value known when Triton compiles the kernel: `tl.when` on it is folded. */
@@ -129,12 +131,14 @@ export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> 
   not(): ConstBool<`not ${Name}`>;
   and<N extends string>(other: ConstBool<N>): ConstBool<`${Name} and ${N}`>;
   or<N extends string>(other: ConstBool<N>): ConstBool<`${Name} or ${N}`>;
+  readonly then: NotACondition;
 }
 
 /** One of several strings, known when Triton compiles the kernel. */
 export interface ConstString<Name extends string, Choice extends string> extends ConstLike<Name, "string"> {
   eq<const C extends Choice>(choice: C): ConstBool<`${Name} == ${C}`>;
   ne<const C extends Choice>(choice: C): ConstBool<`${Name} != ${C}`>;
+  readonly then: NotACondition;
 }
 
 // ---- constexprs as dimensions ---------------------------------------------------------------------------------------

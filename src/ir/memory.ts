@@ -2,10 +2,10 @@
 import type { ConstBool, DimsOf, ShapeArg } from "./constexpr.js";
 import type { DType, Element } from "./dtype.js";
 import type { Axis } from "./axis.js";
-import type { Checked } from "./problem.js";
+import type { Checked, IsAny, Problem } from "./problem.js";
 import type { Permute, WhyPermute } from "./reshape.js";
 import type { Expand, WhyExpand } from "./axis.js";
-import type { Shape, WhyBroadcastTo } from "./shape.js";
+import type { Shape, Show, WhyBroadcastTo } from "./shape.js";
 import type {
   GatherArgs,
   GatherShape,
@@ -86,7 +86,11 @@ export interface View<in out E extends Element, in out S extends Shape, in out A
 > {
   readonly dtype: DType<E>;
   /** Rows and columns swapped. */
-  readonly T: S extends readonly [infer M, infer N] ? View<E, [N, M], A> : View<E, any, A>;
+  readonly T: IsAny<S> extends true
+    ? View<E, any, A>
+    : S extends readonly [infer M, infer N]
+      ? View<E, [N, M], A>
+      : Problem<`T: needs an address of rank 2, this is ${Show<S>}; use permute`>;
   permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<S, P>>): View<E, Permute<S, P>, A>;
   readonly then: NotACondition;
 }
@@ -111,7 +115,11 @@ export interface Tensor<
     ...indices: GatherArgs<I>
   ): View<E, GatherShape<I>, A>;
   /** Rows and columns swapped. */
-  readonly T: Ds extends readonly [infer M, infer N] ? Tensor<E, [N, M], A> : Tensor<E, any, A>;
+  readonly T: IsAny<Ds> extends true
+    ? Tensor<E, any, A>
+    : Ds extends readonly [infer M, infer N]
+      ? Tensor<E, [N, M], A>
+      : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
   permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
   /** Elements from one index to the next on an axis. */
   stride<const Ax extends number>(

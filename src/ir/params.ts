@@ -2,6 +2,7 @@
 import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
 import type { DType, Dt, Element, IntName } from "./dtype.js";
 import type { OptionalTensor, Pointer, Tensor } from "./memory.js";
+import type { Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
 import type { Torch, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
@@ -52,6 +53,7 @@ type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimName
   options?: OptionsOf<D[Dt]>,
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
+  readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
   /** A tensor that the kernel reads. A dim is a size's name, a constexpr's, a derived one's, or a number. */
   <D extends DType<any>, const Ds extends DimNames>(
     dtype: D,
@@ -79,6 +81,7 @@ export interface ChoiceOf<in out C extends string> {
 export type LaunchSizes = Readonly<Record<string, any>>;
 type HostInt = Scalar<"int32"> | Scalar<"int64"> | Constexpr<any> | number;
 export interface ConstexprBuilder {
+  readonly [$param]: Problem<"constexpr: call it, constexpr()">;
   /** A size: decided by `config` or `autotune`, or bound from a tensor's shape where it is a dim. */
   (): ConstexprParam<"size">;
   /** An integer argument. */
@@ -189,6 +192,8 @@ export interface Autotune<P, Derived extends string = never> {
 
 /** One to three numbers of programs. */
 export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];
+/** A condition that the host can ask before a launch. */
+export type Requirement = ConstBool<any> | Scalar<"int1">;
 /** Sizes to verify and measure with. */
 export type Sizes<P, Derived extends string> = Flat<
   { readonly [K in FreeSizes<P, Derived>]: number } & { readonly [K in ScalarNames<P>]?: number } & {
@@ -215,7 +220,7 @@ export interface Spec<P, Derived extends string = never> {
   /** The one config of a kernel that is not tuned. */
   readonly config?: Config<P>;
   /** What the caller must see to; checked before each launch, and a fact to the proofs. */
-  readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly (ConstBool<any> | Scalar<"int1">)[];
+  readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
   /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
   readonly reference?:
     ((inputs: ReferenceInputs<P, NoInfer<Derived>>, torch: Torch) => TorchResult) | { readonly source: string };
@@ -230,9 +235,11 @@ export interface Kernel<Name extends string, P> {
   readonly name: Name;
   readonly params: P;
 }
+/** What a body returns. Not `void` alone, to which the checker would let any function pass. */
+export type BodyResult = void | "a kernel returns nothing; tl.store its results";
 /** The signature of `kernel`. */
 export type KernelFunction = <const Name extends string, const P extends Params, const Derived extends string = never>(
   name: Name,
   spec: Spec<P, Derived>,
-  body: (args: Args<P, NoInfer<Derived>>) => void,
+  body: (args: Args<P, NoInfer<Derived>>) => BodyResult,
 ) => Kernel<Name, P>;

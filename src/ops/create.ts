@@ -1,29 +1,15 @@
 /** Where values come from: program ids, ranges, constants. */
 import { arange as arangeArray, full as fullArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { subText } from "../ir/constexpr-text.js";
-import {
-  type DimsOf,
-  dimOf,
-  dimsOf,
-  type ShapeArg,
-  type Span,
-  whyBound,
-  type WhyBound,
-  whyDim,
-  whyDims,
-  type WhySpan,
-} from "../ir/constexpr.js";
+import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../ir/constexpr.js";
 import type { DType, Element } from "../ir/dtype.js";
-import type { ConstLike } from "../ir/constexpr.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../ir/numeric.js";
 import type { Typed } from "../ir/op.js";
 import type { Checked } from "../ir/problem.js";
-import { whyLiteral, type WhyLiteral } from "../ir/promote.js";
-import { showShape, type Show } from "../ir/shape.js";
-import type { Sh, Tile, TileLike, Scalar } from "../ir/tile.js";
-import { type ConstexprType, literalValue, tileType } from "../ir/types.js";
+import { type ArangeCall, inferArange, whyFill, type WhyFill } from "../ir/signatures-create.js";
+import type { Scalar, Tile } from "../ir/tile.js";
+import { tileType } from "../ir/types.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "./evaluate.js";
 
@@ -58,27 +44,12 @@ function whyGridAxis(op: string, axis: Typed): string {
 }
 
 /** `start, start + 1, …, end - 1` as int32; `end - start` is a power of two: `tl.arange(0, BLOCK)`. */
-export const arange = defineOp<
-  <const Lo, const Hi>(
-    start: Checked<Lo, WhyBound<"arange", Lo>>,
-    end: Checked<Hi, WhySpan<Lo, Hi>>,
-  ) => Tile<"int32", [Span<Lo, Hi>]>
->({
+export const arange = defineOp<ArangeCall>({
   name: "arange",
   operands: { start: "constant", end: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.arange" },
-  infer: ({ start, end }) => {
-    const why = whyBound("arange", start!.type) || whyBound("arange", end!.type);
-    if (why) return why;
-    const [lo, hi] = [start!.type as ConstexprType, end!.type as ConstexprType];
-    const [from, to] = [literalValue(lo), literalValue(hi)];
-    const span: ConstexprType =
-      from !== undefined && to !== undefined
-        ? { kind: "constexpr", of: "int", text: String(to - from) }
-        : { kind: "constexpr", of: "int", text: subText(hi.text, lo.text) };
-    return whyDim("arange", span) || tileType("int32", [dimOf(span)]);
-  },
+  infer: ({ start, end }) => inferArange(start!.type, end!.type),
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),
   nonNegative: ([start]) => start === true,
   countsFromZero: ([start]) => isLiteral(start) && start.value === 0,
@@ -100,14 +71,6 @@ export const zeros = defineOp<
   nonNegative: never,
 });
 
-type WhyFill<V, E> =
-  V extends number ? WhyLiteral<"full", E, V>
-  : V extends ConstLike<any, "int" | "float"> ? ""
-  : V extends TileLike ?
-    V[Sh] extends readonly [] ? ""
-    : `full: the value is a scalar, this is ${Show<V[Sh]>}`
-  : "full: the value is a scalar";
-
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
 export const full = defineOp<
   <const X extends readonly unknown[], const V, E extends Element>(
@@ -120,7 +83,8 @@ export const full = defineOp<
   operands: { shape: "shape", value: "value", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "call", name: "tl.full", keywords: ["dtype"] },
-  infer: ({ shape, value, dtype }) => whyFill(value!, dtype!) || filled("full", shape!, dtype!),
+  infer: ({ shape, value, dtype }) =>
+    (dtype!.dtype && whyFill(value!.type, dtype!.dtype)) || filled("full", shape!, dtype!),
   evaluate: ({ value }, { results: [result] }) => {
     const scalar = cast(tileOf(value, result!.dtype), result!.dtype);
     const tile = fullArray(result!.shape, scalar.data[0]!, result!.dtype);
@@ -128,13 +92,6 @@ export const full = defineOp<
   },
   nonNegative: ([, value]) => value === true,
 });
-
-function whyFill(value: Typed, dtype: Typed): string {
-  if (typeof value.literal === "number") return whyLiteral("full", dtype.dtype!, value.literal);
-  if (value.type.kind === "constexpr" && (value.type.of === "int" || value.type.of === "float")) return "";
-  if (value.type.kind !== "tile") return "full: the value is a scalar";
-  return value.type.shape.length === 0 ? "" : `full: the value is a scalar, this is ${showShape(value.type.shape)}`;
-}
 
 function filled(op: string, shape: Typed, dtype: Typed) {
   const dims = (shape.items ?? []).map((item) => item.type);

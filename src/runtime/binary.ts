@@ -40,7 +40,7 @@ function commands(streams: Streams, finish: (code: number) => void): Command {
     .helpOption("--help", "show this")
     .helpCommand(false);
 
-  sub("setup", "make the Python environment with torch and triton (about 5.4 GB)")
+  sub("setup", "make the Python environment with torch and triton (about 3 GB to download)")
     .option("--python <path>", "the Python to make it with")
     .action(async ({ python }: { python?: string }) => {
       await setup({ python, say: (line) => streams.err(`${line}\n`) });

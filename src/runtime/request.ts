@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
 import type { Fill, VerifyRequest, WireTensor } from "./protocol.js";
-import { toleranceFor } from "./tolerance.js";
+import { toleranceFor } from "../tolerance.js";
 
 /** A folder of its own for an emitted module while it runs. */
 export interface Workspace {

@@ -18,7 +18,7 @@ export interface SetupOptions {
   readonly say?: (line: string) => void;
 }
 
-const SIZE = "about 5.4 GB on disk, most of it CUDA libraries";
+const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA libraries";
 const NEEDED_BYTES = 7e9;
 const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 

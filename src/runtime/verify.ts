@@ -46,7 +46,9 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const plan = planCases(kernel, limits[device.kind], options.selection);
   const left = [...plan.left];
   const runner =
-    device.kind === "eval" ? evalRunner(kernel) : await pythonRunner(kernel, device, options.tolerance ?? {});
+    device.kind === "eval"
+      ? evalRunner(kernel, options.tolerance ?? {})
+      : await pythonRunner(kernel, device, options.tolerance ?? {});
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
@@ -77,7 +79,7 @@ export async function verifyCase(
   at: Case,
   tolerance: Partial<Tolerance> = {},
 ): Promise<Outcome> {
-  const runner = device.kind === "eval" ? evalRunner(kernel) : await pythonRunner(kernel, device, tolerance);
+  const runner = device.kind === "eval" ? evalRunner(kernel, tolerance) : await pythonRunner(kernel, device, tolerance);
   try {
     return await runner.run({ at, label: "given", extra: false }, 0);
   } finally {
@@ -92,9 +94,9 @@ interface Runner {
   close(): Promise<void>;
 }
 
-function evalRunner(kernel: CompiledKernel): Runner {
+function evalRunner(kernel: CompiledKernel, tolerance: Partial<Tolerance>): Runner {
   return {
-    run: async (planned) => evaluate(kernel, planned),
+    run: async (planned) => evaluate(kernel, planned, tolerance),
     close: async () => undefined,
   };
 }
@@ -136,31 +138,36 @@ async function askWorker(
     unchecked: [],
     ms: Date.now() - started,
   };
-  if (!reply.ok && reply.error.kind === "unsupported") return evaluateInstead(kernel, planned, [reply.error.message]);
+  if (!reply.ok && reply.error.kind === "unsupported") return evaluateInstead(kernel, planned, [reply.error.message], options.tolerance);
   if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
   const { comparisons, problems, corrupted, unreliable } = reply.result;
   // The next case must not pay for what this one overwrote.
   if (corrupted) await device.worker.stop();
-  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable);
+  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options.tolerance);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
   return { ...base, status: passed ? "passed" : "failed", comparisons: compared, problems };
 }
 
 /** Where this device's numbers can't be trusted, the evaluator gives them, and the report says so. */
-function evaluateInstead(kernel: CompiledKernel, planned: PlannedCase, reasons: readonly string[]): Outcome {
-  const outcome = evaluate(kernel, planned);
+function evaluateInstead(
+  kernel: CompiledKernel,
+  planned: PlannedCase,
+  reasons: readonly string[],
+  tolerance: Partial<Tolerance>,
+): Outcome {
+  const outcome = evaluate(kernel, planned, tolerance);
   return {
     ...outcome,
     unchecked: [...reasons.map((reason) => `${reason}; the evaluator ran instead`), ...outcome.unchecked],
   };
 }
 
-function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase): Outcome {
+function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase, tolerance: Partial<Tolerance>): Outcome {
   const started = Date.now();
   const base = { at, label, tuned: false, by: "eval" as const, problems: [] };
   try {
-    const { comparison, findings, unchecked } = kernel.evaluate(at);
+    const { comparison, findings, unchecked } = kernel.evaluate(at, { tolerance });
     const wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
     return {
       ...base,

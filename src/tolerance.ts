@@ -2,7 +2,7 @@
  * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; an
  * author's own tolerance and the command line's override it, and a failure never widens it.
  */
-import type { Signature, Tolerance } from "../compiled.js";
+import type { Signature, Tolerance } from "./compiled.js";
 
 const elementwise: Readonly<Record<string, Tolerance>> = {
   float16: { rtol: 1e-3, atol: 1e-3 },

@@ -1,0 +1,16 @@
+/** Builds a kernel on Node: finds its source, loads what reading it needs, compiles. */
+import { compile } from "./compile.js";
+import type { CompiledKernel } from "./compiled.js";
+import type { SourceIndex } from "./ir/source.js";
+
+let index: Promise<SourceIndex> | undefined;
+
+/**
+ * The compiled kernel: emitted Python, signature, evaluator.
+ *
+ * @throws TileScriptError with every error that was found, at the author's file and line.
+ */
+export async function build(kernel: unknown): Promise<CompiledKernel> {
+  index ??= import("./dsl/source.js").then(({ createSourceIndex }) => createSourceIndex());
+  return compile(kernel, { source: await index });
+}

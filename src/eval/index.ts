@@ -1,0 +1,64 @@
+/** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
+import type { Case, Comparison, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { Bindings } from "./bindings.js";
+import { compareOutput, joined } from "./compare.js";
+import { evaluateKernel } from "./evaluate-kernel.js";
+import { makeInputs } from "./inputs.js";
+import { launchOf } from "./launch.js";
+import { evaluateReference, NotEvaluated, type ReferenceInputs } from "./reference.js";
+
+export { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
+export { makeInputs } from "./inputs.js";
+export { refusal } from "./refusal.js";
+
+/** How far an output may be from its reference: the same for all, or by its dtype. */
+export type Tolerances = Tolerance | ((dtype: string) => Tolerance);
+
+/** Evaluates one case. Inputs are drawn from its seed unless given; without a tolerance nothing is compared. */
+export function evaluateCase(
+  ir: KernelIR,
+  signature: Signature,
+  at: Case,
+  tolerance: Tolerances | undefined,
+  given: Readonly<Record<string, TensorData>> = {},
+): Evaluation {
+  const pointers = ir.params.filter((param) => param.kind === "pointer").map((param) => param.name);
+  if (pointers.length > 0) {
+    const why = `${pointers.join(", ")}: nothing is known of a raw pointer's extent, so the kernel was not evaluated`;
+    return { outputs: {}, findings: [], unchecked: [why] };
+  }
+  const launch = launchOf(ir, at);
+  const { sizes, scalars, constexprs } = new Bindings(ir, launch);
+  const inputs = { ...makeInputs(signature, at, { ...at.sizes, ...sizes }), ...given };
+  const { outputs, findings, more } = evaluateKernel(ir, { ...launch, inputs, layouts: at.layouts, seed: at.seed });
+  const unchecked = more > 0 ? [`${more} more findings are not listed`] : [];
+  // A bigint constexpr does not exist: the host computes in numbers.
+  const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
+  const verdict = compared(ir, outputs, { ...numbers, ...inputs }, tolerance);
+  if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
+  return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
+}
+
+/** The comparison with the reference, nothing if there is no reference, or why it was not made. */
+function compared(
+  { reference }: KernelIR,
+  outputs: Readonly<Record<string, TensorData>>,
+  inputs: ReferenceInputs,
+  tolerance: Tolerances | undefined,
+): Comparison | string | undefined {
+  if (!reference) return undefined;
+  if (reference.kind === "python") return "the reference is Python source, which cannot be evaluated here";
+  if (!tolerance) return "no tolerance was given, so the numbers were not compared with the reference";
+  const toleranceOf = typeof tolerance === "function" ? tolerance : () => tolerance;
+  try {
+    const expected = evaluateReference(reference.outputs, inputs);
+    const names = Object.keys(outputs);
+    return joined(
+      names.map((name, i) => compareOutput(name, outputs[name]!, expected[i]!, toleranceOf(outputs[name]!.dtype))),
+    );
+  } catch (error) {
+    if (error instanceof NotEvaluated) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,11 @@
+/** What a case decides of a launch. */
+import type { Case } from "../compiled.js";
+import type { KernelIR } from "../ir/nodes.js";
+import type { Launch } from "./bindings.js";
+
+export function launchOf(ir: KernelIR, at: Case): Launch {
+  const config = ir.tuning.configs[at.config];
+  if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
+  const { sizes, dtypes, scalars } = at;
+  return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values } };
+}

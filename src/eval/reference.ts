@@ -1,0 +1,107 @@
+/** Evaluates a recorded torch expression in float64. */
+import type { TensorData } from "../compiled.js";
+import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import { isArray, torchFunctions, type TorchFunction, type TorchValue } from "./torch-functions.js";
+import { scalarArray, torchArray, transpose, type TorchArray } from "./torch-array.js";
+
+/** Names what a reference uses and the evaluator does not have. */
+export class NotEvaluated extends Error {
+  override readonly name = "NotEvaluated";
+}
+
+/** Tensors, and sizes, scalars and constexprs, by name. */
+export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string>>;
+
+/**
+ * The outputs of a reference, one for each node.
+ *
+ * @throws NotEvaluated if a function is not known here.
+ */
+export function evaluateReference(nodes: readonly TorchNode[], inputs: ReferenceInputs): readonly TorchArray[] {
+  const arrays = new Map<string, TorchArray>();
+  const known = new Map<TorchNode, TorchValue>();
+
+  function inputNamed(name: string): TorchValue {
+    const given = inputs[name];
+    if (given === undefined) throw new NotEvaluated(`the reference uses ${name}, which has no value here`);
+    if (typeof given !== "object") return given;
+    let array = arrays.get(name);
+    if (!array) arrays.set(name, (array = torchArray(given.shape, float64s(given))));
+    return array;
+  }
+
+  /** A node is computed once, however often it is used. */
+  function value(node: TorchNode): TorchValue {
+    if (known.has(node)) return known.get(node);
+    const result = compute(node);
+    known.set(node, result);
+    return result;
+  }
+
+  function compute(node: TorchNode): TorchValue {
+    switch (node.kind) {
+      case "input":
+        return inputNamed(node.name);
+      case "attribute":
+        return attribute(node.of, node.name);
+      case "call":
+      case "method":
+        return call(node.name, node.args, node.keywords);
+      default:
+        return node satisfies never;
+    }
+  }
+
+  function attribute(of: TorchNode, name: string): TorchValue {
+    if (name === "dtype" && of.kind === "input") return (inputs[of.name] as TensorData).dtype;
+    const x = value(of);
+    if (isArray(x) && name === "T") return transpose(x, 0, 1);
+    if (isArray(x) && name === "mT") return transpose(x, -2, -1);
+    if (isArray(x) && name === "shape") return x.shape;
+    throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
+  }
+
+  function argument(given: TorchArgument): TorchValue {
+    if (isTorchNode(given)) return value(given);
+    return typeof given === "object" && given !== null ? given.map(argument) : given;
+  }
+
+  function call(
+    name: string,
+    args: readonly TorchArgument[],
+    keywords: Readonly<Record<string, TorchArgument>>,
+  ): TorchValue {
+    const key = name.replace("nn.functional.", "");
+    if (!Object.hasOwn(torchFunctions, key))
+      throw new NotEvaluated(`the reference uses ${name}, which cannot be evaluated here`);
+    const f = torchFunctions[key]!;
+    const positional = bind(name, f, args.map(argument));
+    for (const keyword of Object.keys(keywords))
+      if (!f.params.includes(keyword))
+        throw new NotEvaluated(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
+    const named = Object.entries(keywords).map(([keyword, given]) => [keyword, argument(given)] as const);
+    return f.run({ ...positional, ...Object.fromEntries(named) });
+  }
+
+  return nodes.map((node) => {
+    const result = value(node);
+    if (isArray(result)) return result;
+    if (typeof result === "number") return scalarArray(result);
+    throw new NotEvaluated("the reference gives no tensor");
+  });
+}
+
+function float64s({ data }: TensorData): Float64Array {
+  const isBig = data instanceof BigInt64Array || data instanceof BigUint64Array;
+  return isBig ? Float64Array.from(data, Number) : new Float64Array(data);
+}
+
+function bind(name: string, { params, rest }: TorchFunction, args: readonly TorchValue[]): Record<string, TorchValue> {
+  const bound: Record<string, TorchValue> = {};
+  params.forEach((param, i) => (bound[param] = args[i]));
+  const more = args.slice(params.length);
+  if (rest !== undefined) bound[rest] = more;
+  else if (more.length > 0)
+    throw new NotEvaluated(`the reference gives ${name} ${args.length} arguments, which cannot be evaluated here`);
+  return bound;
+}

@@ -1,0 +1,90 @@
+/** Why a kernel cannot be launched with some sizes, asked before anything runs. */
+import type { Case } from "../compiled.js";
+import { sizeOf } from "../ir/array.js";
+import {
+  type Argument,
+  type Block,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
+import { argumentsOf, definitions, resultsOf, walk } from "../ir/walk.js";
+import { Bindings } from "./bindings.js";
+import { launchOf } from "./launch.js";
+
+/** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
+const MAX_NUMEL = 2 ** 20;
+/** Programs on each axis of a grid, as CUDA has it. */
+const MAX_GRID = [2 ** 31 - 1, 65_535, 65_535];
+
+/** A sentence, or undefined if the kernel can be launched. */
+export function refusal(ir: KernelIR, at: Case): string | undefined {
+  const bindings = new Bindings(ir, launchOf(ir, at));
+  return unmet(ir, bindings) ?? badTile(ir, bindings) ?? badGrid(ir, bindings);
+}
+
+function unmet({ requires }: KernelIR, bindings: Bindings): string | undefined {
+  const first = bindings.host(requires).findIndex((holds) => !holds);
+  if (first < 0) return undefined;
+  const condition = requires.block.yields[first]!;
+  const made = definitions(requires.block);
+  const values = parametersOf(condition, made).map(
+    (value) => `${value.parameter} is ${String(bindings.constant(value))}`,
+  );
+  const here = values.length > 0 ? `; here ${values.join(" and ")}` : "";
+  return `it requires ${written(condition, made)}${here}`;
+}
+
+type Made = ReadonlyMap<Value, Statement>;
+
+/** The parameters that a host expression looks at, each once. */
+function parametersOf(argument: Argument, made: Made): readonly Value[] {
+  if (!isValue(argument)) return [];
+  const statement = made.get(argument);
+  if (!statement) return [argument];
+  return [...new Set(argumentsOf(statement).flatMap((operand) => parametersOf(operand, made)))];
+}
+
+/** A host expression as text. */
+function written(argument: Argument, made: Made, isOperand = false): string {
+  if (isLiteral(argument)) return String(argument.value);
+  if (!isValue(argument)) return "…";
+  const statement = made.get(argument);
+  if (statement?.kind !== "op") return argument.parameter ?? "…";
+  const { host } = statement.op;
+  const operands = argumentsOf(statement);
+  if (host?.form === "infix" || host?.form === "prefix") {
+    const isTruth = host.truth !== undefined && argument.type.kind === "constexpr" && argument.type.of === "bool";
+    const operator = isTruth ? host.truth : host.operator;
+    const parts = operands.map((operand) => written(operand, made, true));
+    const text = host.form === "infix" ? parts.join(` ${operator} `) : `${operator} ${parts.join()}`;
+    return isOperand ? `(${text})` : text;
+  }
+  return `${statement.op.name}(${operands.map((operand) => written(operand, made)).join(", ")})`;
+}
+
+/** Tiles whose size is decided at launch, which the build could not check. */
+function badTile({ body }: { readonly body: Block }, bindings: Bindings): string | undefined {
+  let found: string | undefined;
+  walk(body, (statement) => {
+    for (const { type } of resultsOf(statement)) {
+      if (found !== undefined || type.kind !== "tile") continue;
+      const shape = type.shape.map((dim) => bindings.dim(dim));
+      const odd = shape.findIndex((size) => size < 1 || !Number.isInteger(Math.log2(size)));
+      if (odd >= 0) found = `${type.shape[odd]} is ${shape[odd]}, and a tile's dimension is a power of two`;
+      else if (sizeOf(shape) > MAX_NUMEL)
+        found = `a tile [${type.shape.join(", ")}] would have ${sizeOf(shape)} elements, and Triton allows ${MAX_NUMEL}`;
+    }
+  });
+  return found;
+}
+
+function badGrid({ grid }: KernelIR, bindings: Bindings): string | undefined {
+  const sizes = bindings.host(grid).map(Number);
+  const axis = sizes.findIndex((size, i) => size > MAX_GRID[i]!);
+  return axis < 0
+    ? undefined
+    : `axis ${axis} of the grid has ${sizes[axis]} programs, and a GPU allows ${MAX_GRID[axis]}`;
+}

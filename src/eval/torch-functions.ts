@@ -1,0 +1,266 @@
+/** What references may call, by torch's names, in float64. A function and the method of its first operand are one entry. */
+import type { DTypeName } from "../ir/dtype.js";
+import { erf, roundHalfEven } from "./torch-math.js";
+import { matmul } from "./torch-matmul.js";
+import {
+  mapLanes,
+  reduceAxes,
+  reorder,
+  reshapeTo,
+  scalarArray,
+  torchArray,
+  type TorchArray,
+  map,
+  transpose,
+  zip,
+} from "./torch-array.js";
+import { castTo } from "./torch-cast.js";
+
+export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
+type Args = Readonly<Record<string, TorchValue>>;
+
+/** `params` are torch's parameter names in order; `rest` takes all further positional arguments in one list. */
+export interface TorchFunction {
+  readonly params: readonly string[];
+  readonly rest?: string;
+  run(args: Args): TorchArray | number;
+}
+
+export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
+
+function array(x: TorchValue, name = "this argument"): TorchArray {
+  if (isArray(x)) return x;
+  if (typeof x === "number" || typeof x === "boolean") return scalarArray(Number(x));
+  throw new TypeError(`${name} is no tensor`);
+}
+
+function numbers(x: TorchValue): readonly number[] {
+  if (x === undefined || x === null) return [];
+  return (typeof x === "object" && !isArray(x) ? (x as readonly TorchValue[]).flat() : [x]).map(Number);
+}
+
+const number = (x: TorchValue, otherwise: number): number => (typeof x === "number" ? x : otherwise);
+
+const elementwise = (f: (x: number) => number): TorchFunction => ({
+  params: ["input"],
+  run: ({ input }) => map(array(input), f),
+});
+const pairwise = (f: (x: number, y: number) => number): TorchFunction => ({
+  params: ["input", "other"],
+  run: ({ input, other }) => zip([array(input), array(other)], f as (...values: number[]) => number),
+});
+const reduction = (fold: (lane: Float64Array) => number): TorchFunction => ({
+  params: ["input", "dim", "keepdim", "dtype"],
+  run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, fold),
+});
+const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
+  params: ["input", "dim", "dtype"],
+  run: ({ input, dim }) => mapLanes(array(input), number(dim, -1), f),
+});
+const casting = (dtype: DTypeName): TorchFunction => ({
+  params: ["input"],
+  run: ({ input }) => castTo(array(input), dtype),
+});
+const truth = (f: (x: number, y: number) => boolean) => pairwise((x, y) => Number(f(x, y)));
+
+const maximum = (x: number, y: number): number => Math.max(x, y);
+const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
+const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
+const mean = (lane: Float64Array): number => total(lane) / lane.length;
+const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
+
+/** `shift + log Σ exp(x - shift)`; a lane of -inf gives -inf. */
+function logSumExp(lane: Float64Array): number {
+  const top = largest(lane);
+  if (!Number.isFinite(top)) return top;
+  return top + Math.log(lane.reduce((sum, x) => sum + Math.exp(x - top), 0));
+}
+
+function softmax(lane: Float64Array): Float64Array {
+  const top = largest(lane);
+  const powers = lane.map((x) => Math.exp(x - top));
+  const sum = total(powers);
+  return powers.map((x) => x / sum);
+}
+
+function cumulative(lane: Float64Array): Float64Array {
+  let sum = 0;
+  return lane.map((x) => (sum += x));
+}
+
+function variance(lane: Float64Array, correction: number): number {
+  const middle = mean(lane);
+  return lane.reduce((sum, x) => sum + (x - middle) ** 2, 0) / Math.max(lane.length - correction, 0);
+}
+
+function clamp({ input, min, max }: Args): TorchArray {
+  const [low, high] = [array(min ?? -Infinity), array(max ?? Infinity)];
+  return zip([array(input), low, high], (x, a, b) => Math.min(Math.max(x!, a!), b!));
+}
+
+/** Normalises the last axes, which have the shape given, then scales and shifts. */
+function normalised(
+  { input, normalized_shape, weight, bias }: Args,
+  f: (lane: Float64Array) => Float64Array,
+): TorchArray {
+  const x = array(input);
+  const inner = numbers(normalized_shape);
+  const length = inner.reduce((product, dim) => product * dim, 1);
+  const lanes = mapLanes(reshapeTo(x, [-1, length]), 1, f);
+  const scaled = zip([reshapeTo(lanes, x.shape), array(weight ?? 1)], (a, b) => a! * b!);
+  return zip([scaled, array(bias ?? 0)], (a, b) => a! + b!);
+}
+
+function layerNorm(args: Args): TorchArray {
+  const eps = number(args.eps, 1e-5);
+  return normalised(args, (lane) => {
+    const [middle, scale] = [mean(lane), 1 / Math.sqrt(variance(lane, 0) + eps)];
+    return lane.map((x) => (x - middle) * scale);
+  });
+}
+
+function rmsNorm(args: Args): TorchArray {
+  const eps = number(args.eps, Number.EPSILON);
+  return normalised(args, (lane) => {
+    const scale = 1 / Math.sqrt(lane.reduce((sum, x) => sum + x * x, 0) / lane.length + eps);
+    return lane.map((x) => x * scale);
+  });
+}
+
+const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
+const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
+
+export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
+  add: pairwise((x, y) => x + y),
+  sub: pairwise((x, y) => x - y),
+  mul: pairwise((x, y) => x * y),
+  div: {
+    params: ["input", "other", "rounding_mode"],
+    run: ({ input, other, rounding_mode: mode }) => {
+      const settle = mode === "trunc" ? Math.trunc : mode === "floor" ? Math.floor : (x: number) => x;
+      return zip([array(input), array(other)], (x, y) => settle(x! / y!));
+    },
+  },
+  remainder: pairwise((x, y) => x - y * Math.floor(x / y)),
+  pow: pairwise((x, y) => x ** y),
+  maximum: pairwise(maximum),
+  minimum: pairwise((x, y) => Math.min(x, y)),
+  lt: truth((x, y) => x < y),
+  le: truth((x, y) => x <= y),
+  gt: truth((x, y) => x > y),
+  ge: truth((x, y) => x >= y),
+  eq: truth((x, y) => x === y),
+  ne: truth((x, y) => x !== y),
+  logical_and: truth((x, y) => x !== 0 && y !== 0),
+  logical_or: truth((x, y) => x !== 0 || y !== 0),
+  logical_not: elementwise((x) => Number(x === 0)),
+  neg: elementwise((x) => -x),
+  abs: elementwise(Math.abs),
+  exp: elementwise(Math.exp),
+  exp2: elementwise((x) => 2 ** x),
+  log: elementwise(Math.log),
+  log2: elementwise(Math.log2),
+  sqrt: elementwise(Math.sqrt),
+  rsqrt: elementwise((x) => 1 / Math.sqrt(x)),
+  square: elementwise((x) => x * x),
+  sin: elementwise(Math.sin),
+  cos: elementwise(Math.cos),
+  tanh: elementwise(Math.tanh),
+  erf: elementwise(erf),
+  floor: elementwise(Math.floor),
+  ceil: elementwise(Math.ceil),
+  round: elementwise(roundHalfEven),
+  sigmoid: elementwise(sigmoid),
+  relu: elementwise((x) => (x < 0 ? 0 : x)),
+  silu: elementwise((x) => x * sigmoid(x)),
+  softplus: elementwise((x) => (x > 20 ? x : Math.log1p(Math.exp(x)))),
+  gelu: {
+    params: ["input", "approximate"],
+    run: ({ input, approximate }) => map(array(input), approximate === "tanh" ? geluTanh : gelu),
+  },
+  leaky_relu: {
+    params: ["input", "negative_slope"],
+    run: ({ input, negative_slope: slope }) => map(array(input), (x) => (x < 0 ? x * number(slope, 0.01) : x)),
+  },
+  clamp: { params: ["input", "min", "max"], run: clamp },
+  where: {
+    params: ["condition", "input", "other"],
+    run: ({ condition, input, other }) =>
+      zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x! : y!)),
+  },
+  masked_fill: {
+    params: ["input", "mask", "value"],
+    run: ({ input, mask, value }) => zip([array(input), array(mask), array(value)], (x, m, v) => (m ? v! : x!)),
+  },
+  sum: reduction(total),
+  mean: reduction(mean),
+  amax: reduction(largest),
+  amin: reduction((lane) => lane.reduce((x, y) => Math.min(x, y), Infinity)),
+  prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
+  logsumexp: reduction(logSumExp),
+  var: {
+    params: ["input", "dim", "correction", "keepdim", "unbiased"],
+    run: ({ input, dim, correction, keepdim, unbiased }) => {
+      const less = number(correction, unbiased === false ? 0 : 1);
+      return reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => variance(lane, less));
+    },
+  },
+  softmax: alongAxis(softmax),
+  log_softmax: alongAxis((lane) => {
+    const norm = logSumExp(lane);
+    return lane.map((x) => x - norm);
+  }),
+  cumsum: alongAxis(cumulative),
+  layer_norm: { params: ["input", "normalized_shape", "weight", "bias", "eps"], run: layerNorm },
+  rms_norm: { params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm },
+  matmul: { params: ["input", "other"], run: ({ input, other }) => matmul(array(input), array(other)) },
+  bmm: { params: ["input", "mat2"], run: ({ input, mat2 }) => matmul(array(input), array(mat2)) },
+  mm: { params: ["input", "mat2"], run: ({ input, mat2 }) => matmul(array(input), array(mat2)) },
+  addmm: {
+    params: ["input", "mat1", "mat2"],
+    run: ({ input, mat1, mat2 }) => zip([array(input), matmul(array(mat1), array(mat2))], (x, y) => x! + y!),
+  },
+  linear: {
+    params: ["input", "weight", "bias"],
+    run: ({ input, weight, bias }) => {
+      const product = matmul(array(input), transpose(array(weight), 0, 1));
+      return zip([product, array(bias ?? 0)], (x, y) => x! + y!);
+    },
+  },
+  transpose: {
+    params: ["input", "dim0", "dim1"],
+    run: ({ input, dim0, dim1 }) => transpose(array(input), Number(dim0), Number(dim1)),
+  },
+  permute: { params: ["input"], rest: "dims", run: ({ input, dims }) => reorder(array(input), numbers(dims)) },
+  reshape: { params: ["input"], rest: "shape", run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)) },
+  view: { params: ["input"], rest: "shape", run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)) },
+  contiguous: { params: ["input"], run: ({ input }) => array(input) },
+  unsqueeze: {
+    params: ["input", "dim"],
+    run: ({ input, dim }) => {
+      const { shape, data } = array(input);
+      return torchArray(shape.toSpliced(Number(dim) < 0 ? Number(dim) + shape.length + 1 : Number(dim), 0, 1), data);
+    },
+  },
+  squeeze: {
+    params: ["input", "dim"],
+    run: ({ input, dim }) => {
+      const { shape, data } = array(input);
+      const only = dim === undefined ? undefined : Number(dim) < 0 ? Number(dim) + shape.length : Number(dim);
+      return torchArray(
+        shape.filter((size, axis) => size !== 1 || (only !== undefined && axis !== only)),
+        data,
+      );
+    },
+  },
+  size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
+  // Everything is float64 here, so widening changes nothing.
+  float: { params: ["input"], run: ({ input }) => array(input) },
+  double: { params: ["input"], run: ({ input }) => array(input) },
+  half: casting("float16"),
+  bfloat16: casting("bfloat16"),
+  int: casting("int32"),
+  long: casting("int64"),
+  bool: casting("int1"),
+  to: { params: ["input", "dtype"], run: ({ input, dtype }) => castTo(array(input), String(dtype)) },
+};

@@ -1,0 +1,85 @@
+/** Property tests of kernels: `import { cases, assertCorrect } from "tilescript/testing"`. */
+import fc from "fast-check";
+import type { Case, CompiledKernel, Evaluation, Layout, TensorSignature } from "./compiled.js";
+import { formatSizes } from "./runtime/cases.js";
+
+export interface CaseOptions {
+  /** The largest value of a size. Default 150. */
+  readonly maxSize?: number;
+  /** The largest product of all sizes, which bounds the time of a case. Default 2^20. */
+  readonly maxWork?: number;
+  /** Sizes that every case has. */
+  readonly sizes?: Readonly<Record<string, number>>;
+}
+
+/**
+ * Cases of a kernel, drawn from its signature: sizes at and around multiples of its blocks, ones, primes and anything
+ * between; every dtype and config; inputs that are transposed, sliced or start inside a buffer. Shrinks to small sizes.
+ */
+export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
+  const { signature } = kernel;
+  const { maxSize = 150, maxWork = 2 ** 20, sizes: fixed = {} } = options;
+  const size = sizeArbitrary(kernel, maxSize);
+  const sizes = fc.record(
+    Object.fromEntries(signature.sizes.map((name) => [name, name in fixed ? fc.constant(fixed[name]!) : size])),
+  );
+  const dtypes = fc.record(
+    Object.fromEntries(Object.entries(signature.dtypes).map(([name, members]) => [name, fc.constantFrom(...members)])),
+  );
+  const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
+  const layouts = fc.record(Object.fromEntries(inputs.map((tensor) => [tensor.name, layoutArbitrary(tensor)])));
+  const config = fc.nat({ max: kernel.configs.length - 1 });
+  const seed = fc.nat({ max: 2 ** 31 - 1 });
+  const scalars = fc.record(
+    Object.fromEntries(
+      signature.scalars.map(({ name, dtype }) => [
+        name,
+        dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true }),
+      ]),
+    ),
+  );
+  return fc
+    .record({ sizes, dtypes, layouts, config, seed, scalars })
+    .filter((at) => Object.values(at.sizes).reduce((product, value) => product * value, 1) <= maxWork)
+    .filter((at) => kernel.refusal(at) === undefined);
+}
+
+function sizeArbitrary(kernel: CompiledKernel, maxSize: number): fc.Arbitrary<number> {
+  const blocks = [...new Set(kernel.configs.flatMap(({ values }) => Object.values(values)))].filter(
+    (value): value is number => typeof value === "number" && value > 1 && value <= maxSize,
+  );
+  const near = blocks.flatMap((block) => [block - 1, block, block + 1, 2 * block]).filter((value) => value <= maxSize);
+  const anything = fc.integer({ min: 1, max: maxSize });
+  return near.length === 0 ? anything : fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97));
+}
+
+function layoutArbitrary({ contiguous, dims }: TensorSignature): fc.Arbitrary<Layout> {
+  if (contiguous) return fc.constantFrom<Layout>("contiguous", "offset");
+  return dims.length < 2
+    ? fc.constantFrom<Layout>("contiguous", "sliced", "offset")
+    : fc.constantFrom<Layout>("contiguous", "transposed", "sliced", "offset");
+}
+
+/**
+ * Evaluates one case in-process and throws unless the result agrees with the reference and the sanitiser is silent.
+ *
+ * @throws Error that says which case, which element or which line.
+ */
+export function assertCorrect(kernel: CompiledKernel, at: Case): Evaluation {
+  const evaluation = kernel.evaluate(at);
+  const { comparison, findings } = evaluation;
+  const where = `${kernel.signature.name} at ${formatSizes(at.sizes)}, config ${at.config}`;
+  const [first] = findings;
+  if (first) {
+    const place = first.at ? `${first.at.file}:${first.at.line}:${first.at.column}: ` : "";
+    throw new Error(`${where}: ${place}${first.message}`);
+  }
+  if (!comparison) throw new Error(`${where}: the kernel has no reference that can be evaluated; give it one`);
+  if (!comparison.correct && comparison.worst) {
+    const { output, index, expected, got } = comparison.worst;
+    throw new Error(
+      `${where}: ${comparison.wrong} of ${comparison.total} elements are wrong; ${output}[${index.join(", ")}] is ${got}, expected ${expected}`,
+    );
+  }
+  return evaluation;
+}

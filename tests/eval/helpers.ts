@@ -1,0 +1,38 @@
+/** Kernels as the evaluator's tests run them. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import type { Case, Evaluation, Finding, TensorData } from "../../src/compiled.js";
+import { signatureOf } from "../../src/codegen/signature.js";
+import { definitionOf } from "../../src/dsl/kernel.js";
+import { trace } from "../../src/dsl/trace.js";
+import { evaluateCase, type Tolerances } from "../../src/eval/index.js";
+
+const NO_CASE = { dtypes: {}, config: 0, seed: 1 };
+
+/** Evaluates one case of a kernel as its author defined it. */
+export function evaluate(
+  kernel: unknown,
+  at: Partial<Case> & Pick<Case, "sizes">,
+  inputs: Readonly<Record<string, TensorData>> = {},
+  tolerance: Tolerances = { rtol: 1e-5, atol: 1e-5 },
+): Evaluation {
+  const ir = trace(definitionOf(kernel));
+  return evaluateCase(ir, signatureOf(ir), { ...NO_CASE, ...at }, tolerance, inputs);
+}
+
+export function float32s(...values: readonly number[]): TensorData {
+  return { dtype: "float32", shape: [values.length], data: Float32Array.from(values) };
+}
+
+/** The line of a test file that has this mark in it. */
+export function lineOf(test: string, mark: string): number {
+  const lines = readFileSync(fileURLToPath(test), "utf8").split("\n");
+  return 1 + lines.findIndex((line) => line.includes(`// ${mark}`));
+}
+
+/** Expects exactly one finding, and gives it. */
+export function only({ findings }: Evaluation): Finding {
+  expect(findings.map(({ code, message }) => `${code}: ${message}`)).toHaveLength(1);
+  return findings[0]!;
+}

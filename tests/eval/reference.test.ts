@@ -1,0 +1,165 @@
+/** Recorded torch expressions in float64, against values that PyTorch gives, and the comparison with them. */
+import { describe, expect, test } from "vitest";
+import type { TensorData } from "../../src/compiled.js";
+import { recordReference } from "../../src/dsl/reference.js";
+import { compareOutput } from "../../src/eval/compare.js";
+import { evaluateReference, NotEvaluated } from "../../src/eval/reference.js";
+import type { Torch, TorchTensor } from "../../src/ir/torch.js";
+import { float32s } from "./helpers.js";
+
+type Author = (x: TorchTensor, torch: Torch, y: TorchTensor) => TorchTensor;
+
+function matrix(rows: readonly (readonly number[])[], dtype = "float64"): TensorData {
+  return { dtype, shape: [rows.length, rows[0]!.length], data: Float64Array.from(rows.flat()) };
+}
+
+const x = matrix([
+  [1, -2, 3],
+  [0.5, 4, -1],
+]);
+
+function values(
+  author: Author,
+  given: TensorData = x,
+  other: TensorData = x,
+): { shape: readonly number[]; data: number[] } {
+  const reference = recordReference(
+    (({ x, y }: Record<"x" | "y", TorchTensor>, torch: Torch) => author(x, torch, y)) as never,
+    ["x", "y"],
+    ["out"],
+    undefined,
+  );
+  if (reference?.kind !== "recorded") throw new Error("not recorded");
+  const [result] = evaluateReference(reference.outputs, { x: given, y: other });
+  return { shape: result!.shape, data: [...result!.data] };
+}
+
+function expectClose(actual: readonly number[], expected: readonly number[]): void {
+  expect(actual).toHaveLength(expected.length);
+  actual.forEach((value, i) => expect(value).toBeCloseTo(expected[i]!, 12));
+}
+
+describe("torch functions", () => {
+  const cases: readonly (readonly [string, Author, readonly number[]])[] = [
+    ["add a number", (a) => a.add(1), [2, -1, 4, 1.5, 5, 0]],
+    ["div floor", (a) => a.div(2, { rounding_mode: "floor" }), [0, -1, 1, 0, 2, -1]],
+    ["remainder", (a) => a.remainder(2), [1, 0, 1, 0.5, 0, 1]],
+    ["relu", (_, t) => t.relu(_), [1, 0, 3, 0.5, 4, 0]],
+    ["where", (a, t) => t.where(a.gt(0), a, 0), [1, 0, 3, 0.5, 4, 0]],
+    ["clamp", (a) => a.clamp(-1, 2), [1, -1, 2, 0.5, 2, -1]],
+    ["sum of rows", (a) => a.sum(1), [2, 3.5]],
+    ["mean of columns", (a) => a.mean(0, { keepdim: true }), [0.75, 1, 1]],
+    ["amax of all", (a, t) => t.amax(a), [4]],
+    ["cumsum", (a) => a.cumsum(1), [1, -1, 2, 0.5, 4.5, 3.5]],
+    ["T", (a) => a.T, [1, 0.5, -2, 4, 3, -1]],
+    ["matmul with mT", (a) => a.matmul(a.mT), [14, -10.5, -10.5, 17.25]],
+    ["reshape", (a) => a.reshape(3, -1).sum(0), [4.5, 1]],
+    ["unsqueeze and squeeze", (a) => a.unsqueeze(0).squeeze(0).sum(-1), [2, 3.5]],
+    ["exp2", (a, t) => t.exp2(a), [2, 0.25, 8, Math.SQRT2, 16, 0.5]],
+    // torch.erf, torch.nn.functional.gelu, torch.softmax and torch.logsumexp, PyTorch 2.11, float64
+    [
+      "erf",
+      (a, t) => t.erf(a),
+      [
+        0.8427007929497149, -0.9953222650189527, 0.9999779095030014, 0.5204998778130465, 0.9999999845827421,
+        -0.8427007929497149,
+      ],
+    ],
+    [
+      "gelu",
+      (a, t) => t.nn.functional.gelu(a),
+      [
+        0.8413447460685429, -0.04550026389635842, 2.99595030590511, 0.34573123063700656, 3.9998733150327186,
+        -0.15865525393145707,
+      ],
+    ],
+    [
+      "silu",
+      (a, t) => t.nn.functional.silu(a),
+      [
+        0.7310585786300049, -0.2384058440442351, 2.8577223804673, 0.3112296656009273, 3.928055160151634,
+        -0.2689414213699951,
+      ],
+    ],
+    [
+      "log_softmax",
+      (a, t) => t.log_softmax(a, 1),
+      [
+        -2.132840258375126, -5.132840258375126, -0.132840258375126, -3.5362776945166213, -0.0362776945166213,
+        -5.036277694516621,
+      ],
+    ],
+    ["logsumexp", (a, t) => t.logsumexp(a, 1), [3.132840258375126, 4.036277694516621]],
+    [
+      "layer_norm",
+      (a, t) => t.nn.functional.layer_norm(a, [3], undefined, undefined, 0),
+      [
+        0.16222142113076254, -1.2977713690461, 1.135549947915338, -0.3144854510165755, 1.3365631668204459,
+        -1.0220777158038704,
+      ],
+    ],
+  ];
+
+  test.each(cases)("%s", (_, author, expected) => expectClose(values(author).data, expected));
+
+  test("should give a softmax of -inf no weight", () => {
+    expectClose(values((a, t) => t.softmax(a, 0), float32s(0, -Infinity, 0)).data, [0.5, 0, 0.5]);
+  });
+
+  test("should round where it casts to a narrower dtype, and nowhere else", () => {
+    const third = float32s(1 / 3);
+    const exact = Math.fround(1 / 3);
+    expect(values((a) => a.float().double(), third).data).toEqual([exact]);
+    expect(values((a) => a.half(), third).data).toEqual([0.333251953125]);
+    expect(values((a) => a.mul(1).to(a.dtype), { ...third, dtype: "bfloat16" }).data).toEqual([0.333984375]);
+  });
+
+  test("should compute a product of 512³ quickly", () => {
+    const big = { dtype: "float32", shape: [512, 512], data: new Float32Array(512 * 512).fill(0.5) };
+    const start = performance.now();
+    expect(values((a, t) => t.matmul(a, a), big).data[7]).toBe(128);
+    // 150 ms on the machine it was written on.
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+
+  test("should say what it cannot evaluate", () => {
+    expect(() => values((a, t) => t.einsum("ij->ji", a))).toThrow(NotEvaluated);
+    expect(() => values((a, t) => t.einsum("ij->ji", a))).toThrow(
+      "the reference uses einsum, which cannot be evaluated here",
+    );
+  });
+});
+
+describe("comparison", () => {
+  const tolerance = { rtol: 1e-3, atol: 1e-3 };
+  const against = (got: TensorData, ...expected: number[]) =>
+    compareOutput("out", got, { shape: [expected.length], data: Float64Array.from(expected) }, tolerance);
+
+  test("should add the relative and the absolute tolerance", () => {
+    expect(against(float32s(1000.9, 0.0009), 1000, 0)).toMatchObject({ correct: true, wrong: 0, total: 2 });
+    expect(against(float32s(1002, 0.002), 1000, 0)).toMatchObject({ correct: false, wrong: 2 });
+  });
+
+  test("should name the worst element that is wrong", () => {
+    const comparison = against(float32s(1000.9, 0.5, 3), 1000, 0, 3);
+    expect(comparison.worst).toEqual({ output: "out", index: [1], expected: 0, got: 0.5 });
+    expect(comparison).toMatchObject({ wrong: 1, maxAbsDiff: expect.closeTo(0.9, 3) });
+  });
+
+  test("should want NaN and infinity where the reference has them", () => {
+    expect(against(float32s(NaN, Infinity), NaN, Infinity)).toMatchObject({ correct: true, maxAbsDiff: 0 });
+    expect(against(float32s(NaN), 1)).toMatchObject({ correct: false, maxAbsDiff: Infinity });
+    expect(against(float32s(1), NaN).correct).toBe(false);
+    expect(against(float32s(-Infinity), Infinity).correct).toBe(false);
+    expect(against(float32s(1e30), Infinity).correct).toBe(false);
+  });
+
+  test("should take an overflow of the dtype for right", () => {
+    expect(against({ ...float32s(Infinity), dtype: "float16" }, 1e6).correct).toBe(true);
+  });
+
+  test("should compare integers exactly", () => {
+    const got = { dtype: "int32", shape: [1], data: Int32Array.of(10_000) };
+    expect(against(got, 10_001).correct).toBe(false);
+  });
+});

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  resolve: {
+    alias: {
+      "tilescript/testing": new URL("./src/testing.ts", import.meta.url).pathname,
+      tilescript: new URL("./src/index.ts", import.meta.url).pathname,
+    },
+  },
+  test: { include: ["tests/**/*.test.ts"], testTimeout: 60_000, globalSetup: "tests/runtime/python-setup.ts" },
+});

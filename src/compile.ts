@@ -51,7 +51,8 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     refusal: (at) => refusal(ir, at),
     evaluate: (at, { inputs, tolerance } = {}) => {
-      const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, at.sizes, { ...ir.tolerance, ...tolerance });
+      const toleranceOf = (dtype: string) =>
+        toleranceFor(dtype, signature, at.sizes, { ...ir.tolerance, ...tolerance });
       return evaluateCase(ir, signature, at, toleranceOf, inputs);
     },
   };

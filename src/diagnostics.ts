@@ -62,11 +62,6 @@ export function warning(code: string, message: string, at?: Location | undefined
 }
 
 /** Throws one error. */
-export function fail(
-  code: string,
-  message: string,
-  at?: Location | undefined,
-  related?: Diagnostic["related"],
-): never {
+export function fail(code: string, message: string, at?: Location | undefined, related?: Diagnostic["related"]): never {
   throw new TileScriptError([problem(code, message, at, related)]);
 }

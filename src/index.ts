@@ -2,7 +2,7 @@
 import { build } from "./build.js";
 import { definitionOf } from "./dsl/kernel.js";
 import type { Kernel } from "./ir/params.js";
-import { main as runMain } from "./runtime/main.js";
+import { type FileMeta, main as runMain } from "./runtime/main.js";
 
 export { build } from "./build.js";
 export { compile, type CompileOptions } from "./compile.js";
@@ -28,8 +28,8 @@ export type { Torch, TorchTensor } from "./ir/torch.js";
  * Makes a kernel file a program: `tsx gemm.ts --run`, `--emit`, `--check`, `--help`. Does nothing when the file is
  * imported.
  *
- * @param meta the file's `import.meta`
+ * @param meta the file's `import.meta`, or `module` in a CommonJS file
  */
-export function main(meta: { readonly url?: string }, ...kernels: readonly Kernel<string, any>[]): void {
+export function main(meta: FileMeta, ...kernels: readonly Kernel<string, any>[]): void {
   runMain(meta, ...kernels.map((kernel) => ({ name: definitionOf(kernel).name, compile: () => build(kernel) })));
 }

@@ -34,7 +34,9 @@ function filesOf(folder: string): string[] {
 function importsOf(file: string): Import[] {
   const text = readFileSync(file, "utf8");
   const found: Import[] = [];
-  for (const match of text.matchAll(/^(?:import|export)\s(type\s)?[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm))
+  for (const match of text.matchAll(
+    /^(?:import|export)\s(type\s)?[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
+  ))
     found.push({ from: file, to: (match[2] ?? match[3] ?? match[4])!, typeOnly: match[1] !== undefined });
   return found;
 }
@@ -62,7 +64,9 @@ test("what is evaluated, checked and emitted needs no Node module", () => {
   const wrong = portable.flatMap(filesOf).flatMap((file) => {
     // The index of the author's source reads files: it is loaded on demand, and only on Node.
     if (/\/dsl\/source[\w-]*\.ts$/.test(file)) return [];
-    return importsOf(file).flatMap(({ to, typeOnly }) => (to.startsWith("node:") && !typeOnly ? [`${relative(SRC, file)} imports ${to}`] : []));
+    return importsOf(file).flatMap(({ to, typeOnly }) =>
+      to.startsWith("node:") && !typeOnly ? [`${relative(SRC, file)} imports ${to}`] : [],
+    );
   });
   expect(wrong).toEqual([]);
 });

@@ -12,11 +12,20 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   const place = (i: number) => (key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`);
   configs.forEach((config, i) => found.push(...checkConfig(ir, config, place(i))));
   if (key) {
-    if (configs.length === 0) found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));
-    const names = new Set(ir.params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer").map((p) => p.name));
+    if (configs.length === 0)
+      found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));
+    const names = new Set(
+      ir.params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer").map((p) => p.name),
+    );
     for (const name of key)
       if (!names.has(name))
-        found.push(problem("config", `${ir.name}: the autotune key ${name} is no size, scalar or constexpr; it may be ${[...names].join(", ")}`, ir.at));
+        found.push(
+          problem(
+            "config",
+            `${ir.name}: the autotune key ${name} is no size, scalar or constexpr; it may be ${[...names].join(", ")}`,
+            ir.at,
+          ),
+        );
     found.push(...checkAccumulation(ir));
   }
   return found;
@@ -39,14 +48,16 @@ function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diag
     if (!param) refuse(`${name} is no constexpr of this kernel; it has ${expected.join(", ") || "none"}`);
     else if (param.from === "launch") refuse(`${name} is computed at launch; leave it out of the config`);
     else if (param.from === "dim") refuse(`${name} is bound from a shape; leave it out of the config`);
-    else if (typeof value !== typeofParam(param)) refuse(`${name} is ${JSON.stringify(value)}; it takes ${aTypeOf(param)}`);
+    else if (typeof value !== typeofParam(param))
+      refuse(`${name} is ${JSON.stringify(value)}; it takes ${aTypeOf(param)}`);
     else if (param.of === "int" && !Number.isInteger(value)) refuse(`${name} is ${value}; it takes an integer`);
   }
   for (const name of expected) if (!(name in config.values)) refuse(`${name} is missing; give it a value`);
   const { numWarps, numStages, numCtas, maxnreg } = config;
   if (numWarps !== undefined && !POWERS.has(numWarps)) refuse(`numWarps is ${numWarps}; it is a power of two up to 32`);
   for (const [name, value] of Object.entries({ numStages, numCtas, maxnreg }))
-    if (value !== undefined && !(Number.isInteger(value) && value > 0)) refuse(`${name} is ${value}; it is a positive integer`);
+    if (value !== undefined && !(Number.isInteger(value) && value > 0))
+      refuse(`${name} is ${value}; it is a positive integer`);
   return found;
 }
 
@@ -64,7 +75,13 @@ function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   const found: Diagnostic[] = [];
   for (const name of reset)
     if (!ir.params.some((param) => param.name === name && (param.kind === "tensor" || param.kind === "pointer")))
-      found.push(problem("config", `${ir.name}: resetToZero or restoreValue names ${name}, which is no tensor of this kernel`, ir.at));
+      found.push(
+        problem(
+          "config",
+          `${ir.name}: resetToZero or restoreValue names ${name}, which is no tensor of this kernel`,
+          ir.at,
+        ),
+      );
   for (const param of ir.params) {
     if (param.kind !== "tensor" || param.role !== "inout" || reset.has(param.name)) continue;
     found.push(

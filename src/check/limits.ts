@@ -52,7 +52,11 @@ function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | 
   }
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
-  return problem("tile-size", `the tile ${shape} has ${numel} elements${where}; Triton allows ${MAX_NUMEL}, loop over smaller tiles`, value.at);
+  return problem(
+    "tile-size",
+    `the tile ${shape} has ${numel} elements${where}; Triton allows ${MAX_NUMEL}, loop over smaller tiles`,
+    value.at,
+  );
 }
 
 function checkDot(statement: OpStatement, numbers: Numbers, where: string): Diagnostic | undefined {

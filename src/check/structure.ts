@@ -27,7 +27,8 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
 export function bindings(ir: KernelIR): readonly Binding[] {
   const variables = new Map<string, readonly DTypeName[]>();
   for (const param of ir.params)
-    if (param.kind === "tensor" && typeof param.dtype !== "string") variables.set(param.dtype.name, param.dtype.members);
+    if (param.kind === "tensor" && typeof param.dtype !== "string")
+      variables.set(param.dtype.name, param.dtype.members);
   return [...variables].reduce<readonly Binding[]>(
     (all, [name, members]) => all.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
     [{}],
@@ -69,6 +70,7 @@ function bindElem(elem: Elem, binding: Binding): Elem {
 
 function bind(type: Type, binding: Binding): Type {
   if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding) };
-  if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor") return { ...type, to: bindElem(type.to, binding) };
+  if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor")
+    return { ...type, to: bindElem(type.to, binding) };
   return type;
 }

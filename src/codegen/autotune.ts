@@ -1,8 +1,7 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.jit`. */
 import type { Config } from "../compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
-import type { KernelNames } from "./kernel-names.js";
-import { snakeCase } from "./names.js";
+import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, Keyword } from "./py.js";
 
@@ -28,28 +27,22 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
   if (!key) return [jit];
   const listed = configs.map((config) => {
     const values = Object.entries(config.values).map(([name, value]) => ({
-      key: py.string(snakeCase(name)),
+      key: py.string(parameterName(ir, names, name)),
       value: constantExpression(value),
     }));
     return py.withOrigin(py.call("triton.Config", py.dict(...values), ...launchOptions(config)), config.at);
   });
   const pointers = (tensors: readonly string[]) =>
-    tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(pointerName(ir, names, tensor))));
+    tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(parameterName(ir, names, tensor))));
   const autotune = py.call(
     "triton.autotune",
     ...py.keywords({
       configs: py.list(...listed),
-      key: py.list(...key.map((name) => py.string(snakeCase(name)))),
+      key: py.list(...key.map((name) => py.string(parameterName(ir, names, name)))),
       prune_configs_by: pruner ? py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }) : undefined,
       reset_to_zero: pointers(resetToZero),
       restore_value: pointers(restoreValue),
     }),
   );
   return [autotune, jit];
-}
-
-function pointerName(ir: KernelIR, names: KernelNames, tensor: string): string {
-  const param = ir.params.find((p) => p.name === tensor);
-  if (param?.kind === "tensor") return names.parameters.get(param.pointer)!;
-  return names.parameters.get(param!.value)!;
 }

@@ -19,10 +19,12 @@ import {
   type WriteStatement,
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
+import { showType } from "../ir/types.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
 import type { BinaryOperator, Expression, Statement as PyStatement } from "./py.js";
 import { spell, type Speaker } from "./spelling.js";
+import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
 
 /** An expression that waits to be written where it is used. */
@@ -39,6 +41,9 @@ export interface BodyOptions {
   /** What each parameter is called in Python. */
   readonly parameters: ReadonlyMap<Value, Expression>;
   readonly dtype: (elem: Elem) => Expression;
+  /** Sizes and strides, which Triton makes weak constants where they are 1. */
+  readonly sizes: ReadonlySet<Value>;
+  readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
 }
 
@@ -56,12 +61,17 @@ class BodyEmitter {
   readonly #pending = new Map<Value, Pending>();
   /** How many uses of a value that waits are still to come. */
   readonly #left = new Map<Value, number>();
-  /** Author's statements whose comments were printed. */
-  readonly #commented = new Set<string>();
+  /** Author's statements of which something was printed, and so their comments and the blank line above them. */
+  readonly #begun = new Set<string>();
+  /** How many unrolled loops are open. */
+  #unrolled = 0;
   /** What the statement being written is made of: its reads and the author's places. */
   #reads = new Set<Written>();
   #sites: Location[] = [];
   #out: PyStatement[] = [];
+  /** Values that are weak constants where a size is 1; what is bound to a name is not. */
+  readonly #weak: Set<Value>;
+  readonly #strength: Strength;
   readonly #speaker: Speaker;
 
   constructor(block: Block, options: BodyOptions) {
@@ -69,7 +79,9 @@ class BodyEmitter {
     this.#usage = usageOf(block);
     this.#names = options.names;
     this.#source = options.source;
-    this.#speaker = { value: (argument) => this.#say(argument), dtype: options.dtype };
+    this.#weak = new Set(options.sizes);
+    this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
+    this.#speaker = { value: (argument) => this.#say(argument), dtype: options.dtype, strength: this.#strength };
   }
 
   emit(block: Block): readonly PyStatement[] {
@@ -95,7 +107,9 @@ class BodyEmitter {
         );
       case "let": {
         const value = this.#say(statement.initial);
-        const target = py.name(this.#names.take(this.#nameAt(statement.at) ?? "state"));
+        const target = py.name(
+          this.#names.take(this.#nameAt(statement.at) ?? "state", showType(statement.variable.type)),
+        );
         this.#variables.set(statement.variable, target);
         return this.#push(py.assign(target, value), statement.at);
       }
@@ -126,6 +140,7 @@ class BodyEmitter {
     if (!result || (effect !== "pure" && !this.#usage.uses.has(result)))
       return this.#push(py.expression(expression), statement.at);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
+    if (staysWeak(statement, this.#strength)) this.#weak.add(result);
     const reads = new Set(this.#reads);
     if (effect === "read") reads.add(MEMORY);
     this.#bind(result, expression, reads, statement.at, this.#hint(statement), effect === "atomic");
@@ -134,7 +149,8 @@ class BodyEmitter {
   #unpack(statement: OpStatement, expression: Expression): void {
     const names = statement.at ? (this.#source?.site(statement.at)?.names ?? []) : [];
     const targets = statement.results.map((value, i) => {
-      const target = py.name(this.#usage.uses.has(value) ? this.#names.take(names[i] ?? statement.op.name) : "_");
+      const wanted = this.#usage.uses.has(value) ? (names[i] ?? statement.op.name) : "_";
+      const target = py.name(this.#names.take(wanted, showType(value.type)));
       this.#written.set(value, target);
       return target;
     });
@@ -154,7 +170,9 @@ class BodyEmitter {
     // What is only written to state has the state's name already.
     const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
     const sites = at ? [...this.#sites, at] : this.#sites;
-    if (!mustWrite && named === undefined && (once || isFree(expression))) {
+    // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
+    const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
+    if (isInline || (!mustWrite && named === undefined && (once || isFree(expression)))) {
       this.#pending.set(value, { expression, reads, sites, hint });
       this.#reads = new Set();
       this.#sites = [];
@@ -164,8 +182,11 @@ class BodyEmitter {
   }
 
   #assign(value: Value, expression: Expression, wanted: string, at: Location | undefined): void {
-    const target = py.name(this.#names.take(wanted));
+    // A constexpr cannot be defined twice, so its name is never shared.
+    const type = value.type.kind === "constexpr" ? undefined : showType(value.type);
+    const target = py.name(this.#names.take(wanted, type));
     this.#written.set(value, target);
+    this.#weak.delete(value);
     // A constexpr bound to a plain local would become a run-time scalar in Triton.
     const annotation = value.type.kind === "constexpr" ? py.dotted("tl.constexpr") : undefined;
     this.#push(py.assign(target, expression, annotation), at);
@@ -220,14 +241,16 @@ class BodyEmitter {
       ),
     );
     this.#flush(writesOf(statement));
+    this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
     const head = { sites: this.#takeSites(statement.at) };
-    this.#names.block(() => {
-      const index = py.name(
-        this.#usage.uses.has(statement.index) ? this.#names.take(this.#nameAt(statement.at) ?? "i") : "_",
-      );
+    this.#names.block(statement.unrolled, () => {
+      const wanted = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
+      const index = py.name(this.#names.take(wanted, showType(statement.index.type)));
       this.#written.set(statement.index, index);
+      this.#unrolled += statement.unrolled ? 1 : 0;
       const body = this.emit(statement.body);
+      this.#unrolled -= statement.unrolled ? 1 : 0;
       this.#pushWithComments(
         { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPass(body) },
         statement.at,
@@ -249,12 +272,12 @@ class BodyEmitter {
     const sites = this.#takeSites(statement.at);
     const targets = statement.results.map((value, i) => {
       const site = statement.at ? this.#source?.site(statement.at) : undefined;
-      const target = py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result"));
+      const target = py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
       this.#written.set(value, target);
       return target;
     });
     const arm = (block: Block) =>
-      this.#names.block(() => {
+      this.#names.block(true, () => {
         const body = [...this.emit(block)];
         const outer = this.#out;
         this.#out = body;
@@ -287,8 +310,20 @@ class BodyEmitter {
 
   /** Writes out, before `written` changes, what still waits to read it. */
   #flush(written: ReadonlySet<Written>): void {
+    this.#writeOut((_, { reads }) => [...reads].some((read) => written.has(read)));
+  }
+
+  /** Writes out, before a loop, what would be computed again in each turn. */
+  #settle(body: Block): void {
+    const used = usageOf(body).uses;
+    this.#writeOut(
+      (value, { expression }) => used.has(value) && value.type.kind !== "constexpr" && !isFree(expression),
+    );
+  }
+
+  #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
     for (const [value, pending] of [...this.#pending]) {
-      if (![...pending.reads].some((read) => written.has(read))) continue;
+      if (!isDue(value, pending)) continue;
       this.#pending.delete(value);
       const sites = this.#sites;
       this.#sites = [...pending.sites];
@@ -309,14 +344,19 @@ class BodyEmitter {
   }
 
   #pushWithComments(statement: PyStatement, at: Location | undefined, sites: readonly Location[]): void {
+    const comments: PyStatement[] = [];
+    let isApart = false;
     for (const place of sites) {
       const site = this.#source?.site(place);
-      if (!site || site.comments.length === 0) continue;
+      if (!site) continue;
       const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
-      if (this.#commented.has(key)) continue;
-      this.#commented.add(key);
-      this.#out.push(py.comment(site.comments.join("\n")));
+      if (this.#begun.has(key)) continue;
+      this.#begun.add(key);
+      isApart ||= site.blankBefore === true;
+      if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
     }
+    if (isApart && this.#out.length > 0) this.#out.push(py.blank);
+    this.#out.push(...comments);
     this.#out.push(py.withOrigin(statement, at));
   }
 

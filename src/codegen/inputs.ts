@@ -1,25 +1,43 @@
 /** `get_inputs`: fresh arguments of a typical size for the wrapper. */
 import { isInt } from "../ir/dtype.js";
-import type { KernelIR, ScalarParam, TensorParam } from "../ir/nodes.js";
+import type {
+  ConstexprParam,
+  KernelIR,
+  Param,
+  ScalarParam,
+  SizeParam,
+  TensorParam,
+  Value,
+} from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
-import { literalNumber, type KernelNames } from "./kernel-names.js";
+import { hostExpressions, hostInputs } from "./host.js";
+import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
-import type { Expression, FunctionDef, Statement } from "./py.js";
+import type { Expression, FunctionDef } from "./py.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
+  const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
   const scalars = ir.params.filter((param): param is ScalarParam => param.kind === "scalar");
-  const used = new Set(tensors.flatMap((param) => param.dimNames.filter((dim) => typeof dim === "string")));
-  const sizes = [...used].map((name): Statement => py.assign(py.name(name), py.numberLiteral(shape[name] ?? 256, "int")));
+  const choices = ir.params.filter(
+    (param): param is ConstexprParam => param.kind === "constexpr" && param.from === "argument",
+  );
+  const sizes = sizesOf(ir, tensors);
+  const bindings = sizes.map((param) => {
+    const derived = param.kind === "size" ? param.derived : undefined;
+    const [computed] = derived ? hostExpressions(derived, local) : [];
+    return py.assign(local(param.value), computed ?? py.numberLiteral(shape[param.name] ?? 256, "int"));
+  });
   const device = py.assign(
     py.name("device"),
     py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
   );
   const values = [
-    ...tensors.map((param) => tensorExpression(param)),
+    ...tensors.map((param) => tensorExpression(ir, names, param)),
     ...scalars.map((param) => constantExpression(param.default ?? shape[param.name] ?? 1)),
+    ...choices.map((param) => constantExpression(param.default ?? choice(param, shape[param.name]))),
   ];
   return {
     kind: "function",
@@ -27,17 +45,35 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     decorators: [],
     params: [],
     docstring: `Fresh arguments for ${names.wrapper}, of a typical size.`,
-    body: [device, ...sizes, py.returns(py.list(...values))],
+    body: [...(tensors.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
   };
 }
 
-function tensorExpression(param: TensorParam): Expression {
-  const shape = py.tuple(
-    ...param.dims.map((dim, axis) => {
-      const number = literalNumber(dim);
-      return number === undefined ? py.name(String(param.dimNames[axis])) : py.numberLiteral(number, "int");
-    }),
-  );
+function choice(param: ConstexprParam, given: number | undefined): number | boolean | string {
+  if (param.of === "string") return param.choices?.[0] ?? "";
+  return param.of === "bool" ? false : (given ?? 1);
+}
+
+type NamedSize = SizeParam | ConstexprParam;
+
+/** The sizes that shapes and ranges of inputs name, after those that they are computed from. */
+function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
+  const found = new Set<NamedSize>();
+  const add = (param: Param | undefined): void => {
+    if (param?.kind !== "size" && param?.kind !== "constexpr") return;
+    const derived = param.kind === "size" ? param.derived : undefined;
+    for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
+    found.add(param);
+  };
+  const names = tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]);
+  for (const name of names) add(ir.params.find((param) => param.name === name));
+  return [...found];
+}
+
+function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
+  const local = (name: string | number) =>
+    typeof name === "number" ? py.numberLiteral(name, "int") : py.name(parameterName(ir, names, name));
+  const shape = py.tuple(...param.dimNames.map(local));
   const name = typeof param.dtype === "string" ? param.dtype : param.dtype.members[0]!;
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
   if (!isInt(name)) {
@@ -47,6 +83,5 @@ function tensorExpression(param: TensorParam): Expression {
     return py.call(py.attribute(drawn, "to"), torchDType(name));
   }
   const [low, high] = param.range ?? (name === "int1" ? [0, 2] : [0, 100]);
-  const bound = (value: number | string) => (typeof value === "number" ? py.numberLiteral(value, "int") : py.name(value));
-  return py.call("torch.randint", bound(low), bound(high), shape, ...placement);
+  return py.call("torch.randint", local(low), local(high), shape, ...placement);
 }

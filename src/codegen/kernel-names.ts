@@ -1,6 +1,6 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
-import { Names, snakeCase } from "./names.js";
+import { Names } from "./names.js";
 
 export interface KernelNames {
   /** The wrapper's name. */
@@ -17,31 +17,51 @@ export interface KernelNames {
   readonly locals: Names;
 }
 
+/** What the module and its wrapper call something themselves. */
+const MODULE_NAMES =
+  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _beyond_int32 _check_out " +
+  "_check_memory _overlaps _reaches _holds_requirements";
+
 export function kernelNames(ir: KernelIR): KernelNames {
-  const wrapper = snakeCase(ir.name);
-  const locals = new Names();
-  const wrapperNames = new Names();
-  for (const word of ["grid", "meta", "out"]) wrapperNames.take(word);
+  // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
+  const taken = new Names();
+  for (const word of MODULE_NAMES.split(" ")) taken.take(word);
+  const wrapper = taken.take(ir.name);
+  const jit = taken.take(`${wrapper}_kernel`);
+  taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();
   for (const param of ir.params) {
-    if (param.kind === "tensor" || param.kind === "pointer") {
-      parameters.set(param.kind === "tensor" ? param.pointer : param.value, locals.take(`${param.name}_ptr`));
-      tensors.set(param.name, param.name === "out" ? "out" : wrapperNames.take(param.name));
-    } else parameters.set(param.value, locals.take(param.name));
+    if (param.kind !== "tensor" && param.kind !== "pointer") continue;
+    const isOut = param.name === "out" && param.kind === "tensor" && param.role === "out";
+    tensors.set(param.name, isOut ? "out" : taken.take(param.name));
+  }
+  for (const param of ir.params) {
+    if (param.kind === "tensor") parameters.set(param.pointer, taken.take(`${param.name}_ptr`));
+    else parameters.set(param.value, taken.take(param.kind === "pointer" ? `${param.name}_ptr` : param.name));
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
     const names = param.strides.map((stride, axis) => {
       if (!isValue(stride) || parameters.has(stride)) return undefined;
-      const name = locals.take(strideName(param, axis));
+      const name = taken.take(strideName(param, axis));
       parameters.set(stride, name);
       return name;
     });
     strides.set(param.name, names);
   }
-  return { wrapper, jit: `${wrapper}_kernel`, parameters, tensors, strides, locals };
+  const locals = new Names();
+  for (const name of parameters.values()) locals.take(name);
+  return { wrapper, jit, parameters, tensors, strides, locals };
+}
+
+/** What the jit function calls a size, a number or a constexpr, by the author's name. */
+export function parameterName(ir: KernelIR, names: KernelNames, author: string): string {
+  const param = ir.params.find(({ name }) => name === author);
+  const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
+  if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${author}`);
+  return text;
 }
 
 /** `stride_am` for the M axis of `a`, as Triton's tutorials write it; `stride_x_row` for longer names. */

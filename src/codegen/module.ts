@@ -1,6 +1,7 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
 import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
 import { argumentsOf, walk } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
@@ -9,13 +10,13 @@ import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { inputsFunction } from "./inputs.js";
-import { overlapsFunctions } from "./overlaps.js";
+import { helperFunctions } from "./helpers.js";
 import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { type Binding, referenceFunction } from "./reference.js";
-import { INTERPRETED, OVERLAPS, REACH_LIMIT, ROW_LIMIT } from "./wrapper-checks.js";
+import { INTERPRETED, REACH_LIMIT, ROW_LIMIT } from "./wrapper-checks.js";
 import { requirementsOnConfigs, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
@@ -33,7 +34,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
     ...constants(isMentioned),
     ...pruner(ir, names),
     ...parts,
-    ...(isMentioned(OVERLAPS) ? overlapsFunctions : []),
+    ...helperFunctions(isMentioned),
     py.assign(py.name("kernel_fn"), py.name(names.wrapper)),
   ];
   return printModule(module);
@@ -49,7 +50,12 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
     if (param.kind === "tensor") add(param.pointer);
     if (param.kind === "pointer") add(param.value);
   }
-  for (const param of ir.params) if ((param.kind === "scalar" || param.kind === "size") && used.has(param.value)) add(param.value);
+  for (const param of ir.params) {
+    if (param.kind !== "scalar" && param.kind !== "size") continue;
+    // Triton reads the dtype of a number off its value: a declared one is written down. Sizes and strides are not, so
+    // that their being 1 or a multiple of 16 still specialises the kernel.
+    if (used.has(param.value)) add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
+  }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
     const own = names.strides.get(param.name)!;
@@ -60,7 +66,15 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
   for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
   const parameters = new Map([...names.parameters].map(([value, name]) => [value, py.name(name)]));
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
-  const body = emitBody(ir.body, { names: names.locals, parameters, dtype, source });
+  const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
+  const body = emitBody(ir.body, {
+    names: names.locals,
+    parameters,
+    dtype,
+    sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
+    isNonNegative: nonNegativeValues(ir),
+    source,
+  });
   return {
     kind: "function",
     name: names.jit,

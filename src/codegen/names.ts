@@ -8,14 +8,18 @@ const USED =
 
 const RESERVED: ReadonlySet<string> = new Set(`${PYTHON_KEYWORDS} ${USED}`.split(" "));
 
-/** `numPidInGroup` → `num_pid_in_group`; names in capitals, such as `BLOCK_M`, stay. */
-export function snakeCase(name: string): string {
-  if (/^[A-Z0-9_]+$/.test(name)) return name;
+/**
+ * `numPidInGroup` → `num_pid_in_group`; names in capitals, such as `BLOCK_M`, stay. Letters that Python's style guide
+ * keeps out of identifiers are dropped; a name of nothing else becomes `fallback`.
+ */
+export function snakeCase(name: string, fallback = "value"): string {
+  if (/^[A-Z][A-Z0-9_]*$/.test(name)) return name;
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .replace(/([A-Z]+)([A-Z][a-z])/g, "$1_$2")
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, "_");
+  if (words !== name && /^[_]*$/.test(words)) return fallback;
   return /^[a-z_]/.test(words) ? words : `_${words}`;
 }
 
@@ -24,32 +28,51 @@ export function isUsable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name);
 }
 
+interface Scope {
+  /** Names of this block, and the type of what each holds. */
+  readonly held: Map<string, string | undefined>;
+  /** Names that blocks inside, which are complete, left behind. */
+  readonly left: Map<string, string | undefined>;
+}
+
 /**
- * The names of one Python function. Blocks nest: a name that was taken inside a block is free again after it, because
- * Triton forgets what a loop or branch defined; one that an enclosing block holds is not.
+ * The names of one Python function. Blocks nest, and a name that an enclosing block holds is taken. Triton forgets what
+ * a loop defined, so its names are free after it. What a branch or an unrolled loop defined may stay defined, and a
+ * name that then changes its type in a loop or in the other branch is an error to Triton: such a name is free only for
+ * values of the same type.
  */
 export class Names {
-  readonly #blocks: Set<string>[] = [new Set()];
+  readonly #blocks: Scope[] = [scope()];
 
-  /** Takes `wanted`, or the first of `wanted_1`, `wanted_2`, … that is free. */
-  take(wanted: string): string {
+  /** Takes `wanted`, or the first of `wanted_1`, `wanted_2`, … that is free for a value of this type. */
+  take(wanted: string, type?: string): string {
     const base = snakeCase(wanted);
     for (let i = 0; ; i++) {
       const name = i === 0 ? (isUsable(base) ? base : `${base}_`) : `${base}_${i}`;
-      if (!RESERVED.has(name) && !this.#blocks.some((block) => block.has(name))) {
-        this.#blocks.at(-1)!.add(name);
-        return name;
-      }
+      if (RESERVED.has(name) || !this.#isFree(name, type)) continue;
+      this.#blocks.at(-1)!.held.set(name, type);
+      return name;
     }
   }
 
-  /** Runs `body` in a block of its own. */
-  block<T>(body: () => T): T {
-    this.#blocks.push(new Set());
+  #isFree(name: string, type: string | undefined): boolean {
+    return this.#blocks.every(
+      ({ held, left }) => !held.has(name) && (!left.has(name) || (type !== undefined && left.get(name) === type)),
+    );
+  }
+
+  /** Runs `body` in a block of its own. `leaves` says that Triton may keep its names defined. */
+  block<T>(leaves: boolean, body: () => T): T {
+    this.#blocks.push(scope());
     try {
       return body();
     } finally {
-      this.#blocks.pop();
+      const { held, left } = this.#blocks.pop()!;
+      if (leaves) for (const [name, type] of [...left, ...held]) this.#blocks.at(-1)!.left.set(name, type);
     }
   }
+}
+
+function scope(): Scope {
+  return { held: new Map(), left: new Map() };
 }

@@ -1,8 +1,7 @@
 /** `reference_fn`: the same result in plain PyTorch. */
 import type { KernelIR } from "../ir/nodes.js";
 import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference.js";
-import type { KernelNames } from "./kernel-names.js";
-import { snakeCase } from "./names.js";
+import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef, Parameter } from "./py.js";
 
@@ -25,14 +24,14 @@ export function referenceFunction(ir: KernelIR, names: KernelNames, params: read
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const inputs = new Set<string>();
-  const outputs = reference.outputs.map((node) => torchExpression(node, names, inputs));
+  const outputs = reference.outputs.map((node) => torchExpression(node, ir, names, inputs));
   const bindings = sizes.filter(({ name }) => inputs.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
   return { ...head, body: [...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))] };
 }
 
-function torchExpression(node: TorchNode, names: KernelNames, inputs: Set<string>): Expression {
+function torchExpression(node: TorchNode, ir: KernelIR, names: KernelNames, inputs: Set<string>): Expression {
   const say = (argument: TorchArgument): Expression => {
-    if (isTorchNode(argument)) return torchExpression(argument, names, inputs);
+    if (isTorchNode(argument)) return torchExpression(argument, ir, names, inputs);
     if (argument === null) return py.none;
     if (typeof argument === "boolean") return py.boolean(argument);
     if (typeof argument === "string") return py.string(argument);
@@ -40,7 +39,7 @@ function torchExpression(node: TorchNode, names: KernelNames, inputs: Set<string
     return py.list(...argument.map(say));
   };
   if (node.kind === "input") {
-    const name = names.tensors.get(node.name) ?? snakeCase(node.name);
+    const name = names.tensors.get(node.name) ?? parameterName(ir, names, node.name);
     inputs.add(name);
     return py.name(name);
   }

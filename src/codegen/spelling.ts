@@ -1,16 +1,27 @@
 /** One op statement as a Python expression, by the spelling in its record. */
 import { type Elem, isInt, members } from "../ir/dtype.js";
-import { type Argument, isDType, isList, isLiteral, isValue, type Literal, type OpStatement } from "../ir/nodes.js";
-import type { Spelling } from "../ir/op.js";
-import type { Type } from "../ir/types.js";
-import { holdsExactly } from "../ir/numeric.js";
+import {
+  type Argument,
+  isDType,
+  isList,
+  isLiteral,
+  isValue,
+  type Literal,
+  type OpStatement,
+  type Value,
+} from "../ir/nodes.js";
+import type { Spelling, Typed } from "../ir/op.js";
+import { none, type Type, typeOfArgument } from "../ir/types.js";
 import * as py from "./py-build.js";
 import type { Argument as PyArgument, BinaryOperator, CompareOperator, Expression, UnaryOperator } from "./py.js";
+import { forcedElem, type Strength } from "./strength.js";
 
 /** How the function that is being emitted writes values and dtypes. */
 export interface Speaker {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
+  /** Given inside a kernel, where Triton's versions and its weak numbers matter. */
+  readonly strength?: Strength;
 }
 
 const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
@@ -22,6 +33,14 @@ export function spell(
   speaker: Speaker,
   spelling: Spelling = statement.op.spelling,
 ): Expression {
+  const written = spellPlain(statement, speaker, spelling);
+  const result = statement.results[0]?.type;
+  if (!speaker.strength || !statement.op.result36 || result?.kind !== "tile") return written;
+  const other = statement.op.result36(typedArguments(statement));
+  return other === undefined ? written : py.call(py.attribute(written, "to"), speaker.dtype(result.dtype));
+}
+
+function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling): Expression {
   const weak = weakElem(statement);
   const say = (argument: Argument): Expression => sayArgument(statement, argument, weak, speaker);
   const operands = statement.operands;
@@ -32,9 +51,9 @@ export function spell(
     case "prefix":
       return py.unary(operatorOf(statement, spelling) as UnaryOperator, first());
     case "call":
-      return py.call(spelling.name, ...args(statement, 0, spelling.keywords ?? [], say));
+      return py.call(spelling.name, ...args(statement, 0, spelling.keywords ?? [], say, speaker));
     case "method":
-      return py.call(py.attribute(first(), spelling.name), ...args(statement, 1, [], say));
+      return method(statement, spelling.name, say, speaker);
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
     case "same":
@@ -58,12 +77,33 @@ function infix(operator: string, left: Expression, right: Expression): Expressio
   return py.binary(left, operator as BinaryOperator, right);
 }
 
+/** `x.to(tl.float32)`. A number that Triton knows has no methods: the one that names a dtype makes a scalar of it. */
+function method(
+  statement: OpStatement,
+  name: string,
+  say: (argument: Argument) => Expression,
+  speaker: Speaker,
+): Expression {
+  const [receiver, dtype] = statement.operands;
+  const isConstant =
+    isLiteral(receiver) ||
+    (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
+  if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
+  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, [], say, speaker));
+}
+
+/** A scalar of a dtype: `tl.full([], x, tl.int8)`. */
+function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
+  return py.call("tl.full", py.list(), value, speaker.dtype(elem));
+}
+
 /** Positional operands from the `from`th on, then operands and options by name. Each is said once: that uses it up. */
 function args(
   statement: OpStatement,
   from: number,
   keywords: readonly string[],
   say: (argument: Argument) => Expression,
+  speaker: Speaker,
 ): PyArgument[] {
   const names = Object.keys(statement.op.operands);
   const positional: PyArgument[] = [];
@@ -76,6 +116,9 @@ function args(
   });
   for (const [name, argument] of Object.entries(statement.options))
     named.push(py.keyword(keywordName(name), say(argument)));
+  const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
+  for (const [name, value] of Object.entries(pinned))
+    if (!(name in statement.options)) named.push(py.keyword(keywordName(name), constant(value)));
   return [...positional, ...named];
 }
 
@@ -92,8 +135,9 @@ function expandIndices(statement: OpStatement) {
   return Array.from({ length: rank }, (_, i) => (i === position ? py.none : py.slice()));
 }
 
-/** The dtype that a number among the operands takes: its tile's, or what the address holds. */
+/** The dtype that a number among the operands takes: its tile's, or what the address holds; an offset has its own. */
 function weakElem(statement: OpStatement): Elem | undefined {
+  if (statement.results[0]?.type.kind === "pointer") return undefined;
   for (const argument of [...statement.operands, ...Object.values(statement.options)]) {
     if (isDType(argument)) return argument.dtype;
     if (isValue(argument)) {
@@ -113,38 +157,33 @@ function elemOfType(type: Type): Elem | undefined {
 function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | undefined, speaker: Speaker): Expression {
   if (isList(argument)) return py.list(...argument.map((item) => sayArgument(statement, item, undefined, speaker)));
   if (isDType(argument)) return speaker.dtype(argument.dtype);
-  if (isLiteral(argument)) return literal(statement, argument, weak, speaker);
-  return speaker.value(argument);
+  const isOperandValue = operandKind(statement, argument) === "value";
+  const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
+  if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
+  const forced = forcedElem(statement, argument, weak, speaker.strength);
+  return forced === undefined ? said : full(said, forced, speaker);
 }
 
-function literal(statement: OpStatement, argument: Literal, weak: Elem | undefined, speaker: Speaker): Expression {
-  const { value } = argument;
+function isTruthOrText(argument: Literal | Value): boolean {
+  if (isLiteral(argument)) return typeof argument.value === "boolean" || typeof argument.value === "string";
+  return argument.type.kind === "constexpr" && argument.type.of !== "int" && argument.type.of !== "float";
+}
+
+/** A number among floats is written as a float: `1` as `1.0`. */
+function literal({ value }: Literal, weak: Elem | undefined): Expression {
+  if (typeof value === "boolean" || typeof value === "string") return constant(value);
+  const float = weak !== undefined && members(weak).every((name) => !isInt(name));
+  return py.numberLiteral(value, float || !isInteger(value) ? "float" : "int");
+}
+
+function constant(value: number | bigint | boolean | string): Expression {
   if (typeof value === "boolean") return py.boolean(value);
   if (typeof value === "string") return py.string(value);
-  const isOperandValue = operandKind(statement, argument) === "value";
-  const float = isOperandValue && weak !== undefined && members(weak).every((name) => !isInt(name));
-  const text = py.numberLiteral(value, float || !isInteger(value) ? "float" : "int");
-  if (!isOperandValue || weak === undefined || !statement.op.strongLiterals36) return text;
-  // Triton 3.6 would give the number its own dtype here; a number that both read alike needs no help.
-  const alike = members(weak).every(
-    (name) => strongDType(value, float) === name || (isComparison(statement) && holdsExactly(name, Number(value))),
-  );
-  return alike ? text : py.call("tl.full", py.list(), text, speaker.dtype(weak));
+  return py.numberLiteral(value, isInteger(value) ? "int" : "float");
 }
 
 function isInteger(value: number | bigint): boolean {
   return typeof value === "bigint" || Number.isInteger(value);
-}
-
-function isComparison(statement: OpStatement): boolean {
-  const result = statement.results[0]?.type;
-  return result?.kind === "tile" && result.dtype === "int1";
-}
-
-/** The dtype that a bare literal has in Triton. */
-function strongDType(value: number | bigint, float: boolean): string {
-  if (float) return "float32";
-  return value >= -(2 ** 31) && value < 2 ** 31 ? "int32" : "int64";
 }
 
 function operandKind(statement: OpStatement, argument: Argument): string | undefined {
@@ -153,4 +192,20 @@ function operandKind(statement: OpStatement, argument: Argument): string | undef
   if (i >= 0) return Object.values(operands)[i]?.replace("?", "");
   const option = Object.keys(statement.options).find((name) => statement.options[name] === argument);
   return option === undefined ? undefined : options[option]?.replace("?", "");
+}
+
+/** The arguments of a statement by name, as the rules in its record see them. */
+function typedArguments(statement: OpStatement): Record<string, Typed | undefined> {
+  const names = Object.keys(statement.op.operands);
+  const operands = names.map((name, i) => [name, statement.operands[i]] as const);
+  const typed = [...operands, ...Object.entries(statement.options)].map(
+    ([name, argument]) => [name, argument && typedOf(argument)] as const,
+  );
+  return Object.fromEntries(typed);
+}
+
+function typedOf(argument: Argument): Typed {
+  if (isList(argument)) return { type: none, items: argument.map(typedOf) };
+  if (isDType(argument)) return { type: none, dtype: argument.dtype };
+  return { type: typeOfArgument(argument), ...(isLiteral(argument) && { literal: argument.value }) };
 }

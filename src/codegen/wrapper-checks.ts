@@ -6,6 +6,10 @@ import * as py from "./py-build.js";
 import type { Block, Expression, FString, Raise, Statement } from "./py.js";
 import type { WrapperContext } from "./wrapper.js";
 
+/** Functions of the module that checks call. */
+export const CHECK_OUT = "_check_out";
+export const CHECK_MEMORY = "_check_memory";
+export const BEYOND_INT32 = "_beyond_int32";
 /** Module constants that checks compare with. */
 export const ROW_LIMIT = "_MAX_TILE";
 export const REACH_LIMIT = "_INT32_REACH";
@@ -141,8 +145,21 @@ export function deviceChecks(context: WrapperContext, inputs: readonly TensorPar
   return [
     ...others.map((param) => sameDevice(context, param, first)),
     check(
-      py.boolOp("and", py.attribute(tensor, "is_cpu"), py.unary("not", py.name(INTERPRETED))),
-      messageOf(context, "ValueError", `${first.name} is on the CPU; move it to a GPU, or set TRITON_INTERPRET=1 before importing triton`),
+      py.unary(
+        "not",
+        py.boolOp(
+          "or",
+          py.attribute(tensor, "is_cuda"),
+          py.boolOp("and", py.attribute(tensor, "is_cpu"), py.name(INTERPRETED)),
+        ),
+      ),
+      messageOf(
+        context,
+        "ValueError",
+        `${label(context, first)} must be on a GPU, got `,
+        { value: device },
+        "; the CPU needs TRITON_INTERPRET=1, set before triton is imported",
+      ),
     ),
     check(
       py.boolOp("and", py.attribute(tensor, "is_cuda"), py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")])),
@@ -181,55 +198,55 @@ function sameDevice(context: WrapperContext, param: TensorParam, first: TensorPa
 // ---- outputs --------------------------------------------------------------------------------------------------------
 
 /** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
-export function outputChecks(context: WrapperContext, param: TensorParam, inputs: readonly TensorParam[]): Block {
-  const [first] = inputs;
-  const outputs = context.tensors.filter((p) => p.role === "out");
-  const given = py.name(outputs.length === 1 ? "out" : printExpression(context.tensor(param)));
+export function outputChecks(context: WrapperContext, param: TensorParam): Block {
+  const first = context.tensors.find((other) => other.role !== "out");
+  const given = py.name(label(context, param));
   const tensor = context.tensor(param);
-  const shape = param.dims.map((_, axis) => context.dim(param, axis));
+  const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
   const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
-  const allocated = py.call(
-    "torch.empty",
-    py.tuple(...shape),
-    ...py.keywords({ device: first ? py.attribute(context.tensor(first), "device") : undefined, dtype }),
+  const device = first ? py.attribute(context.tensor(first), "device") : undefined;
+  const allocated = py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
+  const checked = py.call(
+    CHECK_OUT,
+    py.string(`${context.names.wrapper}: ${label(context, param)}`),
+    given,
+    shape,
+    dtype,
+    device ?? py.attribute(given, "device"),
+    tensorsBefore(context, param),
   );
-  const isSame = printExpression(given) === printExpression(tensor);
-  const checked: Statement[] = [
-    ...(isSame ? [] : [py.assign(tensor, given)]),
-    ...shapeChecks(context, param),
-    ...dtypeCheck(context, param),
-    ...(first ? [sameDevice(context, param, first)] : []),
-    ...overlapCheck(context, param, inputs),
-  ];
   return [
     {
       kind: "if",
       branches: [{ test: py.compare(given, ["is", py.none]), body: [py.assign(tensor, allocated)] }],
-      otherwise: checked,
+      otherwise: [
+        printExpression(given) === printExpression(tensor) ? py.expression(checked) : py.assign(tensor, checked),
+        ...contiguousCheck(context, param),
+      ],
     },
   ];
 }
 
-function binderDType(context: WrapperContext, variable: string): Expression {
-  return py.attribute(context.tensor(dtypeBinder(context, variable)), "dtype");
+/** A tensor that is updated in place may not overlap itself or another. */
+export function memoryCheck(context: WrapperContext, param: TensorParam): Block {
+  if (param.role !== "inout") return [];
+  const label = py.string(`${context.names.wrapper}: ${context.names.tensors.get(param.name)!}`);
+  return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), tensorsBefore(context, param)))];
 }
 
-export const OVERLAPS = "_overlaps";
+/** What a written tensor must lie apart from: the inputs, and the tensors written that come before it. */
+function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
+  const written = (other: TensorParam) => other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
+  const others = context.tensors.filter(
+    (other) => other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
+  );
+  return py.dict(
+    ...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })),
+  );
+}
 
-function overlapCheck(context: WrapperContext, param: TensorParam, inputs: readonly TensorParam[]): Block {
-  const tensor = context.tensor(param);
-  return [
-    check(
-      py.call(OVERLAPS, tensor, tensor),
-      messageOf(context, "ValueError", `${label(context, param)} has elements that share memory, with strides `, { value: py.call(py.attribute(tensor, "stride")) }, "; give a tensor of its own"),
-    ),
-    ...inputs.map((input) =>
-      check(
-        py.call(OVERLAPS, tensor, context.tensor(input)),
-        messageOf(context, "ValueError", `${label(context, param)} shares memory with ${input.name}, which is read while it is written; give a tensor of its own`),
-      ),
-    ),
-  ];
+function binderDType(context: WrapperContext, variable: string): Expression {
+  return py.attribute(context.tensor(dtypeBinder(context, variable)), "dtype");
 }
 
 /** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */
@@ -237,14 +254,12 @@ export function reachCheck(context: WrapperContext, param: TensorParam): Block {
   if (param.offsets === "int64") return [];
   const strides = context.names.strides.get(param.name)!;
   const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
-  const terms = strides.map((name, axis) => py.binary(py.binary(context.dim(param, axis), "-", py.number("1")), "*", py.name(name ?? "_")));
+  const terms = strides.map((name, axis) =>
+    py.binary(py.binary(context.dim(param, axis), "-", py.number("1")), "*", py.name(name ?? "_")),
+  );
   const extent = isStrided
     ? terms.reduce<Expression>((sum, term, i) => (i === 0 ? term : py.binary(sum, "+", term)), terms[0]!)
     : py.call(py.attribute(context.tensor(param), "numel"));
-  return [
-    check(
-      py.compare(extent, [">=", py.name(REACH_LIMIT)]),
-      messageOf(context, "ValueError", `${label(context, param)} spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it`),
-    ),
-  ];
+  const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  return [check(py.compare(extent, [">=", py.name(REACH_LIMIT)]), py.raise(py.call(BEYOND_INT32, what)))];
 }

@@ -5,8 +5,8 @@
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { type KernelNames, literalNumber } from "./kernel-names.js";
-import { deviceChecks, dtypeCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
+import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
+import { deviceChecks, dtypeCheck, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
 import * as py from "./py-build.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
@@ -57,8 +57,11 @@ class WrapperEmitter implements WrapperContext {
       ...inputs.flatMap((param) => [...shapeChecks(this, param), ...dtypeCheck(this, param)]),
       ...this.#derivedSizes(),
       ...deviceChecks(this, inputs),
-      ...outputs.flatMap((param) => outputChecks(this, param, inputs)),
+      ...inputs.flatMap((param) => memoryCheck(this, param)),
+      py.blank,
+      ...outputs.flatMap((param) => outputChecks(this, param)),
       ...this.#emptyResult(outputs, results),
+      py.blank,
       ...this.#strides(),
       ...this.tensors.flatMap((param) => reachCheck(this, param)),
       ...this.#launchConstexprs(),
@@ -83,13 +86,9 @@ class WrapperEmitter implements WrapperContext {
   #parameters(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Parameter[] {
     const tensor = py.dotted("torch.Tensor");
     const optional = py.binary(tensor, "|", py.none);
-    const scalars = this.ir.params.filter((param): param is ScalarParam => param.kind === "scalar");
-    const choices = this.ir.params.filter(
-      (param): param is ConstexprParam => param.kind === "constexpr" && param.from === "argument",
-    );
     return [
       ...inputs.map((param) => ({ name: this.#localName(param), annotation: tensor })),
-      ...[...scalars, ...choices].map((param) => ({
+      ...this.#numbers().map((param) => ({
         name: this.names.parameters.get(param.value)!,
         annotation: py.name(annotationOf(param)),
         ...(param.default !== undefined && { default: constantExpression(param.default) }),
@@ -97,6 +96,15 @@ class WrapperEmitter implements WrapperContext {
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
     ];
+  }
+
+  /** What the caller gives besides tensors: numbers, then choices. */
+  #numbers(): readonly (ScalarParam | ConstexprParam)[] {
+    const { params } = this.ir;
+    return [
+      ...params.filter((param) => param.kind === "scalar"),
+      ...params.filter((param) => param.kind === "constexpr" && param.from === "argument"),
+    ] as (ScalarParam | ConstexprParam)[];
   }
 
   /** What the caller gives an output as: `out` if there is one, else by name. */
@@ -107,8 +115,17 @@ class WrapperEmitter implements WrapperContext {
 
   #docstring(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): string {
     const describe = (param: TensorParam) => `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
-    const lines = inputs.map((param) => `    ${this.#localName(param)}: ${describe(param)}${param.contiguous ? ", contiguous" : ""}.`);
-    const outs = outputs.map((param) => `    ${this.outParameter(param)}: where to write ${describe(param)}; allocated if None.`);
+    const lines = [
+      ...inputs.map((param) => {
+        const contiguous = param.contiguous ? ", contiguous" : "";
+        const updated = param.role === "inout" ? "; updated in place" : "";
+        return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${updated}.`;
+      }),
+      ...this.#numbers().map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
+    ];
+    const outs = outputs.map(
+      (param) => `    ${this.outParameter(param)}: where to write ${describe(param)}; allocated if None.`,
+    );
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
     return [
       head,
@@ -237,7 +254,10 @@ class WrapperEmitter implements WrapperContext {
     const strides = this.tensors.flatMap((param) => this.names.strides.get(param.name)!.filter((name) => name !== undefined));
     const constexprs = params.filter((param): param is ConstexprParam => param.kind === "constexpr");
     const [only] = this.ir.tuning.configs;
-    const fixed = this.ir.tuning.key || !only ? [] : [...Object.entries(only.values).map(([name, value]) => py.keyword(name, constantExpression(value))), ...launchOptions(only)];
+    const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
+      py.keyword(parameterName(this.ir, this.names, name), constantExpression(value)),
+    );
+    const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
     return [
       ...tensors.map((param) => py.name(this.#localName(param))),
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
@@ -289,6 +309,12 @@ function annotationOf(param: ScalarParam | ConstexprParam): string {
   const { dtype } = param;
   if (dtype === "int1") return "bool";
   return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
+}
+
+function numberWords(param: ScalarParam | ConstexprParam): string {
+  if (param.kind === "scalar") return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
+  if (param.choices) return param.choices.map((text) => `"${text}"`).join(" or ");
+  return `a ${annotationOf(param)} that the kernel is compiled for`;
 }
 
 function dtypeWords(param: TensorParam): string {

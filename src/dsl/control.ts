@@ -70,7 +70,9 @@ export class MutHandle {
 /** A number becomes a tile of what the variable holds: a bare literal would change the variable's dtype in Triton. */
 function strong(recorder: Builder, type: Type, value: Argument): Argument {
   if (type.kind !== "tile" || typeOfArgument(value).kind !== "constexpr") return value;
-  const shape = type.shape.map((dim): Argument => (typeof dim === "number" ? literal(dim) : recorder.constexprs.get(dim)!));
+  const shape = type.shape.map((dim): Argument =>
+    typeof dim === "number" ? literal(dim) : recorder.constexprs.get(dim)!,
+  );
   const operands = [shape, value, { kind: "dtype" as const, dtype: type.dtype }];
   return recorder.op(opOf(full)!, operands, {}, [type], recorder.location())[0]!;
 }
@@ -104,7 +106,9 @@ export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   options?: RangeOptions,
 ) => Iterable<Scalar<RangeElement<Lo, Hi, Step>>>;
 
-type ConstBound<X> = X extends undefined | number | ConstLike<any, "int"> ? "" : "staticRange: bounds are constexprs or numbers";
+type ConstBound<X> = X extends undefined | number | ConstLike<any, "int">
+  ? ""
+  : "staticRange: bounds are constexprs or numbers";
 
 /** A loop that Triton unrolls: its index is a constexpr in each copy of the body. */
 export const staticRange = ((...args: unknown[]) => loop("staticRange", args, true)) as unknown as <
@@ -201,7 +205,7 @@ export const when = ((condition: unknown, body: Arm): WhenHandle => {
   const recorder = builder("tl.when");
   const branch = openBranch(recorder, condition, body, at);
   recorder.append(branch.statement);
-  return chain(recorder, [branch], at);
+  return chain(recorder, [branch]);
 }) as unknown as <const C, R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
 
 function openBranch(recorder: Builder, condition: unknown, body: Arm, at: Location | undefined): Branch {
@@ -228,14 +232,14 @@ function arm(recorder: Builder, body: Arm, at: Location | undefined): { block: B
   return { block: recorder.close(values), yields: Array.isArray(given) ? "list" : "one" };
 }
 
-function chain(recorder: Builder, branches: readonly Branch[], at: Location | undefined): WhenHandle {
+function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   const last = branches.at(-1)!;
   return {
     elseWhen(condition, body) {
       settle(recorder, branches[0]!, "elseWhen");
       const branch = openBranch(recorder, condition, body, captureLocation());
       last.statement.otherwise = { statements: [branch.statement], yields: [] };
-      return chain(recorder, [...branches, branch], at);
+      return chain(recorder, [...branches, branch]);
     },
     otherwise(body) {
       const here = captureLocation();
@@ -255,7 +259,8 @@ function settle(recorder: Builder, first: Branch, name: string): void {
   const { statements } = recorder;
   const position = statements.indexOf(first.statement);
   const between = statements.slice(position + 1);
-  const inOrder = position >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
+  const inOrder =
+    position >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
   if (!inOrder)
     fail("branch-order", `${name} must follow its tl.when directly; write them as one chain`, captureLocation());
   statements.splice(position, 1);
@@ -274,12 +279,16 @@ function join(
     const type = typeOfArgument(argument);
     for (const { statement } of branches) {
       const other = statement.then.yields[i];
-      const why = other === undefined || statement.then.yields.length !== otherwise.yields.length
-        ? "when: the arms return different numbers of values"
-        : type.kind === "constexpr"
-          ? "when: a number has no dtype; return tl.full([], x, dtype)"
-          : whyAssign(type, typeOfArgument(other));
-      must(why.replace("value: the variable holds", "when: one arm returns").replace("the new value is", "another"), at);
+      const why =
+        other === undefined || statement.then.yields.length !== otherwise.yields.length
+          ? "when: the arms return different numbers of values"
+          : type.kind === "constexpr"
+            ? "when: a number has no dtype; return tl.full([], x, dtype)"
+            : whyAssign(type, typeOfArgument(other));
+      must(
+        why.replace("value: the variable holds", "when: one arm returns").replace("the new value is", "another"),
+        at,
+      );
     }
     return type;
   });

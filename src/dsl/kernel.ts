@@ -22,7 +22,8 @@ export interface RawSpec {
   };
   readonly config?: RawConfig;
   readonly requires?: (meta: Meta) => unknown;
-  readonly reference?: ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
+  readonly reference?:
+    ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
   readonly shapes?: readonly Readonly<Record<string, number>>[];
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
   readonly doc?: string;

@@ -31,7 +31,14 @@ export function registerTensor(param: TensorParam): void {
 
 function tensorOf(handle: Handle, what: string): TensorParam {
   const param = tensors.get(valueOf(handle));
-  return param ?? fail("type", `${what}: needs a tensor argument of the kernel, this is ${showType(valueOf(handle).type)}`, captureLocation());
+  return (
+    param ??
+    fail(
+      "type",
+      `${what}: needs a tensor argument of the kernel, this is ${showType(valueOf(handle).type)}`,
+      captureLocation(),
+    )
+  );
 }
 
 function property(name: string, get: (handle: Handle) => unknown): void {
@@ -83,7 +90,10 @@ function elementOf(handle: Handle): Elem {
 
 function tokenOf(elem: Elem): unknown {
   if (typeof elem === "string") return dtypes[elem];
-  return dtypeVariable(elem.name, elem.members.map((name) => dtypes[name]));
+  return dtypeVariable(
+    elem.name,
+    elem.members.map((name) => dtypes[name]),
+  );
 }
 
 function vector(name: string, handle: Handle, axis: 0 | 1): unknown {

@@ -5,7 +5,10 @@ import type { Reference, TorchArgument, TorchNode } from "../ir/reference.js";
 const NODE: unique symbol = Symbol("tilescript.torch");
 
 /** Python source for a reference that the recorder has no words for: the body of `reference_fn`. */
-export function python(parts: TemplateStringsArray, ...values: readonly (string | number)[]): { readonly source: string } {
+export function python(
+  parts: TemplateStringsArray,
+  ...values: readonly (string | number)[]
+): { readonly source: string } {
   return { source: String.raw({ raw: parts.raw }, ...values) };
 }
 
@@ -24,13 +27,18 @@ export function recordReference(
   const result = author(given, namespaceProxy("", at));
   const list = Array.isArray(result) ? result : isRecord(result) ? outputs.map((name) => result[name]) : [result];
   if (list.length !== outputs.length)
-    fail("reference", `reference: gives ${list.length} results, the kernel has ${outputs.length} outputs (${outputs.join(", ")})`, at);
+    fail(
+      "reference",
+      `reference: gives ${list.length} results, the kernel has ${outputs.length} outputs (${outputs.join(", ")})`,
+      at,
+    );
   return { kind: "recorded", outputs: list.map((item, i) => outputNode(item, outputs[i]!, at)) };
 }
 
 function outputNode(item: unknown, name: string, at: Location | undefined): TorchNode {
   const node = nodeOf(item);
-  if (node === undefined) fail("reference", `reference: gives no torch expression for ${name}; return one, such as torch.matmul(a, b)`, at);
+  if (node === undefined)
+    fail("reference", `reference: gives no torch expression for ${name}; return one, such as torch.matmul(a, b)`, at);
   return node;
 }
 
@@ -39,7 +47,9 @@ function isRecord(x: unknown): x is Record<string, unknown> {
 }
 
 function nodeOf(x: unknown): TorchNode | undefined {
-  return (typeof x === "object" || typeof x === "function") && x !== null ? (x as { [NODE]?: TorchNode })[NODE] : undefined;
+  return (typeof x === "object" || typeof x === "function") && x !== null
+    ? (x as { [NODE]?: TorchNode })[NODE]
+    : undefined;
 }
 
 /** `torch` and its modules: a path until it is called. */
@@ -56,7 +66,11 @@ function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
     get: (_, key) => {
       if (key === NODE) return node;
       if (key === Symbol.toPrimitive)
-        fail("reference", "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)", at);
+        fail(
+          "reference",
+          "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
+          at,
+        );
       if (typeof key === "symbol") return undefined;
       const attribute = tensorProxy({ kind: "attribute", of: node, name: key }, at) as () => unknown;
       return new Proxy(attribute, {
@@ -84,7 +98,8 @@ function split(args: readonly unknown[], at: Location | undefined) {
 function argument(given: unknown, at: Location | undefined): TorchArgument {
   const node = nodeOf(given);
   if (node) return node;
-  if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string") return given;
+  if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string")
+    return given;
   if (Array.isArray(given)) return given.map((item) => argument(item, at));
   fail("reference", "reference: an argument is a torch value, a number, a boolean, a string or a list of these", at);
 }

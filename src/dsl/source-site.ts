@@ -46,8 +46,17 @@ export function findSite(index: SiteIndex, at: Location): Found | undefined {
 function describe(file: ts.SourceFile, node: ts.Node | undefined): Found | undefined {
   if (!node) return undefined;
   const statement = statementOf(node);
-  const comments = commentsOf(statement, file);
-  return { node, site: { ...bindingOf(node), comments, statement: locate(file, statement.getStart(file)) } };
+  const { comments, above } = commentsOf(statement, file);
+  let gap = above;
+  while (gap > 0 && /\s/.test(file.text[gap - 1]!)) gap--;
+  const blankBefore = file.text.slice(gap, above).split("\n").length > 2;
+  const site: Site = {
+    ...bindingOf(node),
+    comments,
+    ...(blankBefore && { blankBefore }),
+    statement: locate(file, statement.getStart(file)),
+  };
+  return { node, site };
 }
 
 /** An offset as a location. */
@@ -215,7 +224,8 @@ function isStatement(node: ts.Node): boolean {
   return inRange || ts.isPropertyDeclaration(node) || ts.isFunctionDeclaration(node) || ts.isClassDeclaration(node);
 }
 
-function commentsOf(statement: ts.Node, file: ts.SourceFile): readonly string[] {
+/** The comments that belong to a statement, and where the first of those above it starts. */
+function commentsOf(statement: ts.Node, file: ts.SourceFile): { comments: readonly string[]; above: number } {
   const { text } = file;
   const leading: ts.CommentRange[] = [];
   let below = statement.getStart(file);
@@ -226,7 +236,8 @@ function commentsOf(statement: ts.Node, file: ts.SourceFile): readonly string[] 
     below = range.pos;
   }
   const trailing = ts.getTrailingCommentRanges(text, headEnd(statement, file)) ?? [];
-  return [...leading, ...trailing].flatMap((range) => commentLines(text.slice(range.pos, range.end)));
+  const comments = [...leading, ...trailing].flatMap((range) => commentLines(text.slice(range.pos, range.end)));
+  return { comments, above: below };
 }
 
 /** Where the statement's own text ends: behind the brace of a loop, whose body has comments of its own. */

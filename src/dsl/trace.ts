@@ -4,7 +4,16 @@ import { Builder, recording } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
 import { elemOf } from "../ir/dtype.js";
 import { Handle } from "../ir/handle.js";
-import type { Argument, ConstexprParam, HostBlock, KernelIR, Param, SizeParam, TensorParam, Tuning } from "../ir/nodes.js";
+import type {
+  Argument,
+  ConstexprParam,
+  HostBlock,
+  KernelIR,
+  Param,
+  SizeParam,
+  TensorParam,
+  Tuning,
+} from "../ir/nodes.js";
 import { toArgument, typeOfArgument } from "../ops/define.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerTensor } from "./methods.js";
@@ -33,7 +42,19 @@ export function trace(kernel: KernelDefinition): KernelIR {
     const { shapes = [], tolerance, doc } = kernel.spec;
     const reference = referenceOf(kernel, params);
     const tuning = tuningOf(kernel);
-    return { name: kernel.name, doc, params: completed, body, grid, requires, tuning, reference, shapes, tolerance, at: kernel.at };
+    return {
+      name: kernel.name,
+      doc,
+      params: completed,
+      body,
+      grid,
+      requires,
+      tuning,
+      reference,
+      shapes,
+      tolerance,
+      at: kernel.at,
+    };
   });
 }
 
@@ -51,7 +72,9 @@ function tuningOf({ spec, at }: KernelDefinition): Tuning {
 function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
   const names = (roles: readonly string[]) =>
     params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
-  const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer").map((param) => param.name);
+  const numbers = params
+    .filter((param) => param.kind !== "tensor" && param.kind !== "pointer")
+    .map((param) => param.name);
   return recordReference(spec.reference, [...names(["in", "inout"]), ...numbers], names(["out", "inout"]), at);
 }
 
@@ -60,10 +83,14 @@ function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
 function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
   const described = Object.entries(kernel.spec.params);
   const at = kernel.at;
-  const constexprs = described.flatMap(([name, p]) => (p.kind === "constexpr" ? [constexprParam(recorder, kernel, name, p)] : []));
-  const sizes = sizeNames(kernel).map(
-    (name): SizeParam => ({ kind: "size", name, value: recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, name) }),
+  const constexprs = described.flatMap(([name, p]) =>
+    p.kind === "constexpr" ? [constexprParam(recorder, kernel, name, p)] : [],
   );
+  const sizes = sizeNames(kernel).map((name): SizeParam => ({
+    kind: "size",
+    name,
+    value: recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, name),
+  }));
   const dim = (name: string | number): Argument =>
     typeof name === "number"
       ? { kind: "literal", value: name }
@@ -73,7 +100,14 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
     if (p.kind === "pointer")
-      return [{ kind: "pointer", name, dtype, value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name) }];
+      return [
+        {
+          kind: "pointer",
+          name,
+          dtype,
+          value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name),
+        },
+      ];
     const value = recorder.value({ kind: "tile", dtype, shape: [] }, at, name);
     return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
   });
@@ -84,7 +118,8 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
 function sizeNames(kernel: KernelDefinition): string[] {
   const names = new Set<string>();
   for (const p of Object.values(kernel.spec.params))
-    if (p.kind === "tensor") for (const dim of p.dims) if (typeof dim === "string" && !(dim in kernel.spec.params)) names.add(dim);
+    if (p.kind === "tensor")
+      for (const dim of p.dims) if (typeof dim === "string" && !(dim in kernel.spec.params)) names.add(dim);
   return [...names];
 }
 
@@ -176,7 +211,11 @@ function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<str
   const depth = recorder.depth;
   const result: unknown = kernel.body(args);
   if (result !== undefined)
-    fail("kernel-result", `${kernel.name}: the kernel's function returns something; a kernel returns nothing and stores its results`, kernel.at);
+    fail(
+      "kernel-result",
+      `${kernel.name}: the kernel's function returns something; a kernel returns nothing and stores its results`,
+      kernel.at,
+    );
   if (recorder.depth !== depth) fail("early-exit", `${kernel.name}: a traced loop was left early`, kernel.at);
   return recorder.close();
 }
@@ -189,7 +228,11 @@ function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefi
     const items = (asList(given) as unknown[]).map((item) => {
       const argument = toArgument(item);
       if (argument === undefined)
-        fail("host", "this callback returns something else than sizes, constexprs and numbers", captureLocation() ?? at);
+        fail(
+          "host",
+          "this callback returns something else than sizes, constexprs and numbers",
+          captureLocation() ?? at,
+        );
       return argument;
     });
     return { block: recorder.close(items), at };

@@ -101,5 +101,5 @@ function checkWritten(tensor: Tensor, { value }: TensorParam, { findings }: Sani
   if (count === 0) return;
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);
   const message = `${count} of ${total} elements of ${tensor.name} are never written, the first is ${tensor.name}[${first.join(", ")}]`;
-  findings.add(`never-written`, value.at, 1, () => ({ message, program: [], lane: [] }));
+  findings.add("never-written", value.at, 1, () => ({ message, program: [], lane: [] }));
 }

@@ -54,7 +54,8 @@ export function constexprValue(text: string, numbers: Numbers): number {
     const f = tokens[next] === "(" ? functions[token] : undefined;
     if (f) return f(...list());
     const value = token in numbers ? numbers[token] : Number(token);
-    if (typeof value !== "number" || Number.isNaN(value)) throw new Error(`the size ${text} has no value here: ${token}`);
+    if (typeof value !== "number" || Number.isNaN(value))
+      throw new Error(`the size ${text} has no value here: ${token}`);
     return value;
   }
 

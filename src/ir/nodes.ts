@@ -123,13 +123,7 @@ export interface IfStatement {
   readonly at: Location | undefined;
 }
 
-export type Statement =
-  | OpStatement
-  | LetStatement
-  | ReadStatement
-  | WriteStatement
-  | ForStatement
-  | IfStatement;
+export type Statement = OpStatement | LetStatement | ReadStatement | WriteStatement | ForStatement | IfStatement;
 
 export interface Block {
   readonly statements: readonly Statement[];

@@ -60,7 +60,10 @@ export interface Op {
   /** The value for constants, by Python's arithmetic: constexprs, and sizes on the host. */
   readonly fold?: (...constants: readonly Constant[]) => Constant;
   /** Computes the op on whole tiles. */
-  readonly evaluate?: (args: Readonly<Record<string, Runtime | undefined>>, context: Context) => Runtime | readonly Runtime[];
+  readonly evaluate?: (
+    args: Readonly<Record<string, Runtime | undefined>>,
+    context: Context,
+  ) => Runtime | readonly Runtime[];
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */

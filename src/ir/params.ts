@@ -235,11 +235,9 @@ export interface Kernel<Name extends string, P> {
   readonly name: Name;
   readonly params: P;
 }
-/** What a body returns. Not `void` alone, to which the checker would let any function pass. */
-export type BodyResult = void | "a kernel returns nothing; tl.store its results";
-/** The signature of `kernel`. */
+/** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
 export type KernelFunction = <const Name extends string, const P extends Params, const Derived extends string = never>(
   name: Name,
   spec: Spec<P, Derived>,
-  body: (args: Args<P, NoInfer<Derived>>) => BodyResult,
+  body: (args: Args<P, NoInfer<Derived>>) => void | "kernel: a body returns nothing; tl.store its results",
 ) => Kernel<Name, P>;

@@ -1,5 +1,15 @@
 /** The IR as text: stable, one statement a line. Tests compare it, and `--ir` shows it. */
-import { type Argument, type Block, isDType, isList, isLiteral, isValue, type KernelIR, type Statement, type Value } from "./nodes.js";
+import {
+  type Argument,
+  type Block,
+  isDType,
+  isList,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type Value,
+} from "./nodes.js";
 import { call } from "./dtype.js";
 import { showType } from "./types.js";
 
@@ -41,7 +51,10 @@ export function printIR(ir: KernelIR): string {
       case "let":
         return put(depth, `let ${variable(statement.variable)} = ${say(statement.initial)}`);
       case "read":
-        return put(depth, `${name(statement.result)}: ${showType(statement.result.type)} = ${variable(statement.variable)}`);
+        return put(
+          depth,
+          `${name(statement.result)}: ${showType(statement.result.type)} = ${variable(statement.variable)}`,
+        );
       case "write":
         return put(depth, `${variable(statement.variable)} = ${say(statement.value)}`);
       case "for": {

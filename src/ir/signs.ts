@@ -41,7 +41,7 @@ export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean
         return false;
     }
   };
-  for (let settled = false; !settled; ) {
+  for (let settled = false; !settled;) {
     settled = true;
     known = new Map();
     for (const variable of [...held]) {

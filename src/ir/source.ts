@@ -15,6 +15,8 @@ export interface Site {
    * them; `statement` tells which calls belong together, so that a caller can print them once.
    */
   readonly comments: readonly string[];
+  /** Whether a blank line stands above the enclosing statement and its comments. */
+  readonly blankBefore?: boolean;
   /** Where the enclosing statement starts: its identity. */
   readonly statement: Location;
 }

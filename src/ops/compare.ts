@@ -119,11 +119,32 @@ function bitwise<Name extends string>(
 }
 
 /** `x & y`: a bit set on both sides, so not negative if a side is not. */
-export const and = bitwise("and", "&", "and", (x, y) => x & y, (x, y) => x & y, (signs) => signs.some(Boolean));
+export const and = bitwise(
+  "and",
+  "&",
+  "and",
+  (x, y) => x & y,
+  (x, y) => x & y,
+  (signs) => signs.some(Boolean),
+);
 /** `x | y` */
-export const or = bitwise("or", "|", "or", (x, y) => x | y, (x, y) => x | y, (signs) => signs.every(Boolean));
+export const or = bitwise(
+  "or",
+  "|",
+  "or",
+  (x, y) => x | y,
+  (x, y) => x | y,
+  (signs) => signs.every(Boolean),
+);
 /** `x ^ y` */
-export const xor = bitwise("xor", "^", "!=", (x, y) => x ^ y, (x, y) => x ^ y, (signs) => signs.every(Boolean));
+export const xor = bitwise(
+  "xor",
+  "^",
+  "!=",
+  (x, y) => x ^ y,
+  (x, y) => x ^ y,
+  (signs) => signs.every(Boolean),
+);
 
 /** `~x`, of a mask or of integers; `not x` of a truth value that is known when Triton compiles. */
 export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>({

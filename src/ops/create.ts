@@ -88,7 +88,9 @@ export const full = defineOp<
   evaluate: ({ value }, { results: [result] }) => {
     const scalar = cast(tileOf(value, result!.dtype), result!.dtype);
     const tile = fullArray(result!.shape, scalar.data[0]!, result!.dtype);
-    return scalar.poison?.[0] ? tileArray(tile.dtype, tile.shape, tile.data, new Uint8Array(tile.data.length).fill(1)) : tile;
+    return scalar.poison?.[0]
+      ? tileArray(tile.dtype, tile.shape, tile.data, new Uint8Array(tile.data.length).fill(1))
+      : tile;
   },
   nonNegative: ([, value]) => value === true,
 });

@@ -61,7 +61,11 @@ function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location
     if (given === undefined) continue;
     if (!(name in op.options)) {
       const known = Object.keys(op.options);
-      fail("unknown-option", `${op.name}: no option ${name}; ${known.length ? `it has ${known.join(", ")}` : "it has none"}`, at);
+      fail(
+        "unknown-option",
+        `${op.name}: no option ${name}; ${known.length ? `it has ${known.join(", ")}` : "it has none"}`,
+        at,
+      );
     }
     const argument = toOperand(op, name, op.options, given, at);
     if (argument !== undefined) named[name] = argument;
@@ -77,7 +81,11 @@ function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]
   const hasOptions = args.length > 0 && isPlainObject(last);
   const positional = hasOptions ? args.slice(0, -1) : args;
   if (positional.length > names.length)
-    fail("arguments", `${op.name}: takes ${names.length} arguments (${names.join(", ")}), got ${positional.length}`, at);
+    fail(
+      "arguments",
+      `${op.name}: takes ${names.length} arguments (${names.join(", ")}), got ${positional.length}`,
+      at,
+    );
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
 }
 
@@ -85,7 +93,13 @@ function isPlainObject(x: unknown): boolean {
   return typeof x === "object" && x !== null && !Array.isArray(x) && !isHandle(x) && !isDTypeToken(x);
 }
 
-function toOperand(op: Op, name: string, kinds: Operands, given: unknown, at: Location | undefined): Argument | undefined {
+function toOperand(
+  op: Op,
+  name: string,
+  kinds: Operands,
+  given: unknown,
+  at: Location | undefined,
+): Argument | undefined {
   const kind = kinds[name] as OperandKind | `${OperandKind}?`;
   if (given === undefined) {
     if (kind.endsWith("?")) return undefined;

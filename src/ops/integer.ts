@@ -1,7 +1,14 @@
 /** Integer helpers that exist on the host too. */
 import type { Checked } from "../ir/problem.js";
 import type { ConstLike } from "../ir/constexpr.js";
-import { type CdivOut, inferCdiv, type NextPowerOut, type WhyCdiv, whyInts, type WhyInts } from "../ir/signatures-math.js";
+import {
+  type CdivOut,
+  inferCdiv,
+  type NextPowerOut,
+  type WhyCdiv,
+  whyInts,
+  type WhyInts,
+} from "../ir/signatures-math.js";
 import type { TileLike } from "../ir/tile.js";
 import { defineOp } from "./define.js";
 import { binary } from "./evaluate.js";
@@ -25,7 +32,9 @@ export const cdiv = defineOp<
   nonNegative: (signs) => signs.every(Boolean),
 });
 
-type HostInt<X> = X extends TileLike | number | ConstLike<any, "int"> ? WhyInts<"nextPowerOf2", X> : "nextPowerOf2: needs a size";
+type HostInt<X> = X extends TileLike | number | ConstLike<any, "int">
+  ? WhyInts<"nextPowerOf2", X>
+  : "nextPowerOf2: needs a size";
 
 /** The smallest power of two that is not below `x`, on the host: `triton.next_power_of_2(N)`. */
 export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<X>>) => NextPowerOut<X>>({

@@ -138,7 +138,8 @@ class Lowering {
   #pointer(view: View): Handle {
     const terms = view.indices.map((index, axis) => {
       const position = this.#placed(index, view, axis);
-      const wide = view.tensor.offsets === "int64" && position instanceof Handle ? TO(position, dtypes.int64) : position;
+      const wide =
+        view.tensor.offsets === "int64" && position instanceof Handle ? TO(position, dtypes.int64) : position;
       const stride = view.tensor.strides[axis]!;
       return isLiteral(stride) && stride.value === 1 ? wide : MUL(wide, author(stride));
     });
@@ -169,7 +170,10 @@ class Lowering {
     const dim = view.tensor.dims[axis]!;
     if (view.claimed[axis] || this.#coversExactly(index, dim)) return [];
     const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
-    const below = this.#once(`${id(index)}<${id(dim)}@${where}`, () => LT(this.#placed(index, view, axis), author(dim)) as Handle);
+    const below = this.#once(
+      `${id(index)}<${id(dim)}@${where}`,
+      () => LT(this.#placed(index, view, axis), author(dim)) as Handle,
+    );
     if (this.#nonNegative(index)) return [below];
     const above = this.#once(`${id(index)}>=0@${where}`, () => GE(this.#placed(index, view, axis), 0) as Handle);
     return [above, below];

@@ -55,7 +55,11 @@ export const load = defineOp<Load>({
     );
   },
   evaluate: ({ address, mask, other }, context) =>
-    context.load(address as Addresses, mask as TileArray | boolean | undefined, other as TileArray | number | undefined),
+    context.load(
+      address as Addresses,
+      mask as TileArray | boolean | undefined,
+      other as TileArray | number | undefined,
+    ),
 });
 
 /** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value has the tensor's dtype; a scalar is spread. */

@@ -28,7 +28,9 @@ function spread(pointer: Addresses, shape: readonly number[]): Float64Array {
 }
 
 function spreadMask(mask: Uint8Array, from: readonly number[], to: readonly number[]): Uint8Array {
-  return sizeOf(from) === sizeOf(to) ? mask : (broadcastTo({ dtype: "int1", shape: from, data: mask }, to).data as Uint8Array);
+  return sizeOf(from) === sizeOf(to)
+    ? mask
+    : (broadcastTo({ dtype: "int1", shape: from, data: mask }, to).data as Uint8Array);
 }
 
 function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {

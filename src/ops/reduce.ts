@@ -37,7 +37,12 @@ function folding({ number, big }: Fold) {
     const along = axis === undefined ? "all" : Number(axis) < 0 ? Number(axis) + tile.shape.length : Number(axis);
     const folded = isBig(tile.dtype) ? reduceBig(tile, along, big) : reduce(tile, along, number);
     if (keepDims !== true) return folded;
-    return along === "all" ? reshape(folded, tile.shape.map(() => 1)) : expand(folded, along);
+    return along === "all"
+      ? reshape(
+          folded,
+          tile.shape.map(() => 1),
+        )
+      : expand(folded, along);
   };
 }
 
@@ -48,7 +53,8 @@ export const sum = defineOp<SumCall>({
   options: { ...options, dtype: "dtype?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.sum", keywords: ["axis"] },
-  infer: (args) => inferReduce(reduceRules.summing, "sum", args.x!.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
+  infer: (args) =>
+    inferReduce(reduceRules.summing, "sum", args.x!.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
   nonNegative: ([x]) => x === true,
 });

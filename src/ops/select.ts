@@ -55,9 +55,19 @@ const mayBeBfloat16 = (dtype: string | { readonly members: readonly string[] }) 
   typeof dtype === "string" ? dtype === "bfloat16" : dtype.members.includes("bfloat16");
 
 /** The smaller of both; NaN gives way to a number: `tl.minimum(x, y)`. */
-export const minimum = extremum("minimum", "min", (x, y) => x < y, (signs) => signs.every(Boolean));
+export const minimum = extremum(
+  "minimum",
+  "min",
+  (x, y) => x < y,
+  (signs) => signs.every(Boolean),
+);
 /** The larger of both; NaN gives way to a number: `tl.maximum(x, y)`. */
-export const maximum = extremum("maximum", "max", (x, y) => x > y, (signs) => signs.some(Boolean));
+export const maximum = extremum(
+  "maximum",
+  "max",
+  (x, y) => x > y,
+  (signs) => signs.some(Boolean),
+);
 
 /** `x` where the condition holds, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. */
 export const where = defineOp<

@@ -31,9 +31,7 @@ declare module "../ir/tile.js" {
 }
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */
-export const to = defineOp<
-  <T extends TileLike, const D>(x: T, dtype: Checked<D, WhyTo<T[El], D>>) => ToOut<D, T[Sh]>
->({
+export const to = defineOp<<T extends TileLike, const D>(x: T, dtype: Checked<D, WhyTo<T[El], D>>) => ToOut<D, T[Sh]>>({
   name: "to",
   operands: { x: "value", dtype: "dtype" },
   method: true,
@@ -90,7 +88,8 @@ export const trans = defineOp<
     if (type.kind !== "tile" && type.kind !== "view") return notATile("trans", type);
     return whyTrans(type.shape) || { ...type, shape: transShape(type.shape) };
   },
-  evaluate: ({ x }) => (isAddresses(x) ? transposed(x) : permute(x as TileArray, lastTwoSwapped((x as TileArray).shape.length))),
+  evaluate: ({ x }) =>
+    isAddresses(x) ? transposed(x) : permute(x as TileArray, lastTwoSwapped((x as TileArray).shape.length)),
   nonNegative: ([x]) => x === true,
 });
 

@@ -35,7 +35,12 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
     return why || viewOf(tensor, spans(indices));
   },
   evaluate: ({ tensor, indices, claimed }) =>
-    viewAddresses((tensor as TensorRuntime).allocation, indices as (TileArray | number)[], claimed as boolean[], "grid"),
+    viewAddresses(
+      (tensor as TensorRuntime).allocation,
+      indices as (TileArray | number)[],
+      claimed as boolean[],
+      "grid",
+    ),
 });
 
 /** `x.gather(i, j)`: index tiles that broadcast to one shape, one an axis, masked as in `at`. */
@@ -55,5 +60,10 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
     return typeof shape === "string" ? shape : viewOf(tensor, shape);
   },
   evaluate: ({ tensor, indices, claimed }) =>
-    viewAddresses((tensor as TensorRuntime).allocation, indices as (TileArray | number)[], claimed as boolean[], "lanes"),
+    viewAddresses(
+      (tensor as TensorRuntime).allocation,
+      indices as (TileArray | number)[],
+      claimed as boolean[],
+      "lanes",
+    ),
 });

@@ -138,7 +138,8 @@ async function askWorker(
     unchecked: [],
     ms: Date.now() - started,
   };
-  if (!reply.ok && reply.error.kind === "unsupported") return evaluateInstead(kernel, planned, [reply.error.message], options.tolerance);
+  if (!reply.ok && reply.error.kind === "unsupported")
+    return evaluateInstead(kernel, planned, [reply.error.message], options.tolerance);
   if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
   const { comparisons, problems, corrupted, unreliable } = reply.result;
   // The next case must not pay for what this one overwrote.

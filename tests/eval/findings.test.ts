@@ -1,11 +1,11 @@
 /** Each thing that the sanitiser tells, on the smallest kernel that does it, with the author's line. */
 import { describe, expect, test } from "vitest";
-import { kernel } from "../../src/dsl/kernel.js";
+import { definitionOf, kernel } from "../../src/dsl/kernel.js";
 import { constexpr, tensor } from "../../src/dsl/params.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import * as tl from "../../src/dsl/tl.js";
 import { evaluateKernel } from "../../src/eval/evaluate-kernel.js";
+import { Findings } from "../../src/eval/findings.js";
 import { evaluate, float32s, lineOf, only } from "./helpers.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
@@ -198,4 +198,14 @@ describe("outputs", () => {
     expect(finding).toMatchObject({ code: "never-written", program: [], lane: [] });
     expect(finding.message).toContain("2 of 6 elements of out are never written, the first is out[4]");
   });
+});
+
+test("findings are one for each rule and place, and no more than can be read", () => {
+  const findings = new Findings();
+  const what = () => ({ message: "wrong", program: [0], lane: [1] });
+  for (let line = 1; line <= 25; line++) findings.add("race", { file: "k.ts", line, column: 1 }, 2, what);
+  findings.add("race", { file: "k.ts", line: 1, column: 1 }, 3, what);
+  expect(findings.list()).toHaveLength(20);
+  expect(findings.list()[0]?.message).toBe("wrong (and 4 more like it)");
+  expect(findings.left).toBe(10);
 });

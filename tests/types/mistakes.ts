@@ -12,7 +12,7 @@ export interface Chapter {
   readonly mistakes: readonly Mistake[];
 }
 
-export const imports = `import { constexpr, kernel, pointer, scalar, tensor, tl } from "tilescript";`;
+export const imports = `import { constexpr, kernel, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
 
 /** The kernel in whose body every line stands, up to that line. */
 export const setting = `const T = tl.dtype("T", [tl.float16, tl.float32]);
@@ -62,12 +62,20 @@ export const settingEnd = `  },
 const mistake = (title: string, wrong: string, right: string): Mistake => ({ title, wrong, right });
 const lines = (title: string, mistakes: readonly Mistake[]): Chapter => ({ title, of: "lines", mistakes });
 
+/** A helper that is generic over a dimension, and a kernel that calls it. */
+function helper(arrow: string, call: string, args: string): string {
+  const body = `({ ${args}: t, BLOCK }) => { const x = tl.load(t.at(tl.arange(0, BLOCK))); ${call}; }`;
+  const params = 'x: tensor(tl.float16, ["N"]), BLOCK: constexpr()';
+  return `const twice = <N extends Dim>${arrow};\n${one("grid: () => [1]", body, params)}`;
+}
+
 /** A kernel of one tensor; `spec` and `body` say what differs. */
 function one(spec: string, body = "() => {}", params = 'x: tensor(tl.float32, ["N"]), BLOCK: constexpr()'): string {
   return `kernel("one", { params: { ${params} }, ${spec} }, ${body});`;
 }
-const tuned = (config: string, rest = "") =>
-  one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`);
+const tuned = (config: string, rest = "", params?: string) =>
+  one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`, undefined, params);
+const both = 'x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()';
 
 export const chapters: readonly Chapter[] = [
   lines("Shapes", [
@@ -83,22 +91,30 @@ export const chapters: readonly Chapter[] = [
       "tl.zeros([BLOCK_M, 100], tl.float32);",
       "tl.zeros([BLOCK_M, 128], tl.float32);",
     ),
-    mistake(
-      "a tile of a run-time size, filled",
-      "tl.full([K], 1, tl.float32);",
-      "tl.full([BLOCK_K], 1, tl.float32);",
-    ),
+    mistake("a tile of a run-time size, filled", "tl.full([K], 1, tl.float32);", "tl.full([BLOCK_K], 1, tl.float32);"),
     mistake("rows and columns that do not broadcast", "rm.add(rn);", "rm.col.add(rn.row);"),
     mistake("a reduced row that does not broadcast", "f.sub(tl.max(f, 1));", "f.sub(tl.max(f, 1).col);"),
-    mistake("one of several operands that does not broadcast", "rm.col.add(rn.row, rk);", "rm.col.add(rn.row, rm.col);"),
+    mistake(
+      "one of several operands that does not broadcast",
+      "rm.col.add(rn.row, rk);",
+      "rm.col.add(rn.row, rm.col);",
+    ),
     mistake("the column of a matrix", "f.col.add(1);", "tl.sum(f, 1).col.add(1);"),
     mistake("an axis that is not there", "tl.sum(f, 2);", "tl.sum(f, 1);"),
+    mistake("the column of a tensor's row", "tl.load(a.at(0, rk).T);", "tl.load(a.at(0, rk)).col;"),
     mistake("a reduction of a scalar", "tl.sum(M, 0);", "tl.sum(rm, 0);"),
     mistake("an axis by name", 'tl.max(f, "rows");', "tl.max(f, 1);"),
     mistake("a new axis out of range", "f.expandDims(3);", "f.expandDims(2);"),
     mistake("the transpose of a vector", "tl.trans(rm);", "tl.trans(rm.col);"),
     mistake("dot: inner dimensions differ", "tl.dot(x, x);", "tl.dot(x, tl.trans(x));"),
-    mistake("dot: not transposed where it must be", "tl.dot(x, tl.load(b.at(rn, rk)));", "tl.dot(x, tl.load(b.at(rn, rk).T));"),
+    mistake(
+      "dot: not transposed where it must be",
+      "tl.dot(x, tl.load(b.at(rn, rk)));",
+      "tl.dot(x, tl.load(b.at(rn, rk).T));",
+    ),
+    mistake("a zeros without a dtype", "tl.zeros([BLOCK_M]);", "tl.zeros([BLOCK_M], tl.int32);"),
+    mistake("a zeros with a dtype as a string", 'tl.zeros([BLOCK_M], "float32");', "tl.zeros([BLOCK_M], tl.float32);"),
+    mistake("the id of a fourth axis", "tl.programId(3);", "tl.programId(2);"),
     mistake("dot of vectors", "tl.dot(w, w);", "tl.sum(w.mul(w), 0);"),
     mistake(
       "dot: an accumulator of another shape",
@@ -118,11 +134,23 @@ export const chapters: readonly Chapter[] = [
       "tl.dot(x, y, tl.zeros([BLOCK_M, BLOCK_N], tl.float16));",
       "tl.dot(x, y, tl.zeros([BLOCK_M, BLOCK_N], tl.float32));",
     ),
-    mistake("dot: an option misspelt", 'tl.dot(x, y, acc.value, { inputPrecision: "tf23" });', 'tl.dot(x, y, acc.value, { inputPrecision: "ieee" });'),
+    mistake(
+      "dot: an option misspelt",
+      'tl.dot(x, y, acc.value, { inputPrecision: "tf23" });',
+      'tl.dot(x, y, acc.value, { inputPrecision: "ieee" });',
+    ),
     mistake("a fraction on an integer tile", "rm.mul(0.5);", "rm.to(tl.float32).mul(0.5);"),
     mistake("a negative number on an unsigned tile", "u.add(-1);", "u.to(tl.int32).add(-1);"),
-    mistake("a fraction as an integer fill", "tl.full([BLOCK_M], 0.5, tl.int32);", "tl.full([BLOCK_M], 0.5, tl.float32);"),
-    mistake("a float constexpr as an integer fill", "tl.full([BLOCK_M], EPS, tl.int32);", "tl.full([BLOCK_M], EPS, tl.float32);"),
+    mistake(
+      "a fraction as an integer fill",
+      "tl.full([BLOCK_M], 0.5, tl.int32);",
+      "tl.full([BLOCK_M], 0.5, tl.float32);",
+    ),
+    mistake(
+      "a float constexpr as an integer fill",
+      "tl.full([BLOCK_M], EPS, tl.int32);",
+      "tl.full([BLOCK_M], EPS, tl.float32);",
+    ),
     mistake("arithmetic on a mask", "inside.add(1);", "inside.to(tl.int32).add(1);"),
     mistake("a sum of masks", "inside.add(inside);", "inside.and(inside);"),
     mistake("a dtype variable and float32", "v.add(scale);", "v.add(scale.to(T));"),
@@ -208,6 +236,7 @@ export const chapters: readonly Chapter[] = [
     ),
     mistake("a store to an input", "tl.store(a.at(rm, rk), x);", "tl.store(c.at(rm, rk), x);"),
     mistake("a store to a tile", "tl.store(f, f);", "tl.store(total.at(rm, rn), f);"),
+    mistake("a tile into one element", "tl.store(p, f);", "tl.store(p, tl.max(tl.max(f, 1), 0));"),
     mistake("a fraction into integers", "tl.store(ids.at(rm), 0.5);", "tl.store(ids.at(rm), 1);"),
     mistake("a store of nothing", "tl.store(total.at(rm, rn));", "tl.store(total.at(rm, rn), 0);"),
     mistake("a store of state", "tl.store(total.at(rm, rn), acc);", "tl.store(total.at(rm, rn), acc.value);"),
@@ -227,8 +256,16 @@ export const chapters: readonly Chapter[] = [
     mistake("state used without its value", "tl.exp(acc);", "tl.exp(acc.value);"),
     mistake("state as an operand", "f.add(acc);", "f.add(acc.value);"),
     mistake("a method of state", "acc.add(1);", "acc.value.add(1);"),
-    mistake("a carried value whose dtype changes", "acc.value = acc.value.to(tl.float16);", "acc.value = acc.value.mul(2);"),
-    mistake("a carried value whose shape changes", "acc.value = tl.sum(acc.value, 1);", "acc.value = acc.value.sub(tl.sum(acc.value, 1).col);"),
+    mistake(
+      "a carried value whose dtype changes",
+      "acc.value = acc.value.to(tl.float16);",
+      "acc.value = acc.value.mul(2);",
+    ),
+    mistake(
+      "a carried value whose shape changes",
+      "acc.value = tl.sum(acc.value, 1);",
+      "acc.value = acc.value.sub(tl.sum(acc.value, 1).col);",
+    ),
     mistake("assignment to state itself", "acc = f;", "acc.value = f;"),
     mistake("a carried pointer to another dtype", "tl.mut(p).value = a.ptr;", "tl.mut(p).value = p.add(1);"),
     mistake("a branch on a tile", "tl.when(inside, () => {});", "tl.when(M.gt(0), () => {});"),
@@ -236,22 +273,27 @@ export const chapters: readonly Chapter[] = [
     mistake("a branch on a JavaScript boolean", "tl.when(true, () => {});", "tl.when(CAUSAL, () => {});"),
     mistake(
       "arms of two dtypes",
-      "tl.when(CAUSAL, () => f).otherwise(() => x);",
+      "tl.when(CAUSAL, () => f).otherwise(() => f.to(tl.float16));",
       "tl.when(CAUSAL, () => f).otherwise(() => f.mul(2));",
     ),
-    mistake("an unknown choice", 'tl.when(ACTIVATION.eq("rleu"), () => {});', 'tl.when(ACTIVATION.eq("relu"), () => {});'),
+    mistake(
+      "an unknown choice",
+      'tl.when(ACTIVATION.eq("rleu"), () => {});',
+      'tl.when(ACTIVATION.eq("relu"), () => {});',
+    ),
     mistake("a loop to a float", "for (const k of tl.range(0, scale)) k;", "for (const k of tl.range(0, K)) k;"),
     mistake("a loop by a fraction", "for (const k of tl.range(0, K, 0.5)) k;", "for (const k of tl.range(0, K, 2)) k;"),
     mistake("a loop to a tile", "for (const k of tl.range(0, rm)) k;", "for (const k of tl.range(0, BLOCK_M)) k;"),
-    mistake("an unrolled loop to a run-time bound", "for (const k of tl.staticRange(0, K)) k;", "for (const k of tl.staticRange(0, BLOCK_K)) k;"),
+    mistake(
+      "an unrolled loop to a run-time bound",
+      "for (const k of tl.staticRange(0, K)) k;",
+      "for (const k of tl.staticRange(0, BLOCK_K)) k;",
+    ),
     mistake("a JavaScript if", "if (inside) tl.store(p, 1);", "tl.store(p.add(rm), 1, { mask: inside });"),
     mistake("a JavaScript if on a scalar", "if (M.gt(0)) tl.store(p, 1);", "tl.when(M.gt(0), () => tl.store(p, 1));"),
     mistake("a JavaScript if on a flag", "if (CAUSAL) tl.store(p, 1);", "tl.when(CAUSAL, () => tl.store(p, 1));"),
     mistake("a JavaScript &&", "const both = inside && rm.gt(0);", "const both = inside.and(rm.gt(0));"),
-    mistake("a JavaScript ||", "const either = inside || rm.gt(0);", "const either = inside.or(rm.gt(0));"),
-    mistake("a JavaScript !", "const not = !inside;", "const not = inside.not();"),
     mistake("a JavaScript ?:", "const z = inside ? 1 : 2;", "const z = tl.where(inside, rm, 2);"),
-    mistake("a JavaScript while", "while (M.gt(0)) break;", "for (const k of tl.range(0, M)) k;"),
     mistake("a JavaScript +", "const z = rm + 1;", "const z = rm.add(1);"),
     mistake("a JavaScript *", "const z = f * 2;", "const z = f.mul(2);"),
     mistake("a JavaScript <", "const z = rm < M;", "const z = rm.lt(M);"),
@@ -262,11 +304,23 @@ export const chapters: readonly Chapter[] = [
     title: "Signatures",
     of: "kernels",
     mistakes: [
-      mistake("a config that misses a constexpr", tuned("{ BLOCK: 64 }, { numWarps: 4 }"), tuned("{ BLOCK: 64 }, { BLOCK: 128, numWarps: 4 }")),
+      mistake(
+        "a config that misses a constexpr",
+        tuned("{ BLOCK: 64 }, { numWarps: 4 }"),
+        tuned("{ BLOCK: 64 }, { BLOCK: 128, numWarps: 4 }"),
+      ),
       mistake("a config that misspells a constexpr", tuned("{ BLOKC: 64 }"), tuned("{ BLOCK: 64 }")),
       mistake("a config with an unknown name", tuned("{ BLOCK: 64, GROUP: 8 }"), tuned("{ BLOCK: 64, numStages: 2 }")),
-      mistake("a launch option in snake case", tuned("{ BLOCK: 64, num_warps: 4 }"), tuned("{ BLOCK: 64, numWarps: 4 }")),
-      mistake("a number of warps that is no power of two", tuned("{ BLOCK: 64, numWarps: 3 }"), tuned("{ BLOCK: 64, numWarps: 4 }")),
+      mistake(
+        "a launch option in snake case",
+        tuned("{ BLOCK: 64, num_warps: 4 }"),
+        tuned("{ BLOCK: 64, numWarps: 4 }"),
+      ),
+      mistake(
+        "a number of warps that is no power of two",
+        tuned("{ BLOCK: 64, numWarps: 3 }"),
+        tuned("{ BLOCK: 64, numWarps: 4 }"),
+      ),
       mistake(
         "a key that names nothing",
         one('grid: () => [1], autotune: { key: ["Q"], configs: [{ BLOCK: 64 }] }'),
@@ -274,15 +328,23 @@ export const chapters: readonly Chapter[] = [
       ),
       mistake(
         "an input that trials reset",
-        tuned("{ BLOCK: 64 }", ', resetToZero: ["x"]'),
-        tuned("{ BLOCK: 64 }").replace("x: tensor(", "x: tensor.inout(").replace("] }", '], resetToZero: ["x"] }'),
+        tuned("{ BLOCK: 64 }", ', resetToZero: ["x"]', both),
+        tuned("{ BLOCK: 64 }", ', resetToZero: ["y"]', both),
       ),
-      mistake("no config where one is needed: a constexpr unset", one("grid: () => [1], config: {}"), one("grid: () => [1], config: { BLOCK: 64 }")),
+      mistake(
+        "no config where one is needed: a constexpr unset",
+        one("grid: () => [1], config: {}"),
+        one("grid: () => [1], config: { BLOCK: 64 }"),
+      ),
       mistake("no grid", one("config: { BLOCK: 64 }"), one("grid: () => [1], config: { BLOCK: 64 }")),
       mistake("a grid of four axes", one("grid: ({ N }) => [N, N, N, N]"), one("grid: ({ N }) => [N, N, N]")),
       mistake("a grid of strings", one('grid: () => ["N"]'), one("grid: ({ N }) => [N]")),
       mistake("a grid that is a scalar", one("grid: ({ N }) => N"), one("grid: ({ N }) => [N]")),
-      mistake("a grid of floats", one("grid: ({ N, BLOCK }) => [N.div(BLOCK)]"), one("grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]")),
+      mistake(
+        "a grid of floats",
+        one("grid: ({ N, BLOCK }) => [N.div(BLOCK)]"),
+        one("grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]"),
+      ),
       mistake("an unknown size in the grid", one("grid: ({ M }) => [M]"), one("grid: ({ N }) => [N]")),
       mistake(
         "an unknown size in a requirement",
@@ -294,18 +356,42 @@ export const chapters: readonly Chapter[] = [
         one("grid: () => [1], requires: ({ N }) => [N]"),
         one("grid: () => [1], requires: ({ N }) => [N.gt(0)]"),
       ),
-      mistake("an unknown size among the shapes", one("grid: () => [1], shapes: [{ N: 1, M: 2 }]"), one("grid: () => [1], shapes: [{ N: 1 }]")),
-      mistake("a size that the shapes miss", one("grid: () => [1], shapes: [{}]"), one("grid: () => [1], shapes: [{ N: 1 }]")),
-      mistake("an unknown name in the body", one("grid: () => [1]", "({ z }) => void z"), one("grid: () => [1]", "({ x }) => void x")),
+      mistake(
+        "an unknown size among the shapes",
+        one("grid: () => [1], shapes: [{ N: 1, M: 2 }]"),
+        one("grid: () => [1], shapes: [{ N: 1 }]"),
+      ),
+      mistake(
+        "a size that the shapes miss",
+        one("grid: () => [1], shapes: [{}]"),
+        one("grid: () => [1], shapes: [{ N: 1 }]"),
+      ),
+      mistake(
+        "an unknown name in the body",
+        one("grid: () => [1]", "({ z }) => void z"),
+        one("grid: () => [1]", "({ x }) => void x"),
+      ),
       mistake(
         "a body that returns something",
         one("grid: () => [1]", "({ BLOCK }) => tl.arange(0, BLOCK)"),
         one("grid: () => [1]", "({ BLOCK }) => void tl.arange(0, BLOCK)"),
       ),
       mistake("an async body", one("grid: () => [1]", "async () => {}"), one("grid: () => [1]", "() => {}")),
-      mistake("a dtype misspelt", one("grid: () => [1]", undefined, 'x: tensor(tl.float61, ["N"])'), one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"])')),
-      mistake("a tensor without dims", one("grid: () => [1]", undefined, "x: tensor(tl.float16)"), one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"])')),
-      mistake("a constexpr that is not called", one("grid: () => [1]", undefined, "BLOCK: constexpr"), one("grid: () => [1]", undefined, "BLOCK: constexpr()")),
+      mistake(
+        "a dtype misspelt",
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float61, ["N"])'),
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"])'),
+      ),
+      mistake(
+        "a tensor without dims",
+        one("grid: () => [1]", undefined, "x: tensor(tl.float16)"),
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"])'),
+      ),
+      mistake(
+        "a constexpr that is not called",
+        one("grid: () => [1]", undefined, "BLOCK: constexpr"),
+        one("grid: () => [1]", undefined, "BLOCK: constexpr()"),
+      ),
       mistake(
         "a reference with an unknown function",
         one("grid: () => [1], reference: ({ x }, torch) => torch.softmx(x, -1)"),
@@ -317,10 +403,64 @@ export const chapters: readonly Chapter[] = [
         one("grid: () => [1], reference: ({ x }) => x"),
       ),
       mistake(
+        "an option of a tensor misspelt",
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"], { contigous: true })'),
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"], { contiguous: true })'),
+      ),
+      mistake(
+        "a default that is no choice",
+        one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "rleu" })'),
+        one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "relu" })'),
+      ),
+      mistake(
+        "a size derived from an unknown one",
+        one("grid: () => [1], dims: { MT: ({ Z }) => Z }", undefined, 'x: tensor(tl.float32, ["N", "MT"])'),
+        one("grid: () => [1], dims: { MT: ({ N }) => N.mul(2) }", undefined, 'x: tensor(tl.float32, ["N", "MT"])'),
+      ),
+      mistake(
+        "a member of a dtype variable as a string",
+        'tl.dtype("U", [tl.float16, "float32"]);',
+        'tl.dtype("U", [tl.float16, tl.float32]);',
+      ),
+      mistake(
+        "a helper called with another dtype",
+        helper('(x: Tile<"float32", [N]>) => x.mul(2)', "twice(x)", "x"),
+        helper('(x: Tile<"float16", [N]>) => x.mul(2)', "twice(x)", "x"),
+      ),
+      mistake(
+        "a helper called with another rank",
+        helper('(x: Tile<"float16", [N]>) => x.mul(2)', "twice(x.col)", "x"),
+        helper('(x: Tile<"float16", [N]>) => x.mul(2)', "twice(x).col", "x"),
+      ),
+      mistake(
+        "a helper that returns another shape",
+        helper('(x: Tile<"float16", [N]>): Tile<"float16", [N]> => x.col', "twice(x)", "x"),
+        helper('(x: Tile<"float16", [N]>): Tile<"float16", [N]> => x.mul(2)', "twice(x)", "x"),
+      ),
+      mistake(
         "a range of a float tensor",
         one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"], { range: [0, "N"] })'),
         one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { range: [0, "N"] })'),
       ),
     ],
   },
+];
+
+/** What the checker has no way to see, or no words for: the build refuses these. A line here that fails is good news. */
+export const unseen: readonly Mistake[] = [
+  mistake("a JavaScript ||", "const either = inside || rm.gt(0);", "const either = inside.or(rm.gt(0));"),
+  mistake("a JavaScript !", "const not = !inside;", "const not = inside.not();"),
+  mistake("a JavaScript while", "while (M.gt(0)) break;", "for (const k of tl.range(0, M)) k;"),
+  mistake(
+    "a JavaScript if whose body uses the condition",
+    "if (inside) tl.store(p.add(rm), inside.to(tl.float32));",
+    "tl.store(p.add(rm), 1, { mask: inside });",
+  ),
+  mistake("a comparison of two tiles by identity", "const same = rm === rm.add(0);", "const same = rm.eq(rm.add(0));"),
+  mistake("a tile in a template", "const text = `${f}`;", 'const text = "f";'),
+  mistake("a fraction carried in integers", "tl.mut(rm).value = 0.5;", "tl.mut(rm.to(tl.float32)).value = 0.5;"),
+  mistake("a number that its dtype cannot hold", "u.add(300);", "u.to(tl.int32).add(300);"),
+  mistake("a range that starts below 0", "tl.arange(-4, 4);", "tl.arange(0, 8).sub(4);"),
+  mistake("two numbers that span no power of two", "tl.arange(8, 56);", "tl.arange(8, 72);"),
+  mistake("a tile of too many elements", "tl.zeros([2048, 1024], tl.int8);", "tl.zeros([1024, 1024], tl.int8);"),
 ];

@@ -20,7 +20,10 @@ export function complaints(name: string, files: Readonly<Record<string, string>>
   return output.split("\n").flatMap((line) => {
     const match = /^(.*)\((\d+),\d+\): error (TS\d+): (.*)$/.exec(line);
     const file = Object.keys(files).find((file) => match?.[1]?.endsWith(`/${file}`));
-    return match && file ? [{ file, line: Number(match[2]), code: match[3]!, message: match[4]! }] : [];
+    if (!match || !file) return [];
+    // Types that a file does not import are named by the path of their own.
+    const message = match[4]!.replace(/import\("[^"]*\/(src\/[^"]*)"\)/g, 'import("$1")');
+    return [{ file, line: Number(match[2]), code: match[3]!, message }];
   });
 }
 

@@ -1,11 +1,7 @@
 /** Asks the TypeScript compiler about many types at once: each question says what the type must be, exactly. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Elem } from "../../src/ir/dtype.js";
 import { literalValue, type Type } from "../../src/ir/types.js";
-
-const root = join(import.meta.dirname, "../..");
+import { inFolder, tsc } from "./tsc.js";
 
 /** A type expression over the exports of `src/ir`, and the type that it must be. */
 export interface Question {
@@ -41,8 +37,6 @@ const exportsOf = {
 
 /** The questions whose answer is another, in words. `name` keeps the files of two tests apart. */
 export function disagreements(name: string, questions: readonly Question[]): string[] {
-  const folder = join(root, "node_modules/.cache/tilescript-types", `${name}-${process.pid}`);
-  mkdirSync(folder, { recursive: true });
   const head = [
     ...Object.entries(exportsOf).map(
       ([module, names]) => `import type { ${names.replaceAll(" ", ", ")} } from "../../../../src/ir/${module}.js";`,
@@ -50,16 +44,8 @@ export function disagreements(name: string, questions: readonly Question[]): str
     "type Is<T extends true> = T;",
   ];
   const lines = questions.map(({ type, answer }, i) => `export type Q${i} = Is<Same<${type}, ${answer}>>;`);
-  writeFileSync(join(folder, "questions.ts"), [...head, ...lines].join("\n"));
-  const config = {
-    extends: join(root, "tsconfig.json"),
-    compilerOptions: { paths: {} },
-    files: ["questions.ts"],
-    include: [],
-  };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-  const output = typecheck(folder);
-  rmSync(folder, { recursive: true });
+  const files = { "questions.ts": [...head, ...lines].join("\n") };
+  const output = inFolder(name, files, (folder) => tsc(["-p", folder, "--pretty", "false"]), { paths: {} });
   return output
     .split("\n")
     .filter((line) => line.includes("error TS"))
@@ -68,14 +54,6 @@ export function disagreements(name: string, questions: readonly Question[]): str
       const question = questions[at];
       return question ? `${question.type} is not ${question.answer}` : line;
     });
-}
-
-function typecheck(folder: string): string {
-  try {
-    return execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", folder, "--pretty", "false"], { encoding: "utf8" });
-  } catch (error) {
-    return (error as { stdout?: string }).stdout ?? String(error);
-  }
 }
 
 /** An element type as TypeScript writes it. */

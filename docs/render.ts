@@ -1,0 +1,52 @@
+/**
+ * Fills the marked parts of README.md and docs/architecture.md with real source and real output: `npm run docs`.
+ * A test asks whether they are up to date.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { gemm } from "../examples/gemm.js";
+import { compile } from "../src/compile.js";
+import { createSourceIndex } from "../src/dsl/source.js";
+
+const ROOT = resolve(import.meta.dirname, "..");
+export const documents = ["README.md", "docs/architecture.md"] as const;
+
+const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
+const fence = (language: string, text: string) => `\n\`\`\`${language}\n${text.trim()}\n\`\`\`\n`;
+
+/** The text between two lines, both included. */
+function between(text: string, first: RegExp, last: RegExp): string {
+  const lines = text.split("\n");
+  const start = lines.findIndex((line) => first.test(line));
+  const end = lines.findIndex((line, i) => i > start && last.test(line));
+  return lines.slice(start, end < 0 ? undefined : end + 1).join("\n");
+}
+
+/** Every part that a document may hold, by the name in its mark. */
+function parts(): Readonly<Record<string, string>> {
+  const example = read("examples/gemm.ts").replace(/^\/\*\*.*\*\/\n/, "");
+  const compiled = compile(gemm, { source: createSourceIndex() });
+  const jit = between(compiled.python, /^@triton\.jit$/, /^def gemm\($/).replace(/\n+def gemm\($/, "");
+  const wrapper = between(compiled.python, /^def gemm\($/, /^def reference_fn/).replace(/\n+def reference_fn.*$/, "");
+  return {
+    example: fence("ts", example),
+    emitted: fence("python", jit),
+    wrapper: fence("python", wrapper),
+    ir: fence("", compiled.ir),
+    compile: fence("ts", between(read("src/compile.ts"), /^export function compile/, /^}/)),
+    exp: fence("ts", between(read("src/ops/math.ts"), /^function math/, /^}/)),
+  };
+}
+
+/** The document with every marked part filled in. */
+export function render(document: string): string {
+  const known = parts();
+  return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
+    const part = known[name];
+    if (part === undefined) throw new Error(`${document}: no part is called ${name}`);
+    return `<!-- begin ${name} -->\n${part}\n<!-- end -->`;
+  });
+}
+
+if (process.argv[1] === import.meta.filename)
+  for (const name of documents) writeFileSync(resolve(ROOT, name), render(name));

@@ -1,0 +1,135 @@
+/** What surrounds a run: whether a case can be launched, what it is tried with, what could not be checked. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { signatureOf } from "../../src/codegen/signature.js";
+import { definitionOf, kernel } from "../../src/dsl/kernel.js";
+import { constexpr, pointer, scalar, tensor } from "../../src/dsl/params.js";
+import { python } from "../../src/dsl/reference.js";
+import { trace } from "../../src/dsl/trace.js";
+import * as tl from "../../src/dsl/tl.js";
+import { makeInputs, refusal } from "../../src/eval/index.js";
+import { evaluate, float32s } from "./helpers.js";
+
+const rows = kernel(
+  "rows",
+  {
+    params: {
+      x: tensor(tl.float32, ["M", "N"]),
+      out: tensor.out(tl.float32, ["M"]),
+      LIMIT: constexpr.int({ default: 64 }),
+      BLOCK: constexpr.launch(({ N }) => N),
+    },
+    grid: ({ M }) => [1, M],
+    requires: ({ N, LIMIT }) => [N.le(LIMIT), N.gt(0)],
+    reference: ({ x }, torch) => torch.sum(x, 1),
+  },
+  ({ x, out, BLOCK }) => {
+    const row = tl.programId(1);
+    tl.store(out.at(row), tl.sum(tl.load(x.at(row, tl.arange(0, BLOCK))), 0));
+  },
+);
+
+describe("refusal", () => {
+  const ir = trace(definitionOf(rows));
+  const refused = (M: number, N: number, LIMIT = 64) =>
+    refusal(ir, { sizes: { M, N }, dtypes: {}, constexprs: { LIMIT }, config: 0, seed: 1 });
+
+  test("should be silent where everything holds", () => expect(refused(3, 32)).toBeUndefined());
+
+  test("should say which requirement fails, with its values", () => {
+    expect(refused(3, 128)).toBe("it requires N <= LIMIT; here N is 128 and LIMIT is 64");
+    expect(refused(3, 0)).toBe("it requires N > 0; here N is 0");
+  });
+
+  test("should know the limits of tiles and grids", () => {
+    expect(refused(3, 48)).toBe("BLOCK is 48, and a tile's dimension is a power of two");
+    expect(refused(3, 2 ** 21, 2 ** 22)).toContain("would have 2097152 elements");
+    expect(refused(70_000, 32)).toBe("axis 1 of the grid has 70000 programs, and a GPU allows 65535");
+  });
+
+  test("should not keep a kernel from running on the right sizes", () => {
+    const { comparison, findings } = evaluate(rows, { sizes: { M: 5, N: 32 } });
+    expect([comparison?.correct, findings]).toEqual([true, []]);
+  });
+});
+
+describe("inputs", () => {
+  const gathering = kernel(
+    "gathering",
+    {
+      params: {
+        table: tensor(tl.float16, ["V"]),
+        index: tensor(tl.int64, ["N"], { range: [0, "V"] }),
+        flag: tensor(tl.int1, ["N"]),
+        out: tensor.out(tl.float16, ["N"]),
+        scale: scalar(tl.float16, { default: 2 }),
+        BLOCK: constexpr(),
+      },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 32 },
+    },
+    ({ table, index, flag, out, scale, BLOCK }) => {
+      const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const picked = tl.load(table.gather(tl.inBounds(tl.load(index.at(lanes)))));
+      tl.store(out.at(lanes), tl.where(tl.load(flag.at(lanes)), picked.mul(scale), 0));
+    },
+  );
+
+  test("should lie in their range and be representable", () => {
+    const ir = trace(definitionOf(gathering));
+    const at = { sizes: { V: 7, N: 500 }, dtypes: {}, config: 0, seed: 3 };
+    const { table, index, flag } = makeInputs(signatureOf(ir), at);
+    expect(new Set(index!.data as BigInt64Array)).toEqual(new Set([0n, 1n, 2n, 3n, 4n, 5n, 6n]));
+    expect(new Set(flag!.data as Uint8Array)).toEqual(new Set([0, 1]));
+    expect(table!.data).toEqual(Float32Array.from(table!.data as Float32Array, (x) => x));
+    expect(
+      (table!.data as Float32Array).every((x) => x === Math.fround(x) && x * 2 ** 24 === Math.round(x * 2 ** 24)),
+    ).toBe(true);
+  });
+
+  test("should suit the kernel: 64-bit indices, truth values, scalars", () => {
+    const { outputs, findings } = evaluate(gathering, { sizes: { V: 3, N: 40 } });
+    expect([outputs["out"]?.shape, findings]).toEqual([[40], []]);
+  });
+
+  test("should be refused when they do not fit", () => {
+    const wrong = () => evaluate(rows, { sizes: { M: 5, N: 32 } }, { x: float32s(1, 2) });
+    expect(wrong).toThrow("x has shape [5, 32], the data given have [2]");
+  });
+});
+
+describe("what cannot be checked", () => {
+  test("should be listed: a reference in Python", () => {
+    const k = kernel(
+      "k",
+      {
+        params: { out: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: () => [1],
+        config: { BLOCK: 4 },
+        reference: python`return torch.zeros(4)`,
+      },
+      ({ out, BLOCK }) => tl.store(out.at(tl.arange(0, BLOCK)), tl.zeros([BLOCK], tl.float32)),
+    );
+    const { unchecked, comparison } = evaluate(k, { sizes: { N: 4 } });
+    expect(comparison).toBeUndefined();
+    expect(unchecked).toEqual(["the reference is Python source, which cannot be evaluated here"]);
+  });
+
+  test("should be listed: raw pointer arguments", () => {
+    const k = kernel(
+      "k",
+      { params: { p: pointer(tl.float32), BLOCK: constexpr() }, grid: () => [1], config: { BLOCK: 4 } },
+      ({ p, BLOCK }) => tl.store(p.add(tl.arange(0, BLOCK)), 1),
+    );
+    expect(evaluate(k, { sizes: {} }).unchecked[0]).toContain("nothing is known of a raw pointer's extent");
+  });
+});
+
+test("the evaluator runs in a browser: it imports nothing of Node and nothing above it", () => {
+  const folder = new URL("../../src/eval/", import.meta.url);
+  const imports = readdirSync(folder).flatMap((file) => {
+    const text = readFileSync(new URL(file, folder), "utf8");
+    return [...text.matchAll(/from "([^"]+)"/g)].map(([, path]) => path!);
+  });
+  expect(imports.filter((path) => !/^\.\/|^\.\.\/(ir\/|compiled|diagnostics)/.test(path))).toEqual([]);
+});

@@ -1,0 +1,36 @@
+/** The examples at any shape, as a user would test a kernel. A failure prints its seed and shrinks to a small case. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { build } from "tilescript";
+import { assertCorrect, cases } from "tilescript/testing";
+import { gemm } from "../../examples/gemm.js";
+import { softmax } from "../../examples/softmax.js";
+import { vectorAdd } from "../../examples/vector-add.js";
+
+test.each([
+  [vectorAdd, { maxSize: 3000 }],
+  [softmax, { maxSize: 300 }],
+  [gemm, { maxSize: 130, maxWork: 2 ** 18 }],
+])("$name is right at any shape", async (kernel, options) => {
+  const compiled = await build(kernel);
+  fc.assert(
+    fc.property(cases(compiled, options), (at) => {
+      assertCorrect(compiled, at);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test("cases cover what a kernel can be called with", async () => {
+  const compiled = await build(gemm);
+  const drawn = fc.sample(cases(compiled, { maxSize: 130 }), { numRuns: 400, seed: 1 });
+  const blocks = new Set(compiled.configs.flatMap(({ values }) => Object.values(values)));
+  expect(new Set(drawn.map((at) => at.dtypes.T))).toEqual(new Set(["float16", "bfloat16"]));
+  expect(new Set(drawn.map((at) => at.config)).size).toBe(compiled.configs.length);
+  expect(new Set(drawn.flatMap((at) => Object.values(at.layouts ?? {})))).toEqual(
+    new Set(["contiguous", "transposed", "sliced", "offset"]),
+  );
+  expect(drawn.some((at) => at.sizes.M === 1)).toBe(true);
+  expect(drawn.some((at) => blocks.has(at.sizes.M!))).toBe(true);
+  expect(drawn.some((at) => blocks.has(at.sizes.M! - 1))).toBe(true);
+});

@@ -1,0 +1,29 @@
+/** The package's declarations serve an author's project: examples compile against them, and so do their declarations. */
+import { readdirSync, readFileSync, symlinkSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { inFolder, root, tsc } from "./tsc.js";
+
+const examples = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"));
+const sources = Object.fromEntries(examples.map((file) => [file, readFileSync(join(root, "examples", file), "utf8")]));
+
+test("declarations of kernels name nothing but tilescript", { timeout: 30_000 }, () => {
+  // Without `paths`, `tilescript` is what the folder's node_modules hold: the package as it is published.
+  const declarations = inFolder(
+    "declarations",
+    sources,
+    (folder) => {
+      const installed = join(folder, "node_modules/tilescript");
+      mkdirSync(installed, { recursive: true });
+      symlinkSync(join(root, "package.json"), join(installed, "package.json"));
+      const options = ["--emitDeclarationOnly", "--declaration", "--declarationMap", "false"];
+      tsc(["-p", join(root, "tsconfig.build.json"), ...options, "--outDir", join(installed, "dist")]);
+      expect(tsc(["-p", folder, "--pretty", "false"])).toBe("");
+      return examples.map((file) => readFileSync(join(folder, "out", file.replace(/ts$/, "d.ts")), "utf8"));
+    },
+    { paths: {}, noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: "out", rootDir: "." },
+  );
+  const from = declarations.join("\n").matchAll(/(?:from |import\()"([^"]+)"/g);
+  expect([...new Set(Array.from(from, ([, module]) => module))]).toEqual(["tilescript"]);
+  expect(declarations.join("\n")).not.toMatch(/\bany\b/);
+});

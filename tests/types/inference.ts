@@ -1,0 +1,152 @@
+/** What an author reads when hovering: each line compiles only where the type is exactly the one written. */
+import {
+  constexpr,
+  kernel,
+  pointer,
+  tensor,
+  tl,
+  type ConstBool,
+  type Constexpr,
+  type Dim,
+  type Element,
+  type Kernel,
+  type Mut,
+  type MutPointer,
+  type OneOf,
+  type Pointer,
+  type Scalar,
+  type Shape,
+  type Tensor,
+  type Tile,
+  type View,
+} from "tilescript";
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(...mismatch: Equal<A, B> extends true ? [] : ["these types differ"]): void {
+  void mismatch;
+}
+
+const D = tl.dtype("T", [tl.float16, tl.bfloat16]);
+type T = OneOf<"T", ["float16", "bfloat16"]>;
+
+// Helpers, generic over a shape, over a dimension, over a dtype.
+const relu = <S extends Shape>(x: Tile<"float32", S>) => tl.maximum(x, 0);
+const centred = <M extends Dim, N extends Dim>(x: Tile<"float32", [M, N]>) => x.sub(tl.sum(x, 1).col);
+const outer = <M extends Dim, N extends Dim>(x: Tile<"int32", [M]>, y: Tile<"int32", [N]>) => x.col.mul(y.row);
+const wide = <E extends Element, S extends Shape>(x: Tile<E, S>) => x.to(tl.float32);
+const only = <E extends Element, S extends Shape>(mask: Tile<"int1", S>, x: Tile<E, S>) => tl.where(mask, x, x);
+
+export const probe = kernel(
+  "probe",
+  {
+    params: {
+      a: tensor(tl.float16, ["M", "K"]),
+      b: tensor(D, ["K", "N"]),
+      q: tensor(D, ["Z", "H", "S", "HEAD"]),
+      c: tensor.out(tl.float32, ["M", "N"]),
+      p: pointer(tl.int8),
+      CAUSAL: constexpr.bool(),
+      HEAD: constexpr(),
+      BLOCK_M: constexpr(),
+      BLOCK_N: constexpr(),
+      BLOCK_K: constexpr(),
+    },
+    grid: ({ M, BLOCK_M }) => [tl.cdiv(M, BLOCK_M)],
+    config: { BLOCK_M: 64, BLOCK_N: 64, BLOCK_K: 32 },
+  },
+  ({ a, b, q, c, p, M, K, CAUSAL, HEAD, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+    same<typeof a, Tensor<"float16", ["M", "K"], "in">>();
+    same<typeof M, Scalar<"int32">>();
+    same<typeof CAUSAL, ConstBool<"CAUSAL">>();
+    same<typeof BLOCK_M, Constexpr<"BLOCK_M">>();
+
+    // Constexprs keep their text, and it becomes a dimension.
+    const half = BLOCK_M.floorDiv(2);
+    same<typeof half, Constexpr<"BLOCK_M // 2">>();
+    const blocks = tl.cdiv(M, BLOCK_M);
+    same<typeof blocks, Scalar<"int32">>();
+    const tiles = tl.cdiv(BLOCK_M, 16);
+    same<typeof tiles, Constexpr<"cdiv(BLOCK_M, 16)">>();
+    const narrow = tl.zeros([half, 8], D);
+    same<typeof narrow, Tile<T, ["BLOCK_M // 2", 8]>>();
+
+    const rm = tl.programId(0).mul(BLOCK_M).add(tl.arange(0, BLOCK_M));
+    same<typeof rm, Tile<"int32", ["BLOCK_M"]>>();
+    const rn = tl.arange(0, BLOCK_N);
+    const inside = rm.lt(M);
+    same<typeof inside, Tile<"int1", ["BLOCK_M"]>>();
+    const rk = tl.arange(0, BLOCK_K);
+    const grid = rm.col.mul(BLOCK_K).add(rk.row);
+    same<typeof grid, Tile<"int32", ["BLOCK_M", "BLOCK_K"]>>();
+
+    // Views: a scalar drops its axis.
+    const at = a.at(tl.inBounds(rm), rk);
+    same<typeof at, View<"float16", ["BLOCK_M", "BLOCK_K"], "in">>();
+    const x = tl.load(at);
+    same<typeof x, Tile<"float16", ["BLOCK_M", "BLOCK_K"]>>();
+    const y = tl.load(b.at(rk, rn));
+    same<typeof y, Tile<T, ["BLOCK_K", "BLOCK_N"]>>();
+    const head = tl.load(q.at(0, M, rm, tl.arange(0, HEAD)));
+    same<typeof head, Tile<T, ["BLOCK_M", "HEAD"]>>();
+    const turned = tl.load(a.at(rm, rk).T);
+    same<typeof turned, Tile<"float16", ["BLOCK_K", "BLOCK_M"]>>();
+    const row = tl.load(a.at(M, rk));
+    same<typeof row, Tile<"float16", ["BLOCK_K"]>>();
+    const picked = tl.load(a.gather(rm.col, rk.row));
+    same<typeof picked, Tile<"float16", ["BLOCK_M", "BLOCK_K"]>>();
+
+    // Raw pointers.
+    const ptrs = p.add(rm.col.mul(K), rk.row);
+    same<typeof ptrs, Pointer<"int8", ["BLOCK_M", "BLOCK_K"]>>();
+    const bytes = tl.load(ptrs, { mask: rm.lt(M).col, other: 0 });
+    same<typeof bytes, Tile<"int8", ["BLOCK_M", "BLOCK_K"]>>();
+    const bumped = tl.mut(ptrs);
+    same<typeof bumped, MutPointer<"int8", ["BLOCK_M", "BLOCK_K"]>>();
+
+    // Promotion, products, reductions.
+    const sum = x.add(bytes);
+    same<typeof sum, Tile<"float16", ["BLOCK_M", "BLOCK_K"]>>();
+    const f = tl.dot(x, y.to(tl.float16));
+    same<typeof f, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    const ints = tl.dot(bytes, tl.trans(bytes));
+    same<typeof ints, Tile<"int32", ["BLOCK_M", "BLOCK_M"]>>();
+    const rows = tl.sum(f, 1);
+    same<typeof rows, Tile<"float32", ["BLOCK_M"]>>();
+    const kept = tl.sum(bytes, 0, { keepDims: true });
+    same<typeof kept, Tile<"int32", [1, "BLOCK_K"]>>();
+    const all = tl.max(f);
+    same<typeof all, Scalar<"float32">>();
+    const most = tl.max(y, 0);
+    same<typeof most, Tile<"float32", ["BLOCK_N"]>>();
+    const fraction = rm.div(3);
+    same<typeof fraction, Tile<"float32", ["BLOCK_M"]>>();
+    const chosen = tl.where(inside.col, f, 0);
+    same<typeof chosen, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    const cast = f.to(D);
+    same<typeof cast, Tile<T, ["BLOCK_M", "BLOCK_N"]>>();
+
+    // State, loops, branches.
+    const acc = tl.mut(f);
+    same<typeof acc, Mut<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    same<typeof acc.value, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    for (const k of tl.range(0, K, BLOCK_K)) same<typeof k, Scalar<"int32">>();
+    for (const k of tl.range(0, K.to(tl.int64))) same<typeof k, Scalar<"int64">>();
+    const hi = tl.when(CAUSAL, () => M).otherwise(() => K);
+    same<typeof hi, Scalar<"int32">>();
+
+    const positive = relu(rows);
+    same<typeof positive, Tile<"float32", ["BLOCK_M"]>>();
+    const shifted = centred(f);
+    same<typeof shifted, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    const product = outer(rm, rn);
+    same<typeof product, Tile<"int32", ["BLOCK_M", "BLOCK_N"]>>();
+    const widened = wide(y);
+    same<typeof widened, Tile<"float32", ["BLOCK_K", "BLOCK_N"]>>();
+    const masked = only(inside, rm);
+    same<typeof masked, Tile<"int32", ["BLOCK_M"]>>();
+
+    tl.store(c.at(rm, rn), acc.value);
+  },
+);
+same<(typeof probe)["name"], "probe">();
+same<typeof probe extends Kernel<"probe", any> ? true : false, true>();

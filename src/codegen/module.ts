@@ -31,6 +31,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
+    ...newestNames(ir),
     ...constants(isMentioned),
     ...pruner(ir, names),
     ...parts,
@@ -129,6 +130,27 @@ function constants(isMentioned: (name: string) => boolean): Block {
       py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
     );
   return [py.blank, ...limits];
+}
+
+/** Refuses a Triton that lacks what the kernel calls, before anything is compiled. */
+function newestNames(ir: KernelIR): Block {
+  const found = new Map<string, string>();
+  walk(ir.body, (statement) => {
+    if (statement.kind !== "op" || statement.op.since === undefined || statement.op.spelling.form !== "call") return;
+    found.set(statement.op.spelling.name, statement.op.since);
+  });
+  return [...found].flatMap(([name, since]): Statement[] => [
+    py.blank,
+    {
+      kind: "if",
+      branches: [
+        {
+          test: py.unary("not", py.call("hasattr", py.name("tl"), py.string(name.replace(/^tl\./, "")))),
+          body: [py.raise(py.call("ImportError", py.string(`${name} needs Triton ${since} or later`)))],
+        },
+      ],
+    },
+  ]);
 }
 
 const PRUNER = "_holds_requirements";

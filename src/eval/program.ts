@@ -22,6 +22,7 @@ import { isBig } from "../ir/numeric.js";
 import type { Constant, Context, ResultType, Runtime } from "../ir/runtime.js";
 import type { Type } from "../ir/types.js";
 import type { Bindings } from "./bindings.js";
+import { atomic, poll } from "./atomics.js";
 import { load, store } from "./memory.js";
 import type { Sanitiser } from "./sanitiser.js";
 
@@ -57,7 +58,7 @@ export class Program {
 
   /** Runs one program, whose number counts from 1. */
   run(number: number): void {
-    this.#sanitiser.number = number;
+    this.#sanitiser.begin(number);
     const [x = 0, y = 0, z = 0] = this.#sanitiser.program(number);
     this.#id = [x, y, z];
     runAll(this.#steps);
@@ -179,6 +180,8 @@ export class Program {
       },
       load: (address, mask, other) => load(address, mask, other, sanitiser, at),
       store: (address, value, mask) => store(address, value, mask, sanitiser, at),
+      atomic: (address, mask, access) => atomic(address, mask, access, sanitiser, at),
+      poll: (address, expected, how) => poll(address, expected, how, sanitiser, at),
       report: (code, message, shape, lanes) => sanitiser.lanes(code, lanes, shape, at, () => message),
     };
   }

@@ -14,10 +14,12 @@ export class Tensor implements Allocation {
   readonly #offsets: Int32Array;
   /** Offsets that hold an element; absent where there are no gaps. */
   readonly #elements: Uint8Array | undefined;
-  /** Last program that wrote each offset, counted from 1; 0 where none did. Absent for inputs. */
+  /** Who wrote each offset last, as the sanitiser stamps it; 0 where nobody did. Absent for inputs. */
   readonly writers: Int32Array | undefined;
-  /** Last program that read each offset, counted from 1. Absent for inputs. */
+  /** Who read each offset last. Absent for inputs. */
   readonly readers: Int32Array | undefined;
+  /** Who last accessed each offset by an atomic. Absent until someone does. */
+  atomics: Int32Array | undefined;
 
   constructor(
     readonly name: string,
@@ -73,7 +75,7 @@ export class Tensor implements Allocation {
     let count = 0;
     let first = -1;
     this.#offsets.forEach((offset, i) => {
-      if (this.writers?.[offset]) return;
+      if (this.writers?.[offset] || this.atomics?.[offset]) return;
       if (count++ === 0) first = i;
     });
     return { count, first: coordinates(this.shape, Math.max(first, 0)) };

@@ -64,6 +64,8 @@ export interface Op {
     args: Readonly<Record<string, Runtime | undefined>>,
     context: Context,
   ) => Runtime | readonly Runtime[];
+  /** The first version of Triton that has it, where 3.6 does not. */
+  readonly since?: "3.9";
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */

@@ -50,6 +50,18 @@ export interface ResultType {
   readonly shape: readonly number[];
 }
 
+/** One atomic, as the evaluator performs it. */
+export interface AtomicAccess {
+  /** Spread to the address's shape, in the tensor's dtype. */
+  readonly operands: readonly (TileArray | number)[];
+  /** The new element, given the old one and the lane's operands; absent where nothing changes. */
+  readonly change: ((old: number | bigint, operands: readonly (number | bigint)[]) => number | bigint) | undefined;
+  /** Whether what was there matters. */
+  readonly reads: boolean;
+  /** Triton's `sem`. */
+  readonly order: string;
+}
+
 /** What an op may ask of the evaluator. */
 export interface Context {
   readonly results: readonly ResultType[];
@@ -58,6 +70,14 @@ export interface Context {
   readonly grid: readonly [number, number, number];
   load(address: Addresses, mask: TileArray | boolean | undefined, other: TileArray | number | undefined): TileArray;
   store(address: Addresses, value: TileArray | number, mask: TileArray | boolean | undefined): void;
+  /** Performs an atomic lane by lane and gives what was there before. */
+  atomic(address: Addresses, mask: TileArray | boolean | undefined, atomic: AtomicAccess): TileArray;
+  /** Whether memory holds what is expected, lane by lane. Nothing changes it while a program waits. */
+  poll(
+    address: Addresses,
+    expected: TileArray | number,
+    how: { readonly order: string; readonly forever: boolean },
+  ): TileArray;
   /** Tells of lanes where something is wrong. `lanes` marks them in row-major order of `shape`. */
   report(code: string, message: string, shape: readonly number[], lanes: Uint8Array): void;
 }

@@ -196,9 +196,9 @@ function notAddress(op: string, type: Type): string {
 type AddressType = PointerType | ViewType;
 const isAddress = (type: Type): type is AddressType => type.kind === "pointer" || type.kind === "view";
 
-export type WhyLoad<A> = A extends AddressLike ? "" : NotAddress<"load", A>;
-export function whyLoad(address: Type): string {
-  return isAddress(address) ? "" : notAddress("load", address);
+export type WhyLoad<A, Op extends string = "load"> = A extends AddressLike ? "" : NotAddress<Op, A>;
+export function whyLoad(address: Type, op = "load"): string {
+  return isAddress(address) ? "" : notAddress(op, address);
 }
 /** What a load gives. */
 export type LoadOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;

@@ -2,6 +2,7 @@
  * Views as pointer arithmetic: a load of `a.at(rm, rk)` becomes a load of `a + rm[:, None] * stride_am + …` under the mask
  * that the view stands for. Written with the ops themselves, so what comes out is checked as an author's code is.
  */
+import { fail } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import { dtypes } from "../ir/dtype.js";
 import { Handle, valueOf } from "../ir/handle.js";
@@ -116,6 +117,12 @@ class Lowering {
     this.#recorder.pinned = statement.at;
     const pointer = this.#pointer(view);
     const mask = this.#mask(view, statement.options.mask);
+    if (mask && !("mask" in statement.op.options))
+      fail(
+        "type",
+        `${statement.op.name}: takes no mask, so each index of a view must be in bounds; say so with tl.inBounds(index), or use x.ptr.add(…)`,
+        statement.at,
+      );
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     if (mask && statement.op === opOf(load) && !options.other) options.other = { kind: "literal", value: 0 };
     const { mask: first, other, ...rest } = options;

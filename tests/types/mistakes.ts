@@ -300,6 +300,39 @@ export const chapters: readonly Chapter[] = [
     mistake("a JavaScript ===", "const z = rm === 1;", "const z = rm.eq(1);"),
     mistake("an index", "const z = rm[0];", "const z = tl.sum(rm, 0);"),
   ]),
+  lines("Atomics", [
+    mistake("an atomic on an input", "tl.atomicAdd(bytes.ptr.add(rm), 1);", "tl.atomicAdd(ids.ptr.add(rm), 1);"),
+    mistake("an atomic on a tile", "tl.atomicAdd(f, 1);", "tl.atomicAdd(total.at(rm, rn), f);"),
+    mistake("an atomic maximum of halves", "tl.atomicMax(c.at(rm, rn), 1);", "tl.atomicMax(total.at(rm, rn), 1);"),
+    mistake("bits of a float", "tl.atomicOr(total.at(rm, rn), 1);", "tl.atomicOr(ids.at(rm), 1);"),
+    mistake("a sum of another dtype", "tl.atomicAdd(ids.at(rm), rm.to(tl.int64));", "tl.atomicAdd(ids.at(rm), rm);"),
+    mistake("a fraction added to integers", "tl.atomicAdd(ids.at(rm), 0.5);", "tl.atomicAdd(total.at(rm, rn), 0.5);"),
+    mistake(
+      "an atomic's mask of lower rank",
+      "tl.atomicAdd(total.at(rm, rn), f, { mask: rn.lt(3) });",
+      "tl.atomicAdd(total.at(rm, rn), f, { mask: rn.lt(3).row });",
+    ),
+    mistake(
+      "an atomic's mask that is known",
+      "tl.atomicAdd(ids.at(rm), 1, { mask: true });",
+      "tl.atomicAdd(ids.at(rm), 1, { mask: inside });",
+    ),
+    mistake(
+      "a number in a compare-and-swap of a tile",
+      "tl.atomicCas(ids.ptr.add(rm), rm, 1);",
+      "tl.atomicCas(ids.ptr.add(rm), rm, tl.full([BLOCK_M], 1, tl.int32));",
+    ),
+    mistake(
+      "a compare-and-swap with another shape",
+      "tl.atomicCas(ids.ptr.add(rm), rm, rn);",
+      "tl.atomicCas(ids.ptr.add(rm), rm, rm);",
+    ),
+    mistake(
+      "an atomic load that releases",
+      'tl.atomicLoad(ids.ptr, { sem: "release" });',
+      'tl.atomicLoad(ids.ptr, { sem: "acquire" });',
+    ),
+  ]),
   {
     title: "Signatures",
     of: "kernels",

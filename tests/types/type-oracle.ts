@@ -32,6 +32,7 @@ const exportsOf = {
   "signatures-control": "WhyRangeBound RangeElement WhyWhen",
   "signatures-create":
     "WhyFill WhyTo ToOut WhyJoin JoinOut WhySplit WhyCat CatOut InterleaveOut WhyGatherIndex " + "WhyHistogram",
+  "signatures-atomic": "WhyAtomic WhyAtomicRead WhyAtomicValue WhyAtomicMask WhySwap",
   "signatures-memory": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
 };
 

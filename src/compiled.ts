@@ -22,6 +22,13 @@ export interface TensorSignature {
   readonly range?: readonly [number | string, number | string];
 }
 
+/** A tensor of which the kernel gets an address only. */
+export interface PointerSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly optional: boolean;
+}
+
 /** A number argument that is passed at run time. */
 export interface ScalarSignature {
   readonly name: string;
@@ -48,6 +55,7 @@ export interface Signature {
   /** The `@triton.jit` function's name. */
   readonly jit: string;
   readonly tensors: readonly TensorSignature[];
+  readonly pointers: readonly PointerSignature[];
   readonly scalars: readonly ScalarSignature[];
   readonly constexprs: readonly ConstexprSignature[];
   /** Sizes that the shapes of the inputs bind, in order of first use. */
@@ -78,6 +86,8 @@ export interface Case {
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   /** Layout of each input that is not contiguous, by name. */
   readonly layouts?: Readonly<Record<string, Layout>>;
+  /** Optional tensors that are not given. */
+  readonly absent?: readonly string[];
   /** Index into the kernel's configs. */
   readonly config: number;
   readonly seed: number;

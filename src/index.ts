@@ -17,7 +17,7 @@ export * as tl from "./dsl/tl.js";
 export type { When } from "./dsl/control.js";
 export type { ConstBool, Constexpr, ConstFloat, ConstLike, ConstString } from "./ir/constexpr.js";
 export type { DType, DTypeName, Element, OneOf } from "./ir/dtype.js";
-export type { AddressLike, MutPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
+export type { AddressLike, MutPointer, OptionalPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
 export type * from "./ir/params.js";
 export type { Problem } from "./ir/problem.js";
 export type { Dim, Shape } from "./ir/shape.js";

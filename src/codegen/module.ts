@@ -65,7 +65,12 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
     });
   }
   for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
-  const parameters = new Map([...names.parameters].map(([value, name]) => [value, py.name(name)]));
+  const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
+  for (const param of ir.params) {
+    if ((param.kind !== "tensor" && param.kind !== "pointer") || !param.given) continue;
+    const pointer = py.name(names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!);
+    parameters.set(param.given, py.compare(pointer, ["is not", py.none]));
+  }
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
   const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
   const body = emitBody(ir.body, {
@@ -91,7 +96,8 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   if (typeof elem === "string") return py.dotted(`tl.${elem}`);
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
-  const holder = tensors.find((param) => param.role !== "in") ?? tensors[0]!;
+  const present = tensors.filter((param) => !param.optional);
+  const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype.element_ty`);
 }
 
@@ -212,7 +218,7 @@ function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Blo
 
 /** Where each size can be read off the inputs. */
 function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
-  const inputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const inputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out" && !param.optional);
   return inputs.flatMap((param) =>
     param.dims.flatMap((dim, axis): Binding[] => {
       if (!isValue(dim) || isLiteral(dim)) return [];

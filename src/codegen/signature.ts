@@ -22,6 +22,11 @@ export function signatureOf(ir: KernelIR): Signature {
       contiguous: param.contiguous,
       ...(param.range && { range: param.range }),
     })),
+    pointers: ir.params.flatMap((param) =>
+      param.kind === "pointer"
+        ? [{ name: param.name, python: names.tensors.get(param.name)!, optional: param.given !== undefined }]
+        : [],
+    ),
     scalars: ir.params
       .filter((param): param is ScalarParam => param.kind === "scalar")
       .map((param): ScalarSignature => ({

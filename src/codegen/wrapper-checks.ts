@@ -1,5 +1,6 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { TensorParam } from "../ir/nodes.js";
+import type { PointerParam, TensorParam } from "../ir/nodes.js";
+import { callOrder } from "./call-order.js";
 import { literalNumber } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
@@ -26,13 +27,20 @@ export function messageOf(context: WrapperContext, error: "ValueError" | "TypeEr
 }
 
 /** What the caller knows a tensor as. */
-function label(context: WrapperContext, param: TensorParam): string {
+function label(context: WrapperContext, param: TensorParam | PointerParam): string {
+  if (param.kind === "pointer") return context.names.tensors.get(param.name)!;
   const outputs = context.tensors.filter((p) => p.role === "out");
   return param.role === "out" && outputs.length === 1 ? "out" : context.names.tensors.get(param.name)!;
 }
 
 function check(test: Expression, body: Statement): Statement {
   return { kind: "if", branches: [{ test, body: [body] }] };
+}
+
+/** Statements about an argument; under a condition where it may be None. */
+export function ifGiven(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
+  if (!param.given || body.length === 0) return body;
+  return [{ kind: "if", branches: [{ test: py.compare(context.tensor(param), ["is not", py.none]), body }] }];
 }
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -95,7 +103,7 @@ function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
 // ---- dtypes and devices ---------------------------------------------------------------------------------------------
 
 /** A fixed dtype, one of a variable's members where the variable is first met, or the dtype that it then has. */
-export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
+export function dtypeCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
   const tensor = context.tensor(param);
   const got = py.attribute(tensor, "dtype");
   const { dtype } = param;
@@ -116,7 +124,8 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
 /** The tensor that a dtype variable is read off: the first input of that dtype. */
 export function dtypeBinder(context: Pick<WrapperContext, "tensors">, variable: string): TensorParam {
   const holders = context.tensors.filter((param) => typeof param.dtype !== "string" && param.dtype.name === variable);
-  return holders.find((param) => param.role !== "out") ?? holders[0]!;
+  const present = holders.filter((param) => !param.optional);
+  return present.find((param) => param.role !== "out") ?? present[0] ?? holders[0]!;
 }
 
 function dtypeName(name: string): string {
@@ -137,13 +146,14 @@ export function torchDType(name: string): Expression {
 }
 
 /** One device for all, and one that Triton can reach; another GPU than the current one is switched to. */
-export function deviceChecks(context: WrapperContext, inputs: readonly TensorParam[]): Block {
-  const [first, ...others] = inputs;
+export function deviceChecks(context: WrapperContext, inputs: readonly (TensorParam | PointerParam)[]): Block {
+  const first = inputs.find((param) => !param.given);
   if (!first) return [];
+  const others = inputs.filter((param) => param !== first);
   const tensor = context.tensor(first);
   const device = py.attribute(tensor, "device");
   return [
-    ...others.map((param) => sameDevice(context, param, first)),
+    ...others.flatMap((param) => ifGiven(context, param, [sameDevice(context, param, first)])),
     check(
       py.unary(
         "not",
@@ -175,18 +185,21 @@ export function deviceChecks(context: WrapperContext, inputs: readonly TensorPar
 /** The wrapper called again with its own arguments. */
 function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
-  const positional = [
-    ...tensors.filter((param) => param.role !== "out").map((param) => context.tensor(param)),
-    ...ir.params
-      .filter((param) => param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument"))
-      .map((param) => py.name(names.parameters.get(param.value)!)),
-  ];
+  const positional = callOrder(ir).map((param) =>
+    param.kind === "tensor" || param.kind === "pointer"
+      ? context.tensor(param)
+      : py.name(names.parameters.get(param.value)!),
+  );
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
   return py.call(names.wrapper, ...positional, ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))));
 }
 
-function sameDevice(context: WrapperContext, param: TensorParam, first: TensorParam): Statement {
+function sameDevice(
+  context: WrapperContext,
+  param: TensorParam | PointerParam,
+  first: TensorParam | PointerParam,
+): Statement {
   const device = py.attribute(context.tensor(param), "device");
   const expected = py.attribute(context.tensor(first), "device");
   return check(
@@ -199,7 +212,7 @@ function sameDevice(context: WrapperContext, param: TensorParam, first: TensorPa
 
 /** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
 export function outputChecks(context: WrapperContext, param: TensorParam): Block {
-  const first = context.tensors.find((other) => other.role !== "out");
+  const first = context.tensors.find((other) => other.role !== "out" && !other.optional);
   const given = py.name(label(context, param));
   const tensor = context.tensor(param);
   const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));

@@ -2,11 +2,12 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import type { ConstexprParam, KernelIR, Param, PointerParam, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
+import { callOrder } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
-import { deviceChecks, dtypeCheck, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
+import { deviceChecks, dtypeCheck, ifGiven, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
 import * as py from "./py-build.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
@@ -22,7 +23,7 @@ export interface WrapperContext {
   /** Sizes that a statement before has bound to a local. */
   readonly bound: Set<string>;
   /** A tensor's name in the wrapper. */
-  tensor(param: TensorParam): Expression;
+  tensor(param: TensorParam | PointerParam): Expression;
   /** A dimension as an expression, once it is bound. */
   dim(param: TensorParam, axis: number): Expression;
 }
@@ -39,7 +40,7 @@ class WrapperEmitter implements WrapperContext {
     this.tensors = ir.params.filter((param) => param.kind === "tensor");
   }
 
-  tensor(param: TensorParam): Expression {
+  tensor(param: TensorParam | PointerParam): Expression {
     return py.name(this.#localName(param));
   }
 
@@ -54,48 +55,63 @@ class WrapperEmitter implements WrapperContext {
     const outputs = this.tensors.filter((param) => param.role === "out");
     const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
     const body: Statement[] = [
-      ...inputs.flatMap((param) => [...shapeChecks(this, param), ...dtypeCheck(this, param)]),
+      ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
       ...this.#derivedSizes(),
-      ...deviceChecks(this, inputs),
+      ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...this.#pointers().flatMap((param) => ifGiven(this, param, dtypeCheck(this, param))),
+      ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
       py.blank,
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...this.#emptyResult(outputs, results),
       py.blank,
       ...this.#strides(),
-      ...this.tensors.flatMap((param) => reachCheck(this, param)),
+      ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
       ...this.#launch(),
-      py.returns(results.length === 1 ? results[0] : py.tuple(...results)),
+      ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
     ];
     const tensor = py.dotted("torch.Tensor");
     return {
       kind: "function",
       name: this.names.wrapper,
       decorators: [],
-      params: this.#parameters(inputs, outputs),
-      returns: results.length === 1 ? tensor : py.subscript(py.name("tuple"), ...results.map(() => tensor)),
+      params: this.#parameters(outputs),
+      returns: results.length === 0 ? py.none : results.length === 1 ? tensor : py.subscript(py.name("tuple"), ...results.map(() => tensor)),
       docstring: this.#docstring(inputs, outputs),
       body,
     };
   }
 
+  #inputChecks(param: TensorParam): Block {
+    return ifGiven(this, param, [...shapeChecks(this, param), ...dtypeCheck(this, param)]);
+  }
+
   // ---- signature ----------------------------------------------------------------------------------------------------
 
-  #parameters(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Parameter[] {
+  #parameters(outputs: readonly TensorParam[]): Parameter[] {
     const tensor = py.dotted("torch.Tensor");
     const optional = py.binary(tensor, "|", py.none);
     return [
-      ...inputs.map((param) => ({ name: this.#localName(param), annotation: tensor })),
-      ...this.#numbers().map((param) => ({
-        name: this.names.parameters.get(param.value)!,
-        annotation: py.name(annotationOf(param)),
-        ...(param.default !== undefined && { default: constantExpression(param.default) }),
-      })),
+      ...callOrder(this.ir).map((param): Parameter => {
+        const name = this.#localName(param);
+        if (param.kind === "tensor" || param.kind === "pointer")
+          return param.given ? { name, annotation: optional, default: py.none } : { name, annotation: tensor };
+        return {
+          name,
+          annotation: py.name(annotationOf(param)),
+          ...(param.default !== undefined && { default: constantExpression(param.default) }),
+        };
+      }),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
     ];
+  }
+
+  /** Tensors of which the kernel gets an address only. */
+  #pointers(): readonly PointerParam[] {
+    return this.ir.params.filter((param) => param.kind === "pointer");
   }
 
   /** What the caller gives besides tensors: numbers, then choices. */
@@ -119,8 +135,10 @@ class WrapperEmitter implements WrapperContext {
       ...inputs.map((param) => {
         const contiguous = param.contiguous ? ", contiguous" : "";
         const updated = param.role === "inout" ? "; updated in place" : "";
-        return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${updated}.`;
+        const optional = param.optional ? ", or None" : "";
+        return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${optional}${updated}.`;
       }),
+      ...this.#pointers().map((param) => `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape${param.given ? ", or None" : ""}.`),
       ...this.#numbers().map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
     ];
     const outs = outputs.map(
@@ -170,9 +188,14 @@ class WrapperEmitter implements WrapperContext {
       const strides = this.names.strides.get(param.name)!;
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));
-      const call = py.call(py.attribute(this.tensor(param), "stride"));
-      if (targets.length > 1) return [py.assign(py.tuple(...targets), call)];
-      return [py.assign(targets[0]!, py.call(py.attribute(this.tensor(param), "stride"), py.number("0")))];
+      const stride = py.attribute(this.tensor(param), "stride");
+      const zero = py.number("0");
+      const target = targets.length > 1 ? py.tuple(...targets) : targets[0]!;
+      const value = targets.length > 1 ? py.call(stride) : py.call(stride, zero);
+      if (!param.optional) return [py.assign(target, value)];
+      const none = targets.length > 1 ? py.tuple(...targets.map(() => zero)) : zero;
+      const isAbsent = py.compare(this.tensor(param), ["is", py.none]);
+      return [py.assign(target, py.conditional(none, isAbsent, value))];
     });
   }
 
@@ -317,7 +340,7 @@ function numberWords(param: ScalarParam | ConstexprParam): string {
   return `a ${annotationOf(param)} that the kernel is compiled for`;
 }
 
-function dtypeWords(param: TensorParam): string {
+function dtypeWords(param: TensorParam | PointerParam): string {
   return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }
 

@@ -4,7 +4,7 @@ import { builder } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { TensorParam } from "../ir/nodes.js";
+import type { TensorParam, Value } from "../ir/nodes.js";
 import { showType } from "../ir/types.js";
 import * as ops from "../ops/index.js";
 import * as views from "../ops/view.js";
@@ -27,6 +27,13 @@ const tensors = new WeakMap<object, TensorParam>();
 
 export function registerTensor(param: TensorParam): void {
   tensors.set(param.value, param);
+}
+
+/** Of optional arguments, the value that says whether they were given. */
+const givens = new WeakMap<object, Value>();
+
+export function registerGiven(value: Value, given: Value): void {
+  givens.set(value, given);
 }
 
 function tensorOf(handle: Handle, what: string): TensorParam {
@@ -68,6 +75,13 @@ property("col", (handle) => vector("col", handle, 1));
 property("row", (handle) => vector("row", handle, 0));
 property("T", (handle) => (ops.trans as unknown as AnyFunction)(handle));
 property("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
+
+property("given", (handle) => {
+  const given = givens.get(valueOf(handle));
+  if (!given)
+    fail("type", "given: this is always there; declare it .optional() to let callers leave it out", captureLocation());
+  return new Handle(given);
+});
 
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
 method("gather", (handle, ...indices) => views.gather(handle, indices, { claimed: claims(indices) }));

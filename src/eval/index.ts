@@ -23,7 +23,9 @@ export function evaluateCase(
   tolerance: Tolerances | undefined,
   given: Readonly<Record<string, TensorData>> = {},
 ): Evaluation {
-  const pointers = ir.params.filter((param) => param.kind === "pointer").map((param) => param.name);
+  const pointers = ir.params
+    .filter((param) => param.kind === "pointer" && !param.given && !(param.name in given))
+    .map((param) => param.name);
   if (pointers.length > 0) {
     const why = `${pointers.join(", ")}: nothing is known of a raw pointer's extent, so the kernel was not evaluated`;
     return { outputs: {}, findings: [], unchecked: [why] };
@@ -31,11 +33,13 @@ export function evaluateCase(
   const launch = launchOf(ir, at);
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
   const inputs = { ...makeInputs(signature, at, { ...at.sizes, ...sizes }), ...given };
-  const { outputs, findings, more } = evaluateKernel(ir, { ...launch, inputs, layouts: at.layouts, seed: at.seed });
+  const { absent = [], layouts, seed } = at;
+  const { outputs, findings, more } = evaluateKernel(ir, { ...launch, inputs, absent, layouts, seed });
+  const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const unchecked = more > 0 ? [`${more} more findings are not listed`] : [];
   // A bigint constexpr does not exist: the host computes in numbers.
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const verdict = compared(ir, outputs, { ...numbers, ...inputs }, tolerance);
+  const verdict = compared(ir, outputs, { ...numbers, ...inputs, ...missing }, tolerance);
   if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
   return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
 }

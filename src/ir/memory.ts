@@ -59,6 +59,12 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
   readonly then: NotACondition;
 }
 
+/** A raw pointer that the caller may leave out: use it where `given` holds. */
+export interface OptionalPointer<in out E extends Element> extends Pointer<E, [], "inout"> {
+  /** Whether the caller gave it: known when Triton compiles. */
+  readonly given: ConstBool<string>;
+}
+
 /** A pointer that loops and branches bump. */
 export interface MutPointer<
   in out E extends Element,

@@ -146,6 +146,8 @@ export interface TensorParam {
   readonly dtype: Elem;
   readonly role: "in" | "out" | "inout";
   readonly optional: boolean;
+  /** Whether the caller gave it, a constexpr; present where it is optional. */
+  readonly given?: Value;
   readonly contiguous: boolean;
   /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
   readonly offsets: "int32" | "int64";
@@ -157,6 +159,8 @@ export interface PointerParam {
   readonly name: string;
   readonly value: Value;
   readonly dtype: Elem;
+  /** As of a tensor. */
+  readonly given?: Value;
 }
 
 export interface ScalarParam {

@@ -63,21 +63,25 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
       ? pairs(configs, dtypes, limits.exhaustive)
       : dtypes.map((d) => [undefined, d] as const)) {
       for (const layout of shape.layouts) {
-        const at = caseOf(
-          kernel.signature,
-          shape,
-          dtype,
-          layout,
-          config ?? configs[turn++ % configs.length]!,
-          selection.seed,
-        );
-        const refusal = kernel.refusal(at);
-        if (refusal === undefined) cases.push({ at, label: shape.label, extra: place !== 0 });
-        else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
+        const chosen = config ?? configs[turn++ % configs.length]!;
+        const all = caseOf(kernel.signature, shape, dtype, layout, chosen, selection.seed);
+        for (const at of withAndWithout(kernel.signature, all, every, turn)) {
+          const refusal = kernel.refusal(at);
+          if (refusal === undefined) cases.push({ at, label: shape.label, extra: place !== 0 });
+          else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
+        }
       }
     }
   }
   return { cases, left: [...left] };
+}
+
+/** The case with what may be left out, and without it: both, or each in turn. */
+function withAndWithout({ tensors }: Signature, at: Case, both: boolean, turn: number): readonly Case[] {
+  const optional = tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
+  if (optional.length === 0) return [at];
+  const without: Case = { ...at, absent: optional };
+  return both ? [at, without] : [turn % 2 === 0 ? at : without];
 }
 
 /** Each config with each dtype, or just enough pairs for each config and each dtype to occur. */

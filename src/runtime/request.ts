@@ -34,7 +34,8 @@ export function verifyRequest(
   options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
 ): VerifyRequest {
   const { signature } = kernel;
-  const wire = signature.tensors.map((tensor) => wireTensor(tensor, at));
+  const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
+  const wire = present.map((tensor) => wireTensor(tensor, at));
   const written = wire.filter((tensor) => tensor.role !== "in");
   const override = { ...kernel.tolerance, ...options.tolerance };
   return {
@@ -78,10 +79,10 @@ function fillOf(tensor: TensorSignature, dtype: string, at: Case): Fill {
 }
 
 function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
-  const { scalars, constexprs } = kernel.signature;
+  const { scalars, constexprs, tensors } = kernel.signature;
+  const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null]);
   const given = { ...at.scalars, ...at.constexprs };
   const named = [...scalars, ...constexprs.filter((constexpr) => constexpr.from === "argument")];
-  return Object.fromEntries(
-    named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!]),
-  );
+  const chosen = named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!]);
+  return Object.fromEntries([...chosen, ...absent]) as VerifyRequest["arguments"];
 }

@@ -7,6 +7,7 @@ import argparse
 import datetime
 import importlib.util
 import json
+import os
 import statistics
 import time
 
@@ -126,6 +127,7 @@ def main():
         "date": datetime.date.today().isoformat(),
         "rows": rows,
     }
+    os.makedirs(os.path.dirname(args.out), exist_ok=True)
     with open(args.out, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=2)
         file.write("\n")

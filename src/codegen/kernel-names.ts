@@ -27,7 +27,7 @@ export function kernelNames(ir: KernelIR): KernelNames {
   const taken = new Names();
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
   const wrapper = taken.take(ir.name);
-  const jit = taken.take(`${wrapper}_kernel`);
+  const jit = taken.take(`${ir.name}_kernel`);
   taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();

@@ -179,4 +179,8 @@ describe("numbers", () => {
       tl.store(i_ptr + cols, (shift + N).to(tl.int32), mask=mask)"
     `);
   });
+
+  test("should have the precision of products written down", () => {
+    expect(bodyOf(numbers.products)).toMatchInlineSnapshot();
+  });
 });

@@ -230,7 +230,8 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    if not _nest(_axes(written.stride(), written.shape)):
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
@@ -244,10 +245,10 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    if x.numel() == 0 or y.numel() == 0:
-        return False
     distance = y.data_ptr() - x.data_ptr()
     if distance >= _span(x) or -distance >= _span(y):
+        return False
+    if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
     steps, rest = divmod(distance, x.element_size())
@@ -257,14 +258,14 @@ def _overlaps(x, y):
 
 def _span(x):
     """Bytes from the first element of x to the end of the last."""
+    if x.is_contiguous():
+        return x.numel() * x.element_size()
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
     return (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):
-    """Each axis longer than 1 as its stride and its lengths, the largest stride
-    first.
-    """
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
     axes = zip(strides, *shapes)
     return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
 

@@ -337,7 +337,7 @@ class BodyEmitter {
   }
 
   #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
-    for (const [value, pending] of [...this.#pending]) {
+    for (const [value, pending] of this.#pending) {
       if (!isDue(value, pending)) continue;
       this.#pending.delete(value);
       const sites = this.#sites;

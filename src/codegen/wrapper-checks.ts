@@ -49,21 +49,25 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
   const tensor = context.tensor(param);
   const shape = py.attribute(tensor, "shape");
   const rank = param.dims.length;
+  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
   const known: { axis: number; expected: Expression }[] = [];
+  const repeated: { axis: number; expected: Expression }[] = [];
   const fresh: { axis: number; name: Expression }[] = [];
   param.dims.forEach((dim, axis) => {
     const label = param.dimNames[axis]!;
     const expected = context.dim(param, axis);
-    if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
+    // A square's second axis is compared before its size has a name.
+    const first = fresh.find((each) => param.dimNames[each.axis] === label);
+    if (first) repeated.push({ axis, expected: axisOf(first.axis) });
+    else if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
     else if (!context.derived.has(String(label))) {
       fresh.push({ axis, name: expected });
       context.bound.add(String(label));
     }
   });
-  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
   const wrong = [
     py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(rank))]),
-    ...known.map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
+    ...[...known, ...repeated].map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
   ];
   const bind: Statement[] =
     fresh.length === rank && rank > 1

@@ -10,7 +10,7 @@ import type { CompiledKernel } from "./compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { trace } from "./dsl/trace.js";
-import { evaluateCase, refusal } from "./eval/index.js";
+import { evaluateCase, refusal, sizesOf } from "./eval/index.js";
 import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
@@ -50,10 +50,11 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     warnings: seen,
     reference: ir.reference?.kind ?? "none",
     ...(ir.tolerance && { tolerance: ir.tolerance }),
+    sizes: (at) => sizesOf(ir, at),
     refusal: (at) => refusal(ir, at),
     evaluate: (at, { inputs, tolerance } = {}) => {
       const toleranceOf = (dtype: string) =>
-        toleranceFor(dtype, signature, at.sizes, { ...ir.tolerance, ...tolerance });
+        toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
       return evaluateCase(ir, signature, at, toleranceOf, inputs);
     },
   };

@@ -169,6 +169,8 @@ export interface CompiledKernel {
   readonly reference: "none" | "python" | "recorded";
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
+  /** Every size and constexpr dim of a case, also those that are computed from others. */
+  sizes(at: Case): Readonly<Record<string, number>>;
   /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */

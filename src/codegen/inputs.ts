@@ -1,12 +1,12 @@
 /** `get_inputs`: fresh arguments of a typical size for the wrapper. */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
-import { constantExpression } from "./autotune.js";
 import { callOrder } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef } from "./py.js";
+import { numberDefault } from "./wrapper.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
@@ -26,8 +26,8 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   );
   const values = callOrder(ir).map((param) => {
     if (param.kind === "tensor") return tensorExpression(ir, names, param);
-    if (param.kind === "scalar") return constantExpression(param.default ?? shape[param.name] ?? 1);
-    if (param.kind === "constexpr") return constantExpression(param.default ?? choice(param, shape[param.name]));
+    if (param.kind === "scalar") return numberDefault(param, param.default ?? shape[param.name] ?? 1);
+    if (param.kind === "constexpr") return numberDefault(param, param.default ?? choice(param, shape[param.name]));
     // Nothing is known of what a pointer reaches.
     return py.call(
       "torch.zeros",

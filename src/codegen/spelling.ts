@@ -56,6 +56,8 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
       return method(statement, spelling.name, say, speaker);
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
+    case "pointer":
+      return pointerCast(statement, first(), speaker);
     case "same":
       return first();
     case "lowered":
@@ -90,6 +92,15 @@ function method(
     (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
   if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, [], say, speaker));
+}
+
+/** Triton 3.9 cannot cast one pointer to another: in between it is a number. */
+function pointerCast({ operands }: OpStatement, written: Expression, speaker: Speaker): Expression {
+  const [from, to] = operands;
+  const isPointer = isValue(from) && from.type.kind === "pointer";
+  const number = isPointer ? py.call(py.attribute(written, "to"), py.dotted("tl.int64")) : written;
+  const elem = isDType(to) ? speaker.dtype(to.dtype) : py.none;
+  return py.call(py.attribute(number, "to"), py.call("tl.pointer_type", elem));
 }
 
 /** A scalar of a dtype: `tl.full([], x, tl.int8)`. */

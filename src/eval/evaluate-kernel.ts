@@ -9,7 +9,7 @@ import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { seedOf, shuffled, uniform } from "./random.js";
 import { Sanitiser } from "./sanitiser.js";
-import { Tensor } from "./tensor.js";
+import { APART, Tensor, UnknownAddress } from "./tensor.js";
 
 export interface Run extends Launch {
   /** Values of every tensor that is read, by name. */
@@ -41,8 +41,10 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
     ),
   );
   const sanitiser = new Sanitiser(grid);
+  const values = argumentsOf(ir, tensors, bindings, run.inputs);
+  const memory = layOut(values);
   const [x = 1, y = 1, z = 1] = grid;
-  const program = new Program(ir.body, argumentsOf(ir, tensors, bindings, run.inputs), bindings, sanitiser, [x, y, z]);
+  const program = new Program(ir.body, values, memory, bindings, sanitiser, [x, y, z]);
   runGrid(program, x * y * z, run);
   for (const [param, tensor] of tensors) if (param.role === "out") checkWritten(tensor, param, sanitiser);
   const written = [...tensors.values()].filter((tensor) => tensor.role !== "in");
@@ -106,6 +108,18 @@ function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): 
   return tensor;
 }
 
+/** Gives each tensor an address of its own. */
+function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
+  const tensors = [...values.values()].flatMap((value) =>
+    isAddresses(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
+  );
+  tensors.forEach((tensor, i) => (tensor.base = BigInt(i + 1) * APART));
+  return tensors;
+}
+
+const isAddresses = (value: Runtime): value is Addresses =>
+  typeof value === "object" && "kind" in value && value.kind === "addresses";
+
 function addressesOf(allocation: Tensor): Addresses {
   return { kind: "addresses", allocation, dtype: allocation.dtype, shape: [], offsets: new Float64Array(1) };
 }
@@ -115,6 +129,7 @@ function runGrid(program: Program, count: number, { order = "sequential", seed =
   try {
     for (let i = 0; i < count; i++) program.run((numbers?.[i] ?? i) + 1);
   } catch (error) {
+    if (error instanceof UnknownAddress) throw error;
     const where = program.at ? `${formatLocation(program.at)}: ` : "";
     throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }

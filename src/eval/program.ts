@@ -25,6 +25,7 @@ import type { Bindings } from "./bindings.js";
 import { atomic, poll } from "./atomics.js";
 import { load, store } from "./memory.js";
 import type { Sanitiser } from "./sanitiser.js";
+import { type Tensor, tensorAt } from "./tensor.js";
 
 type Step = () => void;
 type Get = () => Runtime;
@@ -32,6 +33,7 @@ type Triple = readonly [number, number, number];
 
 export class Program {
   readonly #bindings: Bindings;
+  readonly #memory: readonly Tensor[];
   readonly #sanitiser: Sanitiser;
   readonly #grid: Triple;
   readonly #slots: (Runtime | undefined)[] = [];
@@ -45,11 +47,13 @@ export class Program {
   constructor(
     body: Block,
     params: ReadonlyMap<Value, Runtime>,
+    memory: readonly Tensor[],
     bindings: Bindings,
     sanitiser: Sanitiser,
     grid: Triple,
   ) {
     this.#bindings = bindings;
+    this.#memory = memory;
     this.#sanitiser = sanitiser;
     this.#grid = grid;
     for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
@@ -182,6 +186,7 @@ export class Program {
       store: (address, value, mask) => store(address, value, mask, sanitiser, at),
       atomic: (address, mask, access) => atomic(address, mask, access, sanitiser, at),
       poll: (address, expected, how) => poll(address, expected, how, sanitiser, at),
+      allocationAt: (address, dtype) => tensorAt(this.#memory, address, dtype),
       report: (code, message, shape, lanes) => sanitiser.lanes(code, lanes, shape, at, () => message),
     };
   }

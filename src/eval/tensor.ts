@@ -6,7 +6,12 @@ import { allocate, type BigData, isBig, type NumberData, type TileData } from ".
 import type { Allocation } from "../ir/runtime.js";
 import { coordinates } from "./findings.js";
 
+/** Allocations lie this far apart, so that an address tells which it is in. */
+export const APART = 2n ** 44n;
+
 export class Tensor implements Allocation {
+  /** Address of its first element. */
+  base = 0n;
   readonly strides: readonly number[];
   /** Indexed by offset; strides may leave gaps. */
   readonly data: TileData;
@@ -92,4 +97,18 @@ function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);
   const swapped = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);
   return [...swapped.slice(0, -2), swapped[rank - 1]!, swapped[rank - 2]!];
+}
+
+/** Says that nothing is known of what an address points to. */
+export class UnknownAddress extends Error {
+  override readonly name = "UnknownAddress";
+}
+
+export function tensorAt(memory: readonly Tensor[], address: bigint, dtype: DTypeName): Tensor {
+  const tensor = memory[Number(address / APART) - 1];
+  if (!tensor || tensor.dtype !== dtype)
+    throw new UnknownAddress(
+      "nothing is known of what an address from memory points to, so the kernel was not evaluated",
+    );
+  return tensor;
 }

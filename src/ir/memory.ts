@@ -54,8 +54,17 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
   broadcastTo<const X extends readonly unknown[]>(
     shape: Checked<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
   ): Pointer<E, DimsOf<X>, A>;
-  /** As a pointer to another dtype; `tl.int64` gives the addresses as integers. */
-  to<F extends Element>(dtype: DType<F>): F extends "int64" ? Tile<"int64", S> : Pointer<F, S, A>;
+  /** The addresses as numbers: `ptr.to(tl.int64)`. */
+  to<const D>(
+    dtype: Checked<
+      D,
+      D extends DType<"int64">
+        ? ""
+        : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)"
+    >,
+  ): Tile<"int64", S>;
+  /** As a pointer to elements of another dtype. */
+  toPointer<F extends Element>(dtype: DType<F>): Pointer<F, S, A>;
   readonly then: NotACondition;
 }
 

@@ -34,6 +34,8 @@ export type Spelling =
   | { readonly form: "method"; readonly name: string }
   /** `x[:, None]` */
   | { readonly form: "expand" }
+  /** `x.to(tl.pointer_type(tl.float16))`, of a pointer by way of its number. */
+  | { readonly form: "pointer" }
   /** Stands for its first operand: a statement to the checks, nothing in Python. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */

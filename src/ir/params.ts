@@ -2,7 +2,7 @@
 import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
 import type { DType, Dt, Element, IntName } from "./dtype.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
-import type { Problem } from "./problem.js";
+import type { Checked, Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
 import type { Torch, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
@@ -14,9 +14,14 @@ export type DimNames = readonly (string | number)[];
 export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["tensor", E, Ds, A];
   /** May be absent at the call; the body asks `given`. Inputs only: an output that the caller leaves out is allocated. */
-  readonly optional: A extends "in"
-    ? () => OptionalParam<E, Ds, A>
-    : Problem<"optional: only an input may be left out; an output is allocated where the caller gives none">;
+  optional(
+    this: Checked<
+      TensorParam<E, Ds, A>,
+      A extends "in"
+        ? ""
+        : "optional: only an input may be left out; an output is allocated where the caller gives none"
+    >,
+  ): OptionalParam<E, Ds, A>;
 }
 export interface OptionalParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["optional", E, Ds, A];

@@ -11,6 +11,8 @@ export interface Allocation {
   /** In elements, one an axis. */
   readonly strides: readonly number[];
   readonly role: "in" | "out" | "inout";
+  /** Address of its first element, in bytes; allocations lie far apart. */
+  readonly base?: bigint;
 }
 
 /** A tile of addresses in one allocation. */
@@ -35,6 +37,8 @@ export interface Addresses {
 export interface TensorRuntime {
   readonly kind: "tensor";
   readonly allocation: Allocation;
+  /** Which axis of the allocation each of its axes is, where they were permuted. */
+  readonly order?: readonly number[];
 }
 
 export type Runtime = TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | readonly Runtime[];
@@ -78,6 +82,8 @@ export interface Context {
     expected: TileArray | number,
     how: { readonly order: string; readonly forever: boolean },
   ): TileArray;
+  /** The tensor that an address lies in, if it holds this dtype. */
+  allocationAt(address: bigint, dtype: DTypeName): Allocation;
   /** Tells of lanes where something is wrong. `lanes` marks them in row-major order of `shape`. */
   report(code: string, message: string, shape: readonly number[], lanes: Uint8Array): void;
 }

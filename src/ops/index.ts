@@ -7,6 +7,7 @@ export * from "./dot.js";
 export * from "./integer.js";
 export * from "./math.js";
 export * from "./memory.js";
+export { toPointer } from "./pointer.js";
 export * from "./reduce.js";
 export * from "./select.js";
 export * from "./shape.js";

@@ -8,11 +8,11 @@ import type { Checked } from "../ir/problem.js";
 import { type Trans, transShape, whyTrans, type WhyTrans } from "../ir/reshape.js";
 import type { AsShape } from "../ir/shape.js";
 import { type NotATile, notATile } from "../ir/signatures-arith.js";
-import type { Addresses } from "../ir/runtime.js";
 import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
 import { tileType } from "../ir/types.js";
 import { defineOp } from "./define.js";
 import { isAddresses, tileOf } from "./evaluate.js";
+import { permuteAddresses } from "./view-addresses.js";
 import type { TileArray } from "../ir/array.js";
 
 type WhyTo<F, D> = D extends DType<infer E> ? WhyCast<F, E> : "to: needs a dtype, such as tl.float32";
@@ -88,28 +88,13 @@ export const trans = defineOp<
     if (type.kind !== "tile" && type.kind !== "view") return notATile("trans", type);
     return whyTrans(type.shape) || { ...type, shape: transShape(type.shape) };
   },
-  evaluate: ({ x }) =>
-    isAddresses(x) ? transposed(x) : permute(x as TileArray, lastTwoSwapped((x as TileArray).shape.length)),
+  evaluate: ({ x }) => {
+    const order = lastTwoSwapped((x as TileArray).shape.length);
+    return isAddresses(x) ? permuteAddresses(x, order) : permute(x as TileArray, order);
+  },
   nonNegative: ([x]) => x === true,
 });
 
 function lastTwoSwapped(rank: number): number[] {
   return Array.from({ length: rank }, (_, axis) => (axis < rank - 2 ? axis : 2 * rank - 3 - axis));
-}
-
-function transposed(view: Addresses): Addresses {
-  const order = lastTwoSwapped(view.shape.length);
-  const swap = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
-    permute({ dtype, shape: view.shape, data }, order).data as T;
-  return {
-    ...view,
-    shape: order.map((axis) => view.shape[axis]!),
-    offsets: swap(view.offsets, "float64"),
-    ...(view.inside && { inside: swap(view.inside, "int1") }),
-    ...(view.broken && { broken: swap(view.broken, "int1") }),
-    ...(view.claims && {
-      claims: { axis: swap(view.claims.axis, "int1"), index: swap(view.claims.index, "float64") },
-    }),
-    ...(view.poison && { poison: swap(view.poison, "int1") }),
-  };
 }

@@ -2,6 +2,9 @@
 import type { Op } from "../ir/op.js";
 import { opOf } from "./define.js";
 import * as ops from "./index.js";
+import { toAddress } from "./pointer.js";
 import * as views from "./view.js";
 
-export const table: readonly Op[] = [...Object.values(ops), ...Object.values(views)].flatMap((f) => opOf(f) ?? []);
+export const table: readonly Op[] = [...Object.values(ops), ...Object.values(views), toAddress].flatMap(
+  (f) => opOf(f) ?? [],
+);

@@ -48,7 +48,7 @@ type Dtypes = Readonly<Record<string, string>>;
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
   const left = new Set<string>();
   const shapes = shapesFor(kernel, selection).filter((shape) => {
-    if (selection.sizes || affordable(kernel.signature, shape.sizes, limits)) return true;
+    if (selection.sizes || affordable(kernel, shape, limits, selection.seed)) return true;
     left.add(`${formatSizes(shape.sizes)}: too large for this device`);
     return false;
   });
@@ -157,8 +157,7 @@ function isPrime(n: number): boolean {
 
 /** Every name that a case must give a value, in the order of the signature. */
 export function sizeNames(signature: Signature): string[] {
-  const dims = signature.tensors.flatMap((tensor) => tensor.dims).filter((dim) => typeof dim === "string");
-  return [...new Set([...signature.sizes, ...dims])];
+  return [...signature.sizes];
 }
 
 /** Dims that are constexprs keep the author's value: few values compile. */
@@ -208,10 +207,12 @@ function caseOf(
 
 const fallback = { int: 1, float: 1, bool: true, string: "" } as const;
 
-function affordable(signature: Signature, sizes: Readonly<Record<string, number>>, limits: Limits): boolean {
+function affordable(kernel: CompiledKernel, shape: Shape, limits: Limits, seed: number): boolean {
+  const { signature } = kernel;
   const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
+  const sizes = kernel.sizes(caseOf(signature, shape, {}, "contiguous", 0, seed));
   const largest = Math.max(...signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
-  return largest <= limits.elements && product(Object.values(sizes)) <= limits.work;
+  return largest <= limits.elements && product(Object.values(shape.sizes)) <= limits.work;
 }
 
 /** The shape that dims have with these sizes. */

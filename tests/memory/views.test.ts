@@ -19,7 +19,7 @@ const heads = kernel(
     },
     grid: ({ B, S, H, BLOCK }) => [tl.cdiv(S, BLOCK), H, B],
     config: { BLOCK: 16 },
-    reference: ({ x }, torch) => x.permute(0, 2, 3, 1).contiguous(),
+    reference: ({ x }) => x.permute(0, 2, 3, 1).contiguous(),
     shapes: [{ B: 2, S: 20, H: 3, HEAD: 8 }],
   },
   ({ x, out, HEAD, BLOCK }) => {

@@ -47,11 +47,10 @@ describe("emission", () => {
     expect(body.trimEnd()).toMatchInlineSnapshot(`
       "offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
           values = tl.load(x_ptr + offsets * stride_xn, mask=offsets < N, other=0)
-          mask = offsets < N
           tl.atomic_add(
               counts_ptr + values * stride_counts_bins,
               1,
-              mask=(values >= 0) & (values < BINS) & mask,
+              mask=(values >= 0) & (values < BINS) & (offsets < N),
               sem="relaxed",
           )"
     `);

@@ -204,3 +204,48 @@ describe("Triton", { timeout: 120_000 }, () => {
     },
   );
 });
+
+test("a loop does not set up pointers of what may be absent", async () => {
+  const k = kernel(
+    "k",
+    {
+      params: {
+        x: tensor(tl.float16, ["M", "K"]),
+        y: tensor(tl.float16, ["M", "K"]).optional(),
+        out: tensor.out(tl.float32, ["M", "M"]),
+        BLOCK: constexpr(),
+      },
+      grid: () => [1],
+      config: { BLOCK: 32 },
+      reference: python`return x.float() @ (x if y is None else y).float().t()`,
+    },
+    ({ x, y, out, K, BLOCK }) => {
+      const lanes = tl.arange(0, BLOCK);
+      const acc = tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32));
+      for (const k of tl.range(0, K, BLOCK)) {
+        const rk = k.add(lanes);
+        const a = tl.load(x.at(lanes, rk));
+        const b = tl.mut(tl.load(x.T.at(rk, lanes)));
+        tl.when(y.given, () => {
+          b.value = tl.load(y.T.at(rk, lanes));
+        });
+        acc.value = tl.dot(a, b.value, acc.value);
+      }
+      tl.store(out.at(lanes, lanes), acc.value);
+    },
+  );
+  const compiled = await build(k);
+  for (const { name, python: executable } of await tritons()) {
+    const [answer] = await compileAll(executable, [{ kernel: compiled, absent: ["y"] }]);
+    expect(answer!.ok || answer!.error, name).toBe(true);
+  }
+  const device = await openDevice({ device: "interpreter" });
+  try {
+    for (const absent of [[], ["y"]]) {
+      const at: Case = { sizes: { M: 20, K: 50 }, dtypes: {}, config: 0, seed: 5, absent };
+      expect((await verifyCase(compiled, device, at)).status).toBe("passed");
+    }
+  } finally {
+    await closeDevice(device);
+  }
+});

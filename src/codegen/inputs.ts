@@ -6,7 +6,7 @@ import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef } from "./py.js";
-import { numberDefault } from "./wrapper.js";
+import { numberDefault } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {

@@ -29,6 +29,7 @@ import {
   ROW_LIMIT,
   shapeChecks,
 } from "./wrapper-checks.js";
+import { annotationOf, dtypeWords, numberDefault, numberWords } from "./wrapper-words.js";
 import * as py from "./py-build.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
@@ -379,30 +380,6 @@ class WrapperEmitter implements WrapperContext {
     const param = this.ir.params.find((p) => p.value === value);
     return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
   }
-}
-
-/** A default as its annotation says: `2.0` for a float. */
-export function numberDefault(param: ScalarParam | ConstexprParam, value: number | boolean | string): Expression {
-  const isFloat = typeof value === "number" && annotationOf(param) === "float";
-  return isFloat ? py.numberLiteral(value, "float") : constantExpression(value);
-}
-
-function annotationOf(param: ScalarParam | ConstexprParam): string {
-  if (param.kind === "constexpr") return param.of === "string" ? "str" : param.of;
-  const { dtype } = param;
-  if (dtype === "int1") return "bool";
-  return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
-}
-
-function numberWords(param: ScalarParam | ConstexprParam): string {
-  if (param.kind === "scalar")
-    return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
-  if (param.choices) return param.choices.map((text) => `"${text}"`).join(" or ");
-  return `a ${annotationOf(param)} that the kernel is compiled for`;
-}
-
-function dtypeWords(param: TensorParam | PointerParam): string {
-  return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }
 
 /** For each requirement, whether it names a constexpr that configs choose. */

@@ -31,6 +31,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
+    ...imports(ir, isMentioned),
     ...constants(isMentioned),
     ...pruner(ir, names),
     ...parts,
@@ -112,6 +113,22 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 }
 
 // ---- around it ------------------------------------------------------------------------------------------------------
+
+/** What spellings need besides `tl`. */
+function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
+  const needed = new Map<string, Set<string>>();
+  walk(ir.body, (statement) => {
+    const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
+    if (spelling?.form !== "call" || !spelling.from) return;
+    const [name = ""] = spelling.name.split(".");
+    if (isMentioned(name)) needed.set(spelling.from, (needed.get(spelling.from) ?? new Set()).add(name));
+  });
+  return [...needed].sort().map(([module, names]) => ({
+    kind: "fromImport",
+    module,
+    names: [...names].sort().map((name) => ({ name })),
+  }));
+}
 
 function constants(isMentioned: (name: string) => boolean): Block {
   const limits: Statement[] = [

@@ -23,7 +23,8 @@ import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
 import { load } from "./memory.js";
 import { nonNegativeValues } from "../ir/signs.js";
-import { expandDims, to } from "./shape.js";
+import { to } from "./cast.js";
+import { expandDims } from "./shape.js";
 import { at } from "./view.js";
 
 /** The ops without their types: here shapes and dtypes are the author's, known only to the rules. */

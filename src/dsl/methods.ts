@@ -70,7 +70,12 @@ property("T", (handle) => (ops.trans as unknown as AnyFunction)(handle));
 property("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
 
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
-method("gather", (handle, ...indices) => views.gather(handle, indices, { claimed: claims(indices) }));
+// Of a tensor `gather` makes a view, of a tile it moves elements.
+method("gather", (handle, ...args) =>
+  valueOf(handle).type.kind === "tile"
+    ? (ops.gather as unknown as AnyFunction)(handle, ...args)
+    : views.gather(handle, args, { claimed: claims(args) }),
+);
 method("stride", (handle, axis) => {
   const stride = tensorOf(handle, "stride").strides[Number(axis)];
   if (stride === undefined) fail("type", `stride: there is no axis ${String(axis)}`, captureLocation());

@@ -36,6 +36,10 @@ const wideInts: readonly DTypeName[] = ["int32", "uint32", "int64", "uint64"];
 export type WhyWideInt<Op extends string, E> = Asks<Op, E, WideInt, "integers of 32 or 64 bits">;
 export const whyWideInt = (op: string, elem: Elem): string =>
   asks(op, elem, (name) => wideInts.includes(name), "integers of 32 or 64 bits");
+/** Integers of 32 bits. */
+export type WhyWord<Op extends string, E> = Asks<Op, E, "int32" | "uint32", "int32 or uint32">;
+export const whyWord = (op: string, elem: Elem): string =>
+  asks(op, elem, (name) => name === "int32" || name === "uint32", "int32 or uint32");
 /** Floats of any width. */
 export type WhyFloats<Op extends string, E> = Asks<Op, E, Exclude<DTypeName, IntName>, "floats">;
 export const whyFloats = (op: string, elem: Elem): string => asks(op, elem, (name) => !isInt(name), "floats");

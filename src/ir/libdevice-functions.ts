@@ -78,6 +78,7 @@ export const libdeviceFunctions: Readonly<Record<string, Compute>> = {
   fastPowf: (x, y) => x ** y,
   fastSinf: Math.sin,
   fastTanf: Math.tan,
+  fastTanhf: Math.tanh,
   fdim: (x, y) => (x > y ? x - y : Number.isNaN(x) || Number.isNaN(y) ? NaN : 0),
   ffs: (x) => (x === 0 ? 0 : 32 - clz(x & -x)),
   finitef: (x) => Number(Number.isFinite(x)),

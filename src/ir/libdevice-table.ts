@@ -122,6 +122,7 @@ export const libdeviceTable = {
   /** Fast approximate logf: `libdevice.fast_logf`, CUDA only. */ fastLogf: "f->f",
   /** Fast approximate expf: `libdevice.fast_expf`. */ fastExpf: "f->f",
   /** Fast approximate tanf: `libdevice.fast_tanf`, CUDA only. */ fastTanf: "f->f",
+  /** Fast hyperbolic tangent: `libdevice.fast_tanhf`, AMD only. */ fastTanhf: "f->f",
   /** Fast approximate exp10f: `libdevice.fast_exp10f`, CUDA only. */ fastExp10f: "f->f",
   /** Fast approximate log10f: `libdevice.fast_log10f`, CUDA only. */ fastLog10f: "f->f",
   /** Fast approximate powf: `libdevice.fast_powf`, CUDA only. */ fastPowf: "ff->f",

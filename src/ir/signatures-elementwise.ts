@@ -80,7 +80,13 @@ export type WhyFdiv<X, Y> = X extends TileLike
     >
   : NotATile<"fdiv", X>;
 export type FdivOut<X, Y> = X extends TileLike ? DivideOut<X[El], X[Sh], Y> : Tile<any, any>;
-export function inferFdiv(x: Type, y: Type): Type | string {
+export function inferFdiv(x: Type, y: Type, asks?: "ieeeRounding" | "approx"): Type | string {
+  const type = inferQuotient(x, y);
+  return asks && typeof type === "object" && type.kind === "tile" && type.dtype !== "float32"
+    ? `fdiv: ${asks} is for float32, the result is ${call(type.dtype)}`
+    : type;
+}
+function inferQuotient(x: Type, y: Type): Type | string {
   if (x.kind !== "tile") return notATile("fdiv", x);
   const why = whyFloats("fdiv", x.dtype) || (y.kind === "tile" ? whyFloats("fdiv", y.dtype) : "");
   return why || inferDivide("fdiv", x, y, () => "");
@@ -108,13 +114,26 @@ export type WhySecond<Op extends string, X, Y> = X extends TileLike ? WhyArith<O
 /** The third, against what the first two give. */
 export type WhyThird<Op extends string, X, Y, Z> = WhySecond<Op, PairOf<X, Y>, Z>;
 /** The first: a tile. fma takes floats only. */
-export type WhyClamped<Op extends string, X> = X extends TileLike ? "" : NotATile<Op, X>;
+export type WhyClamped<Op extends string, X> = X extends TileLike ? WhyNoDouble<Op, X[El]> : NotATile<Op, X>;
+/** Triton's front end takes float64, LLVM's PTX does not. */
+type WhyNoDouble<Op extends string, E> =
+  IsAny<E> extends true
+    ? ""
+    : "float64" extends Members<E>
+      ? `${Op}: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)`
+      : "";
 export type WhyFused<X> = X extends TileLike ? WhyFloats<"fma", X[El]> : NotATile<"fma", X>;
 export type TripleOut<X, Y, Z> = PairOf<PairOf<X, Y>, Z>;
 export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | string {
   if (x.kind !== "tile") return notATile(op, x);
   const pair = inferArith(op, x, y, () => "");
   return typeof pair === "string" ? pair : inferArith(op, pair, z, () => "");
+}
+export function inferClamp(x: Type, min: Type, max: Type): Type | string {
+  const triple = inferTriple("clamp", x, min, max);
+  return typeof triple === "object" && triple.kind === "tile" && members(triple.dtype).includes("float64")
+    ? "clamp: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)"
+    : triple;
 }
 export function inferFma(x: Type, y: Type, z: Type): Type | string {
   const triple = inferTriple("fma", x, y, z);

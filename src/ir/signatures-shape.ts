@@ -14,7 +14,7 @@ import {
 import { dimsOf, whyDims, type DimsOf } from "./constexpr.js";
 import { mulText, type MulText } from "./constexpr-text.js";
 import type { Typed } from "./op.js";
-import type { Both } from "./problem.js";
+import type { Both, IsAny } from "./problem.js";
 import {
   permuteShape,
   transShape,
@@ -152,9 +152,8 @@ export function inferTrans(x: Type, order: readonly number[] | undefined): Type 
 // ---- reshape, ravel -------------------------------------------------------------------------------------------------
 
 /** The new shape, once each of its entries is right. */
-export type WhyReshaped<Op extends string, X, D> = X extends TileLike
-  ? WhyReshape<Op, X[Sh], AsShape<DimsOf<D>>>
-  : NotATile<Op, X>;
+export type WhyReshaped<Op extends string, X, D> =
+  IsAny<X> extends true ? "" : X extends TileLike ? WhyReshape<Op, X[Sh], AsShape<DimsOf<D>>> : NotATile<Op, X>;
 export function inferReshape(op: string, x: Type, shape: Typed): Type | string {
   const types = (shape.items ?? []).map((item) => item.type);
   const why = whyDims(op, types);
@@ -195,11 +194,14 @@ function times(a: Dim, b: Dim): Dim {
 
 // ---- broadcasting ---------------------------------------------------------------------------------------------------
 
-export type WhyBroadcastArg<X, D> = X extends TileLike
-  ? X[Sh] extends readonly []
+export type WhyBroadcastArg<X, D> =
+  IsAny<X> extends true
     ? ""
-    : WhyBroadcastTo<X[Sh], AsShape<DimsOf<D>>>
-  : NotATile<"broadcastTo", X>;
+    : X extends TileLike
+      ? X[Sh] extends readonly []
+        ? ""
+        : WhyBroadcastTo<X[Sh], AsShape<DimsOf<D>>>
+      : NotATile<"broadcastTo", X>;
 export function inferBroadcastTo(x: Type, shape: Typed): Type | string {
   const types = (shape.items ?? []).map((item) => item.type);
   const why = whyDims("broadcastTo", types);

@@ -1,7 +1,7 @@
 /** Casts. */
 import { cast as castArray } from "../ir/array-cast.js";
 import type { DType, Dt } from "../ir/dtype.js";
-import { members } from "../ir/dtype.js";
+import { type DTypeName, members } from "../ir/dtype.js";
 import { bitsOf, isFloat } from "../ir/numeric.js";
 import type { Rounding } from "../ir/numeric-float.js";
 import type { Typed } from "../ir/op.js";
@@ -49,6 +49,8 @@ type Cast = <T extends TileLike, const D, const B = false>(
 
 const options = { fpDowncastRounding: "constant?", bitcast: "constant?" } as const;
 
+const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
+
 function inferCast({ x, dtype, bitcast, fpDowncastRounding }: Readonly<Record<string, Typed | undefined>>) {
   if (!dtype?.dtype) return "to: needs a dtype, such as tl.float32";
   if (x!.type.kind !== "tile" && x!.type.kind !== "constexpr") return notATile("to", x!.type);
@@ -57,7 +59,12 @@ function inferCast({ x, dtype, bitcast, fpDowncastRounding }: Readonly<Record<st
   const narrows = members(x!.type.dtype).every((from) =>
     members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
-  return narrows ? type : "to: fpDowncastRounding is for casts of floats to narrower floats";
+  if (!narrows) return "to: fpDowncastRounding is for casts of floats to narrower floats";
+  // The other pairs pass Triton's front end, and LLVM has no instruction for them.
+  const truncates = members(x!.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
+  return fpDowncastRounding.literal !== "rtz" || truncates
+    ? type
+    : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
 }
 
 const evaluate = (

@@ -6,6 +6,7 @@ import { fma as fmaOf, fmaDouble } from "../ir/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig } from "../ir/numeric-int.js";
 import {
   type FdivOut,
+  inferClamp,
   inferFdiv,
   inferFma,
   inferSinglePair,
@@ -50,7 +51,10 @@ export const fdiv = defineOp<
   options: { ieeeRounding: "constant?", approx: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.fdiv" },
-  infer: ({ x, y }) => inferFdiv(x!.type, y!.type),
+  infer: ({ x, y, ieeeRounding, approx }) => {
+    if (ieeeRounding?.literal && approx?.literal) return "fdiv: it is either ieeeRounding or approx";
+    return inferFdiv(x!.type, y!.type, ieeeRounding?.literal ? "ieeeRounding" : approx?.literal ? "approx" : undefined);
+  },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   strongLiterals36: true,
   // 3.6 divides halves as halves.
@@ -120,7 +124,7 @@ export const clamp = defineOp<
   options: { propagateNan: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.clamp", symbols: propagation },
-  infer: ({ x, min, max }) => inferTriple("clamp", x!.type, min!.type, max!.type),
+  infer: ({ x, min, max }) => inferClamp(x!.type, min!.type, max!.type),
   evaluate: (args, context) => {
     const all = args.propagateNan === "all";
     const [smaller, larger] = [extremes.min(all), extremes.max(all)];

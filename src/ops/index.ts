@@ -18,3 +18,4 @@ export * from "./reshape.js";
 export { maximum, minimum, where } from "./select.js";
 export * from "./scan.js";
 export * from "./shape.js";
+export * from "./softmax.js";

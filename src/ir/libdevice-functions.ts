@@ -128,7 +128,7 @@ export const libdeviceFunctions: Readonly<Record<string, Compute>> = {
   scalbn: (x, n) => x * 2 ** n,
   sin: Math.sin,
   sinh: Math.sinh,
-  sinpi: (x) => (isInt(x) ? 0 * x : Math.sin(pi * (x % 2))),
+  sinpi: (x) => (isInt(x) ? copysign(0, x) : Math.sin(pi * (x % 2))),
   sqrt: Math.sqrt,
   sqrtRn: Math.sqrt,
   subRn: (x, y) => x - y,

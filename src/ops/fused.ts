@@ -28,7 +28,7 @@ import type { Type } from "../ir/types.js";
 import { isBig } from "../ir/numeric.js";
 import { defineOp } from "./define.js";
 import { binaryInResult, common, ternary } from "./evaluate.js";
-import { extremes, mayBeBfloat16, propagation } from "./select.js";
+import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;
 type Typeds = Readonly<Record<string, Typed | undefined>>;
@@ -136,11 +136,10 @@ export const clamp = defineOp<
   },
   nonNegative: ([, low]) => low === true,
   strongLiterals36: true,
-  result36: (args) => (isHalf(clampType(args)) ? "float32" : undefined),
+  result36: (args) => widened36(clampType(args), args.x!.type, args.min!.type, args.max!.type),
   since39: (args) => !isFloat(clampType(args)),
 });
 
 const clampType = ({ x, min, max }: Typeds) => inferTriple("clamp", x!.type, min!.type, max!.type);
-const isHalf = (type: Type | string) => typeof type === "object" && type.kind === "tile" && mayBeBfloat16(type.dtype);
 const isFloat = (type: Type | string) =>
   typeof type === "object" && type.kind === "tile" && members(type.dtype).every((name) => name.includes("float"));

@@ -6,6 +6,7 @@ export * from "./compare.js";
 export * from "./create.js";
 export * from "./debug.js";
 export * from "./dot.js";
+export * from "./dot-scaled.js";
 export { clamp, divRn, fdiv, fma, umulhi } from "./fused.js";
 export { assume, expectZero, maxConstancy, maxContiguous, multipleOf } from "./hints.js";
 export * from "./integer.js";

@@ -13,8 +13,8 @@ import {
   type WhyWhereFirst,
   type WhyWhereSecond,
 } from "../ir/signatures-math.js";
-import { type Elem, members, sameElem } from "../ir/dtype.js";
-import { tileType } from "../ir/types.js";
+import { type DTypeName, members, sameElem } from "../ir/dtype.js";
+import { tileType, type Type } from "../ir/types.js";
 import { defineOp } from "./define.js";
 import { binary, common, isTile, tileOf } from "./evaluate.js";
 
@@ -61,16 +61,18 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
       ),
     nonNegative,
     strongLiterals36: true,
-    // 3.6 widens bfloat16 to float32 here.
-    result36: ({ x, y }) => {
-      const result = inferPair(name, x!.type, y!.type, python);
-      const isHalf = typeof result === "object" && result.kind === "tile" && mayBeBfloat16(result.dtype);
-      return isHalf ? "float32" : undefined;
-    },
+    result36: ({ x, y }) => widened36(inferPair(name, x!.type, y!.type, python), x!.type, y!.type),
   });
 }
 
-export const mayBeBfloat16 = (dtype: Elem) => members(dtype).includes("bfloat16");
+/** 3.6 widens bfloat16 operands to float32 first, so a result of 16 bits is float32 there. */
+export function widened36(result: Type | string, ...operands: readonly Type[]): "float32" | undefined {
+  const isHalf = typeof result === "object" && result.kind === "tile" && members(result.dtype).some(is16);
+  return isHalf && operands.some((type) => type.kind === "tile" && members(type.dtype).includes("bfloat16"))
+    ? "float32"
+    : undefined;
+}
+const is16 = (name: DTypeName) => name === "float16" || name === "bfloat16";
 
 /** The smaller of both; NaN gives way to a number unless `propagateNan` is "all": `tl.minimum(x, y)`. */
 export const minimum = extremum("minimum", "min", (signs) => signs.every(Boolean));

@@ -189,10 +189,31 @@ add(
   "int32[8]",
   after(() => tl.debugBarrier()),
 );
+for (const op of ["isCuda", "isHip", "isHipCdna3", "isHipCdna4", "isHipGfx1250"] as const)
+  add(
+    op,
+    "int32[8]",
+    after(() => tl.staticPrint(tl.targetInfo[op]())),
+    op === "isHipGfx1250",
+  );
+add(
+  "cudaCapabilityGeq",
+  "int32[8]",
+  after(() => tl.staticPrint(tl.targetInfo.cudaCapabilityGeq(9, 0))),
+);
 
 // Products.
 add("dot", "float16[16, 16], float16[16, 16] | bfloat16[16, 16], bfloat16[16, 16]", (x, y) => tl.dot(x, y));
 add("dot", "float32[16, 16], float32[16, 16]", (x, y) => tl.dot(x, y, undefined, { inputPrecision: "ieee" }));
+
+add("dotScaled", "uint8[16, 32], uint8[16, 2]{126,128}, uint8[32, 16], uint8[16, 2]{126,128}", (a, sa, b, sb) =>
+  tl.dotScaled(a, sa, "e2m1", b, sb, "e2m1"),
+);
+add(
+  "dotScaled",
+  "uint8[16, 64]{0,120}, uint8[16, 2]{126,128}, bfloat16[64, 16], uint8[16, 2]{126,128}, float32[16, 16]",
+  (a, sa, b, sb, c) => tl.dotScaled(a, sa, "e5m2", b, sb, "bf16", c),
+);
 
 for (const [name, rules] of Object.entries(libdeviceTable))
   for (const rule of rules.split(" ")) {

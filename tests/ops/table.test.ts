@@ -26,7 +26,7 @@ test("every op says in JSDoc what it does", () => {
   const table = readFileSync(join(SRC, "ir/libdevice-table.ts"), "utf8");
   const isOp = ([, value]: [string, unknown]) => opOf(value) !== undefined;
   const names = [...Object.entries<unknown>(ops), ...Object.entries<unknown>(views)].filter(isOp).map(([name]) => name);
-  expect(names.filter((name) => !documented(name))).toEqual(["lt", "le", "gt", "ge", "eq", "ne"]);
+  expect(names.filter((name) => !documented(name))).toEqual([]);
   expect(Object.keys(libdevice).filter((name) => !table.includes(`*/ ${name}: "`))).toEqual([]);
 });
 

@@ -12,6 +12,7 @@ export { kernel } from "./dsl/kernel.js";
 export { constexpr, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/reference.js";
 export * as tl from "./dsl/tl.js";
+export { libdevice } from "./ops/libdevice.js";
 
 // Every type that can occur in what an author exports must have a name here, for declaration files.
 export type { When } from "./dsl/control.js";

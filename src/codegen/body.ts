@@ -23,7 +23,7 @@ import { showType } from "../ir/types.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
 import type { BinaryOperator, Expression, If, Name, Statement as PyStatement } from "./py.js";
-import { spell, type Speaker } from "./spelling.js";
+import { castBack, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
 
@@ -167,6 +167,9 @@ class BodyEmitter {
       return target;
     });
     this.#push(py.assign(py.tuple(...targets), expression), statement.at);
+    const dtype = this.#usage.uses.has(statement.results[0]!) ? castBack(statement, this.#speaker) : undefined;
+    const [first] = targets;
+    if (dtype && first) this.#push(py.assign(first, py.call(py.attribute(first, "to"), dtype)), statement.at);
   }
 
   /** Gives a value its place: a line of its own, or where it is used. */

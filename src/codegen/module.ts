@@ -6,6 +6,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { argumentsOf, walk } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
+import type { Op } from "../ir/op.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
 import { hostExpressions, hostInputs } from "./host.js";
@@ -16,6 +17,7 @@ import { type PrintedModule, printModule } from "./layout.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { type Binding, referenceFunction } from "./reference.js";
+import { typedArguments } from "./spelling.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT } from "./wrapper-checks.js";
 import { requirementsOnConfigs, wrapper } from "./wrapper.js";
 
@@ -40,6 +42,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
+    ...imports(ir, isMentioned),
     ...newestNames(ir),
     ...constants(isMentioned),
     ...pruner(ir, names),
@@ -136,6 +139,22 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 
 // ---- around it ------------------------------------------------------------------------------------------------------
 
+/** What spellings need besides `tl`. */
+function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
+  const needed = new Map<string, Set<string>>();
+  walk(ir.body, (statement) => {
+    const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
+    if (spelling?.form !== "call" || !spelling.from) return;
+    const [name = ""] = spelling.name.split(".");
+    if (isMentioned(name)) needed.set(spelling.from, (needed.get(spelling.from) ?? new Set()).add(name));
+  });
+  return [...needed].sort().map(([module, names]) => ({
+    kind: "fromImport",
+    module,
+    names: [...names].sort().map((name) => ({ name })),
+  }));
+}
+
 function constants(isMentioned: (name: string) => boolean): Block {
   const limits: Statement[] = [
     py.comment("Whether Triton's interpreter runs kernels on the CPU."),
@@ -161,25 +180,40 @@ function constants(isMentioned: (name: string) => boolean): Block {
   return [py.blank, ...limits];
 }
 
-/** Refuses a Triton that lacks what the kernel calls, before anything is compiled. */
+/** Refuses to be imported under a Triton that lacks what the kernel uses. */
 function newestNames(ir: KernelIR): Block {
-  const found = new Map<string, string>();
+  const found = new Set<string>();
   walk(ir.body, (statement) => {
-    if (statement.kind !== "op" || statement.op.since === undefined || statement.op.spelling.form !== "call") return;
-    found.set(statement.op.spelling.name, statement.op.since);
+    if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) found.add(nameOf(statement.op));
   });
-  return [...found].flatMap(([name, since]): Statement[] => [
+  const [first, ...others] = found;
+  if (first === undefined) return [];
+  const version = py.call(
+    "tuple",
+    py.call(
+      "map",
+      py.name("int"),
+      py.subscript(py.call("triton.__version__.split", py.string(".")), py.slice(undefined, py.number("2"))),
+    ),
+  );
+  const names = [first, ...others].join(", ");
+  return [
     py.blank,
     {
       kind: "if",
       branches: [
         {
-          test: py.unary("not", py.call("hasattr", py.name("tl"), py.string(name.replace(/^tl\./, "")))),
-          body: [py.raise(py.call("ImportError", py.string(`${name} needs Triton ${since} or later`)))],
+          test: py.compare(version, ["<", py.tuple(py.number("3"), py.number("9"))]),
+          body: [py.raise(py.call("ImportError", py.string(`${names}: needs Triton 3.9 or later`)))],
         },
       ],
     },
-  ]);
+  ];
+}
+
+/** What an op is called in Triton. */
+function nameOf({ spelling, name }: Op): string {
+  return spelling.form === "call" ? spelling.name : name;
 }
 
 const PRUNER = "_holds_requirements";

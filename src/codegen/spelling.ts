@@ -10,7 +10,7 @@ import {
   type OpStatement,
   type Value,
 } from "../ir/nodes.js";
-import type { Spelling, Typed } from "../ir/op.js";
+import type { CallSpelling, Spelling, Typed } from "../ir/op.js";
 import { none, type Type, typeOfArgument } from "../ir/types.js";
 import * as py from "./py-build.js";
 import type { Argument as PyArgument, BinaryOperator, CompareOperator, Expression, UnaryOperator } from "./py.js";
@@ -34,10 +34,15 @@ export function spell(
   spelling: Spelling = statement.op.spelling,
 ): Expression {
   const written = spellPlain(statement, speaker, spelling);
+  const other = statement.results.length === 1 ? castBack(statement, speaker) : undefined;
+  return other === undefined ? written : py.call(py.attribute(written, "to"), other);
+}
+
+/** The dtype that the first result is cast to because Triton 3.6 may have given it another. */
+export function castBack(statement: OpStatement, speaker: Speaker): Expression | undefined {
   const result = statement.results[0]?.type;
-  if (!speaker.strength || !statement.op.result36 || result?.kind !== "tile") return written;
-  const other = statement.op.result36(typedArguments(statement));
-  return other === undefined ? written : py.call(py.attribute(written, "to"), speaker.dtype(result.dtype));
+  if (!speaker.strength || result?.kind !== "tile") return undefined;
+  return statement.op.result36?.(typedArguments(statement)) && speaker.dtype(result.dtype);
 }
 
 function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling): Expression {
@@ -51,7 +56,7 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
     case "prefix":
       return py.unary(operatorOf(statement, spelling) as UnaryOperator, first());
     case "call":
-      return py.call(spelling.name, ...args(statement, 0, spelling.keywords ?? [], say, speaker));
+      return py.call(spelling.name, ...args(statement, 0, spelling, say, speaker));
     case "method":
       return method(statement, spelling.name, say, speaker);
     case "expand":
@@ -91,7 +96,7 @@ function method(
     isLiteral(receiver) ||
     (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
   if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
-  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, [], say, speaker));
+  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
 }
 
 /** Triton 3.9 cannot cast one pointer to another: in between it is a number. */
@@ -112,7 +117,7 @@ function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
 function args(
   statement: OpStatement,
   from: number,
-  keywords: readonly string[],
+  { keywords = [], symbols }: Pick<CallSpelling, "keywords" | "symbols">,
   say: (argument: Argument) => Expression,
   speaker: Speaker,
 ): PyArgument[] {
@@ -122,11 +127,14 @@ function args(
   names.forEach((name, i) => {
     const argument = statement.operands[i];
     if (i < from || argument === undefined) return;
-    if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
+    if (isList(argument) && statement.op.rest && i === names.length - 1) positional.push(...argument.map(say));
+    else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });
-  for (const [name, argument] of Object.entries(statement.options))
-    named.push(py.keyword(keywordName(name), say(argument)));
+  for (const [name, argument] of Object.entries(statement.options)) {
+    const symbol = isLiteral(argument) ? symbols?.[name]?.[String(argument.value)] : undefined;
+    named.push(py.keyword(keywordName(name), symbol === undefined ? say(argument) : py.dotted(symbol)));
+  }
   const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
   for (const [name, value] of Object.entries(pinned))
     if (!(name in statement.options)) named.push(py.keyword(keywordName(name), constant(value)));
@@ -140,10 +148,11 @@ function keywordName(name: string): string {
 
 function expandIndices(statement: OpStatement) {
   const result = statement.results[0]!.type;
-  const axis = (statement.operands[1] as Literal).value as number;
+  const given = statement.operands[1]!;
+  const axes = (isList(given) ? given : [given]).map((axis) => (axis as Literal).value as number);
   const rank = "shape" in result ? result.shape.length : 0;
-  const position = axis < 0 ? axis + rank : axis;
-  return Array.from({ length: rank }, (_, i) => (i === position ? py.none : py.slice()));
+  const isNew = (axis: number) => axes.includes(axis) || axes.includes(axis - rank);
+  return Array.from({ length: rank }, (_, axis) => (isNew(axis) ? py.none : py.slice()));
 }
 
 /** The dtype that a number among the operands takes: its tile's, or what the address holds; an offset has its own. */
@@ -171,6 +180,9 @@ function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | un
   const isOperandValue = operandKind(statement, argument) === "value";
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
+  const wide =
+    isValue(argument) && argument.type.kind === "tile" && statement.op.operands36?.(typedArguments(statement));
+  if (wide) return py.call(py.attribute(said, "to"), speaker.dtype(wide));
   const forced = forcedElem(statement, argument, weak, speaker.strength);
   return forced === undefined ? said : full(said, forced, speaker);
 }
@@ -206,7 +218,7 @@ function operandKind(statement: OpStatement, argument: Argument): string | undef
 }
 
 /** The arguments of a statement by name, as the rules in its record see them. */
-function typedArguments(statement: OpStatement): Record<string, Typed | undefined> {
+export function typedArguments(statement: OpStatement): Record<string, Typed | undefined> {
   const names = Object.keys(statement.op.operands);
   const operands = names.map((name, i) => [name, statement.operands[i]] as const);
   const typed = [...operands, ...Object.entries(statement.options)].map(

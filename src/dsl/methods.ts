@@ -92,7 +92,12 @@ property("given", (handle) => {
 });
 
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
-method("gather", (handle, ...indices) => views.gather(handle, indices, { claimed: claims(indices) }));
+// Of a tensor `gather` makes a view, of a tile it moves elements.
+method("gather", (handle, ...args) =>
+  valueOf(handle).type.kind === "tile"
+    ? (ops.gather as unknown as AnyFunction)(handle, ...args)
+    : views.gather(handle, args, { claimed: claims(args) }),
+);
 const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
 method("to", (handle, ...args) =>
   valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),

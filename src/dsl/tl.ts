@@ -3,6 +3,7 @@ import { dtypes } from "../ir/dtype.js";
 import "./methods.js";
 
 export * from "../ops/index.js";
+export * as targetInfo from "../ops/target.js";
 export { dtype } from "../ir/dtype.js";
 export { mut, range, staticRange, when } from "./control.js";
 

@@ -23,10 +23,21 @@ export interface Typed {
   readonly items?: readonly Typed[];
 }
 
+/** A call: `tl.sum(x, axis=1)`. */
+export interface CallSpelling {
+  readonly form: "call";
+  readonly name: string;
+  /** Operands that are given by name. */
+  readonly keywords?: readonly string[];
+  /** Where the first part of the name comes from: `from triton.language.extra import libdevice`. */
+  readonly from?: string;
+  /** Options whose values are names in Python: `propagate_nan=tl.PropagateNan.ALL`. */
+  readonly symbols?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
 /** How an op is written in Python. Operands come in order, options as keywords in snake_case. */
 export type Spelling =
-  /** `tl.sum(x, axis=1)`; `keywords` are operands that are given by name. */
-  | { readonly form: "call"; readonly name: string; readonly keywords?: readonly string[] }
+  | CallSpelling
   /** `x & y`; `truth` is the operator of constexpr truth values, `x and y`. */
   | { readonly form: "infix"; readonly operator: string; readonly truth?: string }
   | { readonly form: "prefix"; readonly operator: string; readonly truth?: string }
@@ -54,6 +65,8 @@ export interface Op {
   readonly method: boolean;
   /** `a.add(b, c)` is `a + b + c`. */
   readonly variadic: boolean;
+  /** The last operand takes all arguments that are left, and they are written side by side. */
+  readonly rest: boolean;
   readonly spelling: Spelling;
   /** Its spelling on the host, where sizes are Python integers (`triton.cdiv`); absent where it makes no sense there. */
   readonly host?: Spelling;
@@ -66,8 +79,6 @@ export interface Op {
     args: Readonly<Record<string, Runtime | undefined>>,
     context: Context,
   ) => Runtime | readonly Runtime[];
-  /** The first version of Triton that has it, where 3.6 does not. */
-  readonly since?: "3.9";
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */
@@ -82,8 +93,12 @@ export interface Op {
   readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
   /** Triton 3.6 gives literals their own dtype here, where 3.9 gives them the tile's. */
   readonly strongLiterals36: boolean;
-  /** The dtype that Triton 3.6 gives the result where that differs from 3.9's; emission casts it back. */
+  /** The dtype that Triton 3.6 gives the result, or the first of several, where it is not 3.9's; emission casts it back. */
   readonly result36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
+  /** The dtype that tiles among the operands are cast to first, where 3.6 would compute in a narrower one. */
+  readonly operands36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
+  /** Whether these arguments ask for what Triton has since 3.9 only. */
+  readonly since39?: (args: Readonly<Record<string, Typed | undefined>>) => boolean;
 }
 
 export type { Constant } from "./runtime.js";

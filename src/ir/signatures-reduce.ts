@@ -81,6 +81,22 @@ export function inferReduce(
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
+/** max and min: with indices the value keeps its dtype. */
+export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyTile<Op, X> : WhyMax<Op, X>;
+export type ExtremumOut<X, Ax, Keep, Ret> = Ret extends true
+  ? [ReduceOut<X, ElementIn<X>, Ax, Keep>, ReduceOut<X, "int32", Ax, Keep>]
+  : ReduceOut<X, MaxOf<X>, Ax, Keep>;
+export function inferReduceIndexed(
+  op: string,
+  x: Type,
+  axis: number | undefined,
+  keepDims: boolean,
+): readonly Type[] | string {
+  const value = inferReduce(folding, op, x, axis, keepDims);
+  if (typeof value === "string" || value.kind !== "tile") return value as string;
+  return [value, tileType("int32", value.shape)];
+}
+
 /** The type of a scan: the shape stays. */
 export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, dtype?: Elem): Type | string {
   const reduced = inferReduce(rule, op, x, axis, false, dtype);

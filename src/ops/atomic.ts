@@ -124,7 +124,7 @@ export const atomicLoad = defineOp<AtomicLoad>({
   operands: { address: "address" },
   options: { mask: "value?", ...ordering },
   effect: "atomic",
-  since: "3.9",
+  since39: () => true,
   spelling: { form: "call", name: "tl.atomic_load" },
   infer: (args) => {
     const { address, mask } = args;
@@ -149,7 +149,7 @@ export const atomicStore = defineOp<AtomicStore>({
   operands: { address: "address", value: "value" },
   options: { mask: "value?", ...ordering },
   effect: "atomic",
-  since: "3.9",
+  since39: () => true,
   spelling: { form: "call", name: "tl.atomic_store" },
   infer: (args): Type | string => {
     const { address, value, mask } = args;
@@ -183,7 +183,7 @@ export const atomicPoll = defineOp<AtomicPoll>({
   operands: { address: "address", expected: "value" },
   options: { ...ordering, timeoutNs: "constant?" },
   effect: "atomic",
-  since: "3.9",
+  since39: () => true,
   spelling: { form: "call", name: "tl.atomic_poll" },
   infer: (args) => {
     const { address, expected } = args;

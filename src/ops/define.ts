@@ -7,7 +7,7 @@ import { type Argument, isDType, isList, isValue, type Literal, type OpStatement
 import type { Op, OperandKind, Operands, Typed } from "../ir/op.js";
 import type { Type } from "../ir/types.js";
 
-type OptionalFields = "options" | "method" | "variadic" | "strongLiterals36";
+type OptionalFields = "options" | "method" | "variadic" | "rest" | "strongLiterals36";
 
 /** What an op's file writes down: the fields of `Op`, those with an obvious default left out. */
 export type OpRecord = Omit<Op, OptionalFields> & Partial<Pick<Op, OptionalFields>>;
@@ -22,7 +22,7 @@ export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
  * checks its arguments by the record's own type rule and appends a statement to the kernel that is being traced.
  */
 export function defineOp<Signature>(record: OpRecord): OpFunction<Signature> {
-  const op: Op = { options: {}, method: false, variadic: false, strongLiterals36: false, ...record };
+  const op: Op = { options: {}, method: false, variadic: false, rest: false, strongLiterals36: false, ...record };
   const call = (...args: unknown[]): unknown => {
     const recorder = builder(`tl.${op.name}`);
     const at = recorder.location();
@@ -79,7 +79,8 @@ function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location
 function splitOptions(op: Op, names: readonly string[], args: readonly unknown[], at: Location | undefined) {
   const last = args.at(-1);
   const hasOptions = args.length > 0 && isPlainObject(last);
-  const positional = hasOptions ? args.slice(0, -1) : args;
+  const given = hasOptions ? args.slice(0, -1) : args;
+  const positional = op.rest ? [...given.slice(0, names.length - 1), given.slice(names.length - 1)] : given;
   if (positional.length > names.length)
     fail(
       "arguments",

@@ -27,7 +27,8 @@ import { opOf } from "./define.js";
 import { load } from "./memory.js";
 import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
 import { nonNegativeValues } from "../ir/signs.js";
-import { expandDims, to } from "./shape.js";
+import { to } from "./cast.js";
+import { expandDims } from "./shape.js";
 import { at, permuteAxes } from "./view.js";
 
 /** The ops without their types: here shapes and dtypes are the author's, known only to the rules. */

@@ -85,7 +85,7 @@ describe("emission", () => {
     );
     const { python } = await build(flag);
     expect(python).toContain(
-      'if not hasattr(tl, "atomic_store"):\n    raise ImportError("tl.atomic_store needs Triton 3.9 or later")',
+      'if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 9):\n    raise ImportError("tl.atomic_store: needs Triton 3.9 or later")',
     );
   });
 });

@@ -16,14 +16,15 @@ import {
   type Statement,
   Value,
   Variable,
+  type WhileStatement,
   type WriteStatement,
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import { showType } from "../ir/types.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
-import type { BinaryOperator, Expression, Statement as PyStatement } from "./py.js";
-import { spell, type Speaker } from "./spelling.js";
+import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "./py.js";
+import { type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
 
@@ -41,14 +42,16 @@ export interface BodyOptions {
   /** What each parameter is called in Python. */
   readonly parameters: ReadonlyMap<Value, Expression>;
   readonly dtype: (elem: Elem) => Expression;
+  readonly helpers: Helpers;
   /** Sizes and strides, which Triton makes weak constants where they are 1. */
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
 }
 
+/** The statements of a function; what its block yields is returned. */
 export function emitBody(block: Block, options: BodyOptions): readonly PyStatement[] {
-  return new BodyEmitter(block, options).emit(block);
+  return new BodyEmitter(block, options).body(block);
 }
 
 class BodyEmitter {
@@ -81,7 +84,17 @@ class BodyEmitter {
     this.#source = options.source;
     this.#weak = new Set(options.sizes);
     this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
-    this.#speaker = { value: (argument) => this.#say(argument), dtype: options.dtype, strength: this.#strength };
+    const { dtype, helpers } = options;
+    this.#speaker = { value: (argument) => this.#say(argument), dtype, helpers, strength: this.#strength };
+  }
+
+  body(block: Block): readonly PyStatement[] {
+    const statements = this.emit(block);
+    if (block.yields.length === 0) return statements;
+    this.#out = [...statements];
+    const values = block.yields.map((argument) => this.#say(argument));
+    this.#push(py.returns(values.length === 1 ? values[0] : py.tuple(...values)), undefined);
+    return this.#out;
   }
 
   emit(block: Block): readonly PyStatement[] {
@@ -107,16 +120,20 @@ class BodyEmitter {
         );
       case "let": {
         const value = this.#say(statement.initial);
-        const target = py.name(
-          this.#names.take(this.#nameAt(statement.at) ?? "state", showType(statement.variable.type)),
-        );
-        this.#variables.set(statement.variable, target);
+        const { variable } = statement;
+        const type = this.#usage.outliving.has(variable) ? undefined : showType(variable.type);
+        const target = py.name(this.#names.take(this.#nameAt(statement.at) ?? "state", type));
+        this.#variables.set(variable, target);
         return this.#push(py.assign(target, value), statement.at);
       }
       case "write":
         return this.#write(statement);
       case "for":
         return this.#for(statement);
+      case "while":
+        return this.#while(statement);
+      case "exit":
+        return this.#push(py.returns(), statement.at);
       case "if":
         return this.#if(statement);
       default:
@@ -137,13 +154,20 @@ class BodyEmitter {
     const [result] = statement.results;
     const { effect } = statement.op;
     if (effect === "write" || effect === "atomic") this.#flush(new Set([MEMORY]));
-    if (!result || (effect !== "pure" && !this.#usage.uses.has(result)))
-      return this.#push(py.expression(expression), statement.at);
+    const isUsed = statement.results.some((value) => this.#usage.uses.has(value));
+    if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
     if (staysWeak(statement, this.#strength)) this.#weak.add(result);
     const reads = new Set(this.#reads);
     if (effect === "read") reads.add(MEMORY);
-    this.#bind(result, expression, reads, statement.at, this.#hint(statement), effect === "atomic");
+    this.#bind(
+      result,
+      expression,
+      reads,
+      statement.at,
+      this.#hint(statement),
+      effect === "atomic" || effect === "write",
+    );
   }
 
   #unpack(statement: OpStatement, expression: Expression): void {
@@ -183,7 +207,9 @@ class BodyEmitter {
 
   #assign(value: Value, expression: Expression, wanted: string, at: Location | undefined): void {
     // A constexpr cannot be defined twice, so its name is never shared.
-    const type = value.type.kind === "constexpr" ? undefined : showType(value.type);
+    // Neither is one that a later branch of the same condition uses.
+    const isShared = value.type.kind !== "constexpr" && !this.#usage.outliving.has(value);
+    const type = isShared ? showType(value.type) : undefined;
     const target = py.name(this.#names.take(wanted, type));
     this.#written.set(value, target);
     this.#weak.delete(value);
@@ -234,12 +260,7 @@ class BodyEmitter {
 
   #for(statement: ForStatement): void {
     const bounds = this.#bounds(statement);
-    const options = Object.entries(statement.options).map(([key, argument]) =>
-      py.keyword(
-        key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-        this.#say(argument),
-      ),
-    );
+    const options = this.#keywords(statement.options);
     this.#flush(writesOf(statement));
     this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
@@ -257,6 +278,39 @@ class BodyEmitter {
         head.sites,
       );
     });
+  }
+
+  /** A condition that is one expression stands at the loop; else it is computed before the loop and after each turn. */
+  #while(statement: WhileStatement): void {
+    const options = this.#keywords(statement.options);
+    this.#flush(writesOf(statement));
+    this.#settle(statement.condition);
+    this.#settle(statement.body);
+    const before = this.emit(statement.condition);
+    const asked = this.#say(statement.condition.yields[0]!);
+    const sites = this.#takeSites(statement.at);
+    let [test, again]: [Expression, readonly PyStatement[]] = [asked, []];
+    if (before.length > 0) {
+      const name = asked.kind === "name" ? undefined : py.name(this.#names.take("running", "int1"));
+      const asking = name ? [...before, py.assign(name, asked)] : before;
+      test = name ?? asked;
+      this.#out.push(...asking);
+      again = asking.filter(({ kind }) => kind !== "comment" && kind !== "blank");
+    }
+    this.#names.block(false, () => {
+      const body = [...this.emit(statement.body), ...again];
+      const condition = options.length > 0 ? py.call("tl.condition", test, ...options) : test;
+      this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);
+    });
+  }
+
+  #keywords(options: ForStatement["options"]): readonly Keyword[] {
+    return Object.entries(options).map(([key, argument]) =>
+      py.keyword(
+        key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        this.#say(argument),
+      ),
+    );
   }
 
   #bounds(statement: ForStatement): readonly Expression[] {
@@ -287,6 +341,8 @@ class BodyEmitter {
           if (target && !(value.kind === "name" && value.id === target.id))
             this.#push(py.assign(target, value), undefined);
         });
+        // What a later branch of the same condition uses is computed here, where its operands are.
+        this.#writeOut((value) => this.#usage.outliving.get(value) === block);
         this.#out = outer;
         return body;
       });

@@ -3,11 +3,12 @@ import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
-import { argumentsOf, walk } from "../ir/walk.js";
+import { argumentsOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
+import { emitHelpers } from "./functions.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { inputsFunction } from "./inputs.js";
 import { helperFunctions } from "./helpers.js";
@@ -21,10 +22,10 @@ import { requirementsOnConfigs, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined): PrintedModule {
-  const names = kernelNames(ir);
+  const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
-  const parts: Statement[] = [jitFunction(ir, names, used, source), launcher, ...reference(ir, names, launcher), inputsFunction(ir, names)];
+  const parts: Statement[] = [...jitFunctions(ir, names, used, source), launcher, ...reference(ir, names, launcher), inputsFunction(ir, names)];
   const isMentioned = (name: string) => mentions(parts, name);
   const module: Statement[] = [
     py.expression(py.string(`${ir.doc ?? `The Triton kernel ${names.wrapper}.`}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
@@ -42,7 +43,8 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
 
 // ---- the kernel -----------------------------------------------------------------------------------------------------
 
-function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, source: SourceIndex | undefined): FunctionDef {
+/** The kernel, after the helper functions that it calls. */
+function jitFunctions(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, source: SourceIndex | undefined): readonly FunctionDef[] {
   const params: Parameter[] = [];
   const add = (value: Value, annotation?: Expression) =>
     params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
@@ -67,15 +69,14 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
   const parameters = new Map([...names.parameters].map(([value, name]) => [value, py.name(name)]));
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
   const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
-  const body = emitBody(ir.body, {
-    names: names.locals,
-    parameters,
-    dtype,
+  const shared = {
     sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
     isNonNegative: nonNegativeValues(ir),
     source,
-  });
-  return {
+  };
+  const { definitions, helpers } = emitHelpers(ir, { ...shared, names: names.functions, parameters: names.parameters });
+  const body = emitBody(ir.body, { ...shared, names: names.locals, parameters, dtype, helpers });
+  const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,
     decorators: decorators(ir, names, requirementsOnConfigs(ir).includes(true) && ir.tuning.key ? PRUNER : undefined),
@@ -83,6 +84,7 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
     body: body.length > 0 ? body : [py.pass],
     origin: ir.at,
   };
+  return [...definitions, kernel];
 }
 
 /** `tl.float16`, or for a dtype variable what the first tensor of it holds. */
@@ -101,7 +103,7 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walk(ir.body, (statement) => argumentsOf(statement).forEach(use));
+  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
   for (const param of ir.params) if (ir.tuning.key?.includes(param.name)) used.add(param.value);
   requirementsOnConfigs(ir).forEach((prunes, i) => {
     if (!prunes || !ir.tuning.key) return;

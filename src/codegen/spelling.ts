@@ -2,7 +2,9 @@
 import { type Elem, isInt, members } from "../ir/dtype.js";
 import {
   type Argument,
+  type FunctionIR,
   isDType,
+  isFunction,
   isList,
   isLiteral,
   isValue,
@@ -20,8 +22,22 @@ import { forcedElem, type Strength } from "./strength.js";
 export interface Speaker {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
+  /** Given inside a kernel. */
+  readonly helpers?: Helpers;
   /** Given inside a kernel, where Triton's versions and its weak numbers matter. */
   readonly strength?: Strength;
+}
+
+/** How helper functions are called. */
+export interface Helpers {
+  name(helper: FunctionIR): Expression;
+  /** What it takes beside its parameters: values of its callers, and dtypes. */
+  extras(helper: FunctionIR): readonly (Value | Elem)[];
+}
+
+function helpersOf({ helpers }: Speaker): Helpers {
+  if (!helpers) throw new Error("a helper function is called outside a kernel");
+  return helpers;
 }
 
 const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
@@ -51,11 +67,13 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
     case "prefix":
       return py.unary(operatorOf(statement, spelling) as UnaryOperator, first());
     case "call":
-      return py.call(spelling.name, ...args(statement, 0, spelling.keywords ?? [], say, speaker));
+      return py.call(spelling.name, ...args(statement, 0, spelling, say, speaker));
     case "method":
       return method(statement, spelling.name, say, speaker);
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
+    case "apply":
+      return apply(statement, speaker);
     case "same":
       return first();
     case "lowered":
@@ -89,7 +107,20 @@ function method(
     isLiteral(receiver) ||
     (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
   if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
-  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, [], say, speaker));
+  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
+}
+
+/** `f(x, y)`, and what `f` looks at beside its parameters. */
+function apply({ operands }: OpStatement, speaker: Speaker): Expression {
+  const [callee, given] = operands;
+  if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
+  const { name, extras } = helpersOf(speaker);
+  const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
+  return py.call(name(callee.function), ...given.map((argument) => speaker.value(argument)), ...beside);
+}
+
+function isElem(extra: Value | Elem): extra is Elem {
+  return typeof extra === "string" || !isValue(extra as Value);
 }
 
 /** A scalar of a dtype: `tl.full([], x, tl.int8)`. */
@@ -101,7 +132,7 @@ function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
 function args(
   statement: OpStatement,
   from: number,
-  keywords: readonly string[],
+  { keywords = [], spread }: { readonly keywords?: readonly string[]; readonly spread?: string },
   say: (argument: Argument) => Expression,
   speaker: Speaker,
 ): PyArgument[] {
@@ -111,6 +142,7 @@ function args(
   names.forEach((name, i) => {
     const argument = statement.operands[i];
     if (i < from || argument === undefined) return;
+    if (name === spread && isList(argument)) return void positional.push(...argument.map(say));
     if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });
@@ -155,8 +187,12 @@ function elemOfType(type: Type): Elem | undefined {
 }
 
 function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | undefined, speaker: Speaker): Expression {
-  if (isList(argument)) return py.list(...argument.map((item) => sayArgument(statement, item, undefined, speaker)));
+  if (isList(argument)) {
+    const items = argument.map((item) => sayArgument(statement, item, undefined, speaker));
+    return operandKind(statement, argument) === "tiles" ? py.tuple(...items) : py.list(...items);
+  }
   if (isDType(argument)) return speaker.dtype(argument.dtype);
+  if (isFunction(argument)) return helpersOf(speaker).name(argument.function);
   const isOperandValue = operandKind(statement, argument) === "value";
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;

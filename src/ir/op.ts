@@ -9,10 +9,11 @@ import type { Elem, Type } from "./types.js";
 
 /**
  * What may stand at an operand: `value` a tile, constexpr or number; `shape` a list of constexprs; `constant` a number,
- * string or boolean of JavaScript; `dtype`; `address` a pointer, view or tensor; `values` a list of values.
+ * string or boolean of JavaScript; `dtype`, or a list of dtypes; `address` a pointer, view or tensor; `values` a list of
+ * values; `tiles` a tile, or a list of them; `function` a helper function.
  * A question mark makes it optional.
  */
-export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values";
+export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
 
 /** An argument as type rules see it. A number is a constexpr whose value is known. */
@@ -21,12 +22,14 @@ export interface Typed {
   readonly literal?: number | bigint | boolean | string;
   readonly dtype?: Elem;
   readonly items?: readonly Typed[];
+  /** Of a helper function. */
+  readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
 }
 
 /** How an op is written in Python. Operands come in order, options as keywords in snake_case. */
 export type Spelling =
-  /** `tl.sum(x, axis=1)`; `keywords` are operands that are given by name. */
-  | { readonly form: "call"; readonly name: string; readonly keywords?: readonly string[] }
+  /** `tl.sum(x, axis=1)`; `keywords` are operands that are given by name, `spread` is a list given one by one. */
+  | { readonly form: "call"; readonly name: string; readonly keywords?: readonly string[]; readonly spread?: string }
   /** `x & y`; `truth` is the operator of constexpr truth values, `x and y`. */
   | { readonly form: "infix"; readonly operator: string; readonly truth?: string }
   | { readonly form: "prefix"; readonly operator: string; readonly truth?: string }
@@ -34,6 +37,8 @@ export type Spelling =
   | { readonly form: "method"; readonly name: string }
   /** `x[:, None]` */
   | { readonly form: "expand" }
+  /** `f(x, y)`: a helper function and the list of its arguments. */
+  | { readonly form: "apply" }
   /** Stands for its first operand: a statement to the checks, nothing in Python. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */

@@ -1,5 +1,6 @@
 /** Every op. This list is both the author's `tl` and the table that checks, emission and documentation read. */
 export * from "./arithmetic.js";
+export * from "./combine.js";
 export * from "./compare.js";
 export * from "./create.js";
 export * from "./dot.js";

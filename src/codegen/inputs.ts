@@ -1,25 +1,18 @@
 /** `get_inputs`: fresh arguments of a typical size for the wrapper. */
-import { isInt } from "../ir/dtype.js";
-import type {
-  ConstexprParam,
-  KernelIR,
-  Param,
-  ScalarParam,
-  SizeParam,
-  TensorParam,
-  Value,
-} from "../ir/nodes.js";
-import { constantExpression } from "./autotune.js";
+import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
+import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef } from "./py.js";
+import { numberDefault } from "./wrapper.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
   const scalars = ir.params.filter((param): param is ScalarParam => param.kind === "scalar");
   const choices = ir.params.filter(
     (param): param is ConstexprParam => param.kind === "constexpr" && param.from === "argument",
@@ -36,8 +29,16 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   );
   const values = [
     ...tensors.map((param) => tensorExpression(ir, names, param)),
-    ...scalars.map((param) => constantExpression(param.default ?? shape[param.name] ?? 1)),
-    ...choices.map((param) => constantExpression(param.default ?? choice(param, shape[param.name]))),
+    // Nothing is known of what a pointer reaches.
+    ...pointers.map((param) =>
+      py.call(
+        "torch.zeros",
+        py.binary(py.number("2"), "**", py.number("20")),
+        ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
+      ),
+    ),
+    ...scalars.map((param) => numberDefault(param, param.default ?? shape[param.name] ?? 1)),
+    ...choices.map((param) => numberDefault(param, param.default ?? choice(param, shape[param.name]))),
   ];
   return {
     kind: "function",
@@ -45,7 +46,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     decorators: [],
     params: [],
     docstring: `Fresh arguments for ${names.wrapper}, of a typical size.`,
-    body: [...(tensors.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
+    body: [...(tensors.length + pointers.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
   };
 }
 
@@ -70,11 +71,13 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
   return [...found];
 }
 
+const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem : elem.members[0]!);
+
 function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
   const local = (name: string | number) =>
     typeof name === "number" ? py.numberLiteral(name, "int") : py.name(parameterName(ir, names, name));
   const shape = py.tuple(...param.dimNames.map(local));
-  const name = typeof param.dtype === "string" ? param.dtype : param.dtype.members[0]!;
+  const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
   if (!isInt(name)) {
     // torch draws normal numbers for the wider floats only.

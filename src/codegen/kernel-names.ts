@@ -23,14 +23,14 @@ export interface KernelNames {
 /** What the module and its wrapper call something themselves. */
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _beyond_int32 _check_out " +
-  "_check_memory _overlaps _reaches _holds_requirements";
+  "_check_memory _overlaps _span _axes _nest _reaches _holds_requirements";
 
 export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
   const taken = new Names();
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
   const wrapper = taken.take(ir.name);
-  const jit = taken.take(`${wrapper}_kernel`);
+  const jit = taken.take(`${ir.name}_kernel`);
   taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
@@ -77,7 +77,9 @@ function wantedName({ name, at }: FunctionIR, source: SourceIndex | undefined): 
 function strideName(param: TensorParam, axis: number): string {
   const dim = param.dimNames[axis];
   const label = typeof dim === "string" && isUnique(param, dim) ? dim.toLowerCase() : String(axis);
-  return param.name.length === 1 && label.length === 1 ? `stride_${param.name}${label}` : `stride_${param.name}_${label}`;
+  return param.name.length === 1 && label.length === 1
+    ? `stride_${param.name}${label}`
+    : `stride_${param.name}_${label}`;
 }
 
 function isUnique(param: TensorParam, dim: string): boolean {

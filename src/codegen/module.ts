@@ -25,10 +25,19 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
   const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
-  const parts: Statement[] = [...jitFunctions(ir, names, used, source), launcher, ...reference(ir, names, launcher), inputsFunction(ir, names)];
+  const parts: Statement[] = [
+    ...jitFunctions(ir, names, used, source),
+    launcher,
+    ...reference(ir, names, launcher),
+    inputsFunction(ir, names),
+  ];
   const isMentioned = (name: string) => mentions(parts, name);
   const module: Statement[] = [
-    py.expression(py.string(`${ir.doc ?? `The Triton kernel ${names.wrapper}.`}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
+    py.expression(
+      py.string(
+        `${ir.doc ?? `The Triton kernel ${names.wrapper}.`}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`,
+      ),
+    ),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
@@ -44,7 +53,12 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
 // ---- the kernel -----------------------------------------------------------------------------------------------------
 
 /** The kernel, after the helper functions that it calls. */
-function jitFunctions(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, source: SourceIndex | undefined): readonly FunctionDef[] {
+function jitFunctions(
+  ir: KernelIR,
+  names: KernelNames,
+  used: ReadonlySet<Value>,
+  source: SourceIndex | undefined,
+): readonly FunctionDef[] {
   const params: Parameter[] = [];
   const add = (value: Value, annotation?: Expression) =>
     params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
@@ -56,7 +70,8 @@ function jitFunctions(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>
     if (param.kind !== "scalar" && param.kind !== "size") continue;
     // Triton reads the dtype of a number off its value: a declared one is written down. Sizes and strides are not, so
     // that their being 1 or a multiple of 16 still specialises the kernel.
-    if (used.has(param.value)) add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
+    if (used.has(param.value))
+      add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
@@ -108,7 +123,8 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
   requirementsOnConfigs(ir).forEach((prunes, i) => {
     if (!prunes || !ir.tuning.key) return;
     const { block, at } = ir.requires;
-    for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at })) used.add(value);
+    for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at }))
+      used.add(value);
   });
   return used;
 }
@@ -123,7 +139,14 @@ function constants(isMentioned: (name: string) => boolean): Block {
   if (isMentioned(REACH_LIMIT))
     limits.push(
       py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
-      py.assign(py.name(REACH_LIMIT), py.binary(py.binary(py.number("2"), "**", py.number("31")), "-", py.binary(py.number("2"), "**", py.number("20")))),
+      py.assign(
+        py.name(REACH_LIMIT),
+        py.binary(
+          py.binary(py.number("2"), "**", py.number("31")),
+          "-",
+          py.binary(py.number("2"), "**", py.number("20")),
+        ),
+      ),
     );
   if (isMentioned(ROW_LIMIT))
     limits.push(
@@ -139,7 +162,8 @@ const PRUNER = "_holds_requirements";
 function pruner(ir: KernelIR, names: KernelNames): Block {
   const prunes = requirementsOnConfigs(ir);
   if (!prunes.includes(true) || !ir.tuning.key) return [];
-  const isConfig = (value: Value) => ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
+  const isConfig = (value: Value) =>
+    ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
   const name = (value: Value): Expression => {
     const text = names.parameters.get(value)!;
     const holder = isConfig(value) ? py.dotted("config.kwargs") : py.name("args");
@@ -164,7 +188,9 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
           body: [
             {
               kind: "if",
-              branches: [{ test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] }],
+              branches: [
+                { test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] },
+              ],
             },
           ],
         },
@@ -173,7 +199,16 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
           branches: [
             {
               test: py.unary("not", kept),
-              body: [py.raise(py.call("ValueError", py.string(`${names.wrapper}: no config meets the kernel's requirements for this size; add one with larger blocks`)))],
+              body: [
+                py.raise(
+                  py.call(
+                    "ValueError",
+                    py.string(
+                      `${names.wrapper}: no config meets the kernel's requirements for this size; add one with larger blocks`,
+                    ),
+                  ),
+                ),
+              ],
             },
           ],
         },

@@ -12,7 +12,12 @@ export interface Binding {
 }
 
 /** `params` are the wrapper's, outputs left out. Undefined without a reference. */
-export function referenceFunction(ir: KernelIR, names: KernelNames, params: readonly Parameter[], sizes: readonly Binding[]): FunctionDef | undefined {
+export function referenceFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  params: readonly Parameter[],
+  sizes: readonly Binding[],
+): FunctionDef | undefined {
   const { reference } = ir;
   if (!reference) return undefined;
   const head = {
@@ -25,7 +30,9 @@ export function referenceFunction(ir: KernelIR, names: KernelNames, params: read
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const inputs = new Set<string>();
   const outputs = reference.outputs.map((node) => torchExpression(node, ir, names, inputs));
-  const bindings = sizes.filter(({ name }) => inputs.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
+  const bindings = sizes
+    .filter(({ name }) => inputs.has(name))
+    .map(({ name, value }) => py.assign(py.name(name), value));
   return { ...head, body: [...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))] };
 }
 

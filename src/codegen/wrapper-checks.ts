@@ -1,5 +1,5 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { TensorParam } from "../ir/nodes.js";
+import type { PointerParam, TensorParam } from "../ir/nodes.js";
 import { literalNumber } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
@@ -15,18 +15,25 @@ export const ROW_LIMIT = "_MAX_TILE";
 export const REACH_LIMIT = "_INT32_REACH";
 export const INTERPRETED = "_INTERPRETED";
 
-type Part = string | { readonly value: Expression } | { readonly requirement: Expression };
+/** Words of a message, the value that an expression has, or the expression itself. */
+export type MessagePart = string | { readonly value: Expression } | { readonly text: Expression };
+type Part = MessagePart;
 
 /** `raise ValueError(f"gemm: …")` */
-export function messageOf(context: WrapperContext, error: "ValueError" | "TypeError", ...parts: readonly Part[]): Raise {
+export function messageOf(
+  context: WrapperContext,
+  error: "ValueError" | "TypeError",
+  ...parts: readonly Part[]
+): Raise {
   const text: FString["parts"] = parts.map((part) =>
-    typeof part === "string" ? part : "value" in part ? { value: part.value } : printExpression(part.requirement),
+    typeof part === "string" ? part : "value" in part ? { value: part.value } : printExpression(part.text),
   );
   return py.raise(py.call(error, py.fString(`${context.names.wrapper}: `, ...text)));
 }
 
 /** What the caller knows a tensor as. */
-function label(context: WrapperContext, param: TensorParam): string {
+function label(context: WrapperContext, param: TensorParam | PointerParam): string {
+  if (param.kind === "pointer") return context.names.tensors.get(param.name)!;
   const outputs = context.tensors.filter((p) => p.role === "out");
   return param.role === "out" && outputs.length === 1 ? "out" : context.names.tensors.get(param.name)!;
 }
@@ -42,27 +49,26 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
   const tensor = context.tensor(param);
   const shape = py.attribute(tensor, "shape");
   const rank = param.dims.length;
+  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
   const known: { axis: number; expected: Expression }[] = [];
+  const repeated: { axis: number; expected: Expression }[] = [];
   const fresh: { axis: number; name: Expression }[] = [];
   param.dims.forEach((dim, axis) => {
     const label = param.dimNames[axis]!;
     const expected = context.dim(param, axis);
-    if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
-    else {
+    // A square's second axis is compared before its size has a name.
+    const first = fresh.find((each) => param.dimNames[each.axis] === label);
+    if (first) repeated.push({ axis, expected: axisOf(first.axis) });
+    else if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
+    else if (!context.derived.has(String(label))) {
       fresh.push({ axis, name: expected });
       context.bound.add(String(label));
     }
   });
-  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
   const wrong = [
     py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(rank))]),
-    ...known.map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
+    ...[...known, ...repeated].map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
   ];
-  const spelled = param.dimNames.flatMap((name, axis): Part[] => {
-    const comma = axis === 0 ? "" : ", ";
-    const isKnown = typeof name === "string" && known.some((k) => k.axis === axis);
-    return isKnown ? [`${comma}${name}=`, { value: context.dim(param, axis) }] : [`${comma}${name}`];
-  });
   const bind: Statement[] =
     fresh.length === rank && rank > 1
       ? [py.assign(py.tuple(...fresh.map(({ name }) => name)), shape)]
@@ -70,11 +76,39 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
   return [
     check(
       py.boolOp("or", ...wrong),
-      messageOf(context, "ValueError", `${label(context, param)} must have shape [`, ...spelled, "], got ", shapeOf(tensor)),
+      shapeMessage(context, param, (axis) => known.some((k) => k.axis === axis)),
     ),
     ...bind,
     ...contiguousCheck(context, param),
   ];
+}
+
+/** `b must have shape [K=64, N], got [65, 32]`; sizes that are known show their value. */
+function shapeMessage(context: WrapperContext, param: TensorParam, isKnown: (axis: number) => boolean): Statement {
+  const dims = param.dimNames.flatMap((name, axis): Part[] => {
+    const comma = axis === 0 ? "" : ", ";
+    if (typeof name !== "string" || !isKnown(axis)) return [`${comma}${name}`];
+    return [`${comma}${name}=`, { value: context.dim(param, axis) }];
+  });
+  const what = `${label(context, param)} must have shape [`;
+  return messageOf(context, "ValueError", what, ...dims, "], got ", shapeOf(context.tensor(param)));
+}
+
+/** Compares the axes whose sizes are computed from others, once those are bound. */
+export function derivedChecks(context: WrapperContext, param: TensorParam): Block {
+  const shape = py.attribute(context.tensor(param), "shape");
+  const wrong = param.dimNames.flatMap((name, axis) => {
+    if (!context.derived.has(String(name))) return [];
+    return [py.compare(py.subscript(shape, py.number(String(axis))), ["!=", context.dim(param, axis)])];
+  });
+  return wrong.length === 0
+    ? []
+    : [
+        check(
+          py.boolOp("or", ...wrong),
+          shapeMessage(context, param, () => true),
+        ),
+      ];
 }
 
 function shapeOf(tensor: Expression): Part {
@@ -87,7 +121,13 @@ function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
   return [
     check(
       py.unary("not", py.call(py.attribute(tensor, "is_contiguous"))),
-      messageOf(context, "ValueError", `${label(context, param)} must be contiguous, got strides `, { value: py.call(py.attribute(tensor, "stride")) }, "; call .contiguous() first"),
+      messageOf(
+        context,
+        "ValueError",
+        `${label(context, param)} must be contiguous, got strides `,
+        { value: py.call(py.attribute(tensor, "stride")) },
+        "; call .contiguous() first",
+      ),
     ),
   ];
 }
@@ -95,13 +135,17 @@ function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
 // ---- dtypes and devices ---------------------------------------------------------------------------------------------
 
 /** A fixed dtype, one of a variable's members where the variable is first met, or the dtype that it then has. */
-export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
+export function dtypeCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
   const tensor = context.tensor(param);
   const got = py.attribute(tensor, "dtype");
   const { dtype } = param;
   const refuse = (test: Expression, ...expected: readonly Part[]) =>
-    check(test, messageOf(context, "TypeError", `${label(context, param)} must be `, ...expected, ", got ", { value: got }));
-  if (typeof dtype === "string") return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
+    check(
+      test,
+      messageOf(context, "TypeError", `${label(context, param)} must be `, ...expected, ", got ", { value: got }),
+    );
+  if (typeof dtype === "string")
+    return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
   const binder = dtypeBinder(context, dtype.name);
   if (binder !== param) {
     const other = py.attribute(context.tensor(binder), "dtype");
@@ -137,7 +181,7 @@ export function torchDType(name: string): Expression {
 }
 
 /** One device for all, and one that Triton can reach; another GPU than the current one is switched to. */
-export function deviceChecks(context: WrapperContext, inputs: readonly TensorParam[]): Block {
+export function deviceChecks(context: WrapperContext, inputs: readonly (TensorParam | PointerParam)[]): Block {
   const [first, ...others] = inputs;
   if (!first) return [];
   const tensor = context.tensor(first);
@@ -162,7 +206,11 @@ export function deviceChecks(context: WrapperContext, inputs: readonly TensorPar
       ),
     ),
     check(
-      py.boolOp("and", py.attribute(tensor, "is_cuda"), py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")])),
+      py.boolOp(
+        "and",
+        py.attribute(tensor, "is_cuda"),
+        py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")]),
+      ),
       {
         kind: "with",
         items: [{ value: py.call("torch.cuda.device", device) }],
@@ -177,6 +225,7 @@ function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
   const positional = [
     ...tensors.filter((param) => param.role !== "out").map((param) => context.tensor(param)),
+    ...ir.params.filter((param) => param.kind === "pointer").map((param) => context.tensor(param)),
     ...ir.params
       .filter((param) => param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument"))
       .map((param) => py.name(names.parameters.get(param.value)!)),
@@ -186,12 +235,23 @@ function selfCall(context: WrapperContext): Expression {
   return py.call(names.wrapper, ...positional, ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))));
 }
 
-function sameDevice(context: WrapperContext, param: TensorParam, first: TensorParam): Statement {
+function sameDevice(
+  context: WrapperContext,
+  param: TensorParam | PointerParam,
+  first: TensorParam | PointerParam,
+): Statement {
   const device = py.attribute(context.tensor(param), "device");
   const expected = py.attribute(context.tensor(first), "device");
   return check(
     py.compare(device, ["!=", expected]),
-    messageOf(context, "ValueError", `${label(context, param)} must be on `, { value: expected }, ` as ${first.name} is, got `, { value: device }),
+    messageOf(
+      context,
+      "ValueError",
+      `${label(context, param)} must be on `,
+      { value: expected },
+      ` as ${first.name} is, got `,
+      { value: device },
+    ),
   );
 }
 
@@ -236,13 +296,13 @@ export function memoryCheck(context: WrapperContext, param: TensorParam): Block 
 
 /** What a written tensor must lie apart from: the inputs, and the tensors written that come before it. */
 function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
-  const written = (other: TensorParam) => other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
+  const written = (other: TensorParam) =>
+    other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
   const others = context.tensors.filter(
-    (other) => other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
+    (other) =>
+      other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
   );
-  return py.dict(
-    ...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })),
-  );
+  return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
 }
 
 function binderDType(context: WrapperContext, variable: string): Expression {

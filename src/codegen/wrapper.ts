@@ -2,11 +2,31 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import type {
+  ConstexprParam,
+  KernelIR,
+  Param,
+  PointerParam,
+  ScalarParam,
+  SizeParam,
+  TensorParam,
+  Value,
+} from "../ir/nodes.js";
 import { constantExpression, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
-import { deviceChecks, dtypeCheck, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
+import {
+  type MessagePart,
+  derivedChecks,
+  deviceChecks,
+  dtypeCheck,
+  memoryCheck,
+  messageOf,
+  outputChecks,
+  reachCheck,
+  ROW_LIMIT,
+  shapeChecks,
+} from "./wrapper-checks.js";
 import * as py from "./py-build.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
@@ -21,8 +41,10 @@ export interface WrapperContext {
   readonly tensors: readonly TensorParam[];
   /** Sizes that a statement before has bound to a local. */
   readonly bound: Set<string>;
+  /** Sizes that are computed from others: shapes are compared with them. */
+  readonly derived: ReadonlySet<string>;
   /** A tensor's name in the wrapper. */
-  tensor(param: TensorParam): Expression;
+  tensor(param: TensorParam | PointerParam): Expression;
   /** A dimension as an expression, once it is bound. */
   dim(param: TensorParam, axis: number): Expression;
 }
@@ -30,6 +52,7 @@ export interface WrapperContext {
 class WrapperEmitter implements WrapperContext {
   readonly tensors: readonly TensorParam[];
   readonly bound = new Set<string>();
+  readonly derived: ReadonlySet<string>;
 
   constructor(
     readonly ir: KernelIR,
@@ -37,9 +60,12 @@ class WrapperEmitter implements WrapperContext {
     readonly used: ReadonlySet<Value>,
   ) {
     this.tensors = ir.params.filter((param) => param.kind === "tensor");
+    this.derived = new Set(
+      ir.params.flatMap((param) => (param.kind === "size" && param.derived !== undefined ? [param.name] : [])),
+    );
   }
 
-  tensor(param: TensorParam): Expression {
+  tensor(param: TensorParam | PointerParam): Expression {
     return py.name(this.#localName(param));
   }
 
@@ -55,8 +81,10 @@ class WrapperEmitter implements WrapperContext {
     const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
     const body: Statement[] = [
       ...inputs.flatMap((param) => [...shapeChecks(this, param), ...dtypeCheck(this, param)]),
+      ...this.#pointers().flatMap((param) => dtypeCheck(this, param)),
       ...this.#derivedSizes(),
-      ...deviceChecks(this, inputs),
+      ...inputs.flatMap((param) => derivedChecks(this, param)),
+      ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
       py.blank,
       ...outputs.flatMap((param) => outputChecks(this, param)),
@@ -87,15 +115,20 @@ class WrapperEmitter implements WrapperContext {
     const tensor = py.dotted("torch.Tensor");
     const optional = py.binary(tensor, "|", py.none);
     return [
-      ...inputs.map((param) => ({ name: this.#localName(param), annotation: tensor })),
+      ...[...inputs, ...this.#pointers()].map((param) => ({ name: this.#localName(param), annotation: tensor })),
       ...this.#numbers().map((param) => ({
         name: this.names.parameters.get(param.value)!,
         annotation: py.name(annotationOf(param)),
-        ...(param.default !== undefined && { default: constantExpression(param.default) }),
+        ...(param.default !== undefined && { default: numberDefault(param, param.default) }),
       })),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
     ];
+  }
+
+  /** Tensors of which the kernel gets an address only. */
+  #pointers(): readonly PointerParam[] {
+    return this.ir.params.filter((param) => param.kind === "pointer");
   }
 
   /** What the caller gives besides tensors: numbers, then choices. */
@@ -121,6 +154,7 @@ class WrapperEmitter implements WrapperContext {
         const updated = param.role === "inout" ? "; updated in place" : "";
         return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${updated}.`;
       }),
+      ...this.#pointers().map((param) => `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape.`),
       ...this.#numbers().map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
     ];
     const outs = outputs.map(
@@ -143,7 +177,9 @@ class WrapperEmitter implements WrapperContext {
   // ---- body ---------------------------------------------------------------------------------------------------------
 
   #derivedSizes(): Block {
-    const derived = this.ir.params.filter((param): param is SizeParam => param.kind === "size" && param.derived !== undefined);
+    const derived = this.ir.params.filter(
+      (param): param is SizeParam => param.kind === "size" && param.derived !== undefined,
+    );
     return derived.flatMap((param) => {
       if (this.bound.has(param.name)) return [];
       this.bound.add(param.name);
@@ -160,7 +196,12 @@ class WrapperEmitter implements WrapperContext {
     return [
       {
         kind: "if",
-        branches: [{ test: py.boolOp("and", ...empty), body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }],
+        branches: [
+          {
+            test: py.boolOp("and", ...empty),
+            body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))],
+          },
+        ],
       },
     ];
   }
@@ -190,7 +231,15 @@ class WrapperEmitter implements WrapperContext {
                   {
                     test: py.compare(target, [">", py.name(ROW_LIMIT)]),
                     body: [
-                      messageOf(this, "ValueError", `${this.names.parameters.get(param.value)} would be `, { value: target }, `; a tile holds at most `, { value: py.name(ROW_LIMIT) }, " elements"),
+                      messageOf(
+                        this,
+                        "ValueError",
+                        `${this.names.parameters.get(param.value)} would be `,
+                        { value: target },
+                        `; a tile holds at most `,
+                        { value: py.name(ROW_LIMIT) },
+                        " elements",
+                      ),
                     ],
                   },
                 ],
@@ -204,29 +253,24 @@ class WrapperEmitter implements WrapperContext {
   /** Requirements that name no autotuned constexpr are checked here; the others prune configs. */
   #requirements(): Block {
     const tests = hostExpressions(this.ir.requires, (v) => this.#local(v));
+    const named = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
     const prunes = requirementsOnConfigs(this.ir);
     return tests.flatMap((test, i) => {
       if (prunes[i] && this.ir.tuning.key) return [];
-      const inputs = this.#requirementInputs(i);
-      const shown = inputs.flatMap((value, j) => [`${j === 0 ? " with " : ", "}${this.#localText(value)} = `, { value: this.#local(value) }]);
-      return [
-        {
-          kind: "if" as const,
-          branches: [
-            {
-              test: py.unary("not", test),
-              body: [messageOf(this, "ValueError", `a requirement does not hold: `, { requirement: test }, ...shown)],
-            },
-          ],
-        },
-      ];
+      const shown = this.#requirementInputs(i).map((value): MessagePart[] => {
+        const local = this.#local(value);
+        return [`${this.#localText(value)} = `, local.kind === "name" ? { value: local } : { text: local }];
+      });
+      const list = shown.flatMap((parts, j) => [j === 0 ? " with " : ", ", ...parts]);
+      const message = messageOf(this, "ValueError", "a requirement does not hold: ", { text: named[i]! }, ...list);
+      return [{ kind: "if" as const, branches: [{ test: py.unary("not", test), body: [message] }] }];
     });
   }
 
   #requirementInputs(index: number): readonly Value[] {
     const { block, at } = this.ir.requires;
-    return [...hostInputs({ block: { statements: block.statements, yields: [block.yields[index]!] }, at })].filter((value) =>
-      this.names.parameters.has(value),
+    return [...hostInputs({ block: { statements: block.statements, yields: [block.yields[index]!] }, at })].filter(
+      (value) => this.names.parameters.has(value),
     );
   }
 
@@ -240,7 +284,9 @@ class WrapperEmitter implements WrapperContext {
       : [];
     const launch = py.expression(
       py.call(
-        usesMeta ? py.subscript(py.name(this.names.jit), target) : py.subscript(py.name(this.names.jit), ...(grid.length === 1 ? [tuple] : grid)),
+        usesMeta
+          ? py.subscript(py.name(this.names.jit), target)
+          : py.subscript(py.name(this.names.jit), ...(grid.length === 1 ? [tuple] : grid)),
         ...this.#arguments(),
       ),
     );
@@ -251,7 +297,9 @@ class WrapperEmitter implements WrapperContext {
     const params = this.ir.params;
     const tensors = params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
     const scalars = params.filter((param) => param.kind === "scalar" || param.kind === "size");
-    const strides = this.tensors.flatMap((param) => this.names.strides.get(param.name)!.filter((name) => name !== undefined));
+    const strides = this.tensors.flatMap((param) =>
+      this.names.strides.get(param.name)!.filter((name) => name !== undefined),
+    );
     const constexprs = params.filter((param): param is ConstexprParam => param.kind === "constexpr");
     const [only] = this.ir.tuning.configs;
     const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
@@ -262,7 +310,9 @@ class WrapperEmitter implements WrapperContext {
       ...tensors.map((param) => py.name(this.#localName(param))),
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
       ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
-      ...constexprs.filter((param) => param.from !== "config").map((param) => py.keyword(this.#localText(param.value), this.#local(param.value))),
+      ...constexprs
+        .filter((param) => param.from !== "config")
+        .map((param) => py.keyword(this.#localText(param.value), this.#local(param.value))),
       ...fixed,
     ];
   }
@@ -291,7 +341,9 @@ class WrapperEmitter implements WrapperContext {
   }
 
   #gridValue(value: Value): Expression {
-    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.#local(value);
+    return this.#isConfig(value)
+      ? py.subscript(py.name("meta"), py.string(this.#localText(value)))
+      : this.#local(value);
   }
 
   #isConfig(value: Value): boolean {
@@ -304,6 +356,12 @@ class WrapperEmitter implements WrapperContext {
   }
 }
 
+/** A default as its annotation says: `2.0` for a float. */
+export function numberDefault(param: ScalarParam | ConstexprParam, value: number | boolean | string): Expression {
+  const isFloat = typeof value === "number" && annotationOf(param) === "float";
+  return isFloat ? py.numberLiteral(value, "float") : constantExpression(value);
+}
+
 function annotationOf(param: ScalarParam | ConstexprParam): string {
   if (param.kind === "constexpr") return param.of === "string" ? "str" : param.of;
   const { dtype } = param;
@@ -312,12 +370,13 @@ function annotationOf(param: ScalarParam | ConstexprParam): string {
 }
 
 function numberWords(param: ScalarParam | ConstexprParam): string {
-  if (param.kind === "scalar") return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
+  if (param.kind === "scalar")
+    return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
   if (param.choices) return param.choices.map((text) => `"${text}"`).join(" or ");
   return `a ${annotationOf(param)} that the kernel is compiled for`;
 }
 
-function dtypeWords(param: TensorParam): string {
+function dtypeWords(param: TensorParam | PointerParam): string {
   return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }
 

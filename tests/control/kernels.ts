@@ -203,8 +203,7 @@ export const mapped = kernel("mapped", { params: vector, ...launch }, ({ x, y, B
   const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
   const values = tl.load(x.at(offsets));
   const chosen = tl.mapElementwise(
-    (value, offset) =>
-      tl.when(value.gt(0), () => value.mul(offset.to(tl.float32))).otherwise(() => tl.exp(value)),
+    (value, offset) => tl.when(value.gt(0), () => value.mul(offset.to(tl.float32))).otherwise(() => tl.exp(value)),
     values,
     offsets,
   );

@@ -72,6 +72,8 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
       return method(statement, spelling.name, say, speaker);
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
+    case "raw":
+      return raw(statement, say);
     case "apply":
       return apply(statement, speaker);
     case "same":
@@ -108,6 +110,20 @@ function method(
     (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
   if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
+}
+
+/** The author's Python, with operands where it says `{0}`. */
+function raw({ operands }: OpStatement, say: (argument: Argument) => Expression): Expression {
+  const [code, given] = operands;
+  const list = isList(given) ? given : [];
+  const said = list.map(say);
+  const text = isLiteral(code) ? String(code.value) : "";
+  // Split at the fields: every other part is a number, or a doubled brace.
+  const parts = text.split(/(\{\d+\}|\{\{|\}\})/).map((part) => {
+    if (part === "{{" || part === "}}") return part.slice(1);
+    return /^\{\d+\}$/.test(part) ? said[Number(part.slice(1, -1))]! : part;
+  });
+  return py.raw(...parts);
 }
 
 /** `f(x, y)`, and what `f` looks at beside its parameters. */

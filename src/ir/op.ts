@@ -37,6 +37,8 @@ export type Spelling =
   | { readonly form: "method"; readonly name: string }
   /** `x[:, None]` */
   | { readonly form: "expand" }
+  /** Python that the author wrote, with `{0}` where operands stand. */
+  | { readonly form: "raw" }
   /** `f(x, y)`: a helper function and the list of its arguments. */
   | { readonly form: "apply" }
   /** Stands for its first operand: a statement to the checks, nothing in Python. */

@@ -4,6 +4,7 @@ export * from "./combine.js";
 export * from "./compare.js";
 export * from "./create.js";
 export * from "./dot.js";
+export * from "./escape.js";
 export * from "./integer.js";
 export * from "./math.js";
 export * from "./memory.js";

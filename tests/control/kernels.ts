@@ -209,3 +209,31 @@ export const mapped = kernel("mapped", { params: vector, ...launch }, ({ x, y, B
   );
   tl.store(y.at(offsets), chosen);
 });
+
+/** Python and assembly as they are. */
+export const escaped = kernel("escaped", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  tl.gdcWait();
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.load(x.at(offsets));
+  const bent = tl.raw("tl.math.erf({0})", [values.mul(2)], { dtype: tl.float32, shape: [BLOCK] });
+  const sum = tl.raw("{0} if {1} > 8 else {0} * 2", [bent.add(values), BLOCK], { dtype: tl.float32, shape: [BLOCK] });
+  tl.raw("tl.debug_barrier()", [], { effect: "write" });
+  const added = tl.inlineAsmElementwise("add.f32 $0, $1, $2;", "=r,r,r", [sum, values], tl.float32);
+  const [low, high] = tl.inlineAsmElementwise(
+    "mov.b32 $0, $2; mov.b32 $1, $3;",
+    "=r,=r,r,r",
+    [added, values],
+    [tl.float32, tl.float32],
+    { isPure: false },
+  );
+  tl.store(y.at(offsets), sum.mul(2).add(low).add(high));
+  tl.gdcLaunchDependents();
+});
+
+/** Waits for the kernel before it, which is nothing where programs run in order. */
+export const dependent = kernel("dependent", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  tl.gdcWait();
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  tl.store(y.at(offsets), tl.load(x.at(offsets)));
+  tl.gdcLaunchDependents();
+});

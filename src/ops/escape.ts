@@ -31,15 +31,16 @@ const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") }
 
 /**
  * Python as it is: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` stands for the first
- * operand. The author says which dtype and shape come out (without a dtype: nothing) and what it does to memory (without
- * `effect`: nothing). It is not modelled: a kernel with it is not evaluated in-process.
+ * operand. The author says which dtype and shape come out (without a dtype: nothing) and what it does to memory: by default
+ * nothing, or, where nothing comes out, a write. It is not modelled: a kernel with it is not evaluated in-process.
  */
 export const raw = withRecord(raws.pure, ((
   code: unknown,
   args: unknown = [],
   options: Record<string, unknown> = {},
 ) => {
-  const { effect = "pure", ...rest } = options;
+  // What gives nothing is there for what it does.
+  const { effect = options.dtype ? "pure" : "write", ...rest } = options;
   const op = raws[effect as Effects];
   if (!op) fail("arguments", `raw: no effect ${String(effect)}; it is pure, read or write`, captureLocation());
   return op(code, args, rest);

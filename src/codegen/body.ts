@@ -122,7 +122,7 @@ class BodyEmitter {
         const value = this.#say(statement.initial);
         const { variable } = statement;
         const type = this.#usage.outliving.has(variable) ? undefined : showType(variable.type);
-        const target = py.name(this.#names.take(this.#nameAt(statement.at) ?? "state", type));
+        const target = py.name(this.#names.take(variable.hint ?? this.#nameAt(statement.at) ?? "state", type));
         this.#variables.set(variable, target);
         return this.#push(py.assign(target, value), statement.at);
       }

@@ -21,9 +21,10 @@ import {
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import { showType } from "../ir/types.js";
+import { augmentedOperator, Comments, isFree, optionKeywords, orPass } from "./body-rules.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
-import type { BinaryOperator, Expression, If, Keyword, Name, Statement as PyStatement } from "./py.js";
+import type { Expression, If, Name, Statement as PyStatement } from "./py.js";
 import { type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
@@ -64,8 +65,7 @@ class BodyEmitter {
   readonly #pending = new Map<Value, Pending>();
   /** How many uses of a value that waits are still to come. */
   readonly #left = new Map<Value, number>();
-  /** Author's statements of which something was printed, and so their comments and the blank line above them. */
-  readonly #begun = new Set<string>();
+  readonly #comments: Comments;
   /** How many unrolled loops are open. */
   #unrolled = 0;
   /** What the statement being written is made of: its reads and the author's places. */
@@ -82,6 +82,7 @@ class BodyEmitter {
     this.#usage = usageOf(block);
     this.#names = options.names;
     this.#source = options.source;
+    this.#comments = new Comments(options.source);
     this.#weak = new Set(options.sizes);
     this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
     const { dtype, helpers } = options;
@@ -270,7 +271,7 @@ class BodyEmitter {
 
   #for(statement: ForStatement): void {
     const bounds = this.#bounds(statement);
-    const options = this.#keywords(statement.options);
+    const options = optionKeywords(statement.options, (argument) => this.#say(argument));
     this.#flush(writesOf(statement));
     this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
@@ -292,7 +293,7 @@ class BodyEmitter {
 
   /** A condition that is one expression stands at the loop; else it is computed before the loop and after each turn. */
   #while(statement: WhileStatement): void {
-    const options = this.#keywords(statement.options);
+    const options = optionKeywords(statement.options, (argument) => this.#say(argument));
     this.#flush(writesOf(statement));
     this.#settle(statement.condition);
     this.#settle(statement.body);
@@ -312,15 +313,6 @@ class BodyEmitter {
       const condition = options.length > 0 ? py.call("tl.condition", test, ...options) : test;
       this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);
     });
-  }
-
-  #keywords(options: ForStatement["options"]): readonly Keyword[] {
-    return Object.entries(options).map(([key, argument]) =>
-      py.keyword(
-        key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-        this.#say(argument),
-      ),
-    );
   }
 
   #bounds(statement: ForStatement): readonly Expression[] {
@@ -415,17 +407,7 @@ class BodyEmitter {
   }
 
   #pushWithComments(statement: PyStatement, at: Location | undefined, sites: readonly Location[]): void {
-    const comments: PyStatement[] = [];
-    let isApart = false;
-    for (const place of sites) {
-      const site = this.#source?.site(place);
-      if (!site) continue;
-      const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
-      if (this.#begun.has(key)) continue;
-      this.#begun.add(key);
-      isApart ||= site.blankBefore === true;
-      if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
-    }
+    const { comments, isApart } = this.#comments.of(sites);
     if (isApart && this.#out.length > 0) this.#out.push(py.blank);
     this.#out.push(...comments);
     this.#out.push(py.withOrigin(statement, at));
@@ -434,26 +416,4 @@ class BodyEmitter {
   #nameAt(at: Location | undefined): string | undefined {
     return at ? this.#source?.site(at)?.name : undefined;
   }
-}
-
-/** Whether writing it twice costs nothing: a name, or a view of one such as `rm[:, None]`. */
-function isFree(expression: Expression): boolean {
-  if (expression.kind === "name" || expression.kind === "number") return true;
-  return expression.kind === "subscript" && expression.value.kind === "name";
-}
-
-const AUGMENTED: ReadonlySet<string> = new Set(["+", "-", "*", "/"]);
-
-/** `acc = acc + x` reads as `acc += x`. */
-function augmentedOperator(
-  value: Expression,
-  target: Expression,
-): { operator: BinaryOperator; right: Expression } | undefined {
-  if (value.kind !== "binary" || !AUGMENTED.has(value.operator)) return undefined;
-  const isTarget = value.left.kind === "name" && target.kind === "name" && value.left.id === target.id;
-  return isTarget ? { operator: value.operator, right: value.right } : undefined;
-}
-
-function orPass(body: readonly PyStatement[]): readonly PyStatement[] {
-  return body.length > 0 ? body : [py.pass];
 }

@@ -83,12 +83,12 @@ describe("what is recorded", () => {
 
   test("a helper function knows its kernel's arguments, and dimensions by the names of its parameters", () => {
     const text = statementsOf(({ x, BLOCK }) => {
-      const f = anyFn("f", (offsets: any, WIDTH: any) =>
+      const f = anyFn("f", (offsets: any, _WIDTH: any) =>
         tl.load(x.at(offsets)).add(tl.zeros(offsets.shape, tl.float32)),
       );
       f(tl.arange(0, BLOCK), BLOCK);
     });
-    expect(text).toContain("zeros [WIDTH], float32");
+    expect(text).toContain("zeros [_WIDTH], float32");
     expect(text).toContain("at x, [offsets]");
   });
 

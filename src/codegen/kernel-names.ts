@@ -1,5 +1,6 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
-import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import { type FunctionIR, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
 import { Names } from "./names.js";
 
 export interface KernelNames {
@@ -13,6 +14,8 @@ export interface KernelNames {
   readonly tensors: ReadonlyMap<string, string>;
   /** Names of each tensor's strides, an axis each; undefined where the stride is fixed. */
   readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
+  /** Helper functions of the kernel. */
+  readonly functions: ReadonlyMap<FunctionIR, string>;
   /** For names in the jit function's body. */
   readonly locals: Names;
 }
@@ -22,7 +25,7 @@ const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _beyond_int32 _check_out " +
   "_check_memory _overlaps _span _axes _nest _reaches _holds_requirements";
 
-export function kernelNames(ir: KernelIR): KernelNames {
+export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
   const taken = new Names();
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
@@ -51,9 +54,10 @@ export function kernelNames(ir: KernelIR): KernelNames {
     });
     strides.set(param.name, names);
   }
+  const functions = new Map(ir.functions.map((helper) => [helper, taken.take(wantedName(helper, source))] as const));
   const locals = new Names();
-  for (const name of parameters.values()) locals.take(name);
-  return { wrapper, jit, parameters, tensors, strides, locals };
+  for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
+  return { wrapper, jit, parameters, tensors, strides, functions, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */
@@ -62,6 +66,11 @@ export function parameterName(ir: KernelIR, names: KernelNames, author: string):
   const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
   if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${author}`);
   return text;
+}
+
+/** What the author calls a helper function. */
+function wantedName({ name, at }: FunctionIR, source: SourceIndex | undefined): string {
+  return name ?? (at && source?.site(at)?.name) ?? "helper";
 }
 
 /** `stride_am` for the M axis of `a`, as Triton's tutorials write it; `stride_x_row` for longer names. */

@@ -3,12 +3,13 @@ import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
-import { argumentsOf, walk } from "../ir/walk.js";
+import { argumentsOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
 import type { Op } from "../ir/op.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
+import { emitHelpers } from "./functions.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { inputsFunction } from "./inputs.js";
 import { helperFunctions } from "./helpers.js";
@@ -23,11 +24,11 @@ import { requirementsOnConfigs, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined): PrintedModule {
-  const names = kernelNames(ir);
+  const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
   const parts: Statement[] = [
-    jitFunction(ir, names, used, source),
+    ...jitFunctions(ir, names, used, source),
     launcher,
     ...reference(ir, names, launcher),
     inputsFunction(ir, names),
@@ -55,12 +56,13 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
 
 // ---- the kernel -----------------------------------------------------------------------------------------------------
 
-function jitFunction(
+/** The kernel, after the helper functions that it calls. */
+function jitFunctions(
   ir: KernelIR,
   names: KernelNames,
   used: ReadonlySet<Value>,
   source: SourceIndex | undefined,
-): FunctionDef {
+): readonly FunctionDef[] {
   const params: Parameter[] = [];
   const add = (value: Value, annotation?: Expression) =>
     params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
@@ -91,15 +93,14 @@ function jitFunction(
   }
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
   const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
-  const body = emitBody(ir.body, {
-    names: names.locals,
-    parameters,
-    dtype,
+  const shared = {
     sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
     isNonNegative: nonNegativeValues(ir),
     source,
-  });
-  return {
+  };
+  const { definitions, helpers } = emitHelpers(ir, { ...shared, names: names.functions, parameters: names.parameters });
+  const body = emitBody(ir.body, { ...shared, names: names.locals, parameters, dtype, helpers });
+  const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,
     decorators: decorators(ir, names, requirementsOnConfigs(ir).includes(true) && ir.tuning.key ? PRUNER : undefined),
@@ -107,6 +108,7 @@ function jitFunction(
     body: body.length > 0 ? body : [py.pass],
     origin: ir.at,
   };
+  return [...definitions, kernel];
 }
 
 /** `tl.float16`, or for a dtype variable what the first tensor of it holds. */
@@ -126,7 +128,7 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walk(ir.body, (statement) => argumentsOf(statement).forEach(use));
+  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
   for (const param of ir.params) if (ir.tuning.key?.includes(param.name)) used.add(param.value);
   requirementsOnConfigs(ir).forEach((prunes, i) => {
     if (!prunes || !ir.tuning.key) return;
@@ -142,7 +144,7 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 /** What spellings need besides `tl`. */
 function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
   const needed = new Map<string, Set<string>>();
-  walk(ir.body, (statement) => {
+  walkAll(ir, (statement) => {
     const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
     if (spelling?.form !== "call" || !spelling.from) return;
     const [name = ""] = spelling.name.split(".");
@@ -183,7 +185,7 @@ function constants(isMentioned: (name: string) => boolean): Block {
 /** Refuses to be imported under a Triton that lacks what the kernel uses. */
 function newestNames(ir: KernelIR): Block {
   const found = new Set<string>();
-  walk(ir.body, (statement) => {
+  walkAll(ir, (statement) => {
     if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) found.add(nameOf(statement.op));
   });
   const [first, ...others] = found;

@@ -2,7 +2,7 @@
 import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, TensorSignature } from "../compiled.js";
 import type { Elem } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
-import { walk } from "../ir/walk.js";
+import { walkAll } from "../ir/walk.js";
 import { kernelNames } from "./kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
@@ -80,7 +80,7 @@ function contracted(tensors: readonly TensorParam[]): readonly string[] {
 
 function usesDot(ir: KernelIR): boolean {
   let found = false;
-  walk(ir.body, (statement) => {
+  walkAll(ir, (statement) => {
     if (statement.kind === "op" && statement.op.contracts) found = true;
   });
   return found;

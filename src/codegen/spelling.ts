@@ -2,7 +2,9 @@
 import { type Elem, isInt, members } from "../ir/dtype.js";
 import {
   type Argument,
+  type FunctionIR,
   isDType,
+  isFunction,
   isList,
   isLiteral,
   isValue,
@@ -20,8 +22,22 @@ import { forcedElem, type Strength } from "./strength.js";
 export interface Speaker {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
+  /** Given inside a kernel. */
+  readonly helpers?: Helpers;
   /** Given inside a kernel, where Triton's versions and its weak numbers matter. */
   readonly strength?: Strength;
+}
+
+/** How helper functions are called. */
+export interface Helpers {
+  name(helper: FunctionIR): Expression;
+  /** What it takes beside its parameters: values of its callers, and dtypes. */
+  extras(helper: FunctionIR): readonly (Value | Elem)[];
+}
+
+function helpersOf({ helpers }: Speaker): Helpers {
+  if (!helpers) throw new Error("a helper function is called outside a kernel");
+  return helpers;
 }
 
 const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
@@ -63,6 +79,10 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
       return py.subscript(first(), ...expandIndices(statement));
     case "pointer":
       return pointerCast(statement, first(), speaker);
+    case "raw":
+      return raw(statement, say);
+    case "apply":
+      return apply(statement, speaker);
     case "same":
       return first();
     case "lowered":
@@ -108,6 +128,33 @@ function pointerCast({ operands }: OpStatement, written: Expression, speaker: Sp
   return py.call(py.attribute(number, "to"), py.call("tl.pointer_type", elem));
 }
 
+/** The author's Python, with operands where it says `{0}`. */
+function raw({ operands }: OpStatement, say: (argument: Argument) => Expression): Expression {
+  const [code, given] = operands;
+  const list = isList(given) ? given : [];
+  const said = list.map(say);
+  const text = isLiteral(code) ? String(code.value) : "";
+  // Split at the fields: every other part is a number, or a doubled brace.
+  const parts = text.split(/(\{\d+\}|\{\{|\}\})/).map((part) => {
+    if (part === "{{" || part === "}}") return part.slice(1);
+    return /^\{\d+\}$/.test(part) ? said[Number(part.slice(1, -1))]! : part;
+  });
+  return py.raw(...parts);
+}
+
+/** `f(x, y)`, and what `f` looks at beside its parameters. */
+function apply({ operands }: OpStatement, speaker: Speaker): Expression {
+  const [callee, given] = operands;
+  if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
+  const { name, extras } = helpersOf(speaker);
+  const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
+  return py.call(name(callee.function), ...given.map((argument) => speaker.value(argument)), ...beside);
+}
+
+function isElem(extra: Value | Elem): extra is Elem {
+  return typeof extra === "string" || !isValue(extra as Value);
+}
+
 /** A scalar of a dtype: `tl.full([], x, tl.int8)`. */
 function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
   return py.call("tl.full", py.list(), value, speaker.dtype(elem));
@@ -117,7 +164,7 @@ function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
 function args(
   statement: OpStatement,
   from: number,
-  { keywords = [], symbols }: Pick<CallSpelling, "keywords" | "symbols">,
+  { keywords = [], symbols, spread }: Pick<CallSpelling, "keywords" | "symbols" | "spread">,
   say: (argument: Argument) => Expression,
   speaker: Speaker,
 ): PyArgument[] {
@@ -127,7 +174,8 @@ function args(
   names.forEach((name, i) => {
     const argument = statement.operands[i];
     if (i < from || argument === undefined) return;
-    if (isList(argument) && statement.op.rest && i === names.length - 1) positional.push(...argument.map(say));
+    const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
+    if (isList(argument) && isSpread) positional.push(...argument.map(say));
     else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });
@@ -175,8 +223,12 @@ function elemOfType(type: Type): Elem | undefined {
 }
 
 function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | undefined, speaker: Speaker): Expression {
-  if (isList(argument)) return py.list(...argument.map((item) => sayArgument(statement, item, undefined, speaker)));
+  if (isList(argument)) {
+    const items = argument.map((item) => sayArgument(statement, item, undefined, speaker));
+    return operandKind(statement, argument) === "tiles" ? py.tuple(...items) : py.list(...items);
+  }
   if (isDType(argument)) return speaker.dtype(argument.dtype);
+  if (isFunction(argument)) return helpersOf(speaker).name(argument.function);
   const isOperandValue = operandKind(statement, argument) === "value";
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;

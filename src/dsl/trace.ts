@@ -51,6 +51,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
       name: kernel.name,
       doc,
       params: completed,
+      functions: recorder.functions,
       body,
       grid,
       requires,

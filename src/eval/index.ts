@@ -1,6 +1,8 @@
 /** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
 import type { Case, Comparison, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
+import { formatLocation } from "../diagnostics.js";
+import { walkAll } from "../ir/walk.js";
 import { Bindings } from "./bindings.js";
 import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
@@ -26,13 +28,8 @@ export function evaluateCase(
   tolerance: Tolerances | undefined,
   given: Readonly<Record<string, TensorData>> = {},
 ): Evaluation {
-  const pointers = ir.params
-    .filter((param) => param.kind === "pointer" && !param.given && !(param.name in given))
-    .map((param) => param.name);
-  if (pointers.length > 0) {
-    const why = `${pointers.join(", ")}: nothing is known of a raw pointer's extent, so the kernel was not evaluated`;
-    return { outputs: {}, findings: [], unchecked: [why] };
-  }
+  const why = notEvaluated(ir, given);
+  if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
   const inputs = { ...makeInputs(signature, at, { ...at.sizes, ...sizes }), ...given };
@@ -52,6 +49,23 @@ export function evaluateCase(
   const verdict = compared(ir, outputs, { ...numbers, ...inputs, ...missing }, tolerance);
   if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
   return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
+}
+
+/** What in the kernel has no meaning here. */
+function notEvaluated(ir: KernelIR, given: Readonly<Record<string, TensorData>>): string | undefined {
+  const pointers = ir.params
+    .filter((param) => param.kind === "pointer" && !param.given && !(param.name in given))
+    .map((param) => param.name);
+  if (pointers.length > 0)
+    return `${pointers.join(", ")}: nothing is known of a raw pointer's extent, so the kernel was not evaluated`;
+  const found = new Map<string, string>();
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;
+    const where = statement.at ? ` at ${formatLocation(statement.at)}` : "";
+    if (!found.has(statement.op.name)) found.set(statement.op.name, `tl.${statement.op.name}${where}`);
+  });
+  if (found.size === 0) return undefined;
+  return `${[...found.values()].join(", ")}: not modelled, so the kernel was not evaluated`;
 }
 
 /** The comparison with the reference, nothing if there is no reference, or why it was not made. */

@@ -9,10 +9,11 @@ import type { Elem, Type } from "./types.js";
 
 /**
  * What may stand at an operand: `value` a tile, constexpr or number; `shape` a list of constexprs; `constant` a number,
- * string or boolean of JavaScript; `dtype`; `address` a pointer, view or tensor; `values` a list of values.
+ * string or boolean of JavaScript; `dtype`, or a list of dtypes; `address` a pointer, view or tensor; `values` a list of
+ * values; `tiles` a tile, or a list of them; `function` a helper function.
  * A question mark makes it optional.
  */
-export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values";
+export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
 
 /** An argument as type rules see it. A number is a constexpr whose value is known. */
@@ -21,6 +22,8 @@ export interface Typed {
   readonly literal?: number | bigint | boolean | string;
   readonly dtype?: Elem;
   readonly items?: readonly Typed[];
+  /** Of a helper function. */
+  readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
 }
 
 /** A call: `tl.sum(x, axis=1)`. */
@@ -29,6 +32,8 @@ export interface CallSpelling {
   readonly name: string;
   /** Operands that are given by name. */
   readonly keywords?: readonly string[];
+  /** An operand that is a list, given one by one. */
+  readonly spread?: string;
   /** Where the first part of the name comes from: `from triton.language.extra import libdevice`. */
   readonly from?: string;
   /** Options whose values are names in Python: `propagate_nan=tl.PropagateNan.ALL`. */
@@ -47,6 +52,10 @@ export type Spelling =
   | { readonly form: "expand" }
   /** `x.to(tl.pointer_type(tl.float16))`, of a pointer by way of its number. */
   | { readonly form: "pointer" }
+  /** Python that the author wrote, with `{0}` where operands stand. */
+  | { readonly form: "raw" }
+  /** `f(x, y)`: a helper function and the list of its arguments. */
+  | { readonly form: "apply" }
   /** Stands for its first operand: a statement to the checks, nothing in Python. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */

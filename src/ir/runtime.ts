@@ -41,11 +41,18 @@ export interface TensorRuntime {
   readonly order?: readonly number[];
 }
 
-export type Runtime = TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | readonly Runtime[];
+export type Runtime =
+  TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | FunctionRuntime | readonly Runtime[];
 export type Constant = number | bigint | boolean | string;
 export interface DTypeRuntime {
   readonly kind: "dtype";
   readonly dtype: DTypeName;
+}
+
+/** A helper function of the kernel. */
+export interface FunctionRuntime {
+  readonly kind: "function";
+  call(args: readonly Runtime[]): readonly Runtime[];
 }
 
 /** The type of a result in this evaluation: dtype variables bound, dimensions known. */

@@ -3,7 +3,17 @@ import { fail, type Location } from "../diagnostics.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import { type Argument, isDType, isList, isValue, type Literal, type OpStatement } from "../ir/nodes.js";
+import {
+  type Argument,
+  isDType,
+  isFunction,
+  isList,
+  isValue,
+  type FunctionArgument,
+  type FunctionIR,
+  type Literal,
+  type OpStatement,
+} from "../ir/nodes.js";
 import type { Op, OperandKind, Operands, Typed } from "../ir/op.js";
 import type { Type } from "../ir/types.js";
 
@@ -90,6 +100,11 @@ function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
 }
 
+/** Gives another function the record of an op, where authors call that one. */
+export function withRecord<Signature>(from: OpFunction<unknown>, signature: Signature): OpFunction<Signature> {
+  return Object.assign(signature as object, { [OP]: from[OP] }) as OpFunction<Signature>;
+}
+
 function isPlainObject(x: unknown): boolean {
   return typeof x === "object" && x !== null && !Array.isArray(x) && !isHandle(x) && !isDTypeToken(x);
 }
@@ -116,11 +131,16 @@ function toOperand(
 export function toArgument(given: unknown): Argument | undefined {
   if (isHandle(given)) return valueOf(given);
   if (isDTypeToken(given)) return { kind: "dtype", dtype: elemOf(given) };
+  if (isFunctionArgument(given)) return given;
   if (typeof given === "number" || typeof given === "bigint" || typeof given === "boolean" || typeof given === "string")
     return { kind: "literal", value: given };
   if (!Array.isArray(given)) return undefined;
   const items = given.map(toArgument);
   return items.every((item) => item !== undefined) ? (items as Argument[]) : undefined;
+}
+
+function isFunctionArgument(given: unknown): given is FunctionArgument {
+  return typeof given === "object" && given !== null && "kind" in given && given.kind === "function";
 }
 
 function describe(given: unknown): string {
@@ -165,7 +185,13 @@ function typedOf(argument: Argument | undefined): Typed | undefined {
   if (isValue(argument)) return { type: argument.type };
   if (isList(argument)) return { type: NONE, items: argument.map((item) => typedOf(item) as Typed) };
   if (isDType(argument)) return { type: NONE, dtype: argument.dtype };
+  if (isFunction(argument)) return { type: NONE, signature: signatureOf(argument.function) };
   return typedLiteral(argument);
+}
+
+/** What a helper function takes and gives. */
+function signatureOf({ params, body }: FunctionIR) {
+  return { params: params.map(({ type }) => type), results: body.yields.map(typeOfArgument) };
 }
 
 function typedLiteral({ value }: Literal): Typed {

@@ -10,6 +10,8 @@ import {
   type Argument,
   type Block,
   type ForStatement,
+  type FunctionIR,
+  isFunction,
   isList,
   isLiteral,
   isValue,
@@ -20,7 +22,7 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { definitions } from "../ir/walk.js";
+import { bodiesOf, definitions } from "../ir/walk.js";
 import { add, mul, sub } from "./arithmetic.js";
 import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
@@ -65,8 +67,7 @@ interface Carried {
 
 /** The kernel with every view written out. */
 export function lowerViews(ir: KernelIR): KernelIR {
-  const lowering = new Lowering(ir);
-  return { ...ir, body: lowering.kernel(ir.body) };
+  return new Lowering(ir).kernel();
 }
 
 class Lowering {
@@ -74,6 +75,7 @@ class Lowering {
   readonly #views = new Map<Value, View>();
   /** Tensors whose axes were permuted, as parameters in that order. */
   readonly #tensors = new Map<Value, TensorParam>();
+  readonly #functions = new Map<FunctionIR, FunctionIR>();
   /** Values that were written already, by what they are, in each block that is open. */
   readonly #known: Map<string, Handle>[] = [];
   readonly #loops: Loop[] = [];
@@ -82,15 +84,23 @@ class Lowering {
 
   constructor(readonly ir: KernelIR) {
     this.#nonNegative = nonNegativeValues(ir);
-    this.#definitions = definitions(ir.body);
+    this.#definitions = definitions(...bodiesOf(ir));
   }
 
-  kernel(body: Block): Block {
+  kernel(): KernelIR {
+    const { functions, body } = this.ir;
     return recording(this.#recorder, () => {
       this.#recorder.rewriting = true;
       this.#recorder.anonymous = true;
-      return this.#block(body);
+      // Callees come first, so a call finds the lowered function.
+      for (const f of functions) this.#functions.set(f, { ...f, body: this.#block(f.body) });
+      return { ...this.ir, functions: [...this.#functions.values()], body: this.#block(body) };
     });
+  }
+
+  /** An argument of a lowered statement: helper functions are the lowered ones. */
+  #renewed(argument: Argument): Argument {
+    return isFunction(argument) ? { kind: "function", function: this.#functions.get(argument.function)! } : argument;
   }
 
   #block(block: Block, finish?: () => void): Block {
@@ -105,12 +115,18 @@ class Lowering {
 
   #statement(statement: Statement): void {
     if (statement.kind === "for") this.#for(statement);
-    else if (statement.kind === "if") {
+    else if (statement.kind === "while") {
+      const blocks = { condition: this.#block(statement.condition), body: this.#block(statement.body) };
+      this.#recorder.append({ ...statement, ...blocks });
+    } else if (statement.kind === "if") {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
     } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
     else if (statement.kind === "op" && this.#viewIn(statement)) this.#access(statement);
-    else this.#recorder.append(statement);
+    else if (statement.kind === "op" && statement.operands.some(isFunction)) {
+      const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
+      this.#recorder.append({ ...statement, operands });
+    } else this.#recorder.append(statement);
   }
 
   #for(statement: ForStatement): void {

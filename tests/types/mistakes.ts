@@ -281,6 +281,46 @@ export const chapters: readonly Chapter[] = [
       'tl.when(ACTIVATION.eq("rleu"), () => {});',
       'tl.when(ACTIVATION.eq("relu"), () => {});',
     ),
+    mistake(
+      "a loop whose condition is asked once",
+      "tl.whileLoop(true, () => {});",
+      "tl.whileLoop(() => tl.sum(tl.sum(acc.value, 1), 0).gt(1), () => {});",
+    ),
+    mistake(
+      "a loop whose condition never changes",
+      "tl.whileLoop(() => CAUSAL, () => {});",
+      "tl.whileLoop(() => M.gt(0), () => {});",
+    ),
+    mistake(
+      "a loop that does not move",
+      "for (const k of tl.range(0, K, 0)) k;",
+      "for (const k of tl.range(K, -1, -1)) k;",
+    ),
+    mistake(
+      "an unknown option of a loop",
+      "for (const k of tl.range(0, K, 1, { stages: 2 })) k;",
+      "for (const k of tl.range(0, K, 1, { numStages: 2 })) k;",
+    ),
+    mistake(
+      "a fold without an axis",
+      "tl.reduce(f, undefined, (x, y) => x.add(y));",
+      "tl.reduce(f, 1, (x, y) => x.add(y));",
+    ),
+    mistake(
+      "a fold that gives another dtype",
+      "tl.reduce(f, 0, (x, y) => x.add(y).to(tl.float16));",
+      "tl.reduce(f, 0, (x, y) => tl.maximum(x, y));",
+    ),
+    mistake(
+      "a scan of tiles of two shapes",
+      "tl.associativeScan([f, rm], 0, (l, r) => l);",
+      "tl.associativeScan([f, f], 0, ([x, i], [y, j]) => [x.add(y), i.add(j)]);",
+    ),
+    mistake(
+      "a helper function called with another shape",
+      'tl.fn((v: Tile<"float32", ["BLOCK_M"]>) => v)(f);',
+      'tl.fn((v: Tile<"float32", ["BLOCK_M", "BLOCK_N"]>) => v)(f);',
+    ),
     mistake("a loop to a float", "for (const k of tl.range(0, scale)) k;", "for (const k of tl.range(0, K)) k;"),
     mistake("a loop by a fraction", "for (const k of tl.range(0, K, 0.5)) k;", "for (const k of tl.range(0, K, 2)) k;"),
     mistake("a loop to a tile", "for (const k of tl.range(0, rm)) k;", "for (const k of tl.range(0, BLOCK_M)) k;"),

@@ -8,7 +8,7 @@ import { elemOf, dtype, dtypes, type Elem } from "../../src/ir/dtype.js";
 import { permuteShape, transShape, whyPermute, whyReshape, whyTrans } from "../../src/ir/reshape.js";
 import { broadcast, fitsIn, sameShape, showShape, whyBroadcast, whyBroadcastTo, type Dim } from "../../src/ir/shape.js";
 import * as arith from "../../src/ir/signatures-arith.js";
-import { rangeElement, whyCondition, whyRangeBound } from "../../src/ir/signatures-control.js";
+import { rangeElement, whyCondition, whyRangeBound, whyStep, whyWhile } from "../../src/ir/signatures-control.js";
 import * as atomic from "../../src/ir/signatures-atomic.js";
 import * as create from "../../src/ir/signatures-create.js";
 import { inferDot } from "../../src/ir/signatures-dot.js";
@@ -322,7 +322,9 @@ agree("control and creation", [
     const o = typeText(x);
     return [
       { type: `WhyRangeBound<${o}>`, answer: json(whyRangeBound(x)) },
+      { type: `WhyStep<${o}>`, answer: json(whyStep(x)) },
       { type: `WhyWhen<${o}>`, answer: json(whyCondition(x)) },
+      { type: `WhyWhile<${o}>`, answer: json(whyWhile(x)) },
       { type: `WhyDim<"zeros", ${o}>`, answer: json(whyDim("zeros", x)) },
       { type: `WhyBound<"arange", ${o}>`, answer: json(whyBound("arange", x)) },
     ];

@@ -4,12 +4,14 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { format } from "prettier";
 import { gemm } from "../examples/gemm.js";
 import { compile } from "../src/compile.js";
 import { createSourceIndex } from "../src/dsl/source.js";
+import { languagePage } from "./language.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
-export const documents = ["README.md", "docs/architecture.md"] as const;
+export const documents = ["README.md", "docs/architecture.md", "docs/language.md"] as const;
 
 const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
 const fence = (language: string, text: string) => `\n\`\`\`${language}\n${text.trim()}\n\`\`\`\n`;
@@ -38,8 +40,13 @@ function parts(): Readonly<Record<string, string>> {
   };
 }
 
-/** The document with every marked part filled in. */
-export function render(document: string): string {
+/** The document with every marked part filled in, or made anew where all of it is generated. */
+export async function render(document: string): Promise<string> {
+  const text = document === "docs/language.md" ? languagePage() : filled(document);
+  return format(text, { parser: "markdown", printWidth: 120 });
+}
+
+function filled(document: string): string {
   const known = parts();
   return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
     const part = known[name];
@@ -49,4 +56,4 @@ export function render(document: string): string {
 }
 
 if (process.argv[1] === import.meta.filename)
-  for (const name of documents) writeFileSync(resolve(ROOT, name), render(name));
+  for (const name of documents) writeFileSync(resolve(ROOT, name), await render(name));

@@ -1,0 +1,101 @@
+/** docs/language.md, made from the op records and the comments above them. */
+import { readdirSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { dtypeNames } from "../src/ir/dtype.js";
+import { libdeviceTable } from "../src/ir/libdevice-table.js";
+import type { Op } from "../src/ir/op.js";
+import { table } from "../src/ops/table.js";
+import { elsewhere, excluded, pending } from "../tests/ops/conformance-excluded.js";
+
+const ROOT = resolve(import.meta.dirname, "..");
+const FOLDERS = ["src/ops", "src/dsl"];
+
+interface Entry {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Section {
+  readonly file: string;
+  readonly title: string;
+  readonly entries: readonly Entry[];
+}
+
+/** The text of a comment on one line. */
+function plain(comment: string): string {
+  return comment
+    .replace(/^\/\*\*|\*\/$/g, "")
+    .split("\n")
+    .map((line) => line.replace(/^\s*\* ?/, "").trim())
+    .join(" ")
+    .trim();
+}
+
+function sections(): readonly Section[] {
+  const known = new Set(table.map(({ name }) => name));
+  const control = new Set(["mut", "range", "staticRange", "when", "whileLoop", "exit", "fn"]);
+  return FOLDERS.flatMap((folder) =>
+    readdirSync(resolve(ROOT, folder))
+      .filter((name) => name.endsWith(".ts"))
+      .sort()
+      .flatMap((name): Section[] => {
+        const text = readFileSync(resolve(ROOT, folder, name), "utf8");
+        const entries = [...text.matchAll(/(\/\*\*(?:(?!\*\/)[^])*\*\/)\nexport const (\w+) =/g)]
+          .filter(([, , op]) => (folder === "src/ops" ? known.has(op!) : control.has(op!)))
+          .map(([, comment, op]) => ({ name: op!, text: plain(comment!) }));
+        const title = plain(/^\/\*\*(?:(?!\*\/)[^])*\*\//.exec(text)?.[0] ?? "").split(/(?<=[.:;]) /)[0]!;
+        return entries.length === 0 ? [] : [{ file: `${folder}/${name}`, title: title.replace(/[.:;]$/, ""), entries }];
+      }),
+  );
+}
+
+/** `x, axis?, { keepDims? }` */
+function call({ operands, options }: Op): string {
+  const words = (names: Op["operands"]) =>
+    Object.entries(names).map(([name, kind]) => (kind.endsWith("?") ? `${name}?` : name));
+  const optional = words(options);
+  return [...words(operands), ...(optional.length > 0 ? [`{ ${optional.join(", ")} }`] : [])].join(", ");
+}
+
+function entry({ name, text }: Entry): string {
+  const op = table.find((candidate) => candidate.name === name);
+  const isView = name === "at" || name === "permuteAxes";
+  const head = op ? (isView ? `\`x.${name}(…)\`` : `\`tl.${name}(${call(op)})\``) : `\`tl.${name}\``;
+  const also = op?.method && !isView ? " Also a method." : "";
+  return `- ${head}: ${text}${also}`;
+}
+
+const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** What each name of Triton is here. */
+function names(): string {
+  const rows = new Map<string, string>();
+  for (const { name, spelling } of table) {
+    if (spelling.form === "call" && spelling.name.startsWith("tl.") && !spelling.name.slice(3).includes("."))
+      rows.set(spelling.name.slice(3), `tl.${name}`);
+    else if (spelling.form !== "call" && spelling.form !== "lowered") rows.set(snake(name), `tl.${name}`);
+  }
+  for (const dtype of dtypeNames) rows.set(dtype, `tl.${dtype}`);
+  for (const [name, where] of Object.entries(elsewhere)) rows.set(name, where);
+  for (const [name, why] of Object.entries(excluded)) rows.set(name, `not offered: ${why}`);
+  for (const name of pending) rows.set(name, "not offered yet");
+  const lines = [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, here]) => `| \`${name}\` | ${here} |`);
+  return ["| Triton | TileScript |", "| --- | --- |", ...lines].join("\n");
+}
+
+/** The whole page. */
+export function languagePage(): string {
+  const parts = sections().map(
+    ({ title, file, entries }) => `## ${title}\n\nFrom \`${file}\`.\n\n${entries.map(entry).join("\n")}`,
+  );
+  const libdevice = Object.keys(libdeviceTable)
+    .sort()
+    .map((name) => `\`${name}\``);
+  return [
+    "# The language",
+    "Made from the op records and their comments by `npm run docs`. Operands come in order, options in one object at the end; a question mark says that it may be left out. Names are Triton's in camelCase, and each comment shows the line that is emitted.",
+    ...parts,
+    `## libdevice\n\n\`import { libdevice } from "tilescript"\`: functions of CUDA's and HIP's device libraries, each with its exact dtypes.\n\n${libdevice.join(", ")}.`,
+    `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and what it is here.\n\n${names()}`,
+  ].join("\n\n");
+}

@@ -98,8 +98,8 @@ export interface VerifyResult {
   readonly problems: readonly string[];
   /** Something was written outside every tensor, so the process may be damaged. */
   readonly corrupted: boolean;
-  /** How the expected values were computed. */
-  readonly reference: "float64" | "dtype";
+  /** How the expected values were computed; without a reference there are none, and no comparisons. */
+  readonly reference: "float64" | "dtype" | "none";
   readonly kernelMs: number;
   readonly referenceMs: number;
   /** Why these numbers can't be trusted on this device, if they can't. */

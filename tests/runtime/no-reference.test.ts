@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
+import { verifyCase } from "../../src/runtime/verify.js";
+import { requirePython } from "./helpers.js";
+
+const copy = kernel(
+  "copy",
+  {
+    params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 64 },
+  },
+  ({ x, y, BLOCK }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(offsets), tl.load(x.at(offsets)));
+  },
+);
+
+let device: Device;
+beforeAll(async () => {
+  await requirePython();
+  device = await openDevice({ device: "interpreter" });
+}, 60_000);
+afterAll(() => closeDevice(device));
+
+it("should run a kernel without a reference, and not call it passed", { timeout: 60_000 }, async () => {
+  const outcome = await verifyCase(await build(copy), device, { sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 });
+  expect(outcome.status).toBe("unchecked");
+  expect(outcome.unchecked).toEqual(["the outputs were compared with nothing: the kernel has no reference"]);
+});

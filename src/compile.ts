@@ -1,9 +1,11 @@
 /** From what an author wrote to what can be run: trace → check → lower → emit. The file to read first. */
+import { checkAccumulation } from "./check/accumulation.js";
 import { checkConfigs, unusedParams } from "./check/configs.js";
+import { checkHost } from "./check/host.js";
 import { checkLimits } from "./check/limits.js";
 import { checkStructure } from "./check/structure.js";
 import { emitModule } from "./codegen/module.js";
-import { signatureOf } from "./codegen/signature.js";
+import { shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
 import type { CompiledKernel } from "./compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
@@ -32,7 +34,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
   const ir = trace(definition);
-  seen.push(...checkStructure(ir), ...checkConfigs(ir), ...checkLimits(ir), ...unusedParams(ir));
+  seen.push(...checkStructure(ir), ...checkHost(ir), ...checkConfigs(ir), ...checkAccumulation(ir), ...checkLimits(ir), ...unusedParams(ir));
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
   const printed = emitModule(lowerViews(ir), source);
@@ -41,7 +43,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   return {
     signature,
     configs: ir.tuning.configs,
-    shapes: ir.shapes,
+    ...shapesOf(ir),
     python: printed.text,
     file,
     map: sourceMap(file, printed.lines),

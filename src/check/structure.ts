@@ -26,9 +26,10 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
 /** Every choice of dtypes that the kernel can be called with. */
 export function bindings(ir: KernelIR): readonly Binding[] {
   const variables = new Map<string, readonly DTypeName[]>();
-  for (const param of ir.params)
-    if (param.kind === "tensor" && typeof param.dtype !== "string")
-      variables.set(param.dtype.name, param.dtype.members);
+  for (const param of ir.params) {
+    const elem = param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined;
+    if (elem !== undefined && typeof elem !== "string") variables.set(elem.name, elem.members);
+  }
   return [...variables].reduce<readonly Binding[]>(
     (all, [name, members]) => all.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
     [{}],
@@ -72,5 +73,13 @@ function bind(type: Type, binding: Binding): Type {
   if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding) };
   if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor")
     return { ...type, to: bindElem(type.to, binding) };
+  if (type.kind === "constexpr" && type.text.includes(".")) return { ...type, text: bindText(type.text, binding) };
   return type;
+}
+
+/** A constexpr asks a dtype: `T.bits` of one member is `float16.bits`. */
+function bindText(text: string, binding: Binding): string {
+  return text.replace(/\b([A-Za-z_]\w*)\.(?=[a-z])/g, (found, name: string) =>
+    name in binding ? `${binding[name]}.` : found,
+  );
 }

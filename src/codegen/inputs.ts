@@ -11,24 +11,21 @@ import type {
 } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { type KernelNames, parameterName } from "./kernel-names.js";
+import { type KernelNames, type NumberParam, numberParams, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef } from "./py.js";
+import { annotationOf } from "./wrapper-numbers.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
-  const scalars = ir.params.filter((param): param is ScalarParam => param.kind === "scalar");
-  const choices = ir.params.filter(
-    (param): param is ConstexprParam => param.kind === "constexpr" && param.from === "argument",
-  );
   const sizes = sizesOf(ir, tensors);
   const bindings = sizes.map((param) => {
     const derived = param.kind === "size" ? param.derived : undefined;
     const [computed] = derived ? hostExpressions(derived, local) : [];
-    return py.assign(local(param.value), computed ?? py.numberLiteral(shape[param.name] ?? 256, "int"));
+    return py.assign(local(param.value), computed ?? py.numberLiteral(Number(shape[param.name] ?? 256), "int"));
   });
   const device = py.assign(
     py.name("device"),
@@ -36,8 +33,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   );
   const values = [
     ...tensors.map((param) => tensorExpression(ir, names, param)),
-    ...scalars.map((param) => constantExpression(param.default ?? shape[param.name] ?? 1)),
-    ...choices.map((param) => constantExpression(param.default ?? choice(param, shape[param.name]))),
+    ...numberParams(ir).map((param) => valueExpression(param, shape[param.name])),
   ];
   return {
     kind: "function",
@@ -49,9 +45,19 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   };
 }
 
-function choice(param: ConstexprParam, given: number | undefined): number | boolean | string {
-  if (param.of === "string") return param.choices?.[0] ?? "";
-  return param.of === "bool" ? false : (given ?? 1);
+/** The value of an argument: the author's for these sizes, its default, or the first that is allowed. */
+function valueExpression(param: NumberParam, given: number | boolean | string | undefined): Expression {
+  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
+    return py.numberLiteral(Number(given ?? 256), "int");
+  if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? 1));
+  if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
+  const fallback = param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : 1;
+  return constantExpression(given ?? param.default ?? fallback);
+}
+
+function scalarExpression(param: ScalarParam, value: number): Expression {
+  if (param.dtype === "int1") return py.boolean(value !== 0);
+  return py.numberLiteral(value, annotationOf(param) === "float" ? "float" : "int");
 }
 
 type NamedSize = SizeParam | ConstexprParam;

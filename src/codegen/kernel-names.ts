@@ -1,5 +1,14 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
-import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import {
+  type ConstexprParam,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type ScalarParam,
+  type SizeParam,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import { Names } from "./names.js";
 
 export interface KernelNames {
@@ -19,8 +28,8 @@ export interface KernelNames {
 
 /** What the module and its wrapper call something themselves. */
 const MODULE_NAMES =
-  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _beyond_int32 _check_out " +
-  "_check_memory _overlaps _reaches _holds_requirements";
+  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES _beyond_int32 _check_out " +
+  "_check_memory _check_choice _check_type _overlaps _reaches _prune_configs";
 
 export function kernelNames(ir: KernelIR): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
@@ -68,7 +77,9 @@ export function parameterName(ir: KernelIR, names: KernelNames, author: string):
 function strideName(param: TensorParam, axis: number): string {
   const dim = param.dimNames[axis];
   const label = typeof dim === "string" && isUnique(param, dim) ? dim.toLowerCase() : String(axis);
-  return param.name.length === 1 && label.length === 1 ? `stride_${param.name}${label}` : `stride_${param.name}_${label}`;
+  return param.name.length === 1 && label.length === 1
+    ? `stride_${param.name}${label}`
+    : `stride_${param.name}_${label}`;
 }
 
 function isUnique(param: TensorParam, dim: string): boolean {
@@ -78,4 +89,32 @@ function isUnique(param: TensorParam, dim: string): boolean {
 /** The number of a literal argument, such as a fixed dimension. */
 export function literalNumber(argument: unknown): number | undefined {
   return isLiteral(argument as never) ? Number((argument as { value: unknown }).value) : undefined;
+}
+
+/** What a caller gives besides tensors. */
+export type NumberParam = SizeParam | ScalarParam | ConstexprParam;
+
+/** Sizes that no input has, so that no shape binds them. */
+export function givenSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
+  const inputs = params.filter((param) => param.kind === "tensor" && param.role !== "out") as readonly TensorParam[];
+  return params.filter((param): param is SizeParam | ConstexprParam => {
+    const isSize = param.kind === "size" ? !param.derived : param.kind === "constexpr" && param.from === "dim";
+    return isSize && !inputs.some(({ dimNames }) => dimNames.includes(param.name));
+  });
+}
+
+/** Sizes, numbers, then choices; those without a default come first, as Python wants it. */
+export function numberParams(ir: KernelIR): readonly NumberParam[] {
+  const { params } = ir;
+  const all = [
+    ...givenSizes(ir),
+    ...params.filter((param) => param.kind === "scalar"),
+    ...params.filter((param) => param.kind === "constexpr" && param.from === "argument"),
+  ] as NumberParam[];
+  const [given, defaulted] = [false, true].map((has) => all.filter((param) => hasDefault(param) === has));
+  return [...given!, ...defaulted!];
+}
+
+export function hasDefault(param: NumberParam): boolean {
+  return param.kind !== "size" && param.default !== undefined;
 }

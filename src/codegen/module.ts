@@ -16,8 +16,9 @@ import { type PrintedModule, printModule } from "./layout.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { type Binding, referenceFunction } from "./reference.js";
-import { INTERPRETED, REACH_LIMIT, ROW_LIMIT } from "./wrapper-checks.js";
-import { requirementsOnConfigs, wrapper } from "./wrapper.js";
+import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
+import { TRITON_DTYPES } from "./wrapper-numbers.js";
+import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined): PrintedModule {
@@ -31,7 +32,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
-    ...constants(isMentioned),
+    ...constants(ir, isMentioned),
     ...pruner(ir, names),
     ...parts,
     ...helperFunctions(isMentioned),
@@ -78,16 +79,18 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
   return {
     kind: "function",
     name: names.jit,
-    decorators: decorators(ir, names, requirementsOnConfigs(ir).includes(true) && ir.tuning.key ? PRUNER : undefined),
+    decorators: decorators(ir, names, prunedRequirements(ir).includes(true) ? PRUNER : undefined),
     params,
     body: body.length > 0 ? body : [py.pass],
     origin: ir.at,
   };
 }
 
-/** `tl.float16`, or for a dtype variable what the first tensor of it holds. */
+/** `tl.float16`, or for a dtype variable the constexpr that binds it, or what the first tensor of it holds. */
 function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
   if (typeof elem === "string") return py.dotted(`tl.${elem}`);
+  const binder = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === elem.name);
+  if (binder?.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
   const holder = tensors.find((param) => param.role !== "in") ?? tensors[0]!;
@@ -102,9 +105,15 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     else if (isValue(argument)) used.add(argument);
   };
   walk(ir.body, (statement) => argumentsOf(statement).forEach(use));
-  for (const param of ir.params) if (ir.tuning.key?.includes(param.name)) used.add(param.value);
-  requirementsOnConfigs(ir).forEach((prunes, i) => {
-    if (!prunes || !ir.tuning.key) return;
+  const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
+  const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
+  for (const param of ir.params) {
+    if (named.has(param.name)) used.add(param.value);
+    if (param.kind === "constexpr" && param.from === "heuristic" && param.compute)
+      for (const value of hostInputs(param.compute)) used.add(value);
+  }
+  prunedRequirements(ir).forEach((prunes, i) => {
+    if (!prunes) return;
     const { block, at } = ir.requires;
     for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at })) used.add(value);
   });
@@ -113,7 +122,7 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 
 // ---- around it ------------------------------------------------------------------------------------------------------
 
-function constants(isMentioned: (name: string) => boolean): Block {
+function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
   const limits: Statement[] = [
     py.comment("Whether Triton's interpreter runs kernels on the CPU."),
     py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
@@ -128,15 +137,20 @@ function constants(isMentioned: (name: string) => boolean): Block {
       py.comment("Elements that a tile of Triton may have."),
       py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
     );
+  if (isMentioned(TRITON_DTYPES)) {
+    const members = ir.params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));
+    const entries = [...new Set(members)].map((name) => ({ key: torchDType(name), value: py.dotted(`tl.${name}`) }));
+    limits.push(py.comment("What Triton calls the dtypes of PyTorch."), py.assign(py.name(TRITON_DTYPES), py.dict(...entries)));
+  }
   return [py.blank, ...limits];
 }
 
-const PRUNER = "_holds_requirements";
+const PRUNER = "_prune_configs";
 
 /** Drops the configs that a requirement excludes; tuning would measure a wrong result otherwise. */
 function pruner(ir: KernelIR, names: KernelNames): Block {
-  const prunes = requirementsOnConfigs(ir);
-  if (!prunes.includes(true) || !ir.tuning.key) return [];
+  const prunes = prunedRequirements(ir);
+  if (!prunes.includes(true)) return [];
   const isConfig = (value: Value) => ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
   const name = (value: Value): Expression => {
     const text = names.parameters.get(value)!;
@@ -184,7 +198,8 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
 function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Block {
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
-  const written = referenceFunction(ir, names, params, sizeBindings(ir, names));
+  const hasInputs = ir.params.some((param) => param.kind === "tensor" && param.role !== "out");
+  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), hasInputs);
   return written ? [written] : [];
 }
 

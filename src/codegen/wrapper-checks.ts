@@ -1,26 +1,28 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { TensorParam } from "../ir/nodes.js";
-import { literalNumber } from "./kernel-names.js";
+import type { ConstexprParam, TensorParam } from "../ir/nodes.js";
+import { literalNumber, numberParams } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
-import type { Block, Expression, FString, Raise, Statement } from "./py.js";
+import type { Block, Expression, FString, FStringField, Parameter, Raise, Statement } from "./py.js";
 import type { WrapperContext } from "./wrapper.js";
 
 /** Functions of the module that checks call. */
 export const CHECK_OUT = "_check_out";
 export const CHECK_MEMORY = "_check_memory";
+export const CHECK_CHOICE = "_check_choice";
+export const CHECK_TYPE = "_check_type";
 export const BEYOND_INT32 = "_beyond_int32";
 /** Module constants that checks compare with. */
 export const ROW_LIMIT = "_MAX_TILE";
 export const REACH_LIMIT = "_INT32_REACH";
 export const INTERPRETED = "_INTERPRETED";
 
-type Part = string | { readonly value: Expression } | { readonly requirement: Expression };
+type Part = string | FStringField | { readonly requirement: Expression };
 
 /** `raise ValueError(f"gemm: …")` */
 export function messageOf(context: WrapperContext, error: "ValueError" | "TypeError", ...parts: readonly Part[]): Raise {
   const text: FString["parts"] = parts.map((part) =>
-    typeof part === "string" ? part : "value" in part ? { value: part.value } : printExpression(part.requirement),
+    typeof part === "string" ? part : "value" in part ? part : printExpression(part.requirement),
   );
   return py.raise(py.call(error, py.fString(`${context.names.wrapper}: `, ...text)));
 }
@@ -104,7 +106,7 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
   if (typeof dtype === "string") return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
   const binder = dtypeBinder(context, dtype.name);
   if (binder !== param) {
-    const other = py.attribute(context.tensor(binder), "dtype");
+    const other = binderDType(context, dtype.name);
     return [refuse(py.compare(got, ["!=", other]), { value: other }, ` as ${binder.name} is`)];
   }
   const members = dtype.members.map(torchDType);
@@ -113,9 +115,11 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
   return [refuse(isMember, dtype.members.map((name) => `torch.${dtypeName(name)}`).join(" or "))];
 }
 
-/** The tensor that a dtype variable is read off: the first input of that dtype. */
-export function dtypeBinder(context: Pick<WrapperContext, "tensors">, variable: string): TensorParam {
-  const holders = context.tensors.filter((param) => typeof param.dtype !== "string" && param.dtype.name === variable);
+/** What a dtype variable is read off: the argument that names it, else the first input of that dtype. */
+export function dtypeBinder({ ir, tensors }: WrapperContext, variable: string): TensorParam | ConstexprParam {
+  const named = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === variable);
+  if (named?.kind === "constexpr") return named;
+  const holders = tensors.filter((param) => typeof param.dtype !== "string" && param.dtype.name === variable);
   return holders.find((param) => param.role !== "out") ?? holders[0]!;
 }
 
@@ -172,14 +176,31 @@ export function deviceChecks(context: WrapperContext, inputs: readonly TensorPar
   ];
 }
 
+/** Of a wrapper without tensors to read a device off. */
+export const DEVICE_PARAMETER: Parameter = {
+  name: "device",
+  annotation: py.binary(py.binary(py.dotted("torch.device"), "|", py.name("str")), "|", py.none),
+  default: py.none,
+};
+
+/** The device of the output that was given, else the one asked for, else the current GPU. */
+export function defaultDevice(given: Expression | undefined): Block {
+  const device = py.name("device");
+  const set = (test: Expression, value: Expression) => ({ test, body: [py.assign(device, value)] });
+  const fallback = set(
+    py.compare(device, ["is", py.none]),
+    py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
+  );
+  const first = given ? [set(py.compare(given, ["is not", py.none]), py.attribute(given, "device"))] : [];
+  return [{ kind: "if", branches: [...first, fallback] }];
+}
+
 /** The wrapper called again with its own arguments. */
 function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
   const positional = [
     ...tensors.filter((param) => param.role !== "out").map((param) => context.tensor(param)),
-    ...ir.params
-      .filter((param) => param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument"))
-      .map((param) => py.name(names.parameters.get(param.value)!)),
+    ...numberParams(ir).map((param) => py.name(names.parameters.get(param.value)!)),
   ];
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
@@ -204,7 +225,7 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
   const tensor = context.tensor(param);
   const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
   const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
-  const device = first ? py.attribute(context.tensor(first), "device") : undefined;
+  const device = first ? py.attribute(context.tensor(first), "device") : py.name("device");
   const allocated = py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
   const checked = py.call(
     CHECK_OUT,
@@ -212,9 +233,10 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
     given,
     shape,
     dtype,
-    device ?? py.attribute(given, "device"),
+    device,
     tensorsBefore(context, param),
   );
+  const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
   return [
     {
       kind: "if",
@@ -224,6 +246,7 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
         ...contiguousCheck(context, param),
       ],
     },
+    ...zero,
   ];
 }
 
@@ -246,7 +269,9 @@ function tensorsBefore(context: WrapperContext, param: TensorParam): Expression 
 }
 
 function binderDType(context: WrapperContext, variable: string): Expression {
-  return py.attribute(context.tensor(dtypeBinder(context, variable)), "dtype");
+  const binder = dtypeBinder(context, variable);
+  if (binder.kind === "constexpr") return py.name(context.names.parameters.get(binder.value)!);
+  return py.attribute(context.tensor(binder), "dtype");
 }
 
 /** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */

@@ -2,12 +2,13 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
-import { constantExpression, launchOptions } from "./autotune.js";
+import type { ConstexprParam, KernelIR, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
-import { deviceChecks, dtypeCheck, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
+import { givenSizes, hasDefault, type KernelNames, literalNumber, numberParams, parameterName } from "./kernel-names.js";
+import { defaultDevice, DEVICE_PARAMETER, deviceChecks, dtypeCheck, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
 import * as py from "./py-build.js";
+import { annotationOf, defaultOf, numberChecks, numberWords, passed } from "./wrapper-numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
 export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>): FunctionDef {
@@ -53,14 +54,18 @@ class WrapperEmitter implements WrapperContext {
     const inputs = this.tensors.filter((param) => param.role !== "out");
     const outputs = this.tensors.filter((param) => param.role === "out");
     const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
+    for (const { name } of givenSizes(this.ir)) this.bound.add(name);
     const body: Statement[] = [
+      ...numberChecks(this),
       ...inputs.flatMap((param) => [...shapeChecks(this, param), ...dtypeCheck(this, param)]),
       ...this.#derivedSizes(),
       ...deviceChecks(this, inputs),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
       py.blank,
+      ...(inputs.length === 0 ? defaultDevice(py.name(this.outParameter(outputs[0]!))) : []),
       ...outputs.flatMap((param) => outputChecks(this, param)),
-      ...this.#emptyResult(outputs, results),
+      ...(inputs.length === 0 ? deviceChecks(this, outputs) : []),
+      ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
       ...this.tensors.flatMap((param) => reachCheck(this, param)),
@@ -88,23 +93,15 @@ class WrapperEmitter implements WrapperContext {
     const optional = py.binary(tensor, "|", py.none);
     return [
       ...inputs.map((param) => ({ name: this.#localName(param), annotation: tensor })),
-      ...this.#numbers().map((param) => ({
+      ...numberParams(this.ir).map((param) => ({
         name: this.names.parameters.get(param.value)!,
-        annotation: py.name(annotationOf(param)),
-        ...(param.default !== undefined && { default: constantExpression(param.default) }),
+        annotation: py.dotted(annotationOf(param)),
+        ...(hasDefault(param) && { default: defaultOf(param) }),
       })),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
+      ...(inputs.length === 0 ? [DEVICE_PARAMETER] : []),
     ];
-  }
-
-  /** What the caller gives besides tensors: numbers, then choices. */
-  #numbers(): readonly (ScalarParam | ConstexprParam)[] {
-    const { params } = this.ir;
-    return [
-      ...params.filter((param) => param.kind === "scalar"),
-      ...params.filter((param) => param.kind === "constexpr" && param.from === "argument"),
-    ] as (ScalarParam | ConstexprParam)[];
   }
 
   /** What the caller gives an output as: `out` if there is one, else by name. */
@@ -121,12 +118,13 @@ class WrapperEmitter implements WrapperContext {
         const updated = param.role === "inout" ? "; updated in place" : "";
         return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${updated}.`;
       }),
-      ...this.#numbers().map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
+      ...numberParams(this.ir).map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
     ];
     const outs = outputs.map(
       (param) => `    ${this.outParameter(param)}: where to write ${describe(param)}; allocated if None.`,
     );
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
+    if (inputs.length === 0) outs.push("    device: where to allocate; the current GPU if None.");
     return [
       head,
       "",
@@ -152,17 +150,11 @@ class WrapperEmitter implements WrapperContext {
     });
   }
 
-  #emptyResult(outputs: readonly TensorParam[], results: readonly Expression[]): Block {
-    if (outputs.length === 0) return [];
-    const empty = outputs.map((param) =>
-      py.compare(py.call(py.attribute(this.tensor(param), "numel")), ["==", py.number("0")]),
-    );
-    return [
-      {
-        kind: "if",
-        branches: [{ test: py.boolOp("and", ...empty), body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }],
-      },
-    ];
+  /** Nothing is launched where there is nothing to write. */
+  #emptyResult(results: readonly Expression[]): Block {
+    const empty = results.map((tensor) => py.compare(py.call(py.attribute(tensor, "numel")), ["==", py.number("0")]));
+    const test = py.boolOp("and", ...empty);
+    return [{ kind: "if", branches: [{ test, body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }] }];
   }
 
   #strides(): Block {
@@ -178,7 +170,7 @@ class WrapperEmitter implements WrapperContext {
 
   #launchConstexprs(): Block {
     return this.ir.params.flatMap((param) => {
-      if (param.kind !== "constexpr" || !param.compute) return [];
+      if (param.kind !== "constexpr" || param.from !== "launch" || !param.compute) return [];
       const target = this.#local(param.value);
       const [value] = hostExpressions(param.compute, (v) => this.#local(v));
       const limit: Statement[] =
@@ -201,25 +193,19 @@ class WrapperEmitter implements WrapperContext {
     });
   }
 
-  /** Requirements that name no autotuned constexpr are checked here; the others prune configs. */
+  /** Requirements that decide between configs prune them; the others are checked here. */
   #requirements(): Block {
+    const prunes = prunedRequirements(this.ir);
     const tests = hostExpressions(this.ir.requires, (v) => this.#local(v));
-    const prunes = requirementsOnConfigs(this.ir);
+    const texts = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
     return tests.flatMap((test, i) => {
-      if (prunes[i] && this.ir.tuning.key) return [];
-      const inputs = this.#requirementInputs(i);
-      const shown = inputs.flatMap((value, j) => [`${j === 0 ? " with " : ", "}${this.#localText(value)} = `, { value: this.#local(value) }]);
-      return [
-        {
-          kind: "if" as const,
-          branches: [
-            {
-              test: py.unary("not", test),
-              body: [messageOf(this, "ValueError", `a requirement does not hold: `, { requirement: test }, ...shown)],
-            },
-          ],
-        },
-      ];
+      if (prunes[i]) return [];
+      const shown = this.#requirementInputs(i).flatMap((value, j) => [
+        `${j === 0 ? ", got " : ", "}${this.#localText(value)}=`,
+        { value: this.#local(value) },
+      ]);
+      const message = messageOf(this, "ValueError", "needs ", { requirement: texts[i]! }, ...shown);
+      return [{ kind: "if" as const, branches: [{ test: py.unary("not", test), body: [message] }] }];
     });
   }
 
@@ -262,8 +248,9 @@ class WrapperEmitter implements WrapperContext {
       ...tensors.map((param) => py.name(this.#localName(param))),
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
       ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
-      ...constexprs.filter((param) => param.from !== "config").map((param) => py.keyword(this.#localText(param.value), this.#local(param.value))),
+      ...constexprs.filter((param) => param.from !== "config" && param.from !== "heuristic").map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
       ...fixed,
+      ...driverOptions(this.ir),
     ];
   }
 
@@ -283,7 +270,7 @@ class WrapperEmitter implements WrapperContext {
 
   #local(value: Value): Expression {
     const config = this.#configOf(value);
-    if (config !== undefined && !this.ir.tuning.key) {
+    if (config !== undefined && this.ir.tuning.configs.length === 1) {
       const fixed = this.ir.tuning.configs[0]?.values[config];
       if (fixed !== undefined) return constantExpression(fixed);
     }
@@ -294,8 +281,10 @@ class WrapperEmitter implements WrapperContext {
     return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.#local(value);
   }
 
+  /** Whether only a launch knows it: the config's, and what a heuristic computes of the config. */
   #isConfig(value: Value): boolean {
-    return this.#configOf(value) !== undefined;
+    const isComputed = this.ir.params.some((p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value);
+    return isComputed || this.#configOf(value) !== undefined;
   }
 
   #configOf(value: Value): string | undefined {
@@ -304,28 +293,19 @@ class WrapperEmitter implements WrapperContext {
   }
 }
 
-function annotationOf(param: ScalarParam | ConstexprParam): string {
-  if (param.kind === "constexpr") return param.of === "string" ? "str" : param.of;
-  const { dtype } = param;
-  if (dtype === "int1") return "bool";
-  return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
-}
-
-function numberWords(param: ScalarParam | ConstexprParam): string {
-  if (param.kind === "scalar") return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
-  if (param.choices) return param.choices.map((text) => `"${text}"`).join(" or ");
-  return `a ${annotationOf(param)} that the kernel is compiled for`;
-}
-
 function dtypeWords(param: TensorParam): string {
   return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }
 
-/** For each requirement, whether it names a constexpr that configs choose. */
-export function requirementsOnConfigs(ir: KernelIR): readonly boolean[] {
+/**
+ * For each requirement, whether it names a constexpr that the configs choose, so that it decides which of them are
+ * tried. Triton prunes only where there is something to choose from.
+ */
+export function prunedRequirements(ir: KernelIR): readonly boolean[] {
   const { block, at } = ir.requires;
   return block.yields.map((argument) => {
     const inputs = hostInputs({ block: { statements: block.statements, yields: [argument] }, at });
-    return ir.params.some((param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value));
+    const isChosen = ir.params.some((param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value));
+    return isChosen && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
   });
 }

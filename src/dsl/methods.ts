@@ -7,6 +7,7 @@ import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import type { TensorParam } from "../ir/nodes.js";
 import { showType } from "../ir/types.js";
 import * as ops from "../ops/index.js";
+import "../ops/reflect.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
 

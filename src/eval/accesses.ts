@@ -22,7 +22,7 @@ export function noteRead(
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     readers[offset] = number;
-    if (writer === 0) empty[i] = tensor.role === "out" ? 1 : 0;
+    if (writer === 0) empty[i] = tensor.role === "out" && !tensor.zeroed ? 1 : 0;
     else if (writer !== number) raced[i] = 1;
   }
   sanitiser.lanes("race", raced, shape, at, (lane) => {

@@ -1,7 +1,8 @@
 /** What a launch knows before a program runs: sizes, scalars, constexprs and dtypes, and what the host computes of them. */
-import type { DTypeName, Elem } from "../ir/dtype.js";
+import { type DTypeName, type Elem, reflect } from "../ir/dtype.js";
 import {
   type Argument,
+  isDType,
   isLiteral,
   isValue,
   type HostBlock,
@@ -49,6 +50,7 @@ export class Bindings {
   /** The Python value of a size, scalar or constexpr, or of what a host block computes of them. */
   constant(argument: Argument): Constant {
     if (isLiteral(argument)) return argument.value;
+    if (isDType(argument)) return this.dtype(argument.dtype);
     if (!isValue(argument)) throw new TypeError("a number is needed on the host");
     const known = this.#known.get(argument);
     if (known !== undefined) return known;
@@ -66,6 +68,7 @@ export class Bindings {
     if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is no number`);
     if (param.compute) return this.host(param.compute)[0]!;
+    if (param.variable) return this.dtype(param.variable);
     return given(param.name, constexprs[param.name] ?? (param.from === "dim" ? sizes[param.name] : param.default));
   }
 
@@ -93,8 +96,17 @@ export class Bindings {
   dim(dim: Dim): number {
     if (typeof dim === "number") return dim;
     let value = this.#dims.get(dim);
-    if (value === undefined) this.#dims.set(dim, (value = constexprValue(dim, { ...this.sizes, ...this.constexprs })));
+    if (value === undefined)
+      this.#dims.set(dim, (value = constexprValue(dim, { ...this.sizes, ...this.constexprs, ...this.#bits() })));
     return value;
+  }
+
+  /** A dimension may be computed from a dtype's width. */
+  #bits(): Record<string, number> {
+    const bound = Object.entries(this.#launch.dtypes);
+    return Object.fromEntries(
+      bound.map(([name, dtype]) => [`${name}.bits`, Number(reflect(dtype as DTypeName, "bits"))]),
+    );
   }
 
   /** A type with dtype variables bound and dimensions known; undefined for what is neither a tile nor an address. */

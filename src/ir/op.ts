@@ -34,6 +34,8 @@ export type Spelling =
   | { readonly form: "method"; readonly name: string }
   /** `x[:, None]` */
   | { readonly form: "expand" }
+  /** A member of its first operand, a dtype: `x_ptr.dtype.element_ty.primitive_bitwidth`. */
+  | { readonly form: "reflect"; readonly member: string; readonly called?: boolean; readonly negated?: boolean }
   /** Stands for its first operand: a statement to the checks, nothing in Python. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */

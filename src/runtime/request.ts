@@ -78,10 +78,15 @@ function fillOf(tensor: TensorSignature, dtype: string, at: Case): Fill {
 }
 
 function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
-  const { scalars, constexprs } = kernel.signature;
-  const given = { ...at.scalars, ...at.constexprs };
-  const named = [...scalars, ...constexprs.filter((constexpr) => constexpr.from === "argument")];
-  return Object.fromEntries(
-    named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!]),
-  );
+  const { scalars, constexprs, givenSizes = [] } = kernel.signature;
+  const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
+  const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
+  const dtypes = constexprs.flatMap(({ variable, python }) => {
+    const dtype = variable === undefined ? undefined : at.dtypes[variable];
+    return dtype === undefined ? [] : [[python, { dtype }] as const];
+  });
+  return Object.fromEntries([
+    ...named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!] as const),
+    ...dtypes,
+  ]);
 }

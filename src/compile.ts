@@ -34,7 +34,14 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
   const ir = trace(definition);
-  seen.push(...checkStructure(ir), ...checkHost(ir), ...checkConfigs(ir), ...checkAccumulation(ir), ...checkLimits(ir), ...unusedParams(ir));
+  seen.push(
+    ...checkStructure(ir),
+    ...checkHost(ir),
+    ...checkConfigs(ir),
+    ...checkAccumulation(ir),
+    ...checkLimits(ir),
+    ...unusedParams(ir),
+  );
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
   const printed = emitModule(lowerViews(ir), source);

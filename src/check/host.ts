@@ -49,9 +49,12 @@ function computed(ir: KernelIR, param: Param): string[] {
       return [`${param.name} is computed before a config is chosen, and names ${input.name} of the configs${instead}`];
     }
     if (!isConstexpr(input, "heuristic")) return [];
-    if (!isHeuristic) return [`${param.name} names ${input.name}, which a heuristic computes later; ${NAME_ITS_INPUTS}`];
+    if (!isHeuristic)
+      return [`${param.name} names ${input.name}, which a heuristic computes later; ${NAME_ITS_INPUTS}`];
     const isLater = ir.params.indexOf(input) >= ir.params.indexOf(param);
-    return isLater ? [`the heuristic of ${param.name} names ${input.name}; list ${input.name} before it in params`] : [];
+    return isLater
+      ? [`the heuristic of ${param.name} names ${input.name}; list ${input.name} before it in params`]
+      : [];
   });
 }
 
@@ -97,7 +100,8 @@ function keys(ir: KernelIR): string[] {
   return (ir.tuning.key ?? []).flatMap((name) => {
     if (names.includes(name)) return [];
     const param = ir.params.find((other) => other.name === name);
-    if (param && isConstexpr(param, "config")) return [`the autotune key names ${name}, which the configs choose; leave it out`];
+    if (param && isConstexpr(param, "config"))
+      return [`the autotune key names ${name}, which the configs choose; leave it out`];
     if (param && isConstexpr(param, "heuristic"))
       return [`the autotune key names ${name}, which a heuristic computes later; ${NAME_ITS_INPUTS}`];
     return [`the autotune key ${name} is no size, scalar or constexpr; it may be ${names.join(", ")}`];
@@ -138,7 +142,9 @@ function dtypeVariables(ir: KernelIR): string[] {
   for (const { param, elem } of elems) {
     const other = elems.find((each) => each.elem.name === elem.name && !sameElem(each.elem, elem));
     if (other && elems.indexOf(other) < elems.findIndex((each) => each.param === param))
-      found.push(`two dtype variables are called ${elem.name}, of ${other.param.name} and of ${param.name}; rename one`);
+      found.push(
+        `two dtype variables are called ${elem.name}, of ${other.param.name} and of ${param.name}; rename one`,
+      );
     const isGiven = elems.some(
       (each) => each.elem.name === elem.name && (each.param.kind === "constexpr" || isInput(each.param)),
     );

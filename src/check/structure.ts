@@ -6,6 +6,7 @@ import { type Diagnostic, problem } from "../diagnostics.js";
 import type { DTypeName, Elem } from "../ir/dtype.js";
 import { type Argument, isDType, isList, isLiteral, isValue, type KernelIR, type OpStatement } from "../ir/nodes.js";
 import type { Typed } from "../ir/op.js";
+import type { Dim } from "../ir/shape.js";
 import { literalType, sameType, showType, type Type } from "../ir/types.js";
 import { walk } from "../ir/walk.js";
 
@@ -70,15 +71,17 @@ function bindElem(elem: Elem, binding: Binding): Elem {
 }
 
 function bind(type: Type, binding: Binding): Type {
-  if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding) };
-  if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor")
-    return { ...type, to: bindElem(type.to, binding) };
-  if (type.kind === "constexpr" && type.text.includes(".")) return { ...type, text: bindText(type.text, binding) };
-  return type;
+  const dims = (shape: readonly Dim[]) => shape.map((dim) => (typeof dim === "string" ? bindText(dim, binding) : dim));
+  if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding), shape: dims(type.shape) };
+  if (type.kind === "pointer" || type.kind === "view")
+    return { ...type, to: bindElem(type.to, binding), shape: dims(type.shape) };
+  if (type.kind === "tensor") return { ...type, to: bindElem(type.to, binding) };
+  return type.kind === "constexpr" ? { ...type, text: bindText(type.text, binding) } : type;
 }
 
 /** A constexpr asks a dtype: `T.bits` of one member is `float16.bits`. */
 function bindText(text: string, binding: Binding): string {
+  if (!text.includes(".")) return text;
   return text.replace(/\b([A-Za-z_]\w*)\.(?=[a-z])/g, (found, name: string) =>
     name in binding ? `${binding[name]}.` : found,
   );

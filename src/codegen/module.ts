@@ -13,6 +13,7 @@ import { inputsFunction } from "./inputs.js";
 import { helperFunctions } from "./helpers.js";
 import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
+import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { type Binding, referenceFunction } from "./reference.js";
@@ -152,22 +153,28 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
   const prunes = prunedRequirements(ir);
   if (!prunes.includes(true)) return [];
   const isConfig = (value: Value) => ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
-  const name = (value: Value): Expression => {
-    const text = names.parameters.get(value)!;
-    const holder = isConfig(value) ? py.dotted("config.kwargs") : py.name("args");
-    return py.subscript(holder, py.string(text));
-  };
-  const tests = hostExpressions(ir.requires, name).filter((_, i) => prunes[i]);
+  const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
+  const inConfig = (value: Value): Expression =>
+    isConfig(value) ? py.subscript(py.dotted("config.kwargs"), py.string(names.parameters.get(value)!)) : local(value);
+  const only = (expressions: readonly Expression[]) => expressions.filter((_, i) => prunes[i]);
+  const tests = only(hostExpressions(ir.requires, inConfig));
+  const texts = only(hostExpressions(ir.requires, local));
+  const { block, at } = ir.requires;
+  const inputs = [...hostInputs({ block: { statements: block.statements, yields: block.yields.filter((_, i) => prunes[i]) }, at })];
+  const fixed = inputs.filter((value) => !isConfig(value));
   const kept = py.name("kept");
+  const got = fixed.flatMap((value, i) => [`${i === 0 ? " with " : ", "}${names.parameters.get(value)}=`, { value: local(value) }]);
+  const message = py.fString(`${names.wrapper}: no config has ${texts.map(flatText).join(" and ")}`, ...got, "; add one that does");
   return [
     {
       kind: "function",
       name: PRUNER,
       decorators: [],
       params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
-      docstring: "The configs for which the kernel's requirements hold.",
+      docstring: "The configs that meet the kernel's requirements.",
       body: [
         py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
+        ...fixed.map((value) => py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!)))),
         py.assign(kept, py.list()),
         {
           kind: "for",
@@ -180,15 +187,7 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
             },
           ],
         },
-        {
-          kind: "if",
-          branches: [
-            {
-              test: py.unary("not", kept),
-              body: [py.raise(py.call("ValueError", py.string(`${names.wrapper}: no config meets the kernel's requirements for this size; add one with larger blocks`)))],
-            },
-          ],
-        },
+        { kind: "if", branches: [{ test: py.unary("not", kept), body: [py.raise(py.call("ValueError", message))] }] },
         py.returns(kept),
       ],
     },

@@ -204,7 +204,13 @@ function selfCall(context: WrapperContext): Expression {
   ];
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
-  return py.call(names.wrapper, ...positional, ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))));
+  const device = outputs.length === tensors.length ? [py.keyword("device", py.name("device"))] : [];
+  return py.call(
+    names.wrapper,
+    ...positional,
+    ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))),
+    ...device,
+  );
 }
 
 function sameDevice(context: WrapperContext, param: TensorParam, first: TensorParam): Statement {

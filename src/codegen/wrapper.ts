@@ -61,7 +61,7 @@ class WrapperEmitter implements WrapperContext {
       ...this.#derivedSizes(),
       ...deviceChecks(this, inputs),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
-      py.blank,
+      ...(inputs.length > 0 ? [py.blank] : []),
       ...(inputs.length === 0 ? defaultDevice(py.name(this.outParameter(outputs[0]!))) : []),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(inputs.length === 0 ? deviceChecks(this, outputs) : []),

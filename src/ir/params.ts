@@ -85,6 +85,7 @@ export interface ChoiceOf<in out C extends string> {
 export interface DTypeChoice<M extends readonly DTypeName[]> {
   readonly dtypes: M;
 }
+type DTypeOf<N> = N extends DTypeName ? DType<N> : never;
 type NamesIn<M> = { -readonly [K in keyof M]: M[K] extends DType<infer E> ? (E extends DTypeName ? E : never) : never };
 /** Sizes and scalars, by name, for a constexpr that is computed at launch. Loose: a param does not know its kernel. */
 export type LaunchSizes = Readonly<Record<string, any>>;
@@ -110,7 +111,7 @@ export interface ConstexprBuilder {
   /** A dtype variable that the caller chooses: an output may have it though no input does. */
   dtype<E extends OneOf<any, any>>(
     variable: DType<E>,
-    options?: { readonly default?: DType<Members<E>> },
+    options?: { readonly default?: DTypeOf<Members<E>> },
   ): ConstexprParam<DType<E>>;
   /** Computed from the sizes at each launch: `constexpr.launch(({ N }) => tl.nextPowerOf2(N))`. */
   readonly launch: LaunchBuilder;

@@ -16,7 +16,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   runtime: [],
 };
 /** Types and messages that everything shares. */
-const shared = new Set(["diagnostics", "compiled"]);
+const shared = new Set(["diagnostics", "compiled", "tolerance"]);
 const portable = ["ir", "ops", "check", "eval", "codegen", "dsl"];
 
 interface Import {

@@ -145,9 +145,9 @@ function dtypeVariables(ir: KernelIR): string[] {
       found.push(
         `two dtype variables are called ${elem.name}, of ${other.param.name} and of ${param.name}; rename one`,
       );
-    const isGiven = elems.some(
-      (each) => each.elem.name === elem.name && (each.param.kind === "constexpr" || isInput(each.param)),
-    );
+    const isGiven =
+      hasPointerOf(ir, elem.name) ||
+      elems.some((each) => each.elem.name === elem.name && (each.param.kind === "constexpr" || isInput(each.param)));
     if (!isGiven)
       found.push(
         `nothing that the caller gives says which dtype ${elem.name} is, of ${param.name}; add a param constexpr.dtype(${elem.name})`,
@@ -155,5 +155,10 @@ function dtypeVariables(ir: KernelIR): string[] {
   }
   return found;
 }
+
+const hasPointerOf = (ir: KernelIR, variable: string): boolean =>
+  ir.params.some(
+    (param) => param.kind === "pointer" && typeof param.dtype !== "string" && param.dtype.name === variable,
+  );
 
 const isInput = (param: Param): boolean => param.kind === "tensor" && param.role !== "out";

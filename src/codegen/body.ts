@@ -22,7 +22,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { showType } from "../ir/types.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
-import type { BinaryOperator, Expression, Statement as PyStatement } from "./py.js";
+import type { BinaryOperator, Expression, If, Name, Statement as PyStatement } from "./py.js";
 import { spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
@@ -129,7 +129,16 @@ class BodyEmitter {
   /** What a value without a name would be called. */
   #hint(statement: OpStatement): string {
     const type = statement.results[0]?.type;
-    return type?.kind === "tile" && type.dtype === "int1" ? "mask" : statement.op.name;
+    if (type?.kind === "pointer") return type.shape.length > 0 ? "ptrs" : "ptr";
+    if (type?.kind !== "tile") return statement.op.name;
+    if (type.dtype === "int1") {
+      // `mask_m = rm[:, None] < M`, where a tile has other axes too.
+      const [, limit] = statement.operands;
+      const dim = type.shape.length > 1 && isValue(limit) ? limit.parameter : undefined;
+      return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
+    }
+    if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
+    return statement.op.spelling.form === "call" && statement.op.effect === "pure" ? statement.op.name : "value";
   }
 
   #op(statement: OpStatement): void {
@@ -173,7 +182,8 @@ class BodyEmitter {
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
     if (isInline || (!mustWrite && named === undefined && (once || isFree(expression)))) {
-      this.#pending.set(value, { expression, reads, sites, hint });
+      const author = value.anonymous ? undefined : this.#nameAt(at);
+      this.#pending.set(value, { expression, reads, sites, hint: author ?? hint });
       this.#reads = new Set();
       this.#sites = [];
       return;
@@ -267,43 +277,48 @@ class BodyEmitter {
   }
 
   #if(statement: IfStatement): void {
+    const targets = statement.results.map((value, i) => {
+      const site = value.at ? this.#source?.site(value.at) : undefined;
+      return py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
+    });
+    const sites: Location[] = [];
+    const emitted = this.#branches(statement, targets, sites);
+    this.#pushWithComments({ kind: "if", ...emitted }, statement.at, sites);
+  }
+
+  /** The arms of a branch; one whose other arm is a branch and nothing else is a chain with `elif`. */
+  #branches(statement: IfStatement, targets: readonly Name[], sites: Location[]): Omit<If, "kind"> {
     const test = this.#say(statement.condition);
     this.#flush(writesOf(statement));
-    const sites = this.#takeSites(statement.at);
-    const targets = statement.results.map((value, i) => {
-      const site = statement.at ? this.#source?.site(statement.at) : undefined;
-      const target = py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
-      this.#written.set(value, target);
-      return target;
-    });
-    const arm = (block: Block) =>
-      this.#names.block(true, () => {
-        const body = [...this.emit(block)];
-        const outer = this.#out;
-        this.#out = body;
-        block.yields.forEach((argument, i) => {
-          const value = this.#say(argument);
-          const target = targets[i];
-          if (target && !(value.kind === "name" && value.id === target.id))
-            this.#push(py.assign(target, value), undefined);
-        });
-        this.#out = outer;
-        return body;
+    sites.push(...this.#takeSites(statement.at));
+    statement.results.forEach((value, i) => this.#written.set(value, targets[i]!));
+    const then = { test, body: orPass(this.#arm(statement.then, targets)) };
+    const [next] = statement.otherwise.statements;
+    const isChain =
+      next?.kind === "if" &&
+      statement.otherwise.statements.length === 1 &&
+      statement.otherwise.yields.every((argument, i) => argument === next.results[i]);
+    if (isChain) {
+      const { branches, otherwise } = this.#branches(next, targets, sites);
+      return { branches: [then, ...branches], otherwise };
+    }
+    const otherwise = this.#arm(statement.otherwise, targets);
+    return { branches: [then], otherwise: otherwise.length > 0 ? otherwise : undefined };
+  }
+
+  #arm(block: Block, targets: readonly Name[]): readonly PyStatement[] {
+    return this.#names.block(true, () => {
+      const body = [...this.emit(block)];
+      const outer = this.#out;
+      this.#out = body;
+      block.yields.forEach((argument, i) => {
+        const value = this.#say(argument);
+        const target = targets[i]!;
+        if (!(value.kind === "name" && value.id === target.id)) this.#push(py.assign(target, value), undefined);
       });
-    const then = arm(statement.then);
-    const otherwise = arm(statement.otherwise);
-    const [nested] = otherwise;
-    const branches = [{ test, body: orPass(then) }];
-    const isChain = otherwise.length === 1 && nested?.kind === "if";
-    this.#pushWithComments(
-      {
-        kind: "if",
-        branches: isChain ? [...branches, ...nested.branches] : branches,
-        otherwise: isChain ? nested.otherwise : otherwise.length > 0 ? otherwise : undefined,
-      },
-      statement.at,
-      sites,
-    );
+      this.#out = outer;
+      return body;
+    });
   }
 
   // ---- order, comments and names ------------------------------------------------------------------------------------
@@ -322,7 +337,7 @@ class BodyEmitter {
   }
 
   #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
-    for (const [value, pending] of [...this.#pending]) {
+    for (const [value, pending] of this.#pending) {
       if (!isDue(value, pending)) continue;
       this.#pending.delete(value);
       const sites = this.#sites;

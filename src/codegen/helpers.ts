@@ -32,7 +32,8 @@ const checkMemory = helper(
   CHECK_MEMORY,
   "label written others",
   "Refuses to write a tensor that overlaps itself or another.",
-  `if not written.is_contiguous() and _overlaps(written, written):
+  `contiguous = written.is_contiguous()
+if not contiguous and not _nest(_axes(written.stride(), written.shape)):
     raise ValueError(
         f"{label} has elements that share memory, with shape {list(written.shape)} "
         f"and strides {list(written.stride())}; give a tensor of its own"
@@ -45,43 +46,62 @@ for name, other in others.items():
 );
 
 /**
- * Exact for what slicing one buffer gives: strides that each cover the axes inside them. Anything else whose bytes
+ * Exact for what slicing one buffer gives: equal strides that each cover the axes inside them. Anything else whose bytes
  * overlap counts as sharing. The difference of two addresses is written in the strides as in a mixed-radix number; the
  * digits of two elements differ by less than the axes are long.
  */
 const overlaps = helper(
   "_overlaps",
   "x y",
-  "Whether x and y share memory; for one tensor, whether two of its elements do.",
-  `if x.numel() == 0 or y.numel() == 0:
+  "Whether x and y may share memory.",
+  `distance = y.data_ptr() - x.data_ptr()
+if distance >= _span(x) or -distance >= _span(y):
     return False
-axes = sorted(zip(x.stride(), x.shape, y.stride(), y.shape), reverse=True)
-axes = [axis for axis in axes if axis[1] > 1 or axis[3] > 1]
-reach = 0
-nested = True
-for stride, size, _, _ in reversed(axes):
-    nested = nested and stride > reach
-    reach += stride * (size - 1)
-if x is y:
-    return not nested
-width = x.element_size()
-distance = y.data_ptr() - x.data_ptr()
-length = sum(stride * (size - 1) for stride, size in zip(y.stride(), y.shape))
-if distance >= (reach + 1) * width or -distance >= (length + 1) * y.element_size():
+if x.numel() == 0 or y.numel() == 0:
     return False
-alike = all(axis[0] == axis[2] for axis in axes) and width == y.element_size()
-if not (nested and alike and distance % width == 0):
-    return True
-return _reaches(distance // width, axes)`,
+axes = _axes(x.stride(), x.shape, y.shape)
+steps, rest = divmod(distance, x.element_size())
+alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)`,
+);
+
+const span = helper(
+  "_span",
+  "x",
+  "Bytes from the first element of x to the end of the last.",
+  `if x.is_contiguous():
+    return x.numel() * x.element_size()
+last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+return (last + 1) * x.element_size()`,
+);
+
+const axes = helper(
+  "_axes",
+  "strides *shapes",
+  "Axes longer than 1, each as (stride, *lengths), in falling order.",
+  `axes = zip(strides, *shapes)
+return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)`,
+);
+
+const nest = helper(
+  "_nest",
+  "axes",
+  "Whether each stride steps over all that the axes inside it reach.",
+  `reach = 0
+for stride, *lengths in reversed(axes):
+    if stride <= reach:
+        return False
+    reach += stride * (max(lengths) - 1)
+return True`,
 );
 
 const reaches = helper(
   "_reaches",
   "distance axes",
-  "Whether two elements of equally strided tensors lie this far apart.",
+  "Whether elements of two equally strided tensors lie this far apart.",
   `if not axes:
     return distance == 0
-(stride, before, _, after), *inner = axes
+(stride, before, after), *inner = axes
 steps = (-distance // stride, -distance // stride + 1)
 return any(
     -before < step < after and _reaches(distance + step * stride, inner)
@@ -124,7 +144,8 @@ const checkType = helper(
 
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
-  const memory = isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, reaches] : [];
+  const memory =
+    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, span, axes, nest, reaches] : [];
   return [
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
     ...(isMentioned(CHECK_TYPE) ? [checkType] : []),

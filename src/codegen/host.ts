@@ -1,5 +1,13 @@
 /** Arithmetic over sizes and constexprs that runs on the host: grids, launch-time constexprs, requirements. */
-import { type Argument, type HostBlock, isList, isLiteral, isValue, type OpStatement, type Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  type HostBlock,
+  isList,
+  isLiteral,
+  isValue,
+  type OpStatement,
+  type Value,
+} from "../ir/nodes.js";
 import * as py from "./py-build.js";
 import type { Expression } from "./py.js";
 import { spell } from "./spelling.js";

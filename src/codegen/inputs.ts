@@ -1,14 +1,6 @@
 /** `get_inputs`: fresh arguments of a typical size for the wrapper. */
-import { isInt } from "../ir/dtype.js";
-import type {
-  ConstexprParam,
-  KernelIR,
-  Param,
-  ScalarParam,
-  SizeParam,
-  TensorParam,
-  Value,
-} from "../ir/nodes.js";
+import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
+import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, type NumberParam, numberParams, parameterName } from "./kernel-names.js";
@@ -21,6 +13,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
   const sizes = sizesOf(ir, tensors);
   const bindings = sizes.map((param) => {
     const derived = param.kind === "size" ? param.derived : undefined;
@@ -33,6 +26,14 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   );
   const values = [
     ...tensors.map((param) => tensorExpression(ir, names, param)),
+    // Nothing is known of what a pointer reaches.
+    ...pointers.map((param) =>
+      py.call(
+        "torch.zeros",
+        py.binary(py.number("2"), "**", py.number("20")),
+        ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
+      ),
+    ),
     ...numberParams(ir).map((param) => valueExpression(param, shape[param.name])),
   ];
   return {
@@ -41,7 +42,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     decorators: [],
     params: [],
     docstring: `Fresh arguments for ${names.wrapper}, of a typical size.`,
-    body: [...(tensors.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
+    body: [...(tensors.length + pointers.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
   };
 }
 
@@ -76,11 +77,13 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
   return [...found];
 }
 
+const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem : elem.members[0]!);
+
 function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
   const local = (name: string | number) =>
     typeof name === "number" ? py.numberLiteral(name, "int") : py.name(parameterName(ir, names, name));
   const shape = py.tuple(...param.dimNames.map(local));
-  const name = typeof param.dtype === "string" ? param.dtype : param.dtype.members[0]!;
+  const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
   if (!isInt(name)) {
     // torch draws normal numbers for the wider floats only.

@@ -28,15 +28,15 @@ export interface KernelNames {
 
 /** What the module and its wrapper call something themselves. */
 const MODULE_NAMES =
-  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES _beyond_int32 _check_out " +
-  "_check_memory _check_choice _check_type _overlaps _reaches _prune_configs";
+  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
+  "_beyond_int32 _check_out _check_memory _check_choice _check_type _overlaps _span _axes _nest _reaches _prune_configs";
 
 export function kernelNames(ir: KernelIR): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
   const taken = new Names();
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
   const wrapper = taken.take(ir.name);
-  const jit = taken.take(`${wrapper}_kernel`);
+  const jit = taken.take(`${ir.name}_kernel`);
   taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();

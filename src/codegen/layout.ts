@@ -80,7 +80,8 @@ class ModulePrinter {
         this.comment(statement, depth);
         return;
       case "verbatim":
-        for (const line of statement.text.split("\n")) this.rows.push(line === "" ? "" : " ".repeat(INDENT * depth) + line);
+        for (const line of statement.text.split("\n"))
+          this.rows.push(line === "" ? "" : " ".repeat(INDENT * depth) + line);
         return;
       case "if":
         statement.branches.forEach(({ test, body, origin }, index) => {

@@ -17,7 +17,7 @@ import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { type Binding, referenceFunction } from "./reference.js";
-import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
+import { deviceHolder, INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
 import { TRITON_DTYPES } from "./wrapper-numbers.js";
 import { prunedRequirements, wrapper } from "./wrapper.js";
 
@@ -26,10 +26,19 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
   const names = kernelNames(ir);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
-  const parts: Statement[] = [jitFunction(ir, names, used, source), launcher, ...reference(ir, names, launcher), inputsFunction(ir, names)];
+  const parts: Statement[] = [
+    jitFunction(ir, names, used, source),
+    launcher,
+    ...reference(ir, names, launcher),
+    inputsFunction(ir, names),
+  ];
   const isMentioned = (name: string) => mentions(parts, name);
   const module: Statement[] = [
-    py.expression(py.string(`${ir.doc ?? `The Triton kernel ${names.wrapper}.`}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
+    py.expression(
+      py.string(
+        `${ir.doc ?? `The Triton kernel ${names.wrapper}.`}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`,
+      ),
+    ),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
@@ -44,7 +53,12 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
 
 // ---- the kernel -----------------------------------------------------------------------------------------------------
 
-function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, source: SourceIndex | undefined): FunctionDef {
+function jitFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  used: ReadonlySet<Value>,
+  source: SourceIndex | undefined,
+): FunctionDef {
   const params: Parameter[] = [];
   const add = (value: Value, annotation?: Expression) =>
     params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
@@ -56,7 +70,8 @@ function jitFunction(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>,
     if (param.kind !== "scalar" && param.kind !== "size") continue;
     // Triton reads the dtype of a number off its value: a declared one is written down. Sizes and strides are not, so
     // that their being 1 or a multiple of 16 still specialises the kernel.
-    if (used.has(param.value)) add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
+    if (used.has(param.value))
+      add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
@@ -116,7 +131,8 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
   prunedRequirements(ir).forEach((prunes, i) => {
     if (!prunes) return;
     const { block, at } = ir.requires;
-    for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at })) used.add(value);
+    for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at }))
+      used.add(value);
   });
   return used;
 }
@@ -131,7 +147,14 @@ function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block 
   if (isMentioned(REACH_LIMIT))
     limits.push(
       py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
-      py.assign(py.name(REACH_LIMIT), py.binary(py.binary(py.number("2"), "**", py.number("31")), "-", py.binary(py.number("2"), "**", py.number("20")))),
+      py.assign(
+        py.name(REACH_LIMIT),
+        py.binary(
+          py.binary(py.number("2"), "**", py.number("31")),
+          "-",
+          py.binary(py.number("2"), "**", py.number("20")),
+        ),
+      ),
     );
   if (isMentioned(ROW_LIMIT))
     limits.push(
@@ -141,7 +164,10 @@ function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block 
   if (isMentioned(TRITON_DTYPES)) {
     const members = ir.params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));
     const entries = [...new Set(members)].map((name) => ({ key: torchDType(name), value: py.dotted(`tl.${name}`) }));
-    limits.push(py.comment("What Triton calls the dtypes of PyTorch."), py.assign(py.name(TRITON_DTYPES), py.dict(...entries)));
+    limits.push(
+      py.comment("What Triton calls the dtypes of PyTorch."),
+      py.assign(py.name(TRITON_DTYPES), py.dict(...entries)),
+    );
   }
   return [py.blank, ...limits];
 }
@@ -152,7 +178,8 @@ const PRUNER = "_prune_configs";
 function pruner(ir: KernelIR, names: KernelNames): Block {
   const prunes = prunedRequirements(ir);
   if (!prunes.includes(true)) return [];
-  const isConfig = (value: Value) => ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
+  const isConfig = (value: Value) =>
+    ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const inConfig = (value: Value): Expression =>
     isConfig(value) ? py.subscript(py.dotted("config.kwargs"), py.string(names.parameters.get(value)!)) : local(value);
@@ -160,11 +187,20 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
   const tests = only(hostExpressions(ir.requires, inConfig));
   const texts = only(hostExpressions(ir.requires, local));
   const { block, at } = ir.requires;
-  const inputs = [...hostInputs({ block: { statements: block.statements, yields: block.yields.filter((_, i) => prunes[i]) }, at })];
+  const inputs = [
+    ...hostInputs({ block: { statements: block.statements, yields: block.yields.filter((_, i) => prunes[i]) }, at }),
+  ];
   const fixed = inputs.filter((value) => !isConfig(value));
   const kept = py.name("kept");
-  const got = fixed.flatMap((value, i) => [`${i === 0 ? " with " : ", "}${names.parameters.get(value)}=`, { value: local(value) }]);
-  const message = py.fString(`${names.wrapper}: no config has ${texts.map(flatText).join(" and ")}`, ...got, "; add one that does");
+  const got = fixed.flatMap((value, i) => [
+    `${i === 0 ? " with " : ", "}${names.parameters.get(value)}=`,
+    { value: local(value) },
+  ]);
+  const message = py.fString(
+    `${names.wrapper}: no config has ${texts.map(flatText).join(" and ")}`,
+    ...got,
+    "; add one that does",
+  );
   return [
     {
       kind: "function",
@@ -174,7 +210,9 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
       docstring: "The configs that meet the kernel's requirements.",
       body: [
         py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
-        ...fixed.map((value) => py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!)))),
+        ...fixed.map((value) =>
+          py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!))),
+        ),
         py.assign(kept, py.list()),
         {
           kind: "for",
@@ -183,7 +221,9 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
           body: [
             {
               kind: "if",
-              branches: [{ test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] }],
+              branches: [
+                { test: py.boolOp("and", ...tests), body: [py.expression(py.call("kept.append", py.name("config")))] },
+              ],
             },
           ],
         },
@@ -197,7 +237,7 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
 function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Block {
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
-  const hasInputs = ir.params.some((param) => param.kind === "tensor" && param.role !== "out");
+  const hasInputs = deviceHolder({ ir }) !== undefined;
   const written = referenceFunction(ir, names, params, sizeBindings(ir, names), hasInputs);
   return written ? [written] : [];
 }

@@ -5,16 +5,20 @@ const PYTHON_KEYWORDS =
 /** Names that the emitted module uses itself, and builtins whose shadowing would change what it means. */
 const USED =
   "triton tl torch libdevice range float int min max len list tuple isinstance getattr hasattr print super self";
+/** Letters that look like digits, which linters refuse. */
+const AMBIGUOUS = "l I O";
 
-const RESERVED: ReadonlySet<string> = new Set(`${PYTHON_KEYWORDS} ${USED}`.split(" "));
+const RESERVED: ReadonlySet<string> = new Set(`${PYTHON_KEYWORDS} ${USED} ${AMBIGUOUS}`.split(" "));
 
 /**
  * `numPidInGroup` → `num_pid_in_group`; names in capitals, such as `BLOCK_M`, stay. Letters that Python's style guide
- * keeps out of identifiers are dropped; a name of nothing else becomes `fallback`.
+ * keeps out of identifiers lose their accents or become `_`; a name of nothing else becomes `fallback`.
  */
 export function snakeCase(name: string, fallback = "value"): string {
   if (/^[A-Z][A-Z0-9_]*$/.test(name)) return name;
   const words = name
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .replace(/([A-Z]+)([A-Z][a-z])/g, "$1_$2")
     .toLowerCase()

@@ -78,7 +78,10 @@ export function binaryOperands({ operator, left, right }: Py.Binary): readonly [
   // Power is right associative and its exponent may have a sign.
   return operator === "**"
     ? [operand(left, own + 1), operand(right, LEVEL.unary)]
-    : [mixesDivision(operator, left) ? { value: left, parenthesized: true } : operand(left, own), operand(right, own + 1)];
+    : [
+        mixesDivision(operator, left) ? { value: left, parenthesized: true } : operand(left, own),
+        operand(right, own + 1),
+      ];
 }
 
 const MULTIPLICATIVE: ReadonlySet<string> = new Set(["*", "/", "//", "%"]);

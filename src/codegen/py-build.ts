@@ -108,9 +108,13 @@ export function numberLiteral(value: number | bigint, as: "int" | "float"): Py.E
   return negative ? unary("-", literal) : literal;
 }
 
-/** JavaScript and Python both print the shortest decimal that reads back; only the exponent's sign and `.0` differ. */
+/**
+ * JavaScript and Python both print the shortest decimal that reads back; only the exponent's sign and `.0` differ. Small numbers read
+ * better with an exponent: `1e-5`.
+ */
 function floatText(magnitude: number): string {
-  const text = String(Math.abs(magnitude)).replace("e+", "e");
+  const size = Math.abs(magnitude);
+  const text = (size > 0 && size < 1e-3 ? size.toExponential() : String(size)).replace("e+", "e");
   return /[.e]/.test(text) ? text : `${text}.0`;
 }
 

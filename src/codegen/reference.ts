@@ -13,7 +13,13 @@ export interface Binding {
 }
 
 /** `params` are the wrapper's, outputs left out. Undefined without a reference. */
-export function referenceFunction(ir: KernelIR, names: KernelNames, params: readonly Parameter[], sizes: readonly Binding[], hasInputs = true): FunctionDef | undefined {
+export function referenceFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  params: readonly Parameter[],
+  sizes: readonly Binding[],
+  hasInputs = true,
+): FunctionDef | undefined {
   const { reference } = ir;
   if (!reference) return undefined;
   const head = {
@@ -27,9 +33,14 @@ export function referenceFunction(ir: KernelIR, names: KernelNames, params: read
   const inputs = new Set<string>();
   const results = reference.outputs.map((node) => torchExpression(node, ir, names, inputs));
   const outputs = hasInputs ? results : results.map((result) => py.call(py.attribute(result, "to"), py.name("device")));
-  const bindings = sizes.filter(({ name }) => inputs.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
+  const bindings = sizes
+    .filter(({ name }) => inputs.has(name))
+    .map(({ name, value }) => py.assign(py.name(name), value));
   const device = hasInputs ? [] : defaultDevice(undefined);
-  return { ...head, body: [...device, ...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))] };
+  return {
+    ...head,
+    body: [...device, ...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))],
+  };
 }
 
 function torchExpression(node: TorchNode, ir: KernelIR, names: KernelNames, inputs: Set<string>): Expression {

@@ -3,7 +3,11 @@ import { addMapping, GenMapping, setSourceContent, toEncodedMap } from "@jridgew
 import type { LineOrigin } from "./layout.js";
 
 /** `read` gives the content of a source file, if it can be had. */
-export function sourceMap(file: string, lines: readonly LineOrigin[], read?: (path: string) => string | undefined): string {
+export function sourceMap(
+  file: string,
+  lines: readonly LineOrigin[],
+  read?: (path: string) => string | undefined,
+): string {
   const map = new GenMapping({ file });
   const sources = new Set<string>();
   for (const { line, column, origin } of lines) {

@@ -37,9 +37,9 @@ function meansTheSame(statement: OpStatement, argument: Literal | Value, name: D
     : argument.type.kind === "constexpr" && argument.type.of !== "float";
   const own = isIntegral && !(isLiteral(argument) && isFloat) ? intDType(value) : "float32";
   const both = value !== undefined && holdsExactly(name, value) && holdsExactly(own, value);
-  if (isComparison(statement)) return both || (value === undefined && isIntegral && name !== "bfloat16");
   const isRounded = own === "float32" && name === "float64" && !both;
-  return promote(name, own) === name && !isRounded;
+  if (promote(name, own) === name && !isRounded) return true;
+  return isComparison(statement) && (both || (value === undefined && isIntegral && name !== "bfloat16"));
 }
 
 /** The dtype that Triton gives a bare integer. */

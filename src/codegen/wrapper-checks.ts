@@ -1,9 +1,9 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { ConstexprParam, TensorParam } from "../ir/nodes.js";
+import type { ConstexprParam, PointerParam, TensorParam } from "../ir/nodes.js";
 import { literalNumber, numberParams } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
-import type { Block, Expression, FString, FStringField, Parameter, Raise, Statement } from "./py.js";
+import type { Block, Expression, FString, Parameter, Raise, Statement } from "./py.js";
 import type { WrapperContext } from "./wrapper.js";
 
 /** Functions of the module that checks call. */
@@ -17,18 +17,25 @@ export const ROW_LIMIT = "_MAX_TILE";
 export const REACH_LIMIT = "_INT32_REACH";
 export const INTERPRETED = "_INTERPRETED";
 
-type Part = string | FStringField | { readonly requirement: Expression };
+/** Words of a message, the value that an expression has, or the expression itself. */
+export type MessagePart = string | { readonly value: Expression } | { readonly text: Expression };
+type Part = MessagePart;
 
 /** `raise ValueError(f"gemm: …")` */
-export function messageOf(context: WrapperContext, error: "ValueError" | "TypeError", ...parts: readonly Part[]): Raise {
+export function messageOf(
+  context: WrapperContext,
+  error: "ValueError" | "TypeError",
+  ...parts: readonly Part[]
+): Raise {
   const text: FString["parts"] = parts.map((part) =>
-    typeof part === "string" ? part : "value" in part ? part : printExpression(part.requirement),
+    typeof part === "string" ? part : "value" in part ? { value: part.value } : printExpression(part.text),
   );
   return py.raise(py.call(error, py.fString(`${context.names.wrapper}: `, ...text)));
 }
 
 /** What the caller knows a tensor as. */
-function label(context: WrapperContext, param: TensorParam): string {
+function label(context: WrapperContext, param: TensorParam | PointerParam): string {
+  if (param.kind === "pointer") return context.names.tensors.get(param.name)!;
   const outputs = context.tensors.filter((p) => p.role === "out");
   return param.role === "out" && outputs.length === 1 ? "out" : context.names.tensors.get(param.name)!;
 }
@@ -44,27 +51,26 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
   const tensor = context.tensor(param);
   const shape = py.attribute(tensor, "shape");
   const rank = param.dims.length;
+  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
   const known: { axis: number; expected: Expression }[] = [];
+  const repeated: { axis: number; expected: Expression }[] = [];
   const fresh: { axis: number; name: Expression }[] = [];
   param.dims.forEach((dim, axis) => {
     const label = param.dimNames[axis]!;
     const expected = context.dim(param, axis);
-    if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
-    else {
+    // A square's second axis is compared before its size has a name.
+    const first = fresh.find((each) => param.dimNames[each.axis] === label);
+    if (first) repeated.push({ axis, expected: axisOf(first.axis) });
+    else if (literalNumber(dim) !== undefined || context.bound.has(String(label))) known.push({ axis, expected });
+    else if (!context.derived.has(String(label))) {
       fresh.push({ axis, name: expected });
       context.bound.add(String(label));
     }
   });
-  const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
   const wrong = [
     py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(rank))]),
-    ...known.map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
+    ...[...known, ...repeated].map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
   ];
-  const spelled = param.dimNames.flatMap((name, axis): Part[] => {
-    const comma = axis === 0 ? "" : ", ";
-    const isKnown = typeof name === "string" && known.some((k) => k.axis === axis);
-    return isKnown ? [`${comma}${name}=`, { value: context.dim(param, axis) }] : [`${comma}${name}`];
-  });
   const bind: Statement[] =
     fresh.length === rank && rank > 1
       ? [py.assign(py.tuple(...fresh.map(({ name }) => name)), shape)]
@@ -72,11 +78,39 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
   return [
     check(
       py.boolOp("or", ...wrong),
-      messageOf(context, "ValueError", `${label(context, param)} must have shape [`, ...spelled, "], got ", shapeOf(tensor)),
+      shapeMessage(context, param, (axis) => known.some((k) => k.axis === axis)),
     ),
     ...bind,
     ...contiguousCheck(context, param),
   ];
+}
+
+/** `b must have shape [K=64, N], got [65, 32]`; sizes that are known show their value. */
+function shapeMessage(context: WrapperContext, param: TensorParam, isKnown: (axis: number) => boolean): Statement {
+  const dims = param.dimNames.flatMap((name, axis): Part[] => {
+    const comma = axis === 0 ? "" : ", ";
+    if (typeof name !== "string" || !isKnown(axis)) return [`${comma}${name}`];
+    return [`${comma}${name}=`, { value: context.dim(param, axis) }];
+  });
+  const what = `${label(context, param)} must have shape [`;
+  return messageOf(context, "ValueError", what, ...dims, "], got ", shapeOf(context.tensor(param)));
+}
+
+/** Compares the axes whose sizes are computed from others, once those are bound. */
+export function derivedChecks(context: WrapperContext, param: TensorParam): Block {
+  const shape = py.attribute(context.tensor(param), "shape");
+  const wrong = param.dimNames.flatMap((name, axis) => {
+    if (!context.derived.has(String(name))) return [];
+    return [py.compare(py.subscript(shape, py.number(String(axis))), ["!=", context.dim(param, axis)])];
+  });
+  return wrong.length === 0
+    ? []
+    : [
+        check(
+          py.boolOp("or", ...wrong),
+          shapeMessage(context, param, () => true),
+        ),
+      ];
 }
 
 function shapeOf(tensor: Expression): Part {
@@ -89,7 +123,13 @@ function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
   return [
     check(
       py.unary("not", py.call(py.attribute(tensor, "is_contiguous"))),
-      messageOf(context, "ValueError", `${label(context, param)} must be contiguous, got strides `, { value: py.call(py.attribute(tensor, "stride")) }, "; call .contiguous() first"),
+      messageOf(
+        context,
+        "ValueError",
+        `${label(context, param)} must be contiguous, got strides `,
+        { value: py.call(py.attribute(tensor, "stride")) },
+        "; call .contiguous() first",
+      ),
     ),
   ];
 }
@@ -97,13 +137,17 @@ function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
 // ---- dtypes and devices ---------------------------------------------------------------------------------------------
 
 /** A fixed dtype, one of a variable's members where the variable is first met, or the dtype that it then has. */
-export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
+export function dtypeCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
   const tensor = context.tensor(param);
   const got = py.attribute(tensor, "dtype");
   const { dtype } = param;
   const refuse = (test: Expression, ...expected: readonly Part[]) =>
-    check(test, messageOf(context, "TypeError", `${label(context, param)} must be `, ...expected, ", got ", { value: got }));
-  if (typeof dtype === "string") return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
+    check(
+      test,
+      messageOf(context, "TypeError", `${label(context, param)} must be `, ...expected, ", got ", { value: got }),
+    );
+  if (typeof dtype === "string")
+    return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
   const binder = dtypeBinder(context, dtype.name);
   if (binder !== param) {
     const other = binderDType(context, dtype.name);
@@ -116,11 +160,17 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam): Block {
 }
 
 /** What a dtype variable is read off: the argument that names it, else the first input of that dtype. */
-export function dtypeBinder({ ir, tensors }: WrapperContext, variable: string): TensorParam | ConstexprParam {
+export function dtypeBinder(
+  { ir, tensors }: WrapperContext,
+  variable: string,
+): TensorParam | PointerParam | ConstexprParam {
   const named = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === variable);
   if (named?.kind === "constexpr") return named;
-  const holders = tensors.filter((param) => typeof param.dtype !== "string" && param.dtype.name === variable);
-  return holders.find((param) => param.role !== "out") ?? holders[0]!;
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
+  const holders = [...tensors, ...pointers].filter(
+    (param) => typeof param.dtype !== "string" && param.dtype.name === variable,
+  );
+  return holders.find((param) => param.kind === "pointer" || param.role !== "out") ?? holders[0]!;
 }
 
 function dtypeName(name: string): string {
@@ -141,7 +191,7 @@ export function torchDType(name: string): Expression {
 }
 
 /** One device for all, and one that Triton can reach; another GPU than the current one is switched to. */
-export function deviceChecks(context: WrapperContext, inputs: readonly TensorParam[]): Block {
+export function deviceChecks(context: WrapperContext, inputs: readonly (TensorParam | PointerParam)[]): Block {
   const [first, ...others] = inputs;
   if (!first) return [];
   const tensor = context.tensor(first);
@@ -166,7 +216,11 @@ export function deviceChecks(context: WrapperContext, inputs: readonly TensorPar
       ),
     ),
     check(
-      py.boolOp("and", py.attribute(tensor, "is_cuda"), py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")])),
+      py.boolOp(
+        "and",
+        py.attribute(tensor, "is_cuda"),
+        py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")]),
+      ),
       {
         kind: "with",
         items: [{ value: py.call("torch.cuda.device", device) }],
@@ -182,6 +236,12 @@ export const DEVICE_PARAMETER: Parameter = {
   annotation: py.binary(py.binary(py.dotted("torch.device"), "|", py.name("str")), "|", py.none),
   default: py.none,
 };
+
+/** What the device is read off: the first tensor that the caller must give. */
+export function deviceHolder({ ir }: Pick<WrapperContext, "ir">): TensorParam | PointerParam | undefined {
+  const tensors = ir.params.filter((param) => param.kind === "tensor" && param.role !== "out") as TensorParam[];
+  return tensors[0] ?? ir.params.find((param) => param.kind === "pointer");
+}
 
 /** The device of the output that was given, else the one asked for, else the current GPU. */
 export function defaultDevice(given: Expression | undefined): Block {
@@ -200,11 +260,12 @@ function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
   const positional = [
     ...tensors.filter((param) => param.role !== "out").map((param) => context.tensor(param)),
+    ...ir.params.filter((param) => param.kind === "pointer").map((param) => context.tensor(param)),
     ...numberParams(ir).map((param) => py.name(names.parameters.get(param.value)!)),
   ];
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
-  const device = outputs.length === tensors.length ? [py.keyword("device", py.name("device"))] : [];
+  const device = deviceHolder(context) ? [] : [py.keyword("device", py.name("device"))];
   return py.call(
     names.wrapper,
     ...positional,
@@ -213,12 +274,23 @@ function selfCall(context: WrapperContext): Expression {
   );
 }
 
-function sameDevice(context: WrapperContext, param: TensorParam, first: TensorParam): Statement {
+function sameDevice(
+  context: WrapperContext,
+  param: TensorParam | PointerParam,
+  first: TensorParam | PointerParam,
+): Statement {
   const device = py.attribute(context.tensor(param), "device");
   const expected = py.attribute(context.tensor(first), "device");
   return check(
     py.compare(device, ["!=", expected]),
-    messageOf(context, "ValueError", `${label(context, param)} must be on `, { value: expected }, ` as ${first.name} is, got `, { value: device }),
+    messageOf(
+      context,
+      "ValueError",
+      `${label(context, param)} must be on `,
+      { value: expected },
+      ` as ${first.name} is, got `,
+      { value: device },
+    ),
   );
 }
 
@@ -226,7 +298,7 @@ function sameDevice(context: WrapperContext, param: TensorParam, first: TensorPa
 
 /** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
 export function outputChecks(context: WrapperContext, param: TensorParam): Block {
-  const first = context.tensors.find((other) => other.role !== "out");
+  const first = deviceHolder(context);
   const given = py.name(label(context, param));
   const tensor = context.tensor(param);
   const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
@@ -265,13 +337,13 @@ export function memoryCheck(context: WrapperContext, param: TensorParam): Block 
 
 /** What a written tensor must lie apart from: the inputs, and the tensors written that come before it. */
 function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
-  const written = (other: TensorParam) => other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
+  const written = (other: TensorParam) =>
+    other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
   const others = context.tensors.filter(
-    (other) => other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
+    (other) =>
+      other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
   );
-  return py.dict(
-    ...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })),
-  );
+  return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
 }
 
 function binderDType(context: WrapperContext, variable: string): Expression {

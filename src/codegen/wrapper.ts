@@ -2,11 +2,32 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import type { ConstexprParam, KernelIR, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { givenSizes, hasDefault, type KernelNames, literalNumber, numberParams, parameterName } from "./kernel-names.js";
-import { defaultDevice, DEVICE_PARAMETER, deviceChecks, dtypeCheck, memoryCheck, messageOf, outputChecks, reachCheck, ROW_LIMIT, shapeChecks } from "./wrapper-checks.js";
+import {
+  givenSizes,
+  hasDefault,
+  type KernelNames,
+  literalNumber,
+  numberParams,
+  parameterName,
+} from "./kernel-names.js";
+import {
+  type MessagePart,
+  defaultDevice,
+  derivedChecks,
+  DEVICE_PARAMETER,
+  deviceChecks,
+  deviceHolder,
+  dtypeCheck,
+  memoryCheck,
+  messageOf,
+  outputChecks,
+  reachCheck,
+  ROW_LIMIT,
+  shapeChecks,
+} from "./wrapper-checks.js";
 import * as py from "./py-build.js";
 import { annotationOf, defaultOf, numberChecks, numberWords, passed } from "./wrapper-numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
@@ -22,8 +43,10 @@ export interface WrapperContext {
   readonly tensors: readonly TensorParam[];
   /** Sizes that a statement before has bound to a local. */
   readonly bound: Set<string>;
+  /** Sizes that are computed from others: shapes are compared with them. */
+  readonly derived: ReadonlySet<string>;
   /** A tensor's name in the wrapper. */
-  tensor(param: TensorParam): Expression;
+  tensor(param: TensorParam | PointerParam): Expression;
   /** A dimension as an expression, once it is bound. */
   dim(param: TensorParam, axis: number): Expression;
 }
@@ -31,6 +54,7 @@ export interface WrapperContext {
 class WrapperEmitter implements WrapperContext {
   readonly tensors: readonly TensorParam[];
   readonly bound = new Set<string>();
+  readonly derived: ReadonlySet<string>;
 
   constructor(
     readonly ir: KernelIR,
@@ -38,9 +62,12 @@ class WrapperEmitter implements WrapperContext {
     readonly used: ReadonlySet<Value>,
   ) {
     this.tensors = ir.params.filter((param) => param.kind === "tensor");
+    this.derived = new Set(
+      ir.params.flatMap((param) => (param.kind === "size" && param.derived !== undefined ? [param.name] : [])),
+    );
   }
 
-  tensor(param: TensorParam): Expression {
+  tensor(param: TensorParam | PointerParam): Expression {
     return py.name(this.#localName(param));
   }
 
@@ -58,13 +85,14 @@ class WrapperEmitter implements WrapperContext {
     const body: Statement[] = [
       ...numberChecks(this),
       ...inputs.flatMap((param) => [...shapeChecks(this, param), ...dtypeCheck(this, param)]),
+      ...this.#pointers().flatMap((param) => dtypeCheck(this, param)),
       ...this.#derivedSizes(),
-      ...deviceChecks(this, inputs),
+      ...inputs.flatMap((param) => derivedChecks(this, param)),
+      ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
-      ...(inputs.length > 0 ? [py.blank] : []),
-      ...(inputs.length === 0 ? defaultDevice(py.name(this.outParameter(outputs[0]!))) : []),
+      ...(deviceHolder(this) ? [py.blank] : defaultDevice(py.name(this.outParameter(outputs[0]!)))),
       ...outputs.flatMap((param) => outputChecks(this, param)),
-      ...(inputs.length === 0 ? deviceChecks(this, outputs) : []),
+      ...(deviceHolder(this) ? [] : deviceChecks(this, outputs)),
       ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
@@ -92,7 +120,7 @@ class WrapperEmitter implements WrapperContext {
     const tensor = py.dotted("torch.Tensor");
     const optional = py.binary(tensor, "|", py.none);
     return [
-      ...inputs.map((param) => ({ name: this.#localName(param), annotation: tensor })),
+      ...[...inputs, ...this.#pointers()].map((param) => ({ name: this.#localName(param), annotation: tensor })),
       ...numberParams(this.ir).map((param) => ({
         name: this.names.parameters.get(param.value)!,
         annotation: py.dotted(annotationOf(param)),
@@ -100,8 +128,13 @@ class WrapperEmitter implements WrapperContext {
       })),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
-      ...(inputs.length === 0 ? [DEVICE_PARAMETER] : []),
+      ...(deviceHolder(this) ? [] : [DEVICE_PARAMETER]),
     ];
+  }
+
+  /** Tensors of which the kernel gets an address only. */
+  #pointers(): readonly PointerParam[] {
+    return this.ir.params.filter((param) => param.kind === "pointer");
   }
 
   /** What the caller gives an output as: `out` if there is one, else by name. */
@@ -118,13 +151,14 @@ class WrapperEmitter implements WrapperContext {
         const updated = param.role === "inout" ? "; updated in place" : "";
         return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${updated}.`;
       }),
+      ...this.#pointers().map((param) => `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape.`),
       ...numberParams(this.ir).map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
     ];
     const outs = outputs.map(
       (param) => `    ${this.outParameter(param)}: where to write ${describe(param)}; allocated if None.`,
     );
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
-    if (inputs.length === 0) outs.push("    device: where to allocate; the current GPU if None.");
+    if (!deviceHolder(this)) outs.push("    device: where to allocate; the current GPU if None.");
     return [
       head,
       "",
@@ -141,7 +175,9 @@ class WrapperEmitter implements WrapperContext {
   // ---- body ---------------------------------------------------------------------------------------------------------
 
   #derivedSizes(): Block {
-    const derived = this.ir.params.filter((param): param is SizeParam => param.kind === "size" && param.derived !== undefined);
+    const derived = this.ir.params.filter(
+      (param): param is SizeParam => param.kind === "size" && param.derived !== undefined,
+    );
     return derived.flatMap((param) => {
       if (this.bound.has(param.name)) return [];
       this.bound.add(param.name);
@@ -152,9 +188,15 @@ class WrapperEmitter implements WrapperContext {
 
   /** Nothing is launched where there is nothing to write. */
   #emptyResult(results: readonly Expression[]): Block {
+    if (results.length === 0) return [];
     const empty = results.map((tensor) => py.compare(py.call(py.attribute(tensor, "numel")), ["==", py.number("0")]));
     const test = py.boolOp("and", ...empty);
-    return [{ kind: "if", branches: [{ test, body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }] }];
+    return [
+      {
+        kind: "if",
+        branches: [{ test, body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }],
+      },
+    ];
   }
 
   #strides(): Block {
@@ -182,7 +224,15 @@ class WrapperEmitter implements WrapperContext {
                   {
                     test: py.compare(target, [">", py.name(ROW_LIMIT)]),
                     body: [
-                      messageOf(this, "ValueError", `${this.names.parameters.get(param.value)} would be `, { value: target }, `; a tile holds at most `, { value: py.name(ROW_LIMIT) }, " elements"),
+                      messageOf(
+                        this,
+                        "ValueError",
+                        `${this.names.parameters.get(param.value)} would be `,
+                        { value: target },
+                        `; a tile holds at most `,
+                        { value: py.name(ROW_LIMIT) },
+                        " elements",
+                      ),
                     ],
                   },
                 ],
@@ -195,24 +245,25 @@ class WrapperEmitter implements WrapperContext {
 
   /** Requirements that decide between configs prune them; the others are checked here. */
   #requirements(): Block {
-    const prunes = prunedRequirements(this.ir);
     const tests = hostExpressions(this.ir.requires, (v) => this.#local(v));
-    const texts = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
+    const named = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
+    const prunes = prunedRequirements(this.ir);
     return tests.flatMap((test, i) => {
       if (prunes[i]) return [];
-      const shown = this.#requirementInputs(i).flatMap((value, j) => [
-        `${j === 0 ? ", got " : ", "}${this.#localText(value)}=`,
-        { value: this.#local(value) },
-      ]);
-      const message = messageOf(this, "ValueError", "needs ", { requirement: texts[i]! }, ...shown);
+      const shown = this.#requirementInputs(i).map((value): MessagePart[] => {
+        const local = this.#local(value);
+        return [`${this.#localText(value)} = `, local.kind === "name" ? { value: local } : { text: local }];
+      });
+      const list = shown.flatMap((parts, j) => [j === 0 ? " with " : ", ", ...parts]);
+      const message = messageOf(this, "ValueError", "a requirement does not hold: ", { text: named[i]! }, ...list);
       return [{ kind: "if" as const, branches: [{ test: py.unary("not", test), body: [message] }] }];
     });
   }
 
   #requirementInputs(index: number): readonly Value[] {
     const { block, at } = this.ir.requires;
-    return [...hostInputs({ block: { statements: block.statements, yields: [block.yields[index]!] }, at })].filter((value) =>
-      this.names.parameters.has(value),
+    return [...hostInputs({ block: { statements: block.statements, yields: [block.yields[index]!] }, at })].filter(
+      (value) => this.names.parameters.has(value),
     );
   }
 
@@ -226,7 +277,9 @@ class WrapperEmitter implements WrapperContext {
       : [];
     const launch = py.expression(
       py.call(
-        usesMeta ? py.subscript(py.name(this.names.jit), target) : py.subscript(py.name(this.names.jit), ...(grid.length === 1 ? [tuple] : grid)),
+        usesMeta
+          ? py.subscript(py.name(this.names.jit), target)
+          : py.subscript(py.name(this.names.jit), ...(grid.length === 1 ? [tuple] : grid)),
         ...this.#arguments(),
       ),
     );
@@ -237,7 +290,9 @@ class WrapperEmitter implements WrapperContext {
     const params = this.ir.params;
     const tensors = params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
     const scalars = params.filter((param) => param.kind === "scalar" || param.kind === "size");
-    const strides = this.tensors.flatMap((param) => this.names.strides.get(param.name)!.filter((name) => name !== undefined));
+    const strides = this.tensors.flatMap((param) =>
+      this.names.strides.get(param.name)!.filter((name) => name !== undefined),
+    );
     const constexprs = params.filter((param): param is ConstexprParam => param.kind === "constexpr");
     const [only] = this.ir.tuning.configs;
     const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
@@ -248,7 +303,9 @@ class WrapperEmitter implements WrapperContext {
       ...tensors.map((param) => py.name(this.#localName(param))),
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
       ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
-      ...constexprs.filter((param) => param.from !== "config" && param.from !== "heuristic").map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
+      ...constexprs
+        .filter((param) => param.from !== "config" && param.from !== "heuristic")
+        .map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
       ...fixed,
       ...driverOptions(this.ir),
     ];
@@ -278,12 +335,16 @@ class WrapperEmitter implements WrapperContext {
   }
 
   #gridValue(value: Value): Expression {
-    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.#local(value);
+    return this.#isConfig(value)
+      ? py.subscript(py.name("meta"), py.string(this.#localText(value)))
+      : this.#local(value);
   }
 
   /** Whether only a launch knows it: the config's, and what a heuristic computes of the config. */
   #isConfig(value: Value): boolean {
-    const isComputed = this.ir.params.some((p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value);
+    const isComputed = this.ir.params.some(
+      (p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value,
+    );
     return isComputed || this.#configOf(value) !== undefined;
   }
 
@@ -293,7 +354,7 @@ class WrapperEmitter implements WrapperContext {
   }
 }
 
-function dtypeWords(param: TensorParam): string {
+function dtypeWords(param: TensorParam | PointerParam): string {
   return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }
 
@@ -305,7 +366,9 @@ export function prunedRequirements(ir: KernelIR): readonly boolean[] {
   const { block, at } = ir.requires;
   return block.yields.map((argument) => {
     const inputs = hostInputs({ block: { statements: block.statements, yields: [argument] }, at });
-    const isChosen = ir.params.some((param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value));
+    const isChosen = ir.params.some(
+      (param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value),
+    );
     return isChosen && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
   });
 }

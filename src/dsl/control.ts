@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
-import { Handle, isHandle, valueOf } from "../ir/handle.js";
+import { Handle, isHandle } from "../ir/handle.js";
 import type { Argument, Block, ForStatement, IfStatement, Value, Variable } from "../ir/nodes.js";
 import type { ConstLike } from "../ir/constexpr.js";
 import type { Checked } from "../ir/problem.js";

@@ -190,6 +190,8 @@ function named(name: ts.BindingName | ts.PropertyName): Pick<Site, "name" | "nam
 function property(assignment: ts.PropertyAssignment): Pick<Site, "name" | "names"> {
   const key = named(assignment.name).name;
   const declaration = assignment.parent.parent;
+  // Options of a call: what they are called says what they are for, not what they are.
+  if (ts.isCallExpression(declaration)) return {};
   if (!ts.isVariableDeclaration(declaration) || !ts.isObjectBindingPattern(declaration.name))
     return named(assignment.name);
   const element = declaration.name.elements.find(

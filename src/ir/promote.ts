@@ -61,7 +61,7 @@ export type Promote<A, B> =
         : any
       : any;
 
-/** Triton's rule, `typing_rules.md` section 3. Undefined where `whyPromote` has a sentence. */
+/** Triton's rule (`computation_type_impl` in its `semantic.py`). Undefined where `whyPromote` has a sentence. */
 export function promote(a: Elem, b: Elem): Elem | undefined {
   if (sameElem(a, b)) return a;
   if (typeof a !== "string" || typeof b !== "string" || isFp8(a) || isFp8(b)) return undefined;

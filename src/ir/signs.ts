@@ -44,7 +44,7 @@ export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean
   for (let settled = false; !settled;) {
     settled = true;
     known = new Map();
-    for (const variable of [...held]) {
+    for (const variable of held) {
       if (writes.get(variable)!.every(ask)) continue;
       held.delete(variable);
       settled = false;

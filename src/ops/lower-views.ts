@@ -18,10 +18,11 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { definitions } from "../ir/walk.js";
-import { add, mul } from "./arithmetic.js";
+import { add, mul, sub } from "./arithmetic.js";
 import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
 import { load } from "./memory.js";
+import { movingIndex } from "./moving-index.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import { expandDims, to } from "./shape.js";
 import { at } from "./view.js";
@@ -29,7 +30,7 @@ import { at } from "./view.js";
 /** The ops without their types: here shapes and dtypes are the author's, known only to the rules. */
 type AnyOp = (...args: unknown[]) => unknown;
 const untyped = (op: unknown) => op as AnyOp;
-const [ADD, MUL, AND] = [untyped(add), untyped(mul), untyped(and)];
+const [ADD, SUB, MUL, AND] = [untyped(add), untyped(sub), untyped(mul), untyped(and)];
 const [GE, LT, EXPAND, TO] = [untyped(ge), untyped(lt), untyped(expandDims), untyped(to)];
 
 /** A view that waits for the load or store which uses it. */
@@ -53,6 +54,8 @@ class Lowering {
   readonly #views = new Map<Value, View>();
   /** Masks that were written already, by what they compare, and where they can be seen. */
   readonly #masks: Map<string, Handle>[] = [];
+  /** The index of the innermost loop. */
+  #step: Value | undefined;
   readonly #nonNegative: (argument: Argument) => boolean;
   readonly #definitions: ReadonlyMap<Value, Statement>;
 
@@ -79,8 +82,12 @@ class Lowering {
   }
 
   #statement(statement: Statement): void {
-    if (statement.kind === "for") this.#recorder.append({ ...statement, body: this.#block(statement.body) });
-    else if (statement.kind === "if") {
+    if (statement.kind === "for") {
+      const outer = this.#step;
+      this.#step = statement.index;
+      this.#recorder.append({ ...statement, body: this.#block(statement.body) });
+      this.#step = outer;
+    } else if (statement.kind === "if") {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
     } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
@@ -134,16 +141,51 @@ class Lowering {
     this.#views.set(statement.results[0]!, { ...view, axes: view.axes.map(swap) });
   }
 
-  /** `a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak` */
+  /** `a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak`; what moves with a loop comes last. */
   #pointer(view: View): Handle {
-    const terms = view.indices.map((index, axis) => {
-      const position = this.#placed(index, view, axis);
-      const wide =
-        view.tensor.offsets === "int64" && position instanceof Handle ? TO(position, dtypes.int64) : position;
-      const stride = view.tensor.strides[axis]!;
-      return isLiteral(stride) && stride.value === 1 ? wide : MUL(wide, author(stride));
+    const pointer = new Handle(view.tensor.pointer);
+    const staying: unknown[] = [];
+    const moving: unknown[] = [];
+    view.indices.forEach((index, axis) => {
+      const parts = this.#moving(index);
+      staying.push(...this.#term(parts?.lanes ?? index, view, axis));
+      if (parts) moving.push(...this.#term(parts.step, view, axis, true));
     });
-    return ADD(new Handle(view.tensor.pointer), ...terms) as Handle;
+    if (moving.length > 0) {
+      const [tile, ...others] = staying;
+      return ADD(pointer, others.length > 0 ? ADD(tile, ...others) : tile, ...moving) as Handle;
+    }
+    return staying.length > 0 ? (ADD(pointer, ...staying) as Handle) : pointer;
+  }
+
+  /** `rm[:, None] * stride_am`, as far as it is not 0. */
+  #term(index: Argument, view: View, axis: number, isScalar = false): readonly unknown[] {
+    if (isLiteral(index) && index.value === 0) return [];
+    const position = isScalar ? author(index) : this.#placed(index, view, axis);
+    const stride = view.tensor.strides[axis]!;
+    if (isLiteral(stride) && stride.value === 1) return [position];
+    if (isLiteral(index) && index.value === 1) return [author(stride)];
+    const isWide = view.tensor.offsets === "int64" && position instanceof Handle;
+    return [MUL(isWide ? TO(position, dtypes.int64) : position, author(stride))];
+  }
+
+  /**
+   * The parts of an index that moves with the innermost loop. Lanes that are made in the loop take the name that the
+   * author gave the index, which then needs none; lanes from outside have their own.
+   */
+  #moving(index: Argument): { readonly lanes: Value; readonly step: Value } | undefined {
+    const parts = movingIndex(index, this.#step, this.#definitions);
+    if (!parts || !isValue(index)) return undefined;
+    const { op, operands, options, results } = parts.lanes;
+    const [given] = results;
+    if (given!.scope !== parts.step.scope) return { lanes: given!, step: parts.step };
+    const lanes = this.#once(`lanes of ${id(index)}`, () => {
+      this.#recorder.anonymous = false;
+      const [made] = this.#recorder.op(op, operands, options, [given!.type], index.at);
+      this.#recorder.anonymous = true;
+      return new Handle(made!);
+    });
+    return { lanes: valueOf(lanes), step: parts.step };
   }
 
   /** An index on the axis of the result that it spans: `rm[:, None]`. */
@@ -161,7 +203,8 @@ class Lowering {
     const all = [...conjuncts, ...(explicit ? [author(explicit)] : [])];
     if (all.length === 0) return undefined;
     if (all.length === 1) return all[0] as Handle;
-    const key = all.map((mask) => (mask instanceof Handle ? valueOf(mask).id : String(mask))).join("&");
+    const explicitKey = explicit ? `&${id(explicit)}` : "";
+    const key = `${conjuncts.map((mask) => `lowered %${valueOf(mask).id}`).join("&")}${explicitKey}`;
     return this.#once(key, () => AND(...all) as Handle);
   }
 
@@ -170,10 +213,11 @@ class Lowering {
     const dim = view.tensor.dims[axis]!;
     if (view.claimed[axis] || this.#coversExactly(index, dim)) return [];
     const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
-    const below = this.#once(
-      `${id(index)}<${id(dim)}@${where}`,
-      () => LT(this.#placed(index, view, axis), author(dim)) as Handle,
-    );
+    const parts = this.#moving(index);
+    const below = this.#once(`${id(index)}<${id(dim)}@${where}`, () => {
+      if (!parts) return LT(this.#placed(index, view, axis), author(dim)) as Handle;
+      return LT(this.#placed(parts.lanes, view, axis), SUB(author(dim), author(parts.step))) as Handle;
+    });
     if (this.#nonNegative(index)) return [below];
     const above = this.#once(`${id(index)}>=0@${where}`, () => GE(this.#placed(index, view, axis), 0) as Handle);
     return [above, below];

@@ -70,8 +70,11 @@ const comparison = fc.constantFrom<Py.CompareOperator>(
 
 export const expression: fc.Arbitrary<Py.Expression> = fc.letrec<{ node: Py.Expression }>((tie) => {
   const node = tie("node");
+  // Functions stand where launches and heuristics have them: as a keyword's value, in an index, in a dict.
+  const lambda = fc.tuple(fc.constantFrom([], ["meta"]), node).map(([params, body]) => b.lambda(params, body));
+  const value = fc.oneof({ weight: 9, arbitrary: node }, { weight: 1, arbitrary: lambda });
   const named = fc
-    .tuple(fc.constantFrom("mask", "other", "axis", "num_stages"), node)
+    .tuple(fc.constantFrom("mask", "other", "axis", "num_stages"), value)
     .map(([key, value]) => b.keyword(key, value));
   const args = fc
     .tuple(fc.array(node, { maxLength: 3 }), fc.uniqueArray(named, { maxLength: 2, selector: (item) => item.name }))
@@ -79,7 +82,7 @@ export const expression: fc.Arbitrary<Py.Expression> = fc.letrec<{ node: Py.Expr
   const part = fc.option(node, { nil: undefined });
   const index = fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom(b.slice(), b.name("None")) },
-    { weight: 2, arbitrary: node },
+    { weight: 2, arbitrary: value },
     { weight: 1, arbitrary: fc.tuple(part, part, part).map(([lower, upper, step]) => b.slice(lower, upper, step)) },
   );
   return {
@@ -132,12 +135,8 @@ export const expression: fc.Arbitrary<Py.Expression> = fc.letrec<{ node: Py.Expr
       {
         weight: 1,
         arbitrary: fc
-          .array(fc.tuple(text, node), { maxLength: 3 })
+          .array(fc.tuple(text, value), { maxLength: 3 })
           .map((entries) => b.dict(...entries.map(([key, value]) => ({ key: b.string(key), value })))),
-      },
-      {
-        weight: 1,
-        arbitrary: fc.tuple(fc.constantFrom([], ["meta"]), node).map(([params, body]) => b.lambda(params, body)),
       },
     ),
   };

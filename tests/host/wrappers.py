@@ -115,7 +115,7 @@ class Pruned(unittest.TestCase):
     def test_a_requirement_of_sizes_alone(self):
         with self.assertRaises(ValueError) as raised:
             pruned.kernel_fn(torch.randn(3, 0))
-        self.assertEqual(str(raised.exception), "pruned: needs N > 0, got N=0")
+        self.assertEqual(str(raised.exception), "pruned: a requirement does not hold: N > 0 with N = 0")
 
 
 class Results(unittest.TestCase):

@@ -1,0 +1,38 @@
+/** Emission for tests: a kernel's module, its jit function alone, and what ruff thinks of either. */
+import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
+import { expect } from "vitest";
+import { emitModule } from "../../src/codegen/module.js";
+import type { PrintedModule } from "../../src/codegen/layout.js";
+import { definitionOf } from "../../src/dsl/kernel.js";
+import { createSourceIndex } from "../../src/dsl/source.js";
+import { trace } from "../../src/dsl/trace.js";
+import { lowerViews } from "../../src/ops/lower-views.js";
+
+const source = createSourceIndex();
+const ruff = new Workspace({ "line-length": 88, lint: { select: ["E", "F", "I"] } }, PositionEncoding.Utf16);
+
+/** The module of a kernel, with the author's names and comments; ruff has nothing to change or to say. */
+export function emit(kernel: unknown): PrintedModule {
+  const printed = emitModule(lowerViews(trace(definitionOf(kernel))), source);
+  expect(ruff.format(printed.text)).toBe(printed.text);
+  expect(lint(printed.text)).toEqual([]);
+  return printed;
+}
+
+/** What ruff's rules E, F and I say of a text. */
+export function lint(text: string): string[] {
+  const found = ruff.check(text) as { code: string; message: string; start_location: { row: number } }[];
+  return found.map(({ code, message, start_location }) => `${start_location.row}: ${code} ${message}`);
+}
+
+/** The `@triton.jit` function of a module, without decorators. */
+export function jitFunction(text: string): string {
+  return /^@triton\.jit\n(def [^]*?)\n\n\n/m.exec(text)![1]!;
+}
+
+/** The statements of a jit function, without its head and its indentation. */
+export function bodyOf(kernel: unknown): string {
+  const text = jitFunction(emit(kernel).text);
+  const head = /^def \w+\((?:.*\):\n|\n[^]*?\n\):\n)/.exec(text)![0];
+  return text.slice(head.length).replace(/^ {4}/gm, "");
+}

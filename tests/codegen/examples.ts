@@ -1,0 +1,13 @@
+/** The kernels of `examples/`, for tests that go over all of them. */
+import { fileURLToPath } from "node:url";
+import { gemm } from "../../examples/gemm.js";
+import { softmax } from "../../examples/softmax.js";
+import { vectorAdd } from "../../examples/vector-add.js";
+
+const example = (name: string, kernel: unknown) => ({
+  name,
+  kernel,
+  file: fileURLToPath(new URL(`../../examples/${name}.ts`, import.meta.url)),
+});
+
+export const examples = [example("vector-add", vectorAdd), example("softmax", softmax), example("gemm", gemm)];

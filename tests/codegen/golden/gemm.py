@@ -1,0 +1,295 @@
+"""C = A @ B, accumulated in float32.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+        ),
+        triton.Config(
+            {"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8},
+            num_warps=2,
+            num_stages=5,
+        ),
+    ],
+    key=["M", "N", "K"],
+)
+@triton.jit
+def gemm_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    K,
+    N,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
+    # Grouped order: neighbouring programs share rows of A in L2.
+    pid = tl.program_id(0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    num_pid_in_group = num_pid_n * GROUP_M
+    first_pid_m = (pid // num_pid_in_group) * GROUP_M
+    group_size_m = tl.minimum(num_pid_m - first_pid_m, GROUP_M)
+    pid_m = first_pid_m + (pid % num_pid_in_group) % group_size_m
+    pid_n = (pid % num_pid_in_group) // group_size_m
+
+    rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    # Rows and columns wrap instead of being masked inside the loop; the store masks
+    # what is left over.
+    am = rm % M
+    bn = rn % N
+    acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        # K's tail is masked and holds 0.
+        rk = tl.arange(0, BLOCK_K)
+        x = tl.load(
+            a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak) + k * stride_ak,
+            mask=rk[None, :] < K - k,
+            other=0.0,
+        )
+        y = tl.load(
+            b_ptr + (rk[:, None] * stride_bk + bn[None, :] * stride_bn) + k * stride_bk,
+            mask=rk[:, None] < K - k,
+            other=0.0,
+        )
+        acc = tl.dot(x, y, acc)
+    tl.store(
+        c_ptr + rm[:, None] * stride_cm + rn[None, :] * stride_cn,
+        acc.to(c_ptr.dtype.element_ty),
+        mask=(rm[:, None] < M) & (rn[None, :] < N),
+    )
+
+
+def gemm(
+    a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """C = A @ B, accumulated in float32.
+
+    Args:
+        a: [M, K] float16 or bfloat16.
+        b: [K, N] float16 or bfloat16.
+        out: where to write [M, N] float16 or bfloat16; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if a.ndim != 2:
+        raise ValueError(f"gemm: a must have shape [M, K], got {list(a.shape)}")
+    M, K = a.shape
+    if a.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"gemm: a must be torch.float16 or torch.bfloat16, got {a.dtype}"
+        )
+    if b.ndim != 2 or b.shape[0] != K:
+        raise ValueError(f"gemm: b must have shape [K={K}, N], got {list(b.shape)}")
+    N = b.shape[1]
+    if b.dtype != a.dtype:
+        raise TypeError(f"gemm: b must be {a.dtype} as a is, got {b.dtype}")
+    if b.device != a.device:
+        raise ValueError(f"gemm: b must be on {a.device} as a is, got {b.device}")
+    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"gemm: a must be on a GPU, got {a.device}; the CPU needs "
+            "TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if a.is_cuda and a.device.index != torch.cuda.current_device():
+        with torch.cuda.device(a.device):
+            return gemm(a, b, out=out)
+
+    if out is None:
+        c = torch.empty((M, N), device=a.device, dtype=a.dtype)
+    else:
+        c = _check_out("gemm: out", out, (M, N), a.dtype, a.device, {"a": a, "b": b})
+    if c.numel() == 0:
+        return c
+
+    stride_am, stride_ak = a.stride()
+    stride_bk, stride_bn = b.stride()
+    stride_cm, stride_cn = c.stride()
+    if (M - 1) * stride_am + (K - 1) * stride_ak >= _INT32_REACH:
+        raise _beyond_int32("gemm: a")
+    if (K - 1) * stride_bk + (N - 1) * stride_bn >= _INT32_REACH:
+        raise _beyond_int32("gemm: b")
+    if (M - 1) * stride_cm + (N - 1) * stride_cn >= _INT32_REACH:
+        raise _beyond_int32("gemm: out")
+
+    def grid(meta):
+        return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
+
+    gemm_kernel[grid](
+        a,
+        b,
+        c,
+        M,
+        K,
+        N,
+        stride_am,
+        stride_ak,
+        stride_bk,
+        stride_bn,
+        stride_cm,
+        stride_cn,
+    )
+    return c
+
+
+def reference_fn(a: torch.Tensor, b: torch.Tensor):
+    """What gemm computes, in PyTorch."""
+    return torch.matmul(a, b)
+
+
+def get_inputs():
+    """Fresh arguments for gemm, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    M = 512
+    K = 512
+    N = 512
+    return [
+        torch.randn((M, K), device=device, dtype=torch.float16),
+        torch.randn((K, N), device=device, dtype=torch.float16),
+    ]
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    distance = y.data_ptr() - x.data_ptr()
+    if distance >= _span(x) or -distance >= _span(y):
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(distance, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _span(x):
+    """Bytes from the first element of x to the end of the last."""
+    if x.is_contiguous():
+        return x.numel() * x.element_size()
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = gemm

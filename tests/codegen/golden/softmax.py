@@ -1,0 +1,202 @@
+"""Softmax over the last axis of a matrix.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Elements that a tile of Triton may have.
+_MAX_TILE = 2**20
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({}, num_warps=1),
+        triton.Config({}, num_warps=2),
+        triton.Config({}, num_warps=4),
+        triton.Config({}, num_warps=8),
+        triton.Config({}, num_warps=16),
+    ],
+    key=["N"],
+)
+@triton.jit
+def softmax_kernel(
+    x_ptr, y_ptr, N, stride_xm, stride_xn, stride_ym, stride_yn, BLOCK_N: tl.constexpr
+):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    # Columns past the end are -inf: they change neither the maximum nor the sum.
+    mask = cols < N
+    values = tl.load(
+        x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=float("-inf")
+    )
+    shifted = values - tl.max(values, axis=0)
+    numerator = tl.exp(shifted)
+    denominator = tl.sum(numerator, axis=0)
+    tl.store(
+        y_ptr + row * stride_ym + cols * stride_yn, numerator / denominator, mask=mask
+    )
+
+
+def softmax(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
+    """Softmax over the last axis of a matrix.
+
+    Args:
+        x: [M, N] float32.
+        out: where to write [M, N] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 2:
+        raise ValueError(f"softmax: x must have shape [M, N], got {list(x.shape)}")
+    M, N = x.shape
+    if x.dtype != torch.float32:
+        raise TypeError(f"softmax: x must be torch.float32, got {x.dtype}")
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"softmax: x must be on a GPU, got {x.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.device.index != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return softmax(x, out=out)
+
+    if out is None:
+        y = torch.empty((M, N), device=x.device, dtype=torch.float32)
+    else:
+        y = _check_out("softmax: out", out, (M, N), torch.float32, x.device, {"x": x})
+    if y.numel() == 0:
+        return y
+
+    stride_xm, stride_xn = x.stride()
+    stride_ym, stride_yn = y.stride()
+    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
+        raise _beyond_int32("softmax: x")
+    if (M - 1) * stride_ym + (N - 1) * stride_yn >= _INT32_REACH:
+        raise _beyond_int32("softmax: out")
+    BLOCK_N = triton.next_power_of_2(N)
+    if BLOCK_N > _MAX_TILE:
+        raise ValueError(
+            f"softmax: BLOCK_N would be {BLOCK_N}; a tile holds at "
+            f"most {_MAX_TILE} elements"
+        )
+    if not BLOCK_N >= N:
+        raise ValueError(
+            "softmax: a requirement does not hold: BLOCK_N >= N with "
+            f"BLOCK_N = {BLOCK_N}, N = {N}"
+        )
+
+    softmax_kernel[(M,)](
+        x, y, N, stride_xm, stride_xn, stride_ym, stride_yn, BLOCK_N=BLOCK_N
+    )
+    return y
+
+
+def reference_fn(x: torch.Tensor):
+    """What softmax computes, in PyTorch."""
+    return torch.softmax(x, -1)
+
+
+def get_inputs():
+    """Fresh arguments for softmax, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    M = 128
+    N = 1000
+    return [torch.randn((M, N), device=device, dtype=torch.float32)]
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    distance = y.data_ptr() - x.data_ptr()
+    if distance >= _span(x) or -distance >= _span(y):
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(distance, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _span(x):
+    """Bytes from the first element of x to the end of the last."""
+    if x.is_contiguous():
+        return x.numel() * x.element_size()
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = softmax

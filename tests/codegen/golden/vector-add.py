@@ -1,0 +1,201 @@
+"""x + y, element by element.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+
+
+@triton.jit
+def vector_add_kernel(x_ptr, y_ptr, z_ptr, N, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < N
+    tl.store(
+        z_ptr + offsets,
+        tl.load(x_ptr + offsets, mask=mask, other=0.0)
+        + tl.load(y_ptr + offsets, mask=mask, other=0.0),
+        mask=mask,
+    )
+
+
+def vector_add(
+    x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """x + y, element by element.
+
+    Args:
+        x: [N] float32, contiguous.
+        y: [N] float32, contiguous.
+        out: where to write [N] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 1:
+        raise ValueError(f"vector_add: x must have shape [N], got {list(x.shape)}")
+    N = x.shape[0]
+    if not x.is_contiguous():
+        raise ValueError(
+            f"vector_add: x must be contiguous, got strides {x.stride()}; "
+            "call .contiguous() first"
+        )
+    if x.dtype != torch.float32:
+        raise TypeError(f"vector_add: x must be torch.float32, got {x.dtype}")
+    if y.ndim != 1 or y.shape[0] != N:
+        raise ValueError(f"vector_add: y must have shape [N={N}], got {list(y.shape)}")
+    if not y.is_contiguous():
+        raise ValueError(
+            f"vector_add: y must be contiguous, got strides {y.stride()}; "
+            "call .contiguous() first"
+        )
+    if y.dtype != torch.float32:
+        raise TypeError(f"vector_add: y must be torch.float32, got {y.dtype}")
+    if y.device != x.device:
+        raise ValueError(f"vector_add: y must be on {x.device} as x is, got {y.device}")
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"vector_add: x must be on a GPU, got {x.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.device.index != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return vector_add(x, y, out=out)
+
+    if out is None:
+        z = torch.empty((N,), device=x.device, dtype=torch.float32)
+    else:
+        z = _check_out(
+            "vector_add: out", out, (N,), torch.float32, x.device, {"x": x, "y": y}
+        )
+        if not z.is_contiguous():
+            raise ValueError(
+                f"vector_add: out must be contiguous, got strides {z.stride()}; "
+                "call .contiguous() first"
+            )
+    if z.numel() == 0:
+        return z
+
+    if x.numel() >= _INT32_REACH:
+        raise _beyond_int32("vector_add: x")
+    if y.numel() >= _INT32_REACH:
+        raise _beyond_int32("vector_add: y")
+    if z.numel() >= _INT32_REACH:
+        raise _beyond_int32("vector_add: out")
+
+    def grid(meta):
+        return (triton.cdiv(N, meta["BLOCK"]),)
+
+    vector_add_kernel[grid](x, y, z, N, BLOCK=1024)
+    return z
+
+
+def reference_fn(x: torch.Tensor, y: torch.Tensor):
+    """What vector_add computes, in PyTorch."""
+    return x.add(y)
+
+
+def get_inputs():
+    """Fresh arguments for vector_add, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    N = 100000
+    return [
+        torch.randn((N,), device=device, dtype=torch.float32),
+        torch.randn((N,), device=device, dtype=torch.float32),
+    ]
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    distance = y.data_ptr() - x.data_ptr()
+    if distance >= _span(x) or -distance >= _span(y):
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(distance, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _span(x):
+    """Bytes from the first element of x to the end of the last."""
+    if x.is_contiguous():
+        return x.numel() * x.element_size()
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = vector_add

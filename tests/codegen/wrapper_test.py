@@ -1,0 +1,243 @@
+"""Emitted wrappers on Triton's interpreter: what they compute and what they refuse.
+
+Runs in a folder that holds emitted modules and nothing else of TileScript.
+"""
+
+import itertools
+import os
+import random
+import unittest
+import unittest.mock
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import add_in_place as in_place  # noqa: E402
+import gemm as matmul  # noqa: E402
+import scaled_rows as rows  # noqa: E402
+import softmax as rowwise  # noqa: E402
+import torch  # noqa: E402
+import vector_add as vectors  # noqa: E402
+
+# The interpreter has no driver that a tuner could measure with: its first config.
+for module in (matmul, rowwise):
+    tuned = next(v for k, v in vars(module).items() if k.endswith("_kernel"))
+    config = tuned.configs[-1 if module is matmul else 0]
+
+    class Fixed:
+        def __init__(self, tuned, config):
+            self.tuned, self.config = tuned, config
+
+        def __getitem__(self, grid):
+            values = self.config.kwargs
+            launched = grid(values) if callable(grid) else grid
+            return lambda *args, **kwargs: self.tuned.fn[launched](
+                *args, **kwargs, **values
+            )
+
+    setattr(module, f"{module.__name__}_kernel", Fixed(tuned, config))
+
+
+def half(*shape):
+    return torch.randn(shape, dtype=torch.float16)
+
+
+class Refusals(unittest.TestCase):
+    def refuses(self, error, message, call, *args, **kwargs):
+        with self.assertRaisesRegex(error, message):
+            call(*args, **kwargs)
+
+    def test_rank(self):
+        message = r"gemm: a must have shape \[M, K\], got \[4\]"
+        self.refuses(ValueError, message, matmul.gemm, half(4), half(4, 4))
+        message = r"gemm: b must have shape \[K=4, N\], got \[4, 4, 1\]"
+        self.refuses(ValueError, message, matmul.gemm, half(4, 4), half(4, 4, 1))
+
+    def test_mismatch(self):
+        message = r"gemm: b must have shape \[K=5, N\], got \[6, 7\]"
+        self.refuses(ValueError, message, matmul.gemm, half(4, 5), half(6, 7))
+
+    def test_dtype(self):
+        wide = torch.zeros(4, 4)
+        message = "gemm: a must be torch.float16 or torch.bfloat16, got torch.float32"
+        self.refuses(TypeError, message, matmul.gemm, wide, wide)
+        message = "gemm: b must be torch.float16 as a is, got torch.bfloat16"
+        self.refuses(TypeError, message, matmul.gemm, half(4, 4), wide.bfloat16())
+
+    def test_device(self):
+        there = torch.zeros(4, device="meta")
+        message = "vector_add: x must be on a GPU, got meta"
+        self.refuses(ValueError, message, vectors.vector_add, there, there)
+        message = "vector_add: y must be on cpu as x is, got meta"
+        self.refuses(ValueError, message, vectors.vector_add, torch.zeros(4), there)
+
+    def test_contiguity(self):
+        every = torch.zeros(8)[::2]
+        message = r"vector_add: x must be contiguous, got strides \(2,\)"
+        self.refuses(ValueError, message, vectors.vector_add, every, every)
+
+    def test_derived_size(self):
+        x, y = torch.zeros(6), torch.zeros(2, 3)
+        message = r"add_in_place: z must have shape \[MK=6\], got \[5\]"
+        self.refuses(ValueError, message, in_place.kernel_fn, x, y, torch.zeros(5))
+
+    def test_requirement(self):
+        message = "block_n >= n_cols with block_n = 64, n_cols = 65"
+        self.refuses(ValueError, message, rows.kernel_fn, torch.zeros(2, 65))
+
+    def test_extent(self):
+        # A tensor of 2**31 elements takes gigabytes: the limit comes down instead.
+        self.assertEqual(matmul._INT32_REACH, 2**31 - 2**20)
+        message = "gemm: b spans more elements than int32 offsets reach"
+        with unittest.mock.patch.object(matmul, "_INT32_REACH", 40):
+            near, far = half(20, 2)[::19], half(20, 3)[::19]
+            self.assertEqual((near.stride(), far.stride()), ((38, 1), (57, 1)))
+            self.assertEqual(matmul.gemm(half(1, 2), near).shape, (1, 2))
+            self.refuses(ValueError, message, matmul.gemm, half(1, 2), far)
+
+    def test_wide_row(self):
+        wide = torch.empty(1, 1).expand(1, 2**20 + 1)
+        message = f"softmax: BLOCK_N would be {2**21}"
+        self.refuses(ValueError, message, rowwise.softmax, wide)
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        self.x, self.y = torch.randn(40), torch.randn(40)
+
+    def refuses(self, error, message, out, x=None):
+        with self.assertRaisesRegex(error, message):
+            vectors.vector_add(self.x if x is None else x, self.y, out=out)
+
+    def test_given(self):
+        out = torch.empty(40)
+        self.assertIs(vectors.vector_add(self.x, self.y, out=out), out)
+        torch.testing.assert_close(out, self.x + self.y)
+
+    def test_shape_dtype_device(self):
+        message = r"vector_add: out must have shape \[40\], got \[41\]"
+        self.refuses(ValueError, message, torch.empty(41))
+        message = "vector_add: out must be torch.float32, got torch.float64"
+        self.refuses(TypeError, message, torch.empty(40, dtype=torch.float64))
+        message = "vector_add: out must be on cpu, got meta"
+        self.refuses(ValueError, message, torch.empty(40, device="meta"))
+
+    def test_shares_with_an_input(self):
+        self.refuses(ValueError, "out shares memory with x", self.x)
+        buffer = torch.randn(60)
+        self.refuses(ValueError, "out shares memory with x", buffer[20:], buffer[:40])
+
+    def test_folds_onto_itself(self):
+        a, b = half(4, 4), half(4, 4)
+        message = r"gemm: out has elements that share memory, with shape \[4, 4\] and"
+        with self.assertRaisesRegex(ValueError, message):
+            matmul.gemm(a, b, out=half(1, 4).expand(4, 4))
+
+    def test_slices_of_one_buffer(self):
+        packed = half(16, 48)
+        a, b, out = packed.split(16, 1)
+        expected = matmul.reference_fn(a, b)
+        matmul.gemm(a, b, out=out)
+        torch.testing.assert_close(out, expected, rtol=1e-2, atol=1e-2)
+
+    def test_outputs_that_share(self):
+        buffer = torch.empty(12)
+        with self.assertRaisesRegex(ValueError, "sums shares memory with scaled"):
+            rows.kernel_fn(
+                torch.ones(3, 4), scaled=buffer.view(3, 4), sums=buffer[:3]
+            )
+
+    def test_in_place(self):
+        x, y, z = torch.ones(6), torch.zeros(2, 3), torch.arange(6.0)
+        self.assertIs(in_place.kernel_fn(x, y, z), x)
+        torch.testing.assert_close(x, 1 + torch.arange(6.0))
+        with self.assertRaisesRegex(ValueError, "x shares memory with z"):
+            in_place.kernel_fn(z, y, z)
+
+
+class Results(unittest.TestCase):
+    def check(self, a, b):
+        found = matmul.kernel_fn(a, b)
+        expected = (a.float() @ b.float()).half()
+        torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-2)
+
+    def test_odd_sizes(self):
+        self.check(half(33, 17), half(17, 65))
+
+    def test_transposed_and_sliced(self):
+        self.check(half(17, 33).T, half(65, 17).T)
+        self.check(half(33, 34)[:, ::2], half(18, 65)[1:])
+
+    def test_expanded(self):
+        self.check(half(1, 17).expand(33, 17), half(17, 1).expand(17, 20))
+
+    def test_empty(self):
+        for m, k, n in [(0, 4, 5), (3, 4, 0), (0, 0, 0)]:
+            found = matmul.kernel_fn(half(m, k), half(k, n))
+            self.assertEqual(found.shape, (m, n))
+        found = matmul.kernel_fn(half(3, 0), half(0, 5))
+        torch.testing.assert_close(found, torch.zeros(3, 5, dtype=torch.float16))
+        self.assertEqual(rowwise.softmax(torch.empty(3, 0)).shape, (3, 0))
+        self.assertEqual(vectors.vector_add(torch.empty(0), torch.empty(0)).numel(), 0)
+        in_place.kernel_fn(torch.empty(0), torch.empty(0, 3), torch.empty(0))
+
+    def test_numbers_and_choices(self):
+        x = torch.randn(5, 7)
+        for args in [(), (3.0,), (1.0,), (3.0, True)]:
+            torch.testing.assert_close(
+                rows.kernel_fn(x, *args), rows.reference_fn(x, *args)
+            )
+
+    def test_own_inputs(self):
+        for module in (vectors, rows):
+            inputs = module.get_inputs()
+            if module is rows:
+                inputs[0] = inputs[0][:20, :60]
+            torch.testing.assert_close(
+                module.kernel_fn(*inputs), module.reference_fn(*inputs)
+            )
+
+
+class Overlaps(unittest.TestCase):
+    """`_overlaps` beside all addresses, over small shapes and strides."""
+
+    def addresses(self, tensor):
+        reach = itertools.product(*map(range, tensor.shape))
+        start = tensor.storage_offset()
+        steps = tensor.stride()
+        return [start + sum(i * s for i, s in zip(index, steps)) for index in reach]
+
+    def drawn(self, random, buffer, strides=None):
+        rank = len(strides) if strides else random.randint(1, 3)
+        shape = [random.randint(0 if random.random() < 0.1 else 1, 4) for _ in range(rank)]
+        strides = strides or [random.randint(0, 9) for _ in range(rank)]
+        return buffer.as_strided(shape, strides, random.randint(0, 30))
+
+    def test_never_misses_one(self):
+        seeded, buffer = random.Random(7), torch.empty(200)
+        for _ in range(20_000):
+            x, y = self.drawn(seeded, buffer), self.drawn(seeded, buffer)
+            shares = bool(set(self.addresses(x)) & set(self.addresses(y)))
+            if shares:
+                self.assertTrue(matmul._overlaps(x, y), (x.shape, x.stride(), y.shape))
+            own = self.addresses(x)
+            if len(set(own)) < len(own):
+                self.assertFalse(matmul._nest(matmul._axes(x.stride(), x.shape)))
+
+    def test_is_exact_for_slices(self):
+        seeded, buffer = random.Random(7), torch.empty(800)
+        seen = {True: 0, False: 0}
+        for _ in range(20_000):
+            inner, outer = seeded.randint(1, 3), seeded.randint(4, 9)
+            strides = [outer * inner * 4, outer * inner, inner][-seeded.randint(1, 3) :]
+            x, y = (self.drawn(seeded, buffer, strides) for _ in range(2))
+            lengths = zip(strides, x.shape, y.shape)
+            if not matmul._nest(sorted(lengths, reverse=True)):
+                continue
+            shares = bool(set(self.addresses(x)) & set(self.addresses(y)))
+            self.assertEqual(matmul._overlaps(x, y), shares)
+            seen[shares] += 1
+        self.assertGreater(min(seen.values()), 500)
+
+
+if __name__ == "__main__":
+    unittest.main()

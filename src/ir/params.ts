@@ -82,10 +82,11 @@ export interface ChoiceOf<in out C extends string> {
   readonly choice: C;
 }
 /** A dtype out of a list, which the param gives a name. */
-export interface DTypeChoice<M extends readonly DTypeName[]> {
+export interface DTypeChoice<M> {
   readonly dtypes: M;
 }
 type DTypeOf<N> = N extends DTypeName ? DType<N> : never;
+type DTypeIn<C> = C extends readonly unknown[] ? C[number] : C extends DType<infer E> ? DTypeOf<Members<E>> : never;
 type NamesIn<M> = { -readonly [K in keyof M]: M[K] extends DType<infer E> ? (E extends DTypeName ? E : never) : never };
 /** Sizes and scalars, by name, for a constexpr that is computed at launch. Loose: a param does not know its kernel. */
 export type LaunchSizes = Readonly<Record<string, any>>;
@@ -103,16 +104,14 @@ export interface ConstexprBuilder {
     choices: C,
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
-  /** A dtype that the caller chooses, one of these: it stands wherever a dtype may, `x.to(OUT)`. */
-  dtype<const M extends readonly [DType<any>, ...DType<any>[]]>(
-    choices: M,
-    options?: { readonly default?: M[number] },
-  ): ConstexprParam<DTypeChoice<NamesIn<M>>>;
-  /** A dtype variable that the caller chooses: an output may have it though no input does. */
-  dtype<E extends OneOf<any, any>>(
-    variable: DType<E>,
-    options?: { readonly default?: DTypeOf<Members<E>> },
-  ): ConstexprParam<DType<E>>;
+  /**
+   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`: it stands wherever a dtype may,
+   * `x.to(OUT)`. Given a dtype variable it binds that, so that an output may have it though no input does.
+   */
+  dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
+    choices: C,
+    options?: { readonly default?: DTypeIn<C> },
+  ): ConstexprParam<C extends readonly unknown[] ? DTypeChoice<NamesIn<C>> : C>;
   /** Computed from the sizes at each launch: `constexpr.launch(({ N }) => tl.nextPowerOf2(N))`. */
   readonly launch: LaunchBuilder;
 }
@@ -144,7 +143,7 @@ type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
       ? ConstFloat<Name>
       : C extends ChoiceOf<infer S>
         ? ConstString<Name, S>
-        : C extends DTypeChoice<infer M>
+        : C extends DTypeChoice<infer M extends readonly DTypeName[]>
           ? DType<OneOf<Name, M>>
           : C extends DType<any>
             ? C
@@ -243,8 +242,10 @@ type HeuristicOf<P, K, Derived extends string> = K extends keyof P
     ? (meta: Meta<P, Derived>) => Requirement
     : P[K] extends ConstexprParam<"size" | "int">
       ? (meta: Meta<P, Derived>) => HostInt
-      : Problem<`heuristics: ${K & string} is no integer and no flag; declare it constexpr() or constexpr.bool()`>
-  : Problem<`heuristics: ${K & string} is no constexpr of params; declare it there`>;
+      : (
+          meta: Meta<P, Derived>,
+        ) => Problem<`heuristics: ${K & string} is no integer and no flag; declare it constexpr() or constexpr.bool()`>
+  : (meta: Meta<P, Derived>) => Problem<`heuristics: ${K & string} is no constexpr of params; declare it there`>;
 
 /** One to three numbers of programs. */
 export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];

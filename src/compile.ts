@@ -7,7 +7,7 @@ import { checkStructure } from "./check/structure.js";
 import { emitModule } from "./codegen/module.js";
 import { shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
-import type { CompiledKernel } from "./compiled.js";
+import type { CompiledKernel, EmitOptions, Emitted } from "./compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { trace } from "./dsl/trace.js";
@@ -44,16 +44,20 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   );
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
-  const printed = emitModule(lowerViews(ir), source);
+  const lowered = lowerViews(ir);
   const signature = signatureOf(ir);
   const file = `${signature.name}.py`;
+  const emit = ({ op }: EmitOptions = {}): Emitted => {
+    const printed = emitModule(lowered, source, op);
+    return { python: printed.text, map: sourceMap(file, printed.lines) };
+  };
   return {
     signature,
     configs: ir.tuning.configs,
     ...shapesOf(ir),
-    python: printed.text,
+    ...emit(),
     file,
-    map: sourceMap(file, printed.lines),
+    emit,
     ir: printIR(ir),
     warnings: seen,
     reference: ir.reference?.kind ?? "none",

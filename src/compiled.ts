@@ -148,6 +148,18 @@ export interface EvaluateOptions {
   readonly tolerance?: Partial<Tolerance>;
 }
 
+/** How a module is written, beside the plain way. */
+export interface EmitOptions {
+  /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
+  readonly op?: { readonly namespace: string };
+}
+
+/** A module, and its Source Map v3 as JSON text. */
+export interface Emitted {
+  readonly python: string;
+  readonly map: string;
+}
+
 export interface CompiledKernel {
   readonly signature: Signature;
   readonly configs: readonly Config[];
@@ -161,6 +173,8 @@ export interface CompiledKernel {
   readonly file: string;
   /** Source Map v3 of the module, as JSON text. */
   readonly map: string;
+  /** The module written another way. */
+  emit(options?: EmitOptions): Emitted;
   /** The IR as text. */
   readonly ir: string;
   readonly warnings: readonly Diagnostic[];

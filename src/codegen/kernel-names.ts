@@ -16,6 +16,8 @@ export interface KernelNames {
   readonly wrapper: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
+  /** Its name as an operator's function, in a module that registers one. */
+  readonly op: string;
   /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
   readonly parameters: ReadonlyMap<Value, string>;
   /** Tensors in the wrapper, by the author's name. */
@@ -37,6 +39,7 @@ export function kernelNames(ir: KernelIR): KernelNames {
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
   const wrapper = taken.take(ir.name);
   const jit = taken.take(`${ir.name}_kernel`);
+  const op = taken.take(`${ir.name}_op`);
   taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
@@ -62,7 +65,7 @@ export function kernelNames(ir: KernelIR): KernelNames {
   }
   const locals = new Names();
   for (const name of parameters.values()) locals.take(name);
-  return { wrapper, jit, parameters, tensors, strides, locals };
+  return { wrapper, jit, op, parameters, tensors, strides, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */

@@ -16,19 +16,21 @@ import { type PrintedModule, printModule } from "./layout.js";
 import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
+import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { deviceHolder, INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
 import { TRITON_DTYPES } from "./wrapper-numbers.js";
 import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
-export function emitModule(ir: KernelIR, source: SourceIndex | undefined): PrintedModule {
+export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
   const names = kernelNames(ir);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
   const parts: Statement[] = [
     jitFunction(ir, names, used, source),
     launcher,
+    ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...reference(ir, names, launcher),
     inputsFunction(ir, names),
   ];

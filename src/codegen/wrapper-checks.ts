@@ -161,7 +161,7 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam | Pointer
 
 /** What a dtype variable is read off: the argument that names it, else the first input of that dtype. */
 export function dtypeBinder(
-  { ir, tensors }: WrapperContext,
+  { ir, tensors }: Pick<WrapperContext, "ir" | "tensors">,
   variable: string,
 ): TensorParam | PointerParam | ConstexprParam {
   const named = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === variable);

@@ -17,7 +17,10 @@ export async function buildAll<K extends Readonly<Record<string, unknown>>>(
 }
 
 /** Runs the tests of a Python file beside this one over emitted modules; gives what it printed. */
-export async function runPython(file: string, kernels: Readonly<Record<string, CompiledKernel>>): Promise<string> {
+export async function runPython(
+  file: string,
+  kernels: Readonly<Record<string, { readonly python: string }>>,
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-host-"));
   try {
     for (const [name, { python }] of Object.entries(kernels)) await writeFile(join(folder, `${name}.py`), python);

@@ -13,7 +13,7 @@ import {
 
 /** Compiles where both types are one. */
 type Same<A, B> = (<X>() => X extends A ? 1 : 2) extends <X>() => X extends B ? 1 : 2 ? true : false;
-const same = <A, B>(_: Same<A, B>): void => undefined;
+declare function same<A, B>(holds: Same<A, B>): void;
 
 const T = tl.dtype("T", [tl.float16, tl.float32]);
 const I = tl.dtype("I", [tl.int32, tl.uint32]);

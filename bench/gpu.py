@@ -61,7 +61,14 @@ def hand_written(emitted, twin):
         def grid(meta):
             return (triton.cdiv(m, meta["BLOCK_M"]) * triton.cdiv(n, meta["BLOCK_N"]),)
 
-        kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride())
+        sizes = {"M": m, "N": n, "K": k}
+        strides = dict(
+            zip(
+                ("stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn"),
+                (*a.stride(), *b.stride(), *c.stride()),
+            )
+        )
+        kernel[grid](a, b, c, **sizes, **strides)
         return c
 
     return gemm

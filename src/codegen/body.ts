@@ -108,7 +108,10 @@ class BodyEmitter {
       case "let": {
         const value = this.#say(statement.initial);
         const target = py.name(
-          this.#names.take(this.#nameAt(statement.at) ?? "state", showType(statement.variable.type)),
+          this.#names.take(
+            statement.variable.hint ?? this.#nameAt(statement.at) ?? "state",
+            showType(statement.variable.type),
+          ),
         );
         this.#variables.set(statement.variable, target);
         return this.#push(py.assign(target, value), statement.at);

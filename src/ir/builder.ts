@@ -65,8 +65,18 @@ export class Builder {
     return value;
   }
 
-  variable(type: Type, at: Location | undefined): Variable {
-    return new Variable(this.#nextId++, type, this.scope, at);
+  variable(type: Type, at: Location | undefined, hint?: string): Variable {
+    return new Variable(this.#nextId++, type, this.scope, at, hint);
+  }
+
+  /** Runs `body` in the block that was open when `depth` blocks were: what a loop needs before it starts. */
+  outside<T>(depth: number, body: () => T): T {
+    const inner = this.#frames.splice(depth);
+    try {
+      return body();
+    } finally {
+      this.#frames.push(...inner);
+    }
   }
 
   append(statement: Statement): void {

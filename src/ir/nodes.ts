@@ -65,6 +65,8 @@ export class Variable {
     readonly type: Type,
     readonly scope: Scope,
     readonly at: Location | undefined,
+    /** Its name where the author wrote none. */
+    readonly hint?: string,
   ) {}
 }
 

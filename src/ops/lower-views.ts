@@ -2,12 +2,14 @@
  * Views as pointer arithmetic: a load of `a.at(rm, rk)` becomes a load of `a + rm[:, None] * stride_am + …` under the mask
  * that the view stands for. Written with the ops themselves, so what comes out is checked as an author's code is.
  */
+import type { Location } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import { dtypes } from "../ir/dtype.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import {
   type Argument,
   type Block,
+  type ForStatement,
   isList,
   isLiteral,
   isValue,
@@ -16,13 +18,14 @@ import {
   type Statement,
   type TensorParam,
   type Value,
+  type Variable,
 } from "../ir/nodes.js";
 import { definitions } from "../ir/walk.js";
 import { add, mul, sub } from "./arithmetic.js";
 import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
 import { load } from "./memory.js";
-import { movingIndex } from "./moving-index.js";
+import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import { expandDims, to } from "./shape.js";
 import { at } from "./view.js";
@@ -43,6 +46,22 @@ interface View {
   readonly rank: number;
 }
 
+/** A loop that is open, and the pointers that it carries. */
+interface Loop {
+  readonly statement: ForStatement;
+  /** How many blocks are open outside it. */
+  readonly depth: number;
+  readonly carries: boolean;
+  readonly carried: Map<string, Carried>;
+}
+
+interface Carried {
+  readonly variable: Variable;
+  readonly view: View;
+  /** The axes whose index moves. */
+  readonly axes: readonly number[];
+}
+
 /** The kernel with every view written out. */
 export function lowerViews(ir: KernelIR): KernelIR {
   const lowering = new Lowering(ir);
@@ -52,10 +71,9 @@ export function lowerViews(ir: KernelIR): KernelIR {
 class Lowering {
   readonly #recorder: Builder = new Builder();
   readonly #views = new Map<Value, View>();
-  /** Masks that were written already, by what they compare, and where they can be seen. */
-  readonly #masks: Map<string, Handle>[] = [];
-  /** The index of the innermost loop. */
-  #step: Value | undefined;
+  /** Values that were written already, by what they are, in each block that is open. */
+  readonly #known: Map<string, Handle>[] = [];
+  readonly #loops: Loop[] = [];
   readonly #nonNegative: (argument: Argument) => boolean;
   readonly #definitions: ReadonlyMap<Value, Statement>;
 
@@ -72,27 +90,37 @@ class Lowering {
     });
   }
 
-  #block(block: Block): Block {
-    this.#masks.push(new Map());
+  #block(block: Block, finish?: () => void): Block {
+    this.#known.push(new Map());
     this.#recorder.open("a lowered block", undefined);
     for (const statement of block.statements) this.#statement(statement);
+    finish?.();
     const { statements } = this.#recorder.close();
-    this.#masks.pop();
+    this.#known.pop();
     return { statements, yields: block.yields };
   }
 
   #statement(statement: Statement): void {
-    if (statement.kind === "for") {
-      const outer = this.#step;
-      this.#step = statement.index;
-      this.#recorder.append({ ...statement, body: this.#block(statement.body) });
-      this.#step = outer;
-    } else if (statement.kind === "if") {
+    if (statement.kind === "for") this.#for(statement);
+    else if (statement.kind === "if") {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
     } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
     else if (statement.kind === "op" && this.#viewIn(statement)) this.#access(statement);
     else this.#recorder.append(statement);
+  }
+
+  #for(statement: ForStatement): void {
+    const loop: Loop = {
+      statement,
+      depth: this.#recorder.depth,
+      carries: carriesPointers(statement),
+      carried: new Map(),
+    };
+    this.#loops.push(loop);
+    const body = this.#block(statement.body, () => this.#advance(loop));
+    this.#loops.pop();
+    this.#recorder.append({ ...statement, body });
   }
 
   #viewIn(statement: OpStatement): View | undefined {
@@ -121,7 +149,7 @@ class Lowering {
     const view = this.#viewIn(statement)!;
     if (statement.op.effect === "pure") return this.#transpose(statement, view);
     this.#recorder.pinned = statement.at;
-    const pointer = this.#pointer(view);
+    const pointer = this.#carriedPointer(view) ?? this.#pointer(view);
     const mask = this.#mask(view, statement.options.mask);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     if (mask && statement.op === opOf(load) && !options.other) options.other = { kind: "literal", value: 0 };
@@ -141,21 +169,11 @@ class Lowering {
     this.#views.set(statement.results[0]!, { ...view, axes: view.axes.map(swap) });
   }
 
-  /** `a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak`; what moves with a loop comes last. */
+  /** `a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak` */
   #pointer(view: View): Handle {
+    const terms = view.indices.flatMap((index, axis) => this.#term(index, view, axis));
     const pointer = new Handle(view.tensor.pointer);
-    const staying: unknown[] = [];
-    const moving: unknown[] = [];
-    view.indices.forEach((index, axis) => {
-      const parts = this.#moving(index);
-      staying.push(...this.#term(parts?.lanes ?? index, view, axis));
-      if (parts) moving.push(...this.#term(parts.step, view, axis, true));
-    });
-    if (moving.length > 0) {
-      const [tile, ...others] = staying;
-      return ADD(pointer, others.length > 0 ? ADD(tile, ...others) : tile, ...moving) as Handle;
-    }
-    return staying.length > 0 ? (ADD(pointer, ...staying) as Handle) : pointer;
+    return terms.length > 0 ? (ADD(pointer, ...terms) as Handle) : pointer;
   }
 
   /** `rm[:, None] * stride_am`, as far as it is not 0. */
@@ -169,24 +187,98 @@ class Lowering {
     return [MUL(isWide ? TO(position, dtypes.int64) : position, author(stride))];
   }
 
-  /**
-   * The parts of an index that moves with the innermost loop. Lanes that are made in the loop take the name that the
-   * author gave the index, which then needs none; lanes from outside have their own.
-   */
-  #moving(index: Argument): { readonly lanes: Value; readonly step: Value } | undefined {
-    const parts = movingIndex(index, this.#step, this.#definitions);
-    if (!parts || !isValue(index)) return undefined;
-    const { op, operands, options, results } = parts.lanes;
-    const [given] = results;
-    if (given!.scope !== parts.step.scope) return { lanes: given!, step: parts.step };
-    const lanes = this.#once(`lanes of ${id(index)}`, () => {
-      this.#recorder.anonymous = false;
-      const [made] = this.#recorder.op(op, operands, options, [given!.type], index.at);
-      this.#recorder.anonymous = true;
-      return new Handle(made!);
-    });
-    return { lanes: valueOf(lanes), step: parts.step };
+  // ---- pointers that a loop carries -----------------------------------------------------------------------------------
+
+  /** The pointers of a view that moves with the innermost loop: set up before it, advanced at its end. */
+  #carriedPointer(view: View): Handle | undefined {
+    const loop = this.#loops.at(-1);
+    if (!loop?.carries) return undefined;
+    const parts = view.indices.map((index) => this.#moving(index, loop));
+    const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
+    if (!stays || parts.every((part) => part === undefined)) return undefined;
+    const key = `${view.tensor.name}[${view.indices.map(id).join()}]@${view.axes.join()}`;
+    let pointers = loop.carried.get(key);
+    if (!pointers) {
+      const axes = [...parts.keys()].filter((axis) => parts[axis] !== undefined);
+      const variable = this.#recorder.outside(loop.depth, () => this.#start(view, parts, loop));
+      pointers = { variable, view, axes };
+      loop.carried.set(key, pointers);
+    }
+    return this.#read(pointers.variable, loop);
   }
+
+  /** `a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)` */
+  #start(view: View, parts: readonly (Value | undefined)[], { statement }: Loop): Variable {
+    return this.#pinnedAt(statement.at, () => {
+      const terms = view.indices.flatMap((index, axis) => {
+        const lanes = parts[axis];
+        const own = this.#term(lanes ?? index, view, axis);
+        return lanes ? [...own, ...this.#term(statement.start, view, axis, true)] : own;
+      });
+      const [first, ...others] = terms;
+      const offsets = others.length > 0 ? ADD(first, ...others) : first;
+      const initial = valueOf(ADD(new Handle(view.tensor.pointer), offsets) as Handle);
+      const variable = this.#recorder.variable(initial.type, statement.at, `${view.tensor.name}_ptrs`);
+      this.#recorder.append({ kind: "let", variable, initial, at: statement.at });
+      return variable;
+    });
+  }
+
+  #read(variable: Variable, { statement }: Loop): Handle {
+    const result = this.#recorder.value(variable.type, statement.at);
+    this.#recorder.append({ kind: "read", variable, result, at: statement.at });
+    return new Handle(result);
+  }
+
+  /** `a_ptrs += BLOCK_K * stride_ak`, once all of the body is done. */
+  #advance(loop: Loop): void {
+    const { statement } = loop;
+    this.#pinnedAt(statement.at, () => {
+      for (const { variable, view, axes } of loop.carried.values()) {
+        const steps = axes.flatMap((axis) => this.#term(statement.step, view, axis, true));
+        const value = valueOf(ADD(this.#read(variable, loop), ...steps) as Handle);
+        this.#recorder.append({ kind: "write", variable, value, at: statement.at });
+      }
+    });
+  }
+
+  /**
+   * The lanes of an index that moves with a loop. Those that are made in the loop are made before it instead, under the
+   * name that the author gave the index, which then needs none.
+   */
+  #moving(index: Argument, loop: Loop | undefined): Value | undefined {
+    if (!loop?.carries || !isValue(index)) return undefined;
+    const lanes = movingLanes(index, loop.statement.index, this.#definitions);
+    if (!lanes) return undefined;
+    const [given] = lanes.results;
+    if (!isInside(given!, loop.statement)) return given!;
+    const key = `lanes of ${id(index)}`;
+    const made = this.#recorder.outside(loop.depth, () =>
+      this.#once(
+        key,
+        () => {
+          this.#recorder.anonymous = false;
+          const [value] = this.#recorder.op(lanes.op, lanes.operands, lanes.options, [given!.type], index.at);
+          this.#recorder.anonymous = true;
+          return new Handle(value!);
+        },
+        loop.depth,
+      ),
+    );
+    return valueOf(made);
+  }
+
+  #pinnedAt<T>(at: Location | undefined, body: () => T): T {
+    const outer = this.#recorder.pinned;
+    this.#recorder.pinned = at;
+    try {
+      return body();
+    } finally {
+      this.#recorder.pinned = outer;
+    }
+  }
+
+  // ---- indices and masks ----------------------------------------------------------------------------------------------
 
   /** An index on the axis of the result that it spans: `rm[:, None]`. */
   #placed(index: Argument, view: View, axis: number): unknown {
@@ -213,10 +305,11 @@ class Lowering {
     const dim = view.tensor.dims[axis]!;
     if (view.claimed[axis] || this.#coversExactly(index, dim)) return [];
     const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
-    const parts = this.#moving(index);
+    const loop = this.#loops.at(-1);
+    const lanes = this.#moving(index, loop);
     const below = this.#once(`${id(index)}<${id(dim)}@${where}`, () => {
-      if (!parts) return LT(this.#placed(index, view, axis), author(dim)) as Handle;
-      return LT(this.#placed(parts.lanes, view, axis), SUB(author(dim), author(parts.step))) as Handle;
+      if (!lanes || !loop) return LT(this.#placed(index, view, axis), author(dim)) as Handle;
+      return LT(this.#placed(lanes, view, axis), SUB(author(dim), new Handle(loop.statement.index))) as Handle;
     });
     if (this.#nonNegative(index)) return [below];
     const above = this.#once(`${id(index)}>=0@${where}`, () => GE(this.#placed(index, view, axis), 0) as Handle);
@@ -233,13 +326,13 @@ class Lowering {
   }
 
   /** The same comparison is written once and used by every access that can see it. */
-  #once(key: string, make: () => Handle): Handle {
-    for (const masks of this.#masks) {
-      const known = masks.get(key);
-      if (known) return known;
+  #once(key: string, make: () => Handle, depth = this.#known.length): Handle {
+    for (const known of this.#known.slice(0, depth)) {
+      const value = known.get(key);
+      if (value) return value;
     }
     const made = make();
-    this.#masks.at(-1)!.set(key, made);
+    this.#known[depth - 1]!.set(key, made);
     return made;
   }
 }

@@ -26,14 +26,18 @@ describe("a kernel's body", () => {
       "offsets = tl.arange(0, BLOCK)
       for i in range(limit):
           # In the first loop.
-          value = tl.load(x_ptr + offsets + i, mask=offsets < N - i, other=0.0)
-          tl.store(y_ptr + offsets + i, value * value, mask=offsets < N - i)
+          offsets_1 = offsets + i
+          value = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
+          offsets_2 = offsets + i
+          tl.store(y_ptr + offsets_2, value * value, mask=offsets_2 < N)
       for i in range(limit):
           mask = i < N
           value = tl.load(x_ptr + i, mask=mask, other=0.0)
           for i_1 in range(0, limit, 2):
-              value_1 = tl.load(x_ptr + offsets + i_1, mask=offsets < N - i_1, other=0.0)
-              tl.store(y_ptr + offsets + i_1, value_1 * value_1, mask=offsets < N - i_1)
+              offsets_1 = offsets + i_1
+              value_1 = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
+              offsets_2 = offsets + i_1
+              tl.store(y_ptr + offsets_2, value_1 * value_1, mask=offsets_2 < N)
           tl.store(y_ptr + i, value * value, mask=mask)"
     `);
   });
@@ -89,7 +93,8 @@ describe("a kernel's body", () => {
       sum = tl.zeros([BLOCK], dtype=tl.float32)
       last = tl.zeros([BLOCK], dtype=tl.float32)
       for i in range(limit):
-          value = tl.load(x_ptr + offsets + i, mask=offsets < N - i, other=0.0)
+          offsets_1 = offsets + i
+          value = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
           # What was read before a write keeps its value.
           value_1 = sum * 2.0
           sum += value
@@ -133,11 +138,14 @@ describe("a kernel's body", () => {
       half: tl.constexpr = BLOCK // 2
       total = tl.zeros([BLOCK], dtype=tl.float32)
       for i in range(limit):
-          total += tl.load(x_ptr + offsets + i, mask=offsets < N - i, other=0.0)
+          offsets_1 = offsets + i
+          total += tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
       for i in range(1, limit):
-          total += tl.load(x_ptr + offsets + i, mask=offsets < N - i, other=0.0)
+          offsets_1 = offsets + i
+          total += tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
       for i in tl.range(0, N, BLOCK, num_stages=3):
-          total += tl.load(x_ptr + offsets + i, mask=offsets < N - i, other=0.0)
+          offsets_1 = offsets + i
+          total += tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
       for i in tl.static_range(4):
           offsets_1 = offsets + i * half
           offsets_2 = offsets - i * half

@@ -94,20 +94,16 @@ def gemm_kernel(
     am = rm % M
     bn = rn % N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    # K's tail is masked and holds 0.
+    rk = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak)
+    b_ptrs = b_ptr + (rk[:, None] * stride_bk + bn[None, :] * stride_bn)
     for k in range(0, K, BLOCK_K):
-        # K's tail is masked and holds 0.
-        rk = tl.arange(0, BLOCK_K)
-        x = tl.load(
-            a_ptr + (am[:, None] * stride_am + rk[None, :] * stride_ak) + k * stride_ak,
-            mask=rk[None, :] < K - k,
-            other=0.0,
-        )
-        y = tl.load(
-            b_ptr + (rk[:, None] * stride_bk + bn[None, :] * stride_bn) + k * stride_bk,
-            mask=rk[:, None] < K - k,
-            other=0.0,
-        )
+        x = tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0)
+        y = tl.load(b_ptrs, mask=rk[:, None] < K - k, other=0.0)
         acc = tl.dot(x, y, acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
     tl.store(
         c_ptr + rm[:, None] * stride_cm + rn[None, :] * stride_cn,
         acc.to(c_ptr.dtype.element_ty),

@@ -22,6 +22,7 @@ export function annotationOf(param: NumberParam): string {
 export function defaultOf(param: NumberParam): Expression | undefined {
   if (param.kind === "size" || param.default === undefined) return undefined;
   if (param.kind === "constexpr" && param.of === "dtype") return torchDType(String(param.default));
+  if (annotationOf(param) === "bool") return py.boolean(Boolean(param.default));
   const isFloat = annotationOf(param) === "float";
   return isFloat ? py.numberLiteral(Number(param.default), "float") : constantExpression(param.default);
 }

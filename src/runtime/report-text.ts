@@ -102,7 +102,9 @@ function caseLine(outcome: Outcome, configs: number, colors: Colors): string {
 /** One failed case: what, where, and the values or the lines around it. */
 function failureText(outcome: Outcome, configs: number, colors: Colors): string {
   const { failure } = outcome;
-  const lines = [`${colors.red("failed")} ${describeCase(outcome.at, configs)}`, headline(outcome)];
+  const lines = [`${colors.red("failed")} ${describeCase(outcome.at, configs)}`];
+  // Findings say it themselves, with program and lane.
+  if (outcome.findings.length === 0 || failure) lines.push(headline(outcome));
   if (failure) {
     lines.push(...failure.message.split("\n").slice(1));
     if (failure.at) lines.push(...frame(failure.at));
@@ -114,7 +116,7 @@ function failureText(outcome: Outcome, configs: number, colors: Colors): string 
     );
     if (finding.at) lines.push(...frame(finding.at));
   }
-  lines.push(...outcome.problems.slice(headline(outcome) === outcome.problems[0] ? 1 : 0));
+  lines.push(...outcome.problems.slice(lines.includes(outcome.problems[0] ?? "") ? 1 : 0));
   for (const comparison of outcome.comparisons) if (comparison.wrong > 0) lines.push(...comparisonText(comparison));
   return lines.join("\n");
 }

@@ -3,6 +3,7 @@ import { checkAccumulation } from "./check/accumulation.js";
 import { checkConfigs, unusedParams } from "./check/configs.js";
 import { checkHost } from "./check/host.js";
 import { checkLimits } from "./check/limits.js";
+import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
 import { emitModule } from "./codegen/module.js";
 import { shapesOf, signatureOf } from "./codegen/signature.js";
@@ -11,7 +12,7 @@ import type { CompiledKernel, EmitOptions, Emitted } from "./compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { trace } from "./dsl/trace.js";
-import { evaluateCase, refusal } from "./eval/index.js";
+import { evaluateCase, refusal, sizesOf } from "./eval/index.js";
 import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
@@ -40,6 +41,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ...checkConfigs(ir),
     ...checkAccumulation(ir),
     ...checkLimits(ir),
+    ...checkOptional(ir),
     ...unusedParams(ir),
   );
   if (!source) seen.push(withoutSource(ir));
@@ -62,10 +64,11 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     warnings: seen,
     reference: ir.reference?.kind ?? "none",
     ...(ir.tolerance && { tolerance: ir.tolerance }),
+    sizes: (at) => sizesOf(ir, at),
     refusal: (at) => refusal(ir, at),
     evaluate: (at, { inputs, tolerance } = {}) => {
       const toleranceOf = (dtype: string) =>
-        toleranceFor(dtype, signature, at.sizes, { ...ir.tolerance, ...tolerance });
+        toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
       return evaluateCase(ir, signature, at, toleranceOf, inputs);
     },
   };

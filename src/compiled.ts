@@ -22,6 +22,13 @@ export interface TensorSignature {
   readonly range?: readonly [number | string, number | string];
 }
 
+/** A tensor of which the kernel gets an address only. */
+export interface PointerSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly optional: boolean;
+}
+
 /** A number argument that is passed at run time. */
 export interface ScalarSignature {
   readonly name: string;
@@ -53,6 +60,7 @@ export interface Signature {
   /** The `@triton.jit` function's name. */
   readonly jit: string;
   readonly tensors: readonly TensorSignature[];
+  readonly pointers: readonly PointerSignature[];
   readonly scalars: readonly ScalarSignature[];
   readonly constexprs: readonly ConstexprSignature[];
   /** Sizes that the shapes of the inputs bind, in order of first use. */
@@ -85,6 +93,8 @@ export interface Case {
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   /** Layout of each input that is not contiguous, by name. */
   readonly layouts?: Readonly<Record<string, Layout>>;
+  /** Optional tensors that are not given. */
+  readonly absent?: readonly string[];
   /** Index into the kernel's configs. */
   readonly config: number;
   readonly seed: number;
@@ -182,6 +192,8 @@ export interface CompiledKernel {
   readonly reference: "none" | "python" | "recorded";
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
+  /** Every size and constexpr dim of a case, also those that are computed from others. */
+  sizes(at: Case): Readonly<Record<string, number>>;
   /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */

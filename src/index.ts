@@ -22,12 +22,13 @@ export { kernel } from "./dsl/kernel.js";
 export { constexpr, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/reference.js";
 export * as tl from "./dsl/tl.js";
+export { libdevice } from "./ops/libdevice.js";
 
 // Every type that can occur in what an author exports must have a name here, for declaration files.
-export type { When } from "./dsl/control.js";
+export type { When } from "./dsl/branches.js";
 export type { ConstBool, Constexpr, ConstFloat, ConstLike, ConstString } from "./ir/constexpr.js";
 export type { DType, DTypeName, Element, OneOf } from "./ir/dtype.js";
-export type { AddressLike, MutPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
+export type { AddressLike, MutPointer, OptionalPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
 export type * from "./ir/params.js";
 export type { Problem } from "./ir/problem.js";
 export type { Dim, Shape } from "./ir/shape.js";

@@ -40,9 +40,10 @@ def choose(wanted: str) -> Device:
     if wanted == "interpreter":
         # Triton reads this when it decorates its own library, so it has to stand before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from .bf16 import install
+        from . import bf16, booleans
 
-        install()
+        bf16.install()
+        booleans.install()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)
     if wanted != gpu or not torch.cuda.is_available():

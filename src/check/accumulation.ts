@@ -1,7 +1,16 @@
 /** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
 import { type Diagnostic, problem } from "../diagnostics.js";
-import { isValue, type KernelIR, type TensorParam, type Value, type Variable } from "../ir/nodes.js";
-import { argumentsOf, walk } from "../ir/walk.js";
+import {
+  type Block,
+  isFunction,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type TensorParam,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { argumentsOf, handedOver, walk } from "../ir/walk.js";
 
 export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   if (!ir.tuning.key) return [];
@@ -26,21 +35,32 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   return found.map((message) => problem("config", `${ir.name}: ${message}`, ir.at));
 }
 
-/** Tensors whose elements decide what is stored: those that are loaded from or added to. */
-function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "added to"> {
+/** Tensors whose elements decide what is stored: those that are loaded from, or changed by atomics. */
+function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "changed by an atomic"> {
   const roots = new Map<Value | Variable, TensorParam>();
   for (const param of ir.params)
     if (param.kind === "tensor") {
       roots.set(param.value, param);
       roots.set(param.pointer, param);
     }
-  const found = new Map<TensorParam, "read" | "added to">();
-  walk(ir.body, (statement) => {
+  const found = new Map<TensorParam, "read" | "changed by an atomic">();
+  const visit = (body: Block) => walk(body, note);
+  visit(ir.body);
+  return found;
+
+  function note(statement: Statement): void {
     if (statement.kind === "read") {
       const held = roots.get(statement.variable);
       if (held) roots.set(statement.result, held);
       return;
     }
+    // What a helper function does with a tensor, it does where it is called.
+    for (const [param, argument] of handedOver(statement)) {
+      const given = isValue(argument) ? roots.get(argument) : undefined;
+      if (given) roots.set(param, given);
+      else roots.delete(param);
+    }
+    for (const argument of argumentsOf(statement)) if (isFunction(argument)) visit(argument.function.body);
     const root = argumentsOf(statement)
       .map((argument) => (isValue(argument) ? roots.get(argument) : undefined))
       .find((param) => param !== undefined);
@@ -50,8 +70,7 @@ function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "added to"> {
     const { effect } = statement.op;
     for (const result of statement.results)
       if (result.type.kind === "view" || result.type.kind === "pointer") roots.set(result, root);
-    if (effect === "atomic") found.set(root, "added to");
+    if (effect === "atomic") found.set(root, "changed by an atomic");
     else if (effect === "read" && !found.has(root)) found.set(root, "read");
-  });
-  return found;
+  }
 }

@@ -2,7 +2,7 @@
 import type { Config } from "../compiled.js";
 import { type Diagnostic, problem, warning } from "../diagnostics.js";
 import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
-import { walk } from "../ir/walk.js";
+import { walkAll } from "../ir/walk.js";
 
 const POWERS = new Set([1, 2, 4, 8, 16, 32]);
 
@@ -63,7 +63,7 @@ function aTypeOf({ of }: ConstexprParam): string {
 /** What the author may want to know though it is no error. */
 export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
   const used = new Set<unknown>();
-  walk(ir.body, (statement) => {
+  walkAll(ir, (statement) => {
     if (statement.kind === "op") for (const operand of statement.operands) used.add(operand);
   });
   return ir.params.flatMap((param) =>

@@ -145,9 +145,14 @@ function dtypeVariables(ir: KernelIR): string[] {
       found.push(
         `two dtype variables are called ${elem.name}, of ${other.param.name} and of ${param.name}; rename one`,
       );
-    const isGiven =
-      hasPointerOf(ir, elem.name) ||
-      elems.some((each) => each.elem.name === elem.name && (each.param.kind === "constexpr" || isInput(each.param)));
+    const same = elems.filter((each) => each.elem.name === elem.name);
+    // An output is allocated in a dtype that is known even where optional inputs are absent.
+    const isAllocated = same.some((each) => each.param.kind === "tensor" && each.param.role === "out");
+    const says = (param: Param) =>
+      param.kind === "constexpr" ||
+      (param.kind === "pointer" && !(isAllocated && param.given)) ||
+      (param.kind === "tensor" && param.role !== "out" && !(isAllocated && param.given));
+    const isGiven = [...same.map((each) => each.param), ...pointersOf(ir, elem.name)].some(says);
     if (!isGiven)
       found.push(
         `nothing that the caller gives says which dtype ${elem.name} is, of ${param.name}; add a param constexpr.dtype(${elem.name})`,
@@ -156,9 +161,7 @@ function dtypeVariables(ir: KernelIR): string[] {
   return found;
 }
 
-const hasPointerOf = (ir: KernelIR, variable: string): boolean =>
-  ir.params.some(
+const pointersOf = (ir: KernelIR, variable: string): readonly Param[] =>
+  ir.params.filter(
     (param) => param.kind === "pointer" && typeof param.dtype !== "string" && param.dtype.name === variable,
   );
-
-const isInput = (param: Param): boolean => param.kind === "tensor" && param.role !== "out";

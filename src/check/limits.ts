@@ -4,7 +4,7 @@ import { constexprValue } from "../ir/constexpr-value.js";
 import { dtypeTable, members } from "../ir/dtype.js";
 import { isValue, type KernelIR, type OpStatement, type Value } from "../ir/nodes.js";
 import type { Dim } from "../ir/shape.js";
-import { resultsOf, walk } from "../ir/walk.js";
+import { resultsOf, walkAll } from "../ir/walk.js";
 
 /** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
 export const MAX_NUMEL = 2 ** 20;
@@ -19,7 +19,7 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
     const report = (diagnostic: Diagnostic | undefined) => {
       if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
     };
-    walk(ir.body, (statement) => {
+    walkAll(ir, (statement) => {
       for (const value of resultsOf(statement)) report(checkTile(value, numbers, where));
       if (statement.kind === "op" && statement.op.contracts) report(checkDot(statement, numbers, where));
     });

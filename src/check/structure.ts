@@ -4,11 +4,20 @@
  */
 import { type Diagnostic, problem } from "../diagnostics.js";
 import type { DTypeName, Elem } from "../ir/dtype.js";
-import { type Argument, isDType, isList, isLiteral, isValue, type KernelIR, type OpStatement } from "../ir/nodes.js";
+import {
+  type Argument,
+  isDType,
+  isFunction,
+  isList,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+} from "../ir/nodes.js";
 import type { Typed } from "../ir/op.js";
 import type { Dim } from "../ir/shape.js";
-import { literalType, sameType, showType, type Type } from "../ir/types.js";
-import { walk } from "../ir/walk.js";
+import { literalType, sameType, showType, type Type, typeOfArgument } from "../ir/types.js";
+import { walkAll } from "../ir/walk.js";
 
 /** Concrete dtypes by the name of the variable that has them. */
 export type Binding = Readonly<Record<string, DTypeName>>;
@@ -16,7 +25,7 @@ export type Binding = Readonly<Record<string, DTypeName>>;
 export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
   for (const binding of bindings(ir))
-    walk(ir.body, (statement) => {
+    walkAll(ir, (statement) => {
       if (statement.kind !== "op") return;
       const message = retype(statement, binding);
       if (message !== "") found.set(`${message}@${statement.at?.line}`, problem("type", message, statement.at));
@@ -61,6 +70,14 @@ function typed(argument: Argument | undefined, binding: Binding): Typed | undefi
   if (isValue(argument)) return { type: bind(argument.type, binding) };
   if (isList(argument)) return { type: { kind: "none" }, items: argument.map((item) => typed(item, binding)!) };
   if (isDType(argument)) return { type: { kind: "none" }, dtype: bindElem(argument.dtype, binding) };
+  if (isFunction(argument)) {
+    const { params, body } = argument.function;
+    const signature = {
+      params: params.map(({ type }) => bind(type, binding)),
+      results: body.yields.map((result) => bind(typeOfArgument(result), binding)),
+    };
+    return { type: { kind: "none" }, signature };
+  }
   if (!isLiteral(argument)) return undefined;
   const { value } = argument;
   return { type: literalType(typeof value === "bigint" ? Number(value) : value), literal: value };

@@ -16,14 +16,16 @@ import {
   type Statement,
   Value,
   Variable,
+  type WhileStatement,
   type WriteStatement,
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import { showType } from "../ir/types.js";
+import { augmentedOperator, Comments, isFree, optionKeywords, orPass } from "./body-rules.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
-import type { BinaryOperator, Expression, If, Name, Statement as PyStatement } from "./py.js";
-import { spell, type Speaker } from "./spelling.js";
+import type { Expression, If, Name, Statement as PyStatement } from "./py.js";
+import { castBack, type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
 
@@ -41,14 +43,16 @@ export interface BodyOptions {
   /** What each parameter is called in Python. */
   readonly parameters: ReadonlyMap<Value, Expression>;
   readonly dtype: (elem: Elem) => Expression;
+  readonly helpers: Helpers;
   /** Sizes and strides, which Triton makes weak constants where they are 1. */
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
 }
 
+/** The statements of a function; what its block yields is returned. */
 export function emitBody(block: Block, options: BodyOptions): readonly PyStatement[] {
-  return new BodyEmitter(block, options).emit(block);
+  return new BodyEmitter(block, options).body(block);
 }
 
 class BodyEmitter {
@@ -61,8 +65,7 @@ class BodyEmitter {
   readonly #pending = new Map<Value, Pending>();
   /** How many uses of a value that waits are still to come. */
   readonly #left = new Map<Value, number>();
-  /** Author's statements of which something was printed, and so their comments and the blank line above them. */
-  readonly #begun = new Set<string>();
+  readonly #comments: Comments;
   /** How many unrolled loops are open. */
   #unrolled = 0;
   /** What the statement being written is made of: its reads and the author's places. */
@@ -79,9 +82,20 @@ class BodyEmitter {
     this.#usage = usageOf(block);
     this.#names = options.names;
     this.#source = options.source;
+    this.#comments = new Comments(options.source);
     this.#weak = new Set(options.sizes);
     this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
-    this.#speaker = { value: (argument) => this.#say(argument), dtype: options.dtype, strength: this.#strength };
+    const { dtype, helpers } = options;
+    this.#speaker = { value: (argument) => this.#say(argument), dtype, helpers, strength: this.#strength };
+  }
+
+  body(block: Block): readonly PyStatement[] {
+    const statements = this.emit(block);
+    if (block.yields.length === 0) return statements;
+    this.#out = [...statements];
+    const values = block.yields.map((argument) => this.#say(argument));
+    this.#push(py.returns(values.length === 1 ? values[0] : py.tuple(...values)), undefined);
+    return this.#out;
   }
 
   emit(block: Block): readonly PyStatement[] {
@@ -107,19 +121,20 @@ class BodyEmitter {
         );
       case "let": {
         const value = this.#say(statement.initial);
-        const target = py.name(
-          this.#names.take(
-            statement.variable.hint ?? this.#nameAt(statement.at) ?? "state",
-            showType(statement.variable.type),
-          ),
-        );
-        this.#variables.set(statement.variable, target);
+        const { variable } = statement;
+        const type = this.#usage.outliving.has(variable) ? undefined : showType(variable.type);
+        const target = py.name(this.#names.take(variable.hint ?? this.#nameAt(statement.at) ?? "state", type));
+        this.#variables.set(variable, target);
         return this.#push(py.assign(target, value), statement.at);
       }
       case "write":
         return this.#write(statement);
       case "for":
         return this.#for(statement);
+      case "while":
+        return this.#while(statement);
+      case "exit":
+        return this.#push(py.returns(), statement.at);
       case "if":
         return this.#if(statement);
       default:
@@ -149,13 +164,20 @@ class BodyEmitter {
     const [result] = statement.results;
     const { effect } = statement.op;
     if (effect === "write" || effect === "atomic") this.#flush(new Set([MEMORY]));
-    if (!result || (effect !== "pure" && !this.#usage.uses.has(result)))
-      return this.#push(py.expression(expression), statement.at);
+    const isUsed = statement.results.some((value) => this.#usage.uses.has(value));
+    if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
     if (staysWeak(statement, this.#strength)) this.#weak.add(result);
     const reads = new Set(this.#reads);
     if (effect === "read") reads.add(MEMORY);
-    this.#bind(result, expression, reads, statement.at, this.#hint(statement), effect === "atomic");
+    this.#bind(
+      result,
+      expression,
+      reads,
+      statement.at,
+      this.#hint(statement),
+      effect === "atomic" || effect === "write",
+    );
   }
 
   #unpack(statement: OpStatement, expression: Expression): void {
@@ -167,6 +189,9 @@ class BodyEmitter {
       return target;
     });
     this.#push(py.assign(py.tuple(...targets), expression), statement.at);
+    const dtype = this.#usage.uses.has(statement.results[0]!) ? castBack(statement, this.#speaker) : undefined;
+    const [first] = targets;
+    if (dtype && first) this.#push(py.assign(first, py.call(py.attribute(first, "to"), dtype)), statement.at);
   }
 
   /** Gives a value its place: a line of its own, or where it is used. */
@@ -196,7 +221,9 @@ class BodyEmitter {
 
   #assign(value: Value, expression: Expression, wanted: string, at: Location | undefined): void {
     // A constexpr cannot be defined twice, so its name is never shared.
-    const type = value.type.kind === "constexpr" ? undefined : showType(value.type);
+    // Neither is one that a later branch of the same condition uses.
+    const isShared = value.type.kind !== "constexpr" && !this.#usage.outliving.has(value);
+    const type = isShared ? showType(value.type) : undefined;
     const target = py.name(this.#names.take(wanted, type));
     this.#written.set(value, target);
     this.#weak.delete(value);
@@ -247,12 +274,7 @@ class BodyEmitter {
 
   #for(statement: ForStatement): void {
     const bounds = this.#bounds(statement);
-    const options = Object.entries(statement.options).map(([key, argument]) =>
-      py.keyword(
-        key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-        this.#say(argument),
-      ),
-    );
+    const options = optionKeywords(statement.options, (argument) => this.#say(argument));
     this.#flush(writesOf(statement));
     this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
@@ -269,6 +291,30 @@ class BodyEmitter {
         statement.at,
         head.sites,
       );
+    });
+  }
+
+  /** A condition that is one expression stands at the loop; else it is computed before the loop and after each turn. */
+  #while(statement: WhileStatement): void {
+    const options = optionKeywords(statement.options, (argument) => this.#say(argument));
+    this.#flush(writesOf(statement));
+    this.#settle(statement.condition);
+    this.#settle(statement.body);
+    const before = this.emit(statement.condition);
+    const asked = this.#say(statement.condition.yields[0]!);
+    const sites = this.#takeSites(statement.at);
+    let [test, again]: [Expression, readonly PyStatement[]] = [asked, []];
+    if (before.length > 0) {
+      const name = asked.kind === "name" ? undefined : py.name(this.#names.take("running", "int1"));
+      const asking = name ? [...before, py.assign(name, asked)] : before;
+      test = name ?? asked;
+      this.#out.push(...asking);
+      again = asking.filter(({ kind }) => kind !== "comment" && kind !== "blank");
+    }
+    this.#names.block(false, () => {
+      const body = [...this.emit(statement.body), ...again];
+      const condition = options.length > 0 ? py.call("tl.condition", test, ...options) : test;
+      this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);
     });
   }
 
@@ -319,6 +365,8 @@ class BodyEmitter {
         const target = targets[i]!;
         if (!(value.kind === "name" && value.id === target.id)) this.#push(py.assign(target, value), undefined);
       });
+      // What a later branch of the same condition uses is computed here, where its operands are.
+      this.#writeOut((value) => this.#usage.outliving.get(value) === block);
       this.#out = outer;
       return body;
     });
@@ -362,17 +410,7 @@ class BodyEmitter {
   }
 
   #pushWithComments(statement: PyStatement, at: Location | undefined, sites: readonly Location[]): void {
-    const comments: PyStatement[] = [];
-    let isApart = false;
-    for (const place of sites) {
-      const site = this.#source?.site(place);
-      if (!site) continue;
-      const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
-      if (this.#begun.has(key)) continue;
-      this.#begun.add(key);
-      isApart ||= site.blankBefore === true;
-      if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
-    }
+    const { comments, isApart } = this.#comments.of(sites);
     if (isApart && this.#out.length > 0) this.#out.push(py.blank);
     this.#out.push(...comments);
     this.#out.push(py.withOrigin(statement, at));
@@ -381,26 +419,4 @@ class BodyEmitter {
   #nameAt(at: Location | undefined): string | undefined {
     return at ? this.#source?.site(at)?.name : undefined;
   }
-}
-
-/** Whether writing it twice costs nothing: a name, or a view of one such as `rm[:, None]`. */
-function isFree(expression: Expression): boolean {
-  if (expression.kind === "name" || expression.kind === "number") return true;
-  return expression.kind === "subscript" && expression.value.kind === "name";
-}
-
-const AUGMENTED: ReadonlySet<string> = new Set(["+", "-", "*", "/"]);
-
-/** `acc = acc + x` reads as `acc += x`. */
-function augmentedOperator(
-  value: Expression,
-  target: Expression,
-): { operator: BinaryOperator; right: Expression } | undefined {
-  if (value.kind !== "binary" || !AUGMENTED.has(value.operator)) return undefined;
-  const isTarget = value.left.kind === "name" && target.kind === "name" && value.left.id === target.id;
-  return isTarget ? { operator: value.operator, right: value.right } : undefined;
-}
-
-function orPass(body: readonly PyStatement[]): readonly PyStatement[] {
-  return body.length > 0 ? body : [py.pass];
 }

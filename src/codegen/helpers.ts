@@ -39,7 +39,7 @@ if not contiguous and not _nest(_axes(written.stride(), written.shape)):
         f"and strides {list(written.stride())}; give a tensor of its own"
     )
 for name, other in others.items():
-    if _overlaps(written, other):
+    if other is not None and _overlaps(written, other):
         raise ValueError(
             f"{label} shares memory with {name}; give a tensor of its own"
         )`,

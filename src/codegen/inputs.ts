@@ -2,11 +2,12 @@
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
+import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { type KernelNames, type NumberParam, numberParams, parameterName } from "./kernel-names.js";
+import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef } from "./py.js";
-import { annotationOf } from "./wrapper-numbers.js";
+import { annotationOf } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
@@ -24,18 +25,17 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     py.name("device"),
     py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
   );
-  const values = [
-    ...tensors.map((param) => tensorExpression(ir, names, param)),
+  const values = callOrder(ir).map((param) => {
+    if (param.kind === "tensor") return tensorExpression(ir, names, param);
+    if (sizes.some((size) => size === param)) return local(param.value);
+    if (param.kind !== "pointer") return valueExpression(param, shape[param.name]);
     // Nothing is known of what a pointer reaches.
-    ...pointers.map((param) =>
-      py.call(
-        "torch.zeros",
-        py.binary(py.number("2"), "**", py.number("20")),
-        ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
-      ),
-    ),
-    ...numberParams(ir).map((param) => valueExpression(param, shape[param.name])),
-  ];
+    return py.call(
+      "torch.zeros",
+      py.binary(py.number("2"), "**", py.number("20")),
+      ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
+    );
+  });
   return {
     kind: "function",
     name: "get_inputs",

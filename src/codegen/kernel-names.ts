@@ -1,14 +1,6 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
-import {
-  type ConstexprParam,
-  isLiteral,
-  isValue,
-  type KernelIR,
-  type ScalarParam,
-  type SizeParam,
-  type TensorParam,
-  type Value,
-} from "../ir/nodes.js";
+import { type FunctionIR, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
 import { Names } from "./names.js";
 
 export interface KernelNames {
@@ -24,6 +16,8 @@ export interface KernelNames {
   readonly tensors: ReadonlyMap<string, string>;
   /** Names of each tensor's strides, an axis each; undefined where the stride is fixed. */
   readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
+  /** Helper functions of the kernel. */
+  readonly functions: ReadonlyMap<FunctionIR, string>;
   /** For names in the jit function's body. */
   readonly locals: Names;
 }
@@ -33,7 +27,7 @@ const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "_beyond_int32 _check_out _check_memory _check_choice _check_type _overlaps _span _axes _nest _reaches _prune_configs";
 
-export function kernelNames(ir: KernelIR): KernelNames {
+export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
   const taken = new Names();
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
@@ -63,9 +57,10 @@ export function kernelNames(ir: KernelIR): KernelNames {
     });
     strides.set(param.name, names);
   }
+  const functions = new Map(ir.functions.map((helper) => [helper, taken.take(wantedName(helper, source))] as const));
   const locals = new Names();
-  for (const name of parameters.values()) locals.take(name);
-  return { wrapper, jit, op, parameters, tensors, strides, locals };
+  for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
+  return { wrapper, jit, op, parameters, tensors, strides, functions, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */
@@ -74,6 +69,11 @@ export function parameterName(ir: KernelIR, names: KernelNames, author: string):
   const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
   if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${author}`);
   return text;
+}
+
+/** What the author calls a helper function. */
+function wantedName({ name, at }: FunctionIR, source: SourceIndex | undefined): string {
+  return name ?? (at && source?.site(at)?.name) ?? "helper";
 }
 
 /** `stride_am` for the M axis of `a`, as Triton's tutorials write it; `stride_x_row` for longer names. */
@@ -92,32 +92,4 @@ function isUnique(param: TensorParam, dim: string): boolean {
 /** The number of a literal argument, such as a fixed dimension. */
 export function literalNumber(argument: unknown): number | undefined {
   return isLiteral(argument as never) ? Number((argument as { value: unknown }).value) : undefined;
-}
-
-/** What a caller gives besides tensors. */
-export type NumberParam = SizeParam | ScalarParam | ConstexprParam;
-
-/** Sizes that no input has, so that no shape binds them. */
-export function givenSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
-  const inputs = params.filter((param) => param.kind === "tensor" && param.role !== "out") as readonly TensorParam[];
-  return params.filter((param): param is SizeParam | ConstexprParam => {
-    const isSize = param.kind === "size" ? !param.derived : param.kind === "constexpr" && param.from === "dim";
-    return isSize && !inputs.some(({ dimNames }) => dimNames.includes(param.name));
-  });
-}
-
-/** Sizes, numbers, then choices; those without a default come first, as Python wants it. */
-export function numberParams(ir: KernelIR): readonly NumberParam[] {
-  const { params } = ir;
-  const all = [
-    ...givenSizes(ir),
-    ...params.filter((param) => param.kind === "scalar"),
-    ...params.filter((param) => param.kind === "constexpr" && param.from === "argument"),
-  ] as NumberParam[];
-  const [given, defaulted] = [false, true].map((has) => all.filter((param) => hasDefault(param) === has));
-  return [...given!, ...defaulted!];
-}
-
-export function hasDefault(param: NumberParam): boolean {
-  return param.kind !== "size" && param.default !== undefined;
 }

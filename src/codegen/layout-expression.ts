@@ -52,6 +52,8 @@ export class ExpressionLayout {
         return value.id;
       case "number":
         return value.text;
+      case "raw":
+        return this.raw(value);
       case "string":
         return stringLiteral(value.value);
       case "fString":
@@ -123,6 +125,17 @@ export class ExpressionLayout {
       return bare ? ["**"] : [softline, "**", ifBreak(" ")];
     }
     return [bare ? " " : line, symbol, " "];
+  }
+
+  /** What stands between brackets and commas needs no parentheses. */
+  private raw({ parts }: Py.Raw): Doc {
+    return parts.map((part, i) => {
+      if (typeof part === "string") return part;
+      const [before, after] = [parts[i - 1] ?? "", parts[i + 1] ?? ""];
+      const isAlone =
+        typeof before === "string" && typeof after === "string" && /[([,]\s*$/.test(before) && /^\s*[)\],]/.test(after);
+      return this.operand(operand(part, isAlone ? LEVEL.lambda : LEVEL.postfix), false);
+    });
   }
 
   private chain(value: Py.Attribute | Py.Call | Py.Subscript, bare: boolean): Doc {

@@ -170,6 +170,8 @@ export function wrapping(expression: Py.Expression): Wrapping {
     case "tuple":
     case "list":
     case "dict":
+    // What the author wrote keeps its lines.
+    case "raw":
       return "never";
     default:
       return expression satisfies never;
@@ -261,6 +263,8 @@ class OmitVisitor {
       case "lambda":
         this.first ??= "token";
         this.visit(operand(expression.body, LEVEL.lambda));
+        return;
+      case "raw":
         return;
       default:
         expression satisfies never;

@@ -3,11 +3,13 @@ import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
-import { argumentsOf, walk } from "../ir/walk.js";
+import { argumentsOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
+import type { Op } from "../ir/op.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
+import { emitHelpers } from "./functions.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { inputsFunction } from "./inputs.js";
 import { helperFunctions } from "./helpers.js";
@@ -18,17 +20,18 @@ import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
+import { typedArguments } from "./spelling.js";
 import { deviceHolder, INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
 import { TRITON_DTYPES } from "./wrapper-numbers.js";
 import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
-  const names = kernelNames(ir);
+  const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
   const parts: Statement[] = [
-    jitFunction(ir, names, used, source),
+    ...jitFunctions(ir, names, used, source),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...reference(ir, names, launcher),
@@ -44,6 +47,8 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
+    ...imports(ir, isMentioned),
+    ...newestNames(ir),
     ...constants(ir, isMentioned),
     ...pruner(ir, names),
     ...parts,
@@ -55,12 +60,13 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
 
 // ---- the kernel -----------------------------------------------------------------------------------------------------
 
-function jitFunction(
+/** The kernel, after the helper functions that it calls. */
+function jitFunctions(
   ir: KernelIR,
   names: KernelNames,
   used: ReadonlySet<Value>,
   source: SourceIndex | undefined,
-): FunctionDef {
+): readonly FunctionDef[] {
   const params: Parameter[] = [];
   const add = (value: Value, annotation?: Expression) =>
     params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
@@ -83,18 +89,22 @@ function jitFunction(
     });
   }
   for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
-  const parameters = new Map([...names.parameters].map(([value, name]) => [value, py.name(name)]));
+  const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
+  for (const param of ir.params) {
+    if ((param.kind !== "tensor" && param.kind !== "pointer") || !param.given) continue;
+    const pointer = py.name(names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!);
+    parameters.set(param.given, py.compare(pointer, ["is not", py.none]));
+  }
   const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
   const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
-  const body = emitBody(ir.body, {
-    names: names.locals,
-    parameters,
-    dtype,
+  const shared = {
     sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
     isNonNegative: nonNegativeValues(ir),
     source,
-  });
-  return {
+  };
+  const { definitions, helpers } = emitHelpers(ir, { ...shared, names: names.functions, parameters: names.parameters });
+  const body = emitBody(ir.body, { ...shared, names: names.locals, parameters, dtype, helpers });
+  const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,
     decorators: decorators(ir, names, prunedRequirements(ir).includes(true) ? PRUNER : undefined),
@@ -102,6 +112,7 @@ function jitFunction(
     body: body.length > 0 ? body : [py.pass],
     origin: ir.at,
   };
+  return [...definitions, kernel];
 }
 
 /** `tl.float16`, or for a dtype variable the constexpr that binds it, or what the first tensor of it holds. */
@@ -111,7 +122,8 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   if (binder?.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
-  const holder = tensors.find((param) => param.role !== "in") ?? tensors[0]!;
+  const present = tensors.filter((param) => !param.optional);
+  const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype.element_ty`);
 }
 
@@ -122,7 +134,7 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walk(ir.body, (statement) => argumentsOf(statement).forEach(use));
+  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
   for (const param of ir.params) {
@@ -140,6 +152,22 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 }
 
 // ---- around it ------------------------------------------------------------------------------------------------------
+
+/** What spellings need besides `tl`. */
+function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
+  const needed = new Map<string, Set<string>>();
+  walkAll(ir, (statement) => {
+    const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
+    if (spelling?.form !== "call" || !spelling.from) return;
+    const [name = ""] = spelling.name.split(".");
+    if (isMentioned(name)) needed.set(spelling.from, (needed.get(spelling.from) ?? new Set()).add(name));
+  });
+  return [...needed].sort().map(([module, names]) => ({
+    kind: "fromImport",
+    module,
+    names: [...names].sort().map((name) => ({ name })),
+  }));
+}
 
 function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
   const limits: Statement[] = [
@@ -172,6 +200,42 @@ function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block 
     );
   }
   return [py.blank, ...limits];
+}
+
+/** Refuses to be imported under a Triton that lacks what the kernel uses. */
+function newestNames(ir: KernelIR): Block {
+  const found = new Set<string>();
+  walkAll(ir, (statement) => {
+    if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) found.add(nameOf(statement.op));
+  });
+  const [first, ...others] = found;
+  if (first === undefined) return [];
+  const version = py.call(
+    "tuple",
+    py.call(
+      "map",
+      py.name("int"),
+      py.subscript(py.call("triton.__version__.split", py.string(".")), py.slice(undefined, py.number("2"))),
+    ),
+  );
+  const names = [first, ...others].join(", ");
+  return [
+    py.blank,
+    {
+      kind: "if",
+      branches: [
+        {
+          test: py.compare(version, ["<", py.tuple(py.number("3"), py.number("9"))]),
+          body: [py.raise(py.call("ImportError", py.string(`${names}: needs Triton 3.9 or later`)))],
+        },
+      ],
+    },
+  ];
+}
+
+/** What an op is called in Triton. */
+function nameOf({ spelling, name }: Op): string {
+  return spelling.form === "call" ? spelling.name : name;
 }
 
 const PRUNER = "_prune_configs";
@@ -246,7 +310,9 @@ function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Blo
 
 /** Where each size can be read off the inputs. */
 function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
-  const inputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const inputs = ir.params.filter(
+    (param): param is TensorParam => param.kind === "tensor" && param.role !== "out" && !param.optional,
+  );
   return inputs.flatMap((param) =>
     param.dims.flatMap((dim, axis): Binding[] => {
       if (!isValue(dim) || isLiteral(dim)) return [];

@@ -6,7 +6,8 @@ import { fail } from "../diagnostics.js";
 import type { KernelIR, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { isValue } from "../ir/nodes.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { givenSizes, type KernelNames, literalNumber } from "./kernel-names.js";
+import { givenSizes } from "./call-order.js";
+import { type KernelNames, literalNumber } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter } from "./py.js";
 import type { Binding } from "./reference.js";
@@ -28,7 +29,7 @@ export function opDefinitions(
   if (!/^[A-Za-z_]\w*$/.test(namespace))
     fail("op", `${ir.name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, ir.at);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
-  const isRead = tensors.some((param) => param.role !== "out");
+  const isRead = tensors.some((param) => param.role !== "out" && !param.optional);
   if (!isRead || ir.params.some((param) => param.kind === "pointer"))
     fail("op", `${ir.name}: an operator needs a tensor that it reads, and no raw pointers`, ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
@@ -106,7 +107,7 @@ function fakeBody(ir: KernelIR, names: KernelNames, outputs: readonly TensorPara
     needed.set(value, bound ? [py.assign(local(value), bound)] : []);
   };
   for (const { dims } of outputs) for (const dim of dims) if (isValue(dim)) need(dim);
-  const first = ir.params.find((param) => param.kind === "tensor" && param.role !== "out")!;
+  const first = ir.params.find((param) => param.kind === "tensor" && param.role !== "out" && !param.optional)!;
   const device = py.attribute(py.name(names.tensors.get(first.name)!), "device");
   const made = outputs.map((param) => {
     const shape = py.tuple(

@@ -55,6 +55,9 @@ export function level(expression: Py.Expression): number {
     case "call":
     case "subscript":
       return LEVEL.postfix;
+    case "raw":
+      // A call, or a name with attributes; anything else may bind as loosely as it likes.
+      return isCall(expression) ? LEVEL.postfix : LEVEL.lambda;
     case "name":
     case "number":
     case "string":
@@ -66,6 +69,11 @@ export function level(expression: Py.Expression): number {
     default:
       return expression satisfies never;
   }
+}
+
+function isCall({ parts }: Py.Raw): boolean {
+  const text = parts.map((part) => (typeof part === "string" ? part : "x")).join("");
+  return /^[\w.]+(?:\([^()]*\))?$/.test(text);
 }
 
 /** An operand that must bind at least this tightly. */

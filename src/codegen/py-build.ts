@@ -8,6 +8,7 @@ export const boolean = (value: boolean): Py.Name => name(value ? "True" : "False
 export const number = (text: string): Py.NumberLiteral => ({ kind: "number", text });
 export const string = (value: string): Py.StringLiteral => ({ kind: "string", value });
 export const fString = (...parts: Py.FString["parts"]): Py.FString => ({ kind: "fString", parts });
+export const raw = (...parts: Py.Raw["parts"]): Py.Raw => ({ kind: "raw", parts });
 export const tuple = (...items: Py.Tuple["items"]): Py.Tuple => ({ kind: "tuple", items });
 export const list = (...items: Py.List["items"]): Py.List => ({ kind: "list", items });
 export const dict = (...entries: Py.Dict["entries"]): Py.Dict => ({ kind: "dict", entries });

@@ -142,7 +142,14 @@ export interface Conditional extends Node {
   readonly otherwise: Expression;
 }
 
+/** Python as its author wrote it, around expressions. Always an operand of its own. */
+export interface Raw extends Node {
+  readonly kind: "raw";
+  readonly parts: readonly (string | Expression)[];
+}
+
 export type Expression =
+  | Raw
   | Name
   | NumberLiteral
   | StringLiteral

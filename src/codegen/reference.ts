@@ -36,7 +36,7 @@ export function referenceFunction(
   const bindings = sizes
     .filter(({ name }) => inputs.has(name))
     .map(({ name, value }) => py.assign(py.name(name), value));
-  const device = hasInputs ? [] : defaultDevice(undefined);
+  const device = hasInputs ? [] : defaultDevice([]);
   return {
     ...head,
     body: [...device, ...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))],

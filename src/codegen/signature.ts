@@ -2,8 +2,9 @@
 import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, TensorSignature } from "../compiled.js";
 import type { Elem } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
-import { walk } from "../ir/walk.js";
-import { givenSizes, kernelNames, numberParams } from "./kernel-names.js";
+import { walkAll } from "../ir/walk.js";
+import { givenSizes, numberParams } from "./call-order.js";
+import { kernelNames } from "./kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
@@ -22,6 +23,11 @@ export function signatureOf(ir: KernelIR): Signature {
       contiguous: param.contiguous,
       ...(param.range && { range: param.range }),
     })),
+    pointers: ir.params.flatMap((param) =>
+      param.kind === "pointer"
+        ? [{ name: param.name, python: names.tensors.get(param.name)!, optional: param.given !== undefined }]
+        : [],
+    ),
     scalars: ir.params
       .filter((param): param is ScalarParam => param.kind === "scalar")
       .map((param): ScalarSignature => ({
@@ -98,7 +104,7 @@ function contracted(tensors: readonly TensorParam[]): readonly string[] {
 
 function usesDot(ir: KernelIR): boolean {
   let found = false;
-  walk(ir.body, (statement) => {
+  walkAll(ir, (statement) => {
     if (statement.kind === "op" && statement.op.contracts) found = true;
   });
   return found;

@@ -2,7 +2,9 @@
 import { type Elem, isInt, members } from "../ir/dtype.js";
 import {
   type Argument,
+  type FunctionIR,
   isDType,
+  isFunction,
   isList,
   isLiteral,
   isValue,
@@ -10,7 +12,7 @@ import {
   type OpStatement,
   type Value,
 } from "../ir/nodes.js";
-import type { Spelling, Typed } from "../ir/op.js";
+import type { CallSpelling, Spelling, Typed } from "../ir/op.js";
 import { none, type Type, typeOfArgument } from "../ir/types.js";
 import * as py from "./py-build.js";
 import type { Argument as PyArgument, BinaryOperator, CompareOperator, Expression, UnaryOperator } from "./py.js";
@@ -20,8 +22,22 @@ import { forcedElem, type Strength } from "./strength.js";
 export interface Speaker {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
+  /** Given inside a kernel. */
+  readonly helpers?: Helpers;
   /** Given inside a kernel, where Triton's versions and its weak numbers matter. */
   readonly strength?: Strength;
+}
+
+/** How helper functions are called. */
+export interface Helpers {
+  name(helper: FunctionIR): Expression;
+  /** What it takes beside its parameters: values of its callers, and dtypes. */
+  extras(helper: FunctionIR): readonly (Value | Elem)[];
+}
+
+function helpersOf({ helpers }: Speaker): Helpers {
+  if (!helpers) throw new Error("a helper function is called outside a kernel");
+  return helpers;
 }
 
 const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
@@ -34,10 +50,15 @@ export function spell(
   spelling: Spelling = statement.op.spelling,
 ): Expression {
   const written = spellPlain(statement, speaker, spelling);
+  const other = statement.results.length === 1 ? castBack(statement, speaker) : undefined;
+  return other === undefined ? written : py.call(py.attribute(written, "to"), other);
+}
+
+/** The dtype that the first result is cast to because Triton 3.6 may have given it another. */
+export function castBack(statement: OpStatement, speaker: Speaker): Expression | undefined {
   const result = statement.results[0]?.type;
-  if (!speaker.strength || !statement.op.result36 || result?.kind !== "tile") return written;
-  const other = statement.op.result36(typedArguments(statement));
-  return other === undefined ? written : py.call(py.attribute(written, "to"), speaker.dtype(result.dtype));
+  if (!speaker.strength || result?.kind !== "tile") return undefined;
+  return statement.op.result36?.(typedArguments(statement)) && speaker.dtype(result.dtype);
 }
 
 function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling): Expression {
@@ -51,7 +72,7 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
     case "prefix":
       return py.unary(operatorOf(statement, spelling, speaker) as UnaryOperator, first());
     case "call":
-      return py.call(spelling.name, ...args(statement, 0, spelling.keywords ?? [], say, speaker));
+      return py.call(spelling.name, ...args(statement, 0, spelling, say, speaker));
     case "method":
       return method(statement, spelling.name, say, speaker);
     case "expand":
@@ -61,6 +82,12 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
       const asked = spelling.called ? py.call(member) : member;
       return spelling.negated ? py.unary("not", asked) : asked;
     }
+    case "pointer":
+      return pointerCast(statement, first(), speaker);
+    case "raw":
+      return raw(statement, say);
+    case "apply":
+      return apply(statement, speaker);
     case "same":
       return first();
     case "lowered":
@@ -99,7 +126,43 @@ function method(
     isLiteral(receiver) ||
     (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
   if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
-  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, [], say, speaker));
+  return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
+}
+
+/** Triton 3.9 cannot cast one pointer to another: in between it is a number. */
+function pointerCast({ operands }: OpStatement, written: Expression, speaker: Speaker): Expression {
+  const [from, to] = operands;
+  const isPointer = isValue(from) && from.type.kind === "pointer";
+  const number = isPointer ? py.call(py.attribute(written, "to"), py.dotted("tl.int64")) : written;
+  const elem = isDType(to) ? speaker.dtype(to.dtype) : py.none;
+  return py.call(py.attribute(number, "to"), py.call("tl.pointer_type", elem));
+}
+
+/** The author's Python, with operands where it says `{0}`. */
+function raw({ operands }: OpStatement, say: (argument: Argument) => Expression): Expression {
+  const [code, given] = operands;
+  const list = isList(given) ? given : [];
+  const said = list.map(say);
+  const text = isLiteral(code) ? String(code.value) : "";
+  // Split at the fields: every other part is a number, or a doubled brace.
+  const parts = text.split(/(\{\d+\}|\{\{|\}\})/).map((part) => {
+    if (part === "{{" || part === "}}") return part.slice(1);
+    return /^\{\d+\}$/.test(part) ? said[Number(part.slice(1, -1))]! : part;
+  });
+  return py.raw(...parts);
+}
+
+/** `f(x, y)`, and what `f` looks at beside its parameters. */
+function apply({ operands }: OpStatement, speaker: Speaker): Expression {
+  const [callee, given] = operands;
+  if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
+  const { name, extras } = helpersOf(speaker);
+  const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
+  return py.call(name(callee.function), ...given.map((argument) => speaker.value(argument)), ...beside);
+}
+
+function isElem(extra: Value | Elem): extra is Elem {
+  return typeof extra === "string" || !isValue(extra as Value);
 }
 
 /** A scalar of a dtype: `tl.full([], x, tl.int8)`. */
@@ -111,7 +174,7 @@ function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
 function args(
   statement: OpStatement,
   from: number,
-  keywords: readonly string[],
+  { keywords = [], symbols, spread }: Pick<CallSpelling, "keywords" | "symbols" | "spread">,
   say: (argument: Argument) => Expression,
   speaker: Speaker,
 ): PyArgument[] {
@@ -121,11 +184,15 @@ function args(
   names.forEach((name, i) => {
     const argument = statement.operands[i];
     if (i < from || argument === undefined) return;
-    if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
+    const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
+    if (isList(argument) && isSpread) positional.push(...argument.map(say));
+    else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });
-  for (const [name, argument] of Object.entries(statement.options))
-    named.push(py.keyword(keywordName(name), say(argument)));
+  for (const [name, argument] of Object.entries(statement.options)) {
+    const symbol = isLiteral(argument) ? symbols?.[name]?.[String(argument.value)] : undefined;
+    named.push(py.keyword(keywordName(name), symbol === undefined ? say(argument) : py.dotted(symbol)));
+  }
   const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
   for (const [name, value] of Object.entries(pinned))
     if (!(name in statement.options)) named.push(py.keyword(keywordName(name), constant(value)));
@@ -139,10 +206,11 @@ function keywordName(name: string): string {
 
 function expandIndices(statement: OpStatement) {
   const result = statement.results[0]!.type;
-  const axis = (statement.operands[1] as Literal).value as number;
+  const given = statement.operands[1]!;
+  const axes = (isList(given) ? given : [given]).map((axis) => (axis as Literal).value as number);
   const rank = "shape" in result ? result.shape.length : 0;
-  const position = axis < 0 ? axis + rank : axis;
-  return Array.from({ length: rank }, (_, i) => (i === position ? py.none : py.slice()));
+  const isNew = (axis: number) => axes.includes(axis) || axes.includes(axis - rank);
+  return Array.from({ length: rank }, (_, axis) => (isNew(axis) ? py.none : py.slice()));
 }
 
 /** The dtype that a number among the operands takes: its tile's, or what the address holds; an offset has its own. */
@@ -165,11 +233,18 @@ function elemOfType(type: Type): Elem | undefined {
 }
 
 function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | undefined, speaker: Speaker): Expression {
-  if (isList(argument)) return py.list(...argument.map((item) => sayArgument(statement, item, undefined, speaker)));
+  if (isList(argument)) {
+    const items = argument.map((item) => sayArgument(statement, item, undefined, speaker));
+    return operandKind(statement, argument) === "tiles" ? py.tuple(...items) : py.list(...items);
+  }
   if (isDType(argument)) return speaker.dtype(argument.dtype);
+  if (isFunction(argument)) return helpersOf(speaker).name(argument.function);
   const isOperandValue = operandKind(statement, argument) === "value";
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
+  const wide =
+    isValue(argument) && argument.type.kind === "tile" && statement.op.operands36?.(typedArguments(statement));
+  if (wide) return py.call(py.attribute(said, "to"), speaker.dtype(wide));
   const forced = forcedElem(statement, argument, weak, speaker.strength);
   return forced === undefined ? said : full(said, forced, speaker);
 }
@@ -205,7 +280,7 @@ function operandKind(statement: OpStatement, argument: Argument): string | undef
 }
 
 /** The arguments of a statement by name, as the rules in its record see them. */
-function typedArguments(statement: OpStatement): Record<string, Typed | undefined> {
+export function typedArguments(statement: OpStatement): Record<string, Typed | undefined> {
   const names = Object.keys(statement.op.operands);
   const operands = names.map((name, i) => [name, statement.operands[i]] as const);
   const typed = [...operands, ...Object.entries(statement.options)].map(

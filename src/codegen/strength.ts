@@ -25,8 +25,18 @@ export function forcedElem(
   if (isValue(argument) && argument.type.kind !== "constexpr")
     return strength.isWeak(argument) ? forcedSize(statement, argument, strength) : undefined;
   const isFloat = weak !== undefined && members(weak).every((name) => !isInt(name));
-  if (weak === undefined || !statement.op.strongLiterals36) return undefined;
+  if (weak === undefined) return undefined;
+  if (statement.op.effect !== "pure") return losesDigits(argument, weak) ? weak : undefined;
+  if (!statement.op.strongLiterals36) return undefined;
   return members(weak).every((name) => meansTheSame(statement, argument, name, isFloat)) ? undefined : weak;
+}
+
+/** What is stored is a float32 to Triton before it becomes what memory holds. */
+function losesDigits(argument: Literal | Value, weak: Elem): boolean {
+  if (!members(weak).includes("float64")) return false;
+  return isLiteral(argument)
+    ? !holdsExactly("float32", Number(argument.value))
+    : argument.type.kind === "constexpr" && argument.type.of === "float";
 }
 
 /** Whether 3.6's strong number and 3.9's weak one give the same result beside a tile of this dtype. */

@@ -1,6 +1,6 @@
 /** Who uses what in a block: how often each value is read, and what each block writes. */
-import { type Argument, type Block, isList, isValue, type Statement, type Value, type Variable } from "../ir/nodes.js";
-import { argumentsOf, blocksOf, resultsOf } from "../ir/walk.js";
+import { type Argument, type Block, isValue, type Statement, type Value, type Variable } from "../ir/nodes.js";
+import { argumentsOf, blocksOf, resultsOf, valuesIn } from "../ir/walk.js";
 
 /** The pseudo-variable that loads read and stores write. */
 export const MEMORY: unique symbol = Symbol("memory");
@@ -12,6 +12,8 @@ export interface Usage {
   readonly dead: ReadonlySet<Statement>;
   /** Values that are written to state. */
   readonly written: ReadonlySet<Value>;
+  /** What is used after the block that makes it, by that block: an arm of a constexpr branch. */
+  readonly outliving: ReadonlyMap<Value | Variable, Block>;
 }
 
 /** Counts uses of values, leaving out what only dead statements use. */
@@ -20,8 +22,7 @@ export function usageOf(block: Block): Usage {
   const dead = new Set<Statement>();
   const written = new Set<Value>();
   const count = (argument: Argument): void => {
-    if (isList(argument)) argument.forEach(count);
-    else if (isValue(argument)) uses.set(argument, (uses.get(argument) ?? 0) + 1);
+    for (const value of valuesIn(argument)) uses.set(value, (uses.get(value) ?? 0) + 1);
   };
   // Backwards: a value's uses are all counted before the statement that makes it is reached.
   const visit = ({ statements, yields }: Block): void => {
@@ -38,7 +39,32 @@ export function usageOf(block: Block): Usage {
     }
   };
   visit(block);
-  return { uses, dead, written };
+  return { uses, dead, written, outliving: outlivingIn(block) };
+}
+
+function outlivingIn(block: Block): Usage["outliving"] {
+  const makers = new Map<Value | Variable, Block>();
+  const outliving = new Map<Value | Variable, Block>();
+  const open = new Set<Block>();
+  const needs = (made: Value | Variable): void => {
+    const maker = makers.get(made);
+    if (maker && !open.has(maker)) outliving.set(made, maker);
+  };
+  const use = (argument: Argument): void => valuesIn(argument).forEach(needs);
+  const visit = (inner: Block): void => {
+    open.add(inner);
+    for (const statement of inner.statements) {
+      argumentsOf(statement).forEach(use);
+      if (statement.kind === "read" || statement.kind === "write") needs(statement.variable);
+      blocksOf(statement).forEach(visit);
+      for (const value of resultsOf(statement)) makers.set(value, inner);
+      if (statement.kind === "let") makers.set(statement.variable, inner);
+    }
+    inner.yields.forEach(use);
+    open.delete(inner);
+  };
+  visit(block);
+  return outliving;
 }
 
 /** What a statement changes, nested blocks included. */

@@ -1,6 +1,7 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { ConstexprParam, PointerParam, TensorParam } from "../ir/nodes.js";
-import { literalNumber, numberParams } from "./kernel-names.js";
+import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/nodes.js";
+import { callOrder } from "./call-order.js";
+import { literalNumber } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FString, Parameter, Raise, Statement } from "./py.js";
@@ -42,6 +43,12 @@ function label(context: WrapperContext, param: TensorParam | PointerParam): stri
 
 function check(test: Expression, body: Statement): Statement {
   return { kind: "if", branches: [{ test, body: [body] }] };
+}
+
+/** Statements about an argument; under a condition where it may be None. */
+export function ifGiven(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
+  if (!param.given || body.length === 0) return body;
+  return [{ kind: "if", branches: [{ test: py.compare(context.tensor(param), ["is not", py.none]), body }] }];
 }
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------
@@ -159,7 +166,7 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam | Pointer
   return [refuse(isMember, dtype.members.map((name) => `torch.${dtypeName(name)}`).join(" or "))];
 }
 
-/** What a dtype variable is read off: the argument that names it, else the first input of that dtype. */
+/** What a dtype variable is read off: the argument that names it, else the first input of that dtype that is there. */
 export function dtypeBinder(
   { ir, tensors }: Pick<WrapperContext, "ir" | "tensors">,
   variable: string,
@@ -170,7 +177,8 @@ export function dtypeBinder(
   const holders = [...tensors, ...pointers].filter(
     (param) => typeof param.dtype !== "string" && param.dtype.name === variable,
   );
-  return holders.find((param) => param.kind === "pointer" || param.role !== "out") ?? holders[0]!;
+  const present = holders.filter((param) => !param.given);
+  return present.find((param) => param.kind === "pointer" || param.role !== "out") ?? present[0] ?? holders[0]!;
 }
 
 function dtypeName(name: string): string {
@@ -192,12 +200,13 @@ export function torchDType(name: string): Expression {
 
 /** One device for all, and one that Triton can reach; another GPU than the current one is switched to. */
 export function deviceChecks(context: WrapperContext, inputs: readonly (TensorParam | PointerParam)[]): Block {
-  const [first, ...others] = inputs;
+  const first = inputs.find((param) => !param.given);
   if (!first) return [];
+  const others = inputs.filter((param) => param !== first);
   const tensor = context.tensor(first);
   const device = py.attribute(tensor, "device");
   return [
-    ...others.map((param) => sameDevice(context, param, first)),
+    ...others.flatMap((param) => ifGiven(context, param, [sameDevice(context, param, first)])),
     check(
       py.unary(
         "not",
@@ -237,32 +246,39 @@ export const DEVICE_PARAMETER: Parameter = {
   default: py.none,
 };
 
-/** What the device is read off: the first tensor that the caller must give. */
-export function deviceHolder({ ir }: Pick<WrapperContext, "ir">): TensorParam | PointerParam | undefined {
-  const tensors = ir.params.filter((param) => param.kind === "tensor" && param.role !== "out") as TensorParam[];
-  return tensors[0] ?? ir.params.find((param) => param.kind === "pointer");
+/** Tensors that the kernel reads, then pointers. */
+function inputsOf(ir: KernelIR): readonly (TensorParam | PointerParam)[] {
+  return [
+    ...ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out"),
+    ...ir.params.filter((param) => param.kind === "pointer"),
+  ];
 }
 
-/** The device of the output that was given, else the one asked for, else the current GPU. */
-export function defaultDevice(given: Expression | undefined): Block {
+/** What the device is read off: the first tensor that the caller must give. */
+export function deviceHolder({ ir }: Pick<WrapperContext, "ir">): TensorParam | PointerParam | undefined {
+  return inputsOf(ir).find((param) => !param.given);
+}
+
+/** The device of the first of these that was given, else the one asked for, else the current GPU. */
+export function defaultDevice(maybe: readonly Expression[]): Block {
   const device = py.name("device");
   const set = (test: Expression, value: Expression) => ({ test, body: [py.assign(device, value)] });
   const fallback = set(
     py.compare(device, ["is", py.none]),
     py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
   );
-  const first = given ? [set(py.compare(given, ["is not", py.none]), py.attribute(given, "device"))] : [];
-  return [{ kind: "if", branches: [...first, fallback] }];
+  const given = maybe.map((tensor) => set(py.compare(tensor, ["is not", py.none]), py.attribute(tensor, "device")));
+  return [{ kind: "if", branches: [...given, fallback] }];
 }
 
 /** The wrapper called again with its own arguments. */
 function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
-  const positional = [
-    ...tensors.filter((param) => param.role !== "out").map((param) => context.tensor(param)),
-    ...ir.params.filter((param) => param.kind === "pointer").map((param) => context.tensor(param)),
-    ...numberParams(ir).map((param) => py.name(names.parameters.get(param.value)!)),
-  ];
+  const positional = callOrder(ir).map((param) =>
+    param.kind === "tensor" || param.kind === "pointer"
+      ? context.tensor(param)
+      : py.name(names.parameters.get(param.value)!),
+  );
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
   const device = deviceHolder(context) ? [] : [py.keyword("device", py.name("device"))];

@@ -5,14 +5,8 @@
 import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import {
-  givenSizes,
-  hasDefault,
-  type KernelNames,
-  literalNumber,
-  numberParams,
-  parameterName,
-} from "./kernel-names.js";
+import { callOrder, givenSizes, numberParams } from "./call-order.js";
+import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
 import {
   type MessagePart,
   defaultDevice,
@@ -21,6 +15,7 @@ import {
   deviceChecks,
   deviceHolder,
   dtypeCheck,
+  ifGiven,
   memoryCheck,
   messageOf,
   outputChecks,
@@ -28,8 +23,9 @@ import {
   ROW_LIMIT,
   shapeChecks,
 } from "./wrapper-checks.js";
+import { annotationOf, defaultOf, dtypeWords, numberWords } from "./wrapper-words.js";
 import * as py from "./py-build.js";
-import { annotationOf, defaultOf, numberChecks, numberWords, passed } from "./wrapper-numbers.js";
+import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
 export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>): FunctionDef {
@@ -82,50 +78,65 @@ class WrapperEmitter implements WrapperContext {
     const outputs = this.tensors.filter((param) => param.role === "out");
     const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
     for (const { name } of givenSizes(this.ir)) this.bound.add(name);
+    const maybe = [
+      ...outputs.map((param) => py.name(this.outParameter(param))),
+      ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
+    ];
     const body: Statement[] = [
       ...numberChecks(this),
-      ...inputs.flatMap((param) => [...shapeChecks(this, param), ...dtypeCheck(this, param)]),
-      ...this.#pointers().flatMap((param) => dtypeCheck(this, param)),
+      ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
       ...this.#derivedSizes(),
-      ...inputs.flatMap((param) => derivedChecks(this, param)),
+      ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...inputs.flatMap((param) => ifGiven(this, param, derivedChecks(this, param))),
+      ...this.#pointers().flatMap((param) => ifGiven(this, param, dtypeCheck(this, param))),
       ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
-      ...(deviceHolder(this) ? [py.blank] : defaultDevice(py.name(this.outParameter(outputs[0]!)))),
+      ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
-      ...(deviceHolder(this) ? [] : deviceChecks(this, outputs)),
+      ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
       ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
-      ...this.tensors.flatMap((param) => reachCheck(this, param)),
+      ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
       ...this.#launch(),
-      py.returns(results.length === 1 ? results[0] : py.tuple(...results)),
+      ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
     ];
     const tensor = py.dotted("torch.Tensor");
     return {
       kind: "function",
       name: this.names.wrapper,
       decorators: [],
-      params: this.#parameters(inputs, outputs),
-      returns: results.length === 1 ? tensor : py.subscript(py.name("tuple"), ...results.map(() => tensor)),
+      params: this.#parameters(outputs),
+      returns:
+        results.length === 0
+          ? py.none
+          : results.length === 1
+            ? tensor
+            : py.subscript(py.name("tuple"), ...results.map(() => tensor)),
       docstring: this.#docstring(inputs, outputs),
       body,
     };
   }
 
+  #inputChecks(param: TensorParam): Block {
+    return ifGiven(this, param, [...shapeChecks(this, param), ...dtypeCheck(this, param)]);
+  }
+
   // ---- signature ----------------------------------------------------------------------------------------------------
 
-  #parameters(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): Parameter[] {
+  #parameters(outputs: readonly TensorParam[]): Parameter[] {
     const tensor = py.dotted("torch.Tensor");
     const optional = py.binary(tensor, "|", py.none);
     return [
-      ...[...inputs, ...this.#pointers()].map((param) => ({ name: this.#localName(param), annotation: tensor })),
-      ...numberParams(this.ir).map((param) => ({
-        name: this.names.parameters.get(param.value)!,
-        annotation: py.dotted(annotationOf(param)),
-        ...(hasDefault(param) && { default: defaultOf(param) }),
-      })),
+      ...callOrder(this.ir).map((param): Parameter => {
+        const name = this.#localName(param);
+        if (param.kind === "tensor" || param.kind === "pointer")
+          return param.given ? { name, annotation: optional, default: py.none } : { name, annotation: tensor };
+        const initial = defaultOf(param);
+        return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
+      }),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
       ...(deviceHolder(this) ? [] : [DEVICE_PARAMETER]),
@@ -149,9 +160,13 @@ class WrapperEmitter implements WrapperContext {
       ...inputs.map((param) => {
         const contiguous = param.contiguous ? ", contiguous" : "";
         const updated = param.role === "inout" ? "; updated in place" : "";
-        return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${updated}.`;
+        const optional = param.optional ? ", or None" : "";
+        return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${optional}${updated}.`;
       }),
-      ...this.#pointers().map((param) => `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape.`),
+      ...this.#pointers().map((param) => {
+        const optional = param.given ? ", or None" : "";
+        return `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape${optional}.`;
+      }),
       ...numberParams(this.ir).map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
     ];
     const outs = outputs.map(
@@ -204,9 +219,14 @@ class WrapperEmitter implements WrapperContext {
       const strides = this.names.strides.get(param.name)!;
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));
-      const call = py.call(py.attribute(this.tensor(param), "stride"));
-      if (targets.length > 1) return [py.assign(py.tuple(...targets), call)];
-      return [py.assign(targets[0]!, py.call(py.attribute(this.tensor(param), "stride"), py.number("0")))];
+      const stride = py.attribute(this.tensor(param), "stride");
+      const zero = py.number("0");
+      const target = targets.length > 1 ? py.tuple(...targets) : targets[0]!;
+      const value = targets.length > 1 ? py.call(stride) : py.call(stride, zero);
+      if (!param.optional) return [py.assign(target, value)];
+      const none = targets.length > 1 ? py.tuple(...targets.map(() => zero)) : zero;
+      const isAbsent = py.compare(this.tensor(param), ["is", py.none]);
+      return [py.assign(target, py.conditional(none, isAbsent, value))];
     });
   }
 
@@ -352,10 +372,6 @@ class WrapperEmitter implements WrapperContext {
     const param = this.ir.params.find((p) => p.value === value);
     return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
   }
-}
-
-function dtypeWords(param: TensorParam | PointerParam): string {
-  return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }
 
 /**

@@ -4,9 +4,10 @@ import { builder } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { TensorParam } from "../ir/nodes.js";
+import type { TensorParam, Value } from "../ir/nodes.js";
 import { showType } from "../ir/types.js";
 import * as ops from "../ops/index.js";
+import * as pointers from "../ops/pointer.js";
 import "../ops/reflect.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
@@ -17,6 +18,7 @@ for (const candidate of Object.values(ops)) {
   const op = opOf(candidate);
   if (!op?.method) continue;
   Object.defineProperty(Handle.prototype, op.name, {
+    configurable: true,
     value(this: Handle, ...args: unknown[]) {
       return (candidate as unknown as AnyFunction)(this, ...args);
     },
@@ -28,6 +30,13 @@ const tensors = new WeakMap<object, TensorParam>();
 
 export function registerTensor(param: TensorParam): void {
   tensors.set(param.value, param);
+}
+
+/** Of optional arguments, the value that says whether they were given. */
+const givens = new WeakMap<object, Value>();
+
+export function registerGiven(value: Value, given: Value): void {
+  givens.set(value, given);
 }
 
 function tensorOf(handle: Handle, what: string): TensorParam {
@@ -52,6 +61,7 @@ function property(name: string, get: (handle: Handle) => unknown): void {
 
 function method(name: string, call: (handle: Handle, ...args: unknown[]) => unknown): void {
   Object.defineProperty(Handle.prototype, name, {
+    configurable: true,
     value(this: Handle, ...args: unknown[]) {
       return call(this, ...args);
     },
@@ -67,11 +77,58 @@ property("shape", (handle) => {
 });
 property("col", (handle) => vector("col", handle, 1));
 property("row", (handle) => vector("row", handle, 0));
-property("T", (handle) => (ops.trans as unknown as AnyFunction)(handle));
+property("T", (handle) => {
+  const { type } = valueOf(handle);
+  if (type.kind !== "tensor") return (ops.trans as unknown as AnyFunction)(handle);
+  if (type.dims.length === 2) return permuted(handle, [1, 0]);
+  return fail("type", `T: needs a tensor of rank 2, this is ${showType(type)}; use permute`, captureLocation());
+});
 property("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
 
+property("given", (handle) => {
+  const given = givens.get(valueOf(handle));
+  if (!given)
+    fail("type", "given: this is always there; declare it .optional() to let callers leave it out", captureLocation());
+  return new Handle(given);
+});
+
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
-method("gather", (handle, ...indices) => views.gather(handle, indices, { claimed: claims(indices) }));
+// Of a tensor `gather` makes a view, of a tile it moves elements.
+method("gather", (handle, ...args) =>
+  valueOf(handle).type.kind === "tile"
+    ? (ops.gather as unknown as AnyFunction)(handle, ...args)
+    : views.gather(handle, args, { claimed: claims(args) }),
+);
+const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
+method("to", (handle, ...args) =>
+  valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),
+);
+
+const permuteTile = Object.getOwnPropertyDescriptor(Handle.prototype, "permute")?.value as AnyFunction | undefined;
+method("permute", (handle, ...args) => {
+  const { kind } = valueOf(handle).type;
+  if (kind === "tile" && permuteTile) return permuteTile.apply(handle, args);
+  return permuted(handle, args.flat() as number[]);
+});
+
+/** A tensor or a view with its axes in another order. */
+function permuted(handle: Handle, order: readonly number[]): Handle {
+  const result = views.permuteAxes(handle, order) as Handle;
+  const param = tensors.get(valueOf(handle));
+  if (param) {
+    const reorder = <T>(items: readonly T[]): T[] => order.map((axis) => items[axis]!);
+    const { dims, dimNames, strides } = param;
+    registerTensor({
+      ...param,
+      value: valueOf(result),
+      dims: reorder(dims),
+      dimNames: reorder(dimNames),
+      strides: reorder(strides),
+    });
+  }
+  return result;
+}
+
 method("stride", (handle, axis) => {
   const stride = tensorOf(handle, "stride").strides[Number(axis)];
   if (stride === undefined) fail("type", `stride: there is no axis ${String(axis)}`, captureLocation());

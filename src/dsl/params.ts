@@ -32,7 +32,7 @@ export interface ConstexprDescription {
 
 export type ParamDescription =
   | TensorDescription
-  | { readonly kind: "pointer"; readonly dtype: AnyDType }
+  | { readonly kind: "pointer"; readonly dtype: AnyDType; readonly optional: boolean }
   | { readonly kind: "scalar"; readonly dtype: AnyDType; readonly default?: number | undefined }
   | ConstexprDescription;
 
@@ -44,8 +44,14 @@ function declareTensor(role: Role) {
       fail("param", 'tensor: the second argument lists its dims, such as ["M", "K"]', at);
     for (const dim of dims) checkDim(dim, at);
     const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options };
-    return { ...description, optional: () => ({ ...description, optional: true }) };
+    return { ...description, optional: () => optionalTensor(description, at) };
   };
+}
+
+function optionalTensor(description: TensorDescription, at: ReturnType<typeof captureLocation>): TensorDescription {
+  if (description.role !== "in")
+    fail("param", "optional: only an input may be left out; an output is allocated where the caller gives none", at);
+  return { ...description, optional: true };
 }
 
 function checkDim(dim: unknown, at: ReturnType<typeof captureLocation>): void {
@@ -62,7 +68,16 @@ export const tensor = Object.assign(declareTensor("in"), {
 }) as unknown as TensorBuilder;
 
 /** A raw pointer argument: nothing is known of its extent, nothing is masked. */
-export const pointer = ((dtype: AnyDType) => ({ kind: "pointer", dtype })) as unknown as PointerBuilder;
+export const pointer = ((dtype: AnyDType) => {
+  const description = { kind: "pointer", dtype } as const;
+  // A function, until `optional()` replaces it: what was declared is not optional.
+  return { ...description, optional: () => ({ ...description, optional: true }) };
+}) as unknown as PointerBuilder;
+
+/** Whether the author called `.optional()`. */
+export function isOptional({ optional }: { readonly optional: unknown }): boolean {
+  return optional === true;
+}
 
 /** A number that is passed at run time. */
 export const scalar = ((dtype: AnyDType, options: { readonly default?: number } = {}) => {

@@ -156,6 +156,8 @@ function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
     return parent.initializer === node ? named(parent.name) : {};
   }
   if (ts.isPropertyAssignment(parent)) return parent.initializer === node ? property(parent) : {};
+  // `const x = tl.when(FLAG, () => f())`
+  if (ts.isArrowFunction(parent)) return parent.body === node && isWhen(parent.parent) ? bindingOf(parent.parent) : {};
   if (ts.isForOfStatement(parent)) {
     const { initializer } = parent;
     const declared = ts.isVariableDeclarationList(initializer) ? initializer.declarations[0]?.name : undefined;
@@ -176,6 +178,12 @@ function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
     return passes.includes(kind) ? bindingOf(parent) : {};
   }
   return {};
+}
+
+function isWhen(node: ts.Node): boolean {
+  if (!ts.isCallExpression(node)) return false;
+  const callee = unwrap(node.expression);
+  return ts.isPropertyAccessExpression(callee) && callee.name.text === "when";
 }
 
 function named(name: ts.BindingName | ts.PropertyName): Pick<Site, "name" | "names"> {

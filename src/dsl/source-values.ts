@@ -103,6 +103,8 @@ export function member(value: Abstract, name: string): Abstract {
       return value.fields.get(name) ?? (name === "length" ? PLAIN : value.rest);
     case "module":
       return exported(name);
+    case "arms":
+      return name === "value" ? TRACED : PLAIN;
     case "op":
       return { kind: "op", name: value.name === "tl" ? name : `${value.name}.${name}` };
     case "host":

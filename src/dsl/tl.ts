@@ -3,8 +3,12 @@ import { dtypes } from "../ir/dtype.js";
 import "./methods.js";
 
 export * from "../ops/index.js";
+export * as targetInfo from "../ops/target.js";
 export { dtype } from "../ir/dtype.js";
-export { mut, range, staticRange, when } from "./control.js";
+export { exit, when } from "./branches.js";
+export { range, staticRange, whileLoop } from "./loops.js";
+export { mut } from "./state.js";
+export { fn } from "../ops/fn.js";
 
 export const {
   int1,

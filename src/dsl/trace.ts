@@ -14,12 +14,13 @@ import type {
   SizeParam,
   TensorParam,
   Tuning,
+  Value,
 } from "../ir/nodes.js";
 import { toArgument, typeOfArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
-import { registerTensor } from "./methods.js";
-import type { ParamDescription } from "./params.js";
+import { registerGiven, registerTensor } from "./methods.js";
+import { isOptional, type ParamDescription } from "./params.js";
 import { recordReference } from "./reference.js";
 
 type Meta = Readonly<Record<string, Handle>>;
@@ -33,7 +34,11 @@ export function trace(kernel: KernelDefinition): KernelIR {
     const params = declare(recorder, kernel);
     const args = handles(kernel, params);
     const meta = Object.fromEntries(Object.entries(args).filter(([name]) => isMeta(params, name)));
-    for (const param of params) if (param.kind === "tensor") registerTensor(param);
+    for (const param of params) {
+      if (param.kind === "tensor") registerTensor(param);
+      if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
+    }
+    checkBound(params, kernel);
     const host = (body: () => unknown) => hostBlock(recorder, body, kernel.at);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
     const body = traceBody(recorder, kernel, args);
@@ -49,6 +54,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
       name: kernel.name,
       doc,
       params: completed,
+      functions: recorder.functions,
       body,
       grid,
       requires,
@@ -149,6 +155,7 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
           name,
           dtype,
           value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name),
+          ...(isOptional(p) && { given: givenValue(recorder, name, at) }),
         },
       ];
     const value = recorder.value({ kind: "tile", dtype, shape: [] }, at, name);
@@ -166,6 +173,20 @@ function sizeNames(kernel: KernelDefinition): string[] {
   return [...names];
 }
 
+/** A size is read off a tensor that is always there. */
+function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
+  const tensors = params.filter((param) => param.kind === "tensor");
+  const bound = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
+  for (const { optional, name, dimNames } of tensors)
+    for (const dim of optional ? dimNames : [])
+      if (typeof dim === "string" && !bound.has(dim) && !(dim in (kernel.spec.dims ?? {})))
+        fail(
+          "param",
+          `${kernel.name}: ${dim} is a dim of ${name} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
+          kernel.at,
+        );
+}
+
 function tensorParam(
   recorder: Builder,
   { spec, at }: KernelDefinition,
@@ -179,6 +200,7 @@ function tensorParam(
   const contiguous = p.options.contiguous ?? false;
   const offsets = p.options.offsets ? (elemOf(p.options.offsets) as "int32" | "int64") : "int32";
   const access = p.role;
+  const optional = isOptional(p);
   const rank = dims.length;
   const strides = dims.map((_, axis): Argument => {
     if (contiguous && axis === rank - 1) return { kind: "literal", value: 1 };
@@ -195,12 +217,18 @@ function tensorParam(
     dimNames: p.dims,
     dtype,
     role: p.role,
-    optional: p.optional,
+    optional,
+    ...(optional && { given: givenValue(recorder, name, at) }),
     contiguous,
     offsets,
     ...(p.options.range && { range: p.options.range }),
     ...(zeroed && { zeroed: true }),
   };
+}
+
+/** Whether the caller gave an argument: Triton knows it when it compiles. */
+function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
+  return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
 }
 
 function constexprParam(

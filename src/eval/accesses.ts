@@ -1,8 +1,18 @@
-/** Which program read or wrote what: two programs that meet at one element, and elements without a value. */
+/**
+ * Who read or wrote what: two programs that meet at one element with nothing to order them, and elements without a value.
+ * Atomics are ordered among themselves.
+ */
 import type { Location } from "../diagnostics.js";
 import type { Addresses } from "../ir/runtime.js";
 import type { Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
+
+type At = Location | undefined;
+
+/** Whether a tensor has no values when the first program starts. */
+function startsEmpty({ role, zeroed }: Tensor): boolean {
+  return role === "out" && !zeroed;
+}
 
 /** Notes a read, and gives the lanes that found no value because nothing was written there yet. */
 export function noteRead(
@@ -10,28 +20,26 @@ export function noteRead(
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   sanitiser: Sanitiser,
-  at: Location | undefined,
+  at: At,
 ): Uint8Array | undefined {
-  const { writers, readers } = tensor;
+  const { writers, readers, atomics } = tensor;
   if (!writers || !readers) return undefined;
-  const { number } = sanitiser;
-  const raced = new Uint8Array(performed.length);
+  const meetings = new Meetings(performed.length);
   const empty = new Uint8Array(performed.length);
+  const { order } = sanitiser;
+  const { stamp } = order;
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
-    readers[offset] = number;
-    if (writer === 0) empty[i] = tensor.role === "out" && !tensor.zeroed ? 1 : 0;
-    else if (writer !== number) raced[i] = 1;
+    const changer = atomics?.[offset] ?? 0;
+    readers[offset] = stamp;
+    if (writer === 0 && changer === 0) empty[i] = startsEmpty(tensor) ? 1 : 0;
+    else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
+    else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
   }
-  sanitiser.lanes("race", raced, shape, at, (lane) => {
-    const offset = offsets[lane]!;
-    return `${tensor.nameOf(offset)} is read here and written by program ${name(sanitiser, writers[offset]!)}; nothing orders the two`;
-  });
-  sanitiser.lanes("uninitialised", empty, shape, at, (lane) => {
-    return `${tensor.nameOf(offsets[lane]!)} is read before anything was written there; store to it first, or declare it tensor.inout(…)`;
-  });
+  meetings.report("read", tensor, offsets, shape, sanitiser, at);
+  reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
   return empty.includes(1) ? empty : undefined;
 }
 
@@ -41,30 +49,104 @@ export function noteWrite(
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   sanitiser: Sanitiser,
-  at: Location | undefined,
+  at: At,
 ): void {
-  const { writers, readers } = tensor;
+  const { writers, readers, atomics } = tensor;
   if (!writers || !readers) return;
-  const { number } = sanitiser;
-  const raced = new Uint8Array(performed.length);
-  /** The other program; negative where it read. */
-  const others = new Int32Array(performed.length);
+  const meetings = new Meetings(performed.length);
+  const { order } = sanitiser;
+  const { stamp } = order;
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
-    writers[offset] = number;
-    if (writer !== 0 && writer !== number) others[i] = writer;
-    else if (reader !== 0 && reader !== number) others[i] = -reader;
-    else continue;
-    raced[i] = 1;
+    const changer = atomics?.[offset] ?? 0;
+    writers[offset] = stamp;
+    if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
+    else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
+    else if (reader !== stamp && !order.sees(reader)) meetings.note(i, reader, READ);
   }
-  sanitiser.lanes("race", raced, shape, at, (lane) => {
-    const other = others[lane]!;
-    const did = other > 0 ? "also written" : "read";
-    return `${tensor.nameOf(offsets[lane]!)} is written here and ${did} by program ${name(sanitiser, Math.abs(other))}; nothing orders the two`;
-  });
+  meetings.report("written", tensor, offsets, shape, sanitiser, at);
 }
 
-const name = (sanitiser: Sanitiser, number: number): string => `(${sanitiser.program(number).join(", ")})`;
+/** Notes an atomic; gives the lanes that found no value. */
+export function noteAtomic(
+  tensor: Tensor,
+  { offsets, shape }: Addresses,
+  performed: Uint8Array,
+  does: { readonly reads: boolean; readonly writes: boolean },
+  sanitiser: Sanitiser,
+  at: At,
+): Uint8Array | undefined {
+  const { writers, readers } = tensor;
+  if (!writers || !readers) return undefined;
+  const atomics = (tensor.atomics ??= new Int32Array(writers.length));
+  const meetings = new Meetings(performed.length);
+  const empty = new Uint8Array(performed.length);
+  const { order } = sanitiser;
+  const { stamp } = order;
+  for (let i = 0; i < performed.length; i++) {
+    if (!performed[i]) continue;
+    const offset = offsets[i]!;
+    const writer = writers[offset]!;
+    const reader = readers[offset]!;
+    if (does.reads && writer === 0 && atomics[offset] === 0) empty[i] = startsEmpty(tensor) ? 1 : 0;
+    if (!order.sees(writer)) meetings.note(i, writer, WRITTEN);
+    else if (does.writes && !order.sees(reader)) meetings.note(i, reader, READ);
+    if (does.writes) atomics[offset] = stamp;
+  }
+  meetings.report("changed by an atomic", tensor, offsets, shape, sanitiser, at);
+  reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
+  return empty.includes(1) ? empty : undefined;
+}
+
+const [WRITTEN, READ, CHANGED] = [1, 2, 3];
+const WORDS = ["", "written", "read", "changed by an atomic"];
+
+/** Lanes where another program was before, and what it did there. */
+class Meetings {
+  readonly #lanes: Uint8Array;
+  readonly #others: Int32Array;
+
+  constructor(size: number) {
+    this.#lanes = new Uint8Array(size);
+    this.#others = new Int32Array(size);
+  }
+
+  note(lane: number, stamp: number, did: number): void {
+    this.#lanes[lane] = did;
+    this.#others[lane] = stamp;
+  }
+
+  report(
+    does: string,
+    tensor: Tensor,
+    offsets: Float64Array,
+    shape: readonly number[],
+    sanitiser: Sanitiser,
+    at: At,
+  ): void {
+    if (!this.#lanes.some(Boolean)) return;
+    const marked = this.#lanes.map((did) => (did ? 1 : 0));
+    sanitiser.lanes("race", marked, shape, at, (lane) => {
+      const program = sanitiser.program(sanitiser.order.owner(this.#others[lane]!)).join(", ");
+      const did = WORDS[this.#lanes[lane]!]!;
+      const also = did === does ? "also " : "";
+      return `${tensor.nameOf(offsets[lane]!)} is ${does} here and ${also}${did} by program (${program}); nothing orders the two`;
+    });
+  }
+}
+
+function reportEmpty(
+  empty: Uint8Array,
+  tensor: Tensor,
+  offsets: Float64Array,
+  shape: readonly number[],
+  sanitiser: Sanitiser,
+  at: At,
+): void {
+  sanitiser.lanes("uninitialised", empty, shape, at, (lane) => {
+    return `${tensor.nameOf(offsets[lane]!)} is read before anything was written there; store to it first, or declare it tensor.inout(…)`;
+  });
+}

@@ -31,6 +31,8 @@ export class Bindings {
   readonly #params: ReadonlyMap<Value, Param>;
   readonly #known = new Map<Value, Constant>();
   readonly #dims = new Map<string, number>();
+  /** Of the unrolled loops around. */
+  readonly #indices = new Map<string, number>();
   /** Constexprs by name. */
   readonly constexprs: Readonly<Record<string, Constant>>;
   /** Sizes by name, also those that are computed. */
@@ -96,8 +98,10 @@ export class Bindings {
   dim(dim: Dim): number {
     if (typeof dim === "number") return dim;
     let value = this.#dims.get(dim);
-    if (value === undefined)
-      this.#dims.set(dim, (value = constexprValue(dim, { ...this.sizes, ...this.constexprs, ...this.#bits() })));
+    if (value === undefined) {
+      const numbers = { ...this.sizes, ...this.constexprs, ...this.#bits(), ...Object.fromEntries(this.#indices) };
+      this.#dims.set(dim, (value = constexprValue(dim, numbers)));
+    }
     return value;
   }
 
@@ -107,6 +111,18 @@ export class Bindings {
     return Object.fromEntries(
       bound.map(([name, dtype]) => [`${name}.bits`, Number(reflect(dtype as DTypeName, "bits"))]),
     );
+  }
+
+  /** Runs `body` where the index of an unrolled loop, by its text, has this value. */
+  within<T>(index: string, value: number, body: () => T): T {
+    this.#indices.set(index, value);
+    this.#dims.clear();
+    try {
+      return body();
+    } finally {
+      this.#indices.delete(index);
+      this.#dims.clear();
+    }
   }
 
   /** A type with dtype variables bound and dimensions known; undefined for what is neither a tile nor an address. */

@@ -3,17 +3,19 @@ import type { Finding, Layout, TensorData } from "../compiled.js";
 import { formatLocation } from "../diagnostics.js";
 import { full } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import type { Argument, KernelIR, TensorParam, Value } from "../ir/nodes.js";
-import type { Runtime } from "../ir/runtime.js";
+import type { Argument, KernelIR, PointerParam, TensorParam, Value } from "../ir/nodes.js";
+import type { Addresses, Runtime } from "../ir/runtime.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { seedOf, shuffled, uniform } from "./random.js";
 import { Sanitiser } from "./sanitiser.js";
-import { Tensor } from "./tensor.js";
+import { APART, Tensor, UnknownAddress } from "./tensor.js";
 
 export interface Run extends Launch {
   /** Values of every tensor that is read, by name. */
   readonly inputs: Readonly<Record<string, TensorData>>;
+  /** Optional tensors that are not given. */
+  readonly absent?: readonly string[] | undefined;
   readonly layouts?: Readonly<Record<string, Layout>> | undefined;
   /** In which order programs run; they must not depend on it. */
   readonly order?: "sequential" | "shuffled";
@@ -32,11 +34,17 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const bindings = new Bindings(ir, run);
   const grid = bindings.host(ir.grid).map(Number);
   const tensors = new Map(
-    ir.params.flatMap((param) => (param.kind === "tensor" ? [[param, tensorFor(param, bindings, run)] as const] : [])),
+    ir.params.flatMap((param) =>
+      param.kind === "tensor" && !run.absent?.includes(param.name)
+        ? [[param, tensorFor(param, bindings, run)] as const]
+        : [],
+    ),
   );
   const sanitiser = new Sanitiser(grid);
+  const values = argumentsOf(ir, tensors, bindings, run.inputs);
+  const memory = layOut(values);
   const [x = 1, y = 1, z = 1] = grid;
-  const program = new Program(ir.body, argumentsOf(ir, tensors, bindings), bindings, sanitiser, [x, y, z]);
+  const program = new Program(ir.body, values, memory, bindings, sanitiser, [x, y, z]);
   runGrid(program, x * y * z, run);
   for (const [param, tensor] of tensors)
     if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, sanitiser);
@@ -65,6 +73,7 @@ function argumentsOf(
   ir: KernelIR,
   tensors: ReadonlyMap<TensorParam, Tensor>,
   bindings: Bindings,
+  inputs: Run["inputs"],
 ): ReadonlyMap<Value, Runtime> {
   const values = new Map<Value, Runtime>();
   const scalar = (argument: Argument, number: number): void => {
@@ -73,18 +82,47 @@ function argumentsOf(
     if (type) values.set(argument, cast(full([], number, "float64"), type.dtype));
   };
   for (const param of ir.params) {
-    if (param.kind === "pointer")
-      throw new Error(`${param.name} is a raw pointer: nothing is known of its extent, so it cannot be evaluated`);
+    if (param.kind === "pointer") {
+      const given = inputs[param.name];
+      if (param.given) values.set(param.given, given !== undefined);
+      if (given) values.set(param.value, addressesOf(pointedAt(param, given, bindings)));
+      else if (!param.given)
+        throw new Error(`${param.name} is a raw pointer: nothing is known of its extent unless a tensor is given`);
+    }
+    if (param.kind === "tensor" && param.given) values.set(param.given, tensors.has(param));
     if (param.kind === "constexpr") values.set(param.value, bindings.constant(param.value));
-    else if (param.kind !== "tensor") scalar(param.value, Number(bindings.constant(param.value)));
+    else if (param.kind !== "tensor" && param.kind !== "pointer")
+      scalar(param.value, Number(bindings.constant(param.value)));
   }
   for (const [param, allocation] of tensors) {
-    const { dtype } = allocation;
     values.set(param.value, { kind: "tensor", allocation });
-    values.set(param.pointer, { kind: "addresses", allocation, dtype, shape: [], offsets: new Float64Array(1) });
+    values.set(param.pointer, addressesOf(allocation));
     param.strides.forEach((stride, axis) => scalar(stride, allocation.strides[axis]!));
   }
   return values;
+}
+
+/** The memory behind a raw pointer: what was given for it, and nothing else. */
+function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): Tensor {
+  const tensor = new Tensor(param.name, "inout", bindings.dtype(param.dtype), given.shape);
+  tensor.fill(given);
+  return tensor;
+}
+
+/** Gives each tensor an address of its own. */
+function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
+  const tensors = [...values.values()].flatMap((value) =>
+    isAddresses(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
+  );
+  tensors.forEach((tensor, i) => (tensor.base = BigInt(i + 1) * APART));
+  return tensors;
+}
+
+const isAddresses = (value: Runtime): value is Addresses =>
+  typeof value === "object" && "kind" in value && value.kind === "addresses";
+
+function addressesOf(allocation: Tensor): Addresses {
+  return { kind: "addresses", allocation, dtype: allocation.dtype, shape: [], offsets: new Float64Array(1) };
 }
 
 function runGrid(program: Program, count: number, { order = "sequential", seed = 0 }: Run): void {
@@ -92,6 +130,7 @@ function runGrid(program: Program, count: number, { order = "sequential", seed =
   try {
     for (let i = 0; i < count; i++) program.run((numbers?.[i] ?? i) + 1);
   } catch (error) {
+    if (error instanceof UnknownAddress) throw error;
     const where = program.at ? `${formatLocation(program.at)}: ` : "";
     throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }

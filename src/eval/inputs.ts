@@ -15,7 +15,7 @@ export function makeInputs(
   at: Case,
   sizes: Readonly<Record<string, number>> = at.sizes,
 ): Record<string, TensorData> {
-  const read = signature.tensors.filter((tensor) => tensor.role !== "out");
+  const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
   return Object.fromEntries(read.map((tensor) => [tensor.name, draw(tensor, at, sizes)]));
 }
 

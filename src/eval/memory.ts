@@ -56,13 +56,13 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
   move(tensor.dtype, data, tensor.data, offsets, performed, "scatter");
 }
 
-function tensorOf({ allocation }: Addresses): Tensor {
+export function tensorOf({ allocation }: Addresses): Tensor {
   if (!(allocation instanceof Tensor)) throw new TypeError(`${allocation.name} has no memory here`);
   return allocation;
 }
 
 /** A value in every lane of a shape, in the tensor's dtype. */
-function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileArray {
+export function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileArray {
   if (typeof value === "object") return broadcastTo(cast(value, dtype), shape);
   return full(shape, isBig(dtype) ? BigInt(value) : Number(value), dtype);
 }
@@ -70,7 +70,7 @@ function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileA
 const off = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
   poison.map((flag, i) => flag & (1 - performed[i]!));
 
-function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
+export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
   const given = masks.filter((mask) => mask !== undefined);
   const [first, ...others] = given;
   const all = others.reduce<Uint8Array | undefined>((sum, mask) => sum?.map((flag, i) => flag | mask[i]!), first);

@@ -9,21 +9,26 @@ import {
   type Argument,
   type Block,
   type ForStatement,
+  type FunctionIR,
   type IfStatement,
   isDType,
+  isFunction,
   isList,
   isLiteral,
   type OpStatement,
   type Statement,
   type Value,
   type Variable,
+  type WhileStatement,
 } from "../ir/nodes.js";
 import { isBig } from "../ir/numeric.js";
-import type { Constant, Context, ResultType, Runtime } from "../ir/runtime.js";
-import type { Type } from "../ir/types.js";
+import type { Constant, Context, FunctionRuntime, ResultType, Runtime } from "../ir/runtime.js";
+import { type Type, typeOfArgument } from "../ir/types.js";
 import type { Bindings } from "./bindings.js";
+import { atomic, poll } from "./atomics.js";
 import { load, store } from "./memory.js";
 import type { Sanitiser } from "./sanitiser.js";
+import { type Tensor, tensorAt } from "./tensor.js";
 
 type Step = () => void;
 type Get = () => Runtime;
@@ -31,9 +36,11 @@ type Triple = readonly [number, number, number];
 
 export class Program {
   readonly #bindings: Bindings;
+  readonly #memory: readonly Tensor[];
   readonly #sanitiser: Sanitiser;
   readonly #grid: Triple;
   readonly #slots: (Runtime | undefined)[] = [];
+  #functions = new Map<FunctionIR, FunctionRuntime>();
   readonly #slotOf = new Map<Value | Variable, number>();
   readonly #steps: readonly Step[];
   #id: Triple = [0, 0, 0];
@@ -44,11 +51,13 @@ export class Program {
   constructor(
     body: Block,
     params: ReadonlyMap<Value, Runtime>,
+    memory: readonly Tensor[],
     bindings: Bindings,
     sanitiser: Sanitiser,
     grid: Triple,
   ) {
     this.#bindings = bindings;
+    this.#memory = memory;
     this.#sanitiser = sanitiser;
     this.#grid = grid;
     for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
@@ -57,10 +66,14 @@ export class Program {
 
   /** Runs one program, whose number counts from 1. */
   run(number: number): void {
-    this.#sanitiser.number = number;
+    this.#sanitiser.begin(number);
     const [x = 0, y = 0, z = 0] = this.#sanitiser.program(number);
     this.#id = [x, y, z];
-    runAll(this.#steps);
+    try {
+      runAll(this.#steps);
+    } catch (thrown) {
+      if (thrown !== EXIT) throw thrown;
+    }
   }
 
   #slot(key: Value | Variable): number {
@@ -85,8 +98,14 @@ export class Program {
         return this.#copy(statement.variable, statement.result);
       case "for":
         return this.#for(statement);
+      case "while":
+        return this.#while(statement);
       case "if":
         return this.#if(statement);
+      case "exit":
+        return () => {
+          throw EXIT;
+        };
       default:
         return statement satisfies never;
     }
@@ -97,6 +116,7 @@ export class Program {
   #get(argument: Argument): Get {
     if (isLiteral(argument)) return constant(argument.value);
     if (isDType(argument)) return constant({ kind: "dtype", dtype: this.#bindings.dtype(argument.dtype) });
+    if (isFunction(argument)) return constant(this.#function(argument.function));
     if (isList(argument)) {
       const items = argument.map((item) => this.#get(item));
       return () => items.map((get) => get());
@@ -123,6 +143,26 @@ export class Program {
 
   #resultOf(type: Type): ResultType | undefined {
     return this.#bindings.result(type);
+  }
+
+  /** A helper function, prepared once: it cannot call itself, so its slots hold one call at a time. */
+  #function(helper: FunctionIR): FunctionRuntime {
+    const known = this.#functions.get(helper);
+    if (known) return known;
+    const slots = this.#slots;
+    const params = helper.params.map((param) => this.#slot(param));
+    const steps = this.#block(helper.body);
+    const results = helper.body.yields.map((result) => this.#get(result));
+    const made: FunctionRuntime = {
+      kind: "function",
+      call(args) {
+        args.forEach((arg, i) => (slots[params[i]!] = arg));
+        runAll(steps);
+        return results.map((get) => get());
+      },
+    };
+    this.#functions.set(helper, made);
+    return made;
   }
 
   // ---- ops ----------------------------------------------------------------------------------------------------------
@@ -179,13 +219,18 @@ export class Program {
       },
       load: (address, mask, other) => load(address, mask, other, sanitiser, at),
       store: (address, value, mask) => store(address, value, mask, sanitiser, at),
+      atomic: (address, mask, access) => atomic(address, mask, access, sanitiser, at),
+      poll: (address, expected, how) => poll(address, expected, how, sanitiser, at),
+      allocationAt: (address, dtype) => tensorAt(this.#memory, address, dtype),
       report: (code, message, shape, lanes) => sanitiser.lanes(code, lanes, shape, at, () => message),
     };
   }
 
   // ---- control ------------------------------------------------------------------------------------------------------
 
-  #for({ index, start, end, step, unrolled, body, at }: ForStatement): Step {
+  #for(statement: ForStatement): Step {
+    const { index, start, end, step, body, at } = statement;
+    if (statement.unrolled) return this.#unrolled(statement);
     const bounds = [start, end, step].map((bound) => this.#get(bound));
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const type = this.#resultOf(index.type);
@@ -198,7 +243,51 @@ export class Program {
       ];
       if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
-        slots[slot] = unrolled || !type ? i : full([], numeric(i, type.dtype), type.dtype);
+        slots[slot] = type ? full([], numeric(i, type.dtype), type.dtype) : i;
+        runAll(steps);
+      }
+    };
+  }
+
+  /** Each turn is prepared on its own: what a tile's shape is may depend on the index. */
+  #unrolled({ index, start, end, step, body }: ForStatement): Step {
+    const [from, to, by] = [start, end, step].map((bound) => this.#known(bound)) as [number, number, number];
+    if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
+    const [slots, slot] = [this.#slots, this.#slot(index)];
+    const text = index.type.kind === "constexpr" ? index.type.text : "";
+    const turns: (readonly [number, readonly Step[]])[] = [];
+    for (let i = from; by > 0 ? i < to : i > to; i += by) {
+      // What a helper function's tiles are may depend on the index too.
+      const functions = this.#functions;
+      this.#functions = new Map();
+      const steps = this.#bindings.within(text, i, () => this.#block(body));
+      this.#functions = functions;
+      turns.push([i, steps]);
+    }
+    return () => {
+      for (const [i, steps] of turns) {
+        slots[slot] = i;
+        runAll(steps);
+      }
+    };
+  }
+
+  /** The value of a constexpr that a launch decides, by its text. */
+  #known(argument: Argument): number {
+    const type = typeOfArgument(argument);
+    return this.#bindings.dim(type.kind === "constexpr" ? type.text : "");
+  }
+
+  #while({ condition, body, at }: WhileStatement): Step {
+    const asking = this.#block(condition);
+    const test = this.#get(condition.yields[0]!);
+    const steps = this.#block(body);
+    return () => {
+      for (let turns = 0; ; turns++) {
+        runAll(asking);
+        if (this.#scalar(test(), "whether this loop goes on depends", at) === 0) return;
+        this.at = at;
+        if (turns >= MAX_TURNS) throw new RangeError(`this loop does not end within ${MAX_TURNS} turns`);
         runAll(steps);
       }
     };
@@ -222,6 +311,12 @@ export class Program {
     return Number(data[0]);
   }
 }
+
+/** Thrown where the program ends early. */
+const EXIT = Symbol("exit");
+
+/** A loop that runs longer is taken for one that does not end. */
+const MAX_TURNS = 10_000_000;
 
 const NO_RESULT: ResultType = { dtype: "int32", shape: [] };
 

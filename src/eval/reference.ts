@@ -9,8 +9,8 @@ export class NotEvaluated extends Error {
   override readonly name = "NotEvaluated";
 }
 
-/** Tensors, and sizes, scalars and constexprs, by name. */
-export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string>>;
+/** Tensors, and sizes, scalars and constexprs, by name; null for a tensor that was left out. */
+export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
 
 /**
  * The outputs of a reference, one for each node.
@@ -24,7 +24,7 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
   function inputNamed(name: string): TorchValue {
     const given = inputs[name];
     if (given === undefined) throw new NotEvaluated(`the reference uses ${name}, which has no value here`);
-    if (typeof given !== "object") return given;
+    if (given === null || typeof given !== "object") return given;
     let array = arrays.get(name);
     if (!array) arrays.set(name, (array = torchArray(given.shape, float64s(given))));
     return array;

@@ -1,16 +1,9 @@
 /** Why a kernel cannot be launched with some sizes, asked before anything runs. */
 import type { Case } from "../compiled.js";
 import { sizeOf } from "../ir/array.js";
-import {
-  type Argument,
-  type Block,
-  isLiteral,
-  isValue,
-  type KernelIR,
-  type Statement,
-  type Value,
-} from "../ir/nodes.js";
-import { argumentsOf, definitions, resultsOf, walk } from "../ir/walk.js";
+import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
+import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
+import { isUnrolled } from "../ir/shape.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./launch.js";
 
@@ -66,11 +59,13 @@ function written(argument: Argument, made: Made, isOperand = false): string {
 }
 
 /** Tiles whose size is decided at launch, which the build could not check. */
-function badTile({ body }: { readonly body: Block }, bindings: Bindings): string | undefined {
+function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
   let found: string | undefined;
-  walk(body, (statement) => {
+  walkAll(ir, (statement) => {
     for (const { type } of resultsOf(statement)) {
       if (found !== undefined || type.kind !== "tile") continue;
+      // Sizes that count with an unrolled loop are known in its turns only.
+      if (type.shape.some(isUnrolled)) continue;
       const shape = type.shape.map((dim) => bindings.dim(dim));
       const odd = shape.findIndex((size) => size < 1 || !Number.isInteger(Math.log2(size)));
       if (odd >= 0) found = `${type.shape[odd]} is ${shape[odd]}, and a tile's dimension is a power of two`;

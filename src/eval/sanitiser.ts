@@ -1,18 +1,26 @@
 /** Who is running, and what is wrong with what it does. */
 import type { Location } from "../diagnostics.js";
 import { coordinates, Findings } from "./findings.js";
+import { Order } from "./order.js";
 
 /** Says what is wrong with one lane. */
 export type Describe = (lane: number) => string;
 
 export class Sanitiser {
   readonly findings = new Findings();
+  readonly order = new Order();
   readonly #grid: readonly number[];
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 
   constructor(grid: readonly number[]) {
     this.#grid = grid;
+  }
+
+  /** A program begins. */
+  begin(number: number): void {
+    this.number = number;
+    this.order.begin(number);
   }
 
   /** The coordinates of a program. */

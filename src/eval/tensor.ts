@@ -6,7 +6,12 @@ import { allocate, type BigData, isBig, type NumberData, type TileData } from ".
 import type { Allocation } from "../ir/runtime.js";
 import { coordinates } from "./findings.js";
 
+/** Allocations lie this far apart, so that an address tells which it is in. */
+export const APART = 2n ** 44n;
+
 export class Tensor implements Allocation {
+  /** Address of its first element. */
+  base = 0n;
   readonly strides: readonly number[];
   /** Indexed by offset; strides may leave gaps. */
   readonly data: TileData;
@@ -14,10 +19,12 @@ export class Tensor implements Allocation {
   readonly #offsets: Int32Array;
   /** Offsets that hold an element; absent where there are no gaps. */
   readonly #elements: Uint8Array | undefined;
-  /** Last program that wrote each offset, counted from 1; 0 where none did. Absent for inputs. */
+  /** Who wrote each offset last, as the sanitiser stamps it; 0 where nobody did. Absent for inputs. */
   readonly writers: Int32Array | undefined;
-  /** Last program that read each offset, counted from 1. Absent for inputs. */
+  /** Who read each offset last. Absent for inputs. */
   readonly readers: Int32Array | undefined;
+  /** Who last accessed each offset by an atomic. Absent until someone does. */
+  atomics: Int32Array | undefined;
 
   constructor(
     readonly name: string,
@@ -75,7 +82,7 @@ export class Tensor implements Allocation {
     let count = 0;
     let first = -1;
     this.#offsets.forEach((offset, i) => {
-      if (this.writers?.[offset]) return;
+      if (this.writers?.[offset] || this.atomics?.[offset]) return;
       if (count++ === 0) first = i;
     });
     return { count, first: coordinates(this.shape, Math.max(first, 0)) };
@@ -92,4 +99,18 @@ function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);
   const swapped = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);
   return [...swapped.slice(0, -2), swapped[rank - 1]!, swapped[rank - 2]!];
+}
+
+/** Says that nothing is known of what an address points to. */
+export class UnknownAddress extends Error {
+  override readonly name = "UnknownAddress";
+}
+
+export function tensorAt(memory: readonly Tensor[], address: bigint, dtype: DTypeName): Tensor {
+  const tensor = memory[Number(address / APART) - 1];
+  if (!tensor || tensor.dtype !== dtype)
+    throw new UnknownAddress(
+      "nothing is known of what an address from memory points to, so the kernel was not evaluated",
+    );
+  return tensor;
 }

@@ -2,7 +2,7 @@
  * Folding tiles along an axis. Triton promises no order (it folds within threads, then across them), so the order here,
  * first to last, is one of those that compiled code may take: results of inexact folds agree only within bounds.
  */
-import { bigsOf, flip, numbersOf, reshape, sizeOf, slice, tileArray, type TileArray } from "./array.js";
+import { bigsOf, flip, numbersOf, reshape, sizeOf, slice, take, tileArray, type TileArray } from "./array.js";
 import { allocate, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
@@ -15,6 +15,31 @@ export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: n
 /** {@link reduce} of an int64 or uint64 tile. */
 export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x: bigint) => bigint): TileArray {
   return lastOf(x, axis, (lanes, along) => scanBig(lanes, along, f));
+}
+
+/** The element that comes before all others along an axis, and its index as int32. Among equals the first wins. */
+export function indexOfFirst(
+  x: TileArray,
+  axis: number | "all",
+  before: (a: number | bigint, b: number | bigint) => boolean,
+): readonly [TileArray, TileArray] {
+  if (axis === "all") return indexOfFirst(reshape(x, [sizeOf(x.shape)]), 0, before);
+  const { distance, block } = lanesOf(x, axis);
+  const shape = x.shape.toSpliced(axis, 1);
+  const places = new Int32Array(sizeOf(shape));
+  const indices = new Int32Array(places.length);
+  const poison = x.poison && new Uint8Array(places.length);
+  places.forEach((_, lane) => {
+    const start = Math.floor(lane / distance) * block + (lane % distance);
+    let best = start;
+    for (let i = start; i < start + block; i += distance) {
+      if (before(x.data[i]!, x.data[best]!)) best = i;
+      if (poison && x.poison![i]) poison[lane] = 1;
+    }
+    places[lane] = best;
+    indices[lane] = (best - start) / distance;
+  });
+  return [tileArray(x.dtype, shape, take(x, shape, places).data, poison), tileArray("int32", shape, indices, poison)];
 }
 
 function lastOf(x: TileArray, axis: number | "all", scan: (x: TileArray, axis: number) => TileArray): TileArray {

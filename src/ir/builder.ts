@@ -7,16 +7,20 @@ import { captureLocation } from "./callsite.js";
 import {
   type Argument,
   type Block,
+  type FunctionIR,
+  isFunction,
   isList,
   isValue,
   type OpStatement,
   type Scope,
+  type ScopeKind,
   type Statement,
   Value,
   Variable,
 } from "./nodes.js";
 import type { Op } from "./op.js";
 import type { Type } from "./types.js";
+import { valuesIn } from "./walk.js";
 
 interface Frame {
   readonly scope: Scope;
@@ -80,7 +84,10 @@ export class Builder {
   }
 
   append(statement: Statement): void {
-    this.#frame.statements.push(statement);
+    const { statements } = this.#frame;
+    if (statements.at(-1)?.kind === "exit" && !this.rewriting)
+      fail("unreachable", "this stands after tl.exit() and never runs; put it before, or in another arm", statement.at);
+    statements.push(statement);
   }
 
   /** The statements of the open block so far. */
@@ -102,8 +109,9 @@ export class Builder {
   }
 
   /** Opens a block; `close` ends it. What is made inside can't be used after. */
-  open(what: string, at: Location | undefined): void {
-    this.#frames.push({ scope: { parent: this.#frames.at(-1)?.scope, what, at, closed: false }, statements: [] });
+  open(what: string, at: Location | undefined, kind: ScopeKind = "kernel", condition?: string): void {
+    const parent = this.#frames.at(-1)?.scope;
+    this.#frames.push({ scope: { parent, kind, what, condition, at, closed: false }, statements: [] });
   }
 
   close(yields: readonly Argument[] = []): Block {
@@ -113,12 +121,19 @@ export class Builder {
     return { statements: frame.statements, yields };
   }
 
-  /** Runs `body` inside a block of its own. */
-  block(what: string, at: Location | undefined, body: () => readonly Argument[] | void): Block {
-    this.open(what, at);
-    const yields = body() ?? [];
-    return this.close(yields);
+  /** The scopes that are open, innermost first. */
+  get scopes(): readonly Scope[] {
+    return this.#frames.map(({ scope }) => scope).reverse();
   }
+
+  #texts = 0;
+  /** A text for a constexpr that no other has. Authors' names have no `@`. */
+  uniqueText(base: string): string {
+    return `${base}@${++this.#texts}`;
+  }
+
+  /** Helper functions so far, callees before callers. */
+  readonly functions: FunctionIR[] = [];
 
   /** How many blocks are open. A loop that was left early leaves one open. */
   get depth(): number {
@@ -128,16 +143,50 @@ export class Builder {
   /** Refuses a value whose block is complete: at this point of the program it does not exist. */
   use(argument: Argument, at: Location | undefined): void {
     if (this.rewriting) return;
-    if (isList(argument)) for (const item of argument) this.use(item, at);
-    else if (isValue(argument)) this.#checkScope(argument.scope, argument.at, "this value", at);
+    if (isList(argument) || isFunction(argument)) for (const item of valuesIn(argument)) this.use(item, at);
+    else if (isValue(argument)) {
+      const isShared = argument.parameter !== undefined || argument.type.kind === "constexpr";
+      this.#checkScope(argument.scope, argument.at, "this value", at, isShared);
+    }
   }
 
   useVariable(variable: Variable, at: Location | undefined): void {
     this.#checkScope(variable.scope, variable.at, "this tl.mut", at);
   }
 
-  #checkScope(scope: Scope, made: Location | undefined, what: string, at: Location | undefined): void {
-    for (let s: Scope | undefined = this.scope; s; s = s.parent) if (s === scope) return;
+  /**
+   * The scope itself if it is open; if it is an arm of a constexpr branch, complete, and the same condition holds here,
+   * the open scope around it: Triton keeps both arms or none, and Python's variables outlive the arm.
+   */
+  #openAround(scope: Scope): Scope | undefined {
+    const open = new Set(this.scopes);
+    const holds = new Set(this.scopes.map(({ condition }) => condition));
+    for (let s: Scope | undefined = scope; s; s = s.parent) {
+      if (open.has(s)) return s;
+      if (s.condition === undefined || !holds.has(s.condition)) return undefined;
+    }
+    return undefined;
+  }
+
+  /** A helper function sees what it makes and what is shared: the kernel's own arguments, and constexprs. */
+  #checkScope(
+    scope: Scope,
+    made: Location | undefined,
+    what: string,
+    at: Location | undefined,
+    isShared = false,
+  ): void {
+    const around = this.#openAround(scope);
+    if (around) {
+      const helper = this.scopes.findIndex(({ kind }) => kind === "helper");
+      if (isShared || helper < 0 || this.scopes.indexOf(around) <= helper) return;
+      fail(
+        "helper-capture",
+        `${what} was made outside the helper function, which Triton compiles on its own; pass it as an argument`,
+        at,
+        made && [{ message: "made here", at: made }],
+      );
+    }
     fail(
       "scope-escape",
       `${what} was made inside ${scope.what} and does not exist outside it; hold it in tl.mut(…) made before ${scope.what} and write its .value inside`,

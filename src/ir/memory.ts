@@ -54,9 +54,24 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
   broadcastTo<const X extends readonly unknown[]>(
     shape: Checked<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
   ): Pointer<E, DimsOf<X>, A>;
-  /** As a pointer to another dtype; `tl.int64` gives the addresses as integers. */
-  to<F extends Element>(dtype: DType<F>): F extends "int64" ? Tile<"int64", S> : Pointer<F, S, A>;
+  /** The addresses as numbers: `ptr.to(tl.int64)`. */
+  to<const D>(
+    dtype: Checked<
+      D,
+      D extends DType<"int64">
+        ? ""
+        : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)"
+    >,
+  ): Tile<"int64", S>;
+  /** As a pointer to elements of another dtype. */
+  toPointer<F extends Element>(dtype: DType<F>): Pointer<F, S, A>;
   readonly then: NotACondition;
+}
+
+/** A raw pointer that the caller may leave out: use it where `given` holds. */
+export interface OptionalPointer<in out E extends Element> extends Pointer<E, [], "inout"> {
+  /** Whether the caller gave it: known when Triton compiles. */
+  readonly given: ConstBool<string>;
 }
 
 /** A pointer that loops and branches bump. */

@@ -6,8 +6,11 @@
  *     Statement = results = op(Argument*, option: Argument …)
  *               | let variable = Argument | value = read variable | write variable, Argument
  *               | for index in start, end, step: Block
+ *               | while Block: Block
  *               | results = if Argument: Block else: Block
- *     Argument  = Value | Literal | DTypeArgument | Argument*
+ *               | exit
+ *     Argument  = Value | Literal | DTypeArgument | FunctionArgument | Argument*
+ *     Function  = name, Value*, Block
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
@@ -21,11 +24,16 @@ import type { ConstKind, Elem, Type } from "./types.js";
 /** Where a value may be used: the block that made it and the blocks inside. Closed once the block is complete. */
 export interface Scope {
   readonly parent: Scope | undefined;
+  readonly kind: ScopeKind;
   /** What opened it, for messages: `the loop`, `this branch`. */
   readonly what: string;
+  /** Of a branch that Triton decides when it compiles: what holds inside, as canonical text. */
+  readonly condition?: string | undefined;
   readonly at: Location | undefined;
   closed: boolean;
 }
+
+export type ScopeKind = "kernel" | "loop" | "branch" | "helper";
 
 /** A value of the program: made once, by one statement or as a parameter. */
 export class Value {
@@ -56,7 +64,13 @@ export interface DTypeArgument {
   readonly dtype: Elem;
 }
 
-export type Argument = Value | Literal | DTypeArgument | readonly Argument[];
+/** A helper function as an argument: what a call calls, what a reduction combines with. */
+export interface FunctionArgument {
+  readonly kind: "function";
+  readonly function: FunctionIR;
+}
+
+export type Argument = Value | Literal | DTypeArgument | FunctionArgument | readonly Argument[];
 
 /** State that loops and branches change. */
 export class Variable {
@@ -116,6 +130,16 @@ export interface ForStatement {
   readonly at: Location | undefined;
 }
 
+/** Runs `body` as long as what `condition` yields, computed again before each turn, holds. */
+export interface WhileStatement {
+  readonly kind: "while";
+  readonly condition: Block;
+  /** `tl.condition` options, in Triton's camelCase. */
+  readonly options: Readonly<Record<string, Argument>>;
+  readonly body: Block;
+  readonly at: Location | undefined;
+}
+
 export interface IfStatement {
   readonly kind: "if";
   readonly condition: Argument;
@@ -126,11 +150,40 @@ export interface IfStatement {
   readonly at: Location | undefined;
 }
 
-export type Statement = OpStatement | LetStatement | ReadStatement | WriteStatement | ForStatement | IfStatement;
+/** Ends the program: nothing after it runs. */
+export interface ExitStatement {
+  readonly kind: "exit";
+  readonly at: Location | undefined;
+}
+
+export type Statement =
+  | OpStatement
+  | LetStatement
+  | ReadStatement
+  | WriteStatement
+  | ForStatement
+  | WhileStatement
+  | IfStatement
+  | ExitStatement;
 
 export interface Block {
   readonly statements: readonly Statement[];
   readonly yields: readonly Argument[];
+}
+
+/**
+ * A helper function of the kernel, for one signature. It may look at the kernel's own arguments and at constexprs of its
+ * callers beside its parameters; emission passes those along.
+ */
+export interface FunctionIR {
+  /** What the author calls it, where that is known without the source. */
+  readonly name: string | undefined;
+  readonly params: readonly Value[];
+  /** Yields the results. */
+  readonly body: Block;
+  readonly noinline: boolean;
+  /** Where the author defined it. */
+  readonly at: Location | undefined;
 }
 
 /** What an argument of the kernel is. Names are the author's. */
@@ -149,6 +202,8 @@ export interface TensorParam {
   readonly dtype: Elem;
   readonly role: "in" | "out" | "inout";
   readonly optional: boolean;
+  /** Whether the caller gave it, a constexpr; present where it is optional. */
+  readonly given?: Value;
   readonly contiguous: boolean;
   /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
   readonly offsets: "int32" | "int64";
@@ -162,6 +217,8 @@ export interface PointerParam {
   readonly name: string;
   readonly value: Value;
   readonly dtype: Elem;
+  /** As of a tensor. */
+  readonly given?: Value;
 }
 
 export interface ScalarParam {
@@ -223,6 +280,8 @@ export interface KernelIR {
   /** One paragraph on what it computes, from the author's comment or `doc`. */
   readonly doc: string | undefined;
   readonly params: readonly Param[];
+  /** Helper functions, callees before callers. */
+  readonly functions: readonly FunctionIR[];
   readonly body: Block;
   readonly grid: HostBlock;
   /** Conditions that must hold before a launch. */
@@ -246,6 +305,10 @@ export function isLiteral(argument: Argument | undefined): argument is Literal {
 
 export function isDType(argument: Argument | undefined): argument is DTypeArgument {
   return argument !== undefined && "kind" in argument && argument.kind === "dtype";
+}
+
+export function isFunction(argument: Argument | undefined): argument is FunctionArgument {
+  return argument !== undefined && "kind" in argument && argument.kind === "function";
 }
 
 export function isList(argument: Argument | undefined): argument is readonly Argument[] {

@@ -9,10 +9,11 @@ import type { Elem, Type } from "./types.js";
 
 /**
  * What may stand at an operand: `value` a tile, constexpr or number; `shape` a list of constexprs; `constant` a number,
- * string or boolean of JavaScript; `dtype`; `address` a pointer, view or tensor; `values` a list of values.
+ * string or boolean of JavaScript; `dtype`, or a list of dtypes; `address` a pointer, view or tensor; `values` a list of
+ * values; `tiles` a tile, or a list of them; `function` a helper function.
  * A question mark makes it optional.
  */
-export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values";
+export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
 
 /** An argument as type rules see it. A number is a constexpr whose value is known. */
@@ -21,12 +22,27 @@ export interface Typed {
   readonly literal?: number | bigint | boolean | string;
   readonly dtype?: Elem;
   readonly items?: readonly Typed[];
+  /** Of a helper function. */
+  readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
+}
+
+/** A call: `tl.sum(x, axis=1)`. */
+export interface CallSpelling {
+  readonly form: "call";
+  readonly name: string;
+  /** Operands that are given by name. */
+  readonly keywords?: readonly string[];
+  /** An operand that is a list, given one by one. */
+  readonly spread?: string;
+  /** Where the first part of the name comes from: `from triton.language.extra import libdevice`. */
+  readonly from?: string;
+  /** Options whose values are names in Python: `propagate_nan=tl.PropagateNan.ALL`. */
+  readonly symbols?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /** How an op is written in Python. Operands come in order, options as keywords in snake_case. */
 export type Spelling =
-  /** `tl.sum(x, axis=1)`; `keywords` are operands that are given by name. */
-  | { readonly form: "call"; readonly name: string; readonly keywords?: readonly string[] }
+  | CallSpelling
   /** `x & y`; `truth` is the operator of constexpr truth values, `x and y`. */
   | { readonly form: "infix"; readonly operator: string; readonly truth?: string }
   | { readonly form: "prefix"; readonly operator: string; readonly truth?: string }
@@ -36,6 +52,12 @@ export type Spelling =
   | { readonly form: "expand" }
   /** A member of its first operand, a dtype: `x_ptr.dtype.element_ty.primitive_bitwidth`. */
   | { readonly form: "reflect"; readonly member: string; readonly called?: boolean; readonly negated?: boolean }
+  /** `x.to(tl.pointer_type(tl.float16))`, of a pointer by way of its number. */
+  | { readonly form: "pointer" }
+  /** Python that the author wrote, with `{0}` where operands stand. */
+  | { readonly form: "raw" }
+  /** `f(x, y)`: a helper function and the list of its arguments. */
+  | { readonly form: "apply" }
   /** Stands for its first operand: a statement to the checks, nothing in Python. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */
@@ -54,6 +76,8 @@ export interface Op {
   readonly method: boolean;
   /** `a.add(b, c)` is `a + b + c`. */
   readonly variadic: boolean;
+  /** The last operand takes all arguments that are left, and they are written side by side. */
+  readonly rest: boolean;
   readonly spelling: Spelling;
   /** Its spelling on the host, where sizes are Python integers (`triton.cdiv`); absent where it makes no sense there. */
   readonly host?: Spelling;
@@ -80,8 +104,12 @@ export interface Op {
   readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
   /** Triton 3.6 gives literals their own dtype here, where 3.9 gives them the tile's. */
   readonly strongLiterals36: boolean;
-  /** The dtype that Triton 3.6 gives the result where that differs from 3.9's; emission casts it back. */
+  /** The dtype that Triton 3.6 gives the result, or the first of several, where it is not 3.9's; emission casts it back. */
   readonly result36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
+  /** The dtype that tiles among the operands are cast to first, where 3.6 would compute in a narrower one. */
+  readonly operands36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
+  /** Whether these arguments ask for what Triton has since 3.9 only. */
+  readonly since39?: (args: Readonly<Record<string, Typed | undefined>>) => boolean;
 }
 
 export type { Constant } from "./runtime.js";

@@ -1,8 +1,8 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
 import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
 import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
-import type { OptionalTensor, Pointer, Tensor } from "./memory.js";
-import type { Problem } from "./problem.js";
+import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
+import type { Checked, Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
 import type { Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
@@ -13,14 +13,26 @@ declare const $param: unique symbol;
 export type DimNames = readonly (string | number)[];
 export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["tensor", E, Ds, A];
-  /** May be absent at the call; the body asks `given`. */
-  optional(): OptionalParam<E, Ds, A>;
+  /** May be absent at the call; the body asks `given`. Inputs only: an output that the caller leaves out is allocated. */
+  optional(
+    this: Checked<
+      TensorParam<E, Ds, A>,
+      A extends "in"
+        ? ""
+        : "optional: only an input may be left out; an output is allocated where the caller gives none"
+    >,
+  ): OptionalParam<E, Ds, A>;
 }
 export interface OptionalParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["optional", E, Ds, A];
 }
 export interface PointerParam<E extends Element> {
   readonly [$param]: ["pointer", E];
+  /** May be absent at the call; the body asks `given`. */
+  optional(): OptionalPointerParam<E>;
+}
+export interface OptionalPointerParam<E extends Element> {
+  readonly [$param]: ["optionalPointer", E];
 }
 export interface ScalarParam<E extends Element> {
   readonly [$param]: ["scalar", E];
@@ -130,11 +142,13 @@ type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extend
     ? OptionalTensor<E, Ds, A>
     : D extends ["pointer", infer E extends Element]
       ? Pointer<E, []>
-      : D extends ["scalar", infer E extends Element]
-        ? Scalar<E>
-        : D extends ["constexpr", infer C]
-          ? ConstOf<C, K & string>
-          : never;
+      : D extends ["optionalPointer", infer E extends Element]
+        ? OptionalPointer<E>
+        : D extends ["scalar", infer E extends Element]
+          ? Scalar<E>
+          : D extends ["constexpr", infer C]
+            ? ConstOf<C, K & string>
+            : never;
 type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
   ? Constexpr<Name>
   : C extends "bool" | "launch bool"

@@ -2,7 +2,9 @@
 import {
   type Argument,
   type Block,
+  type FunctionIR,
   isDType,
+  isFunction,
   isList,
   isLiteral,
   isValue,
@@ -29,6 +31,7 @@ export function printIR(ir: KernelIR): string {
     if (isValue(argument)) return name(argument);
     if (isList(argument)) return `[${argument.map(say).join(", ")}]`;
     if (isDType(argument)) return call(argument.dtype);
+    if (isFunction(argument)) return functionName(ir, argument.function);
     if (!isLiteral(argument)) return "?";
     return typeof argument.value === "string" ? JSON.stringify(argument.value) : String(argument.value);
   };
@@ -36,6 +39,10 @@ export function printIR(ir: KernelIR): string {
   const put = (depth: number, text: string): void => {
     lines.push("  ".repeat(depth) + text);
   };
+  const options = (statement: { readonly options: Readonly<Record<string, Argument>> }): string =>
+    Object.entries(statement.options)
+      .map(([key, argument]) => `, ${key}=${say(argument)}`)
+      .join("");
   const block = ({ statements, yields }: Block, depth: number): void => {
     for (const statement of statements) line(statement, depth);
     if (yields.length > 0) put(depth, `yield ${yields.map(say).join(", ")}`);
@@ -43,8 +50,7 @@ export function printIR(ir: KernelIR): string {
   const line = (statement: Statement, depth: number): void => {
     switch (statement.kind) {
       case "op": {
-        const options = Object.entries(statement.options).map(([key, argument]) => `${key}=${say(argument)}`);
-        const args = [...statement.operands.map(say), ...options].join(", ");
+        const args = `${statement.operands.map(say).join(", ")}${options(statement)}`.replace(/^, /, "");
         const results = statement.results.map((value) => `${name(value)}: ${showType(value.type)}`).join(", ");
         return put(depth, `${results ? `${results} = ` : ""}${statement.op.name} ${args}`);
       }
@@ -59,9 +65,19 @@ export function printIR(ir: KernelIR): string {
         return put(depth, `${variable(statement.variable)} = ${say(statement.value)}`);
       case "for": {
         const bounds = [statement.start, statement.end, statement.step].map(say).join(", ");
-        put(depth, `for ${name(statement.index)} in ${bounds}${statement.unrolled ? " unrolled" : ""}:`);
+        put(
+          depth,
+          `for ${name(statement.index)} in ${bounds}${options(statement)}${statement.unrolled ? " unrolled" : ""}:`,
+        );
         return block(statement.body, depth + 1);
       }
+      case "while":
+        put(depth, `while${options(statement)}:`);
+        block(statement.condition, depth + 1);
+        put(depth, "do:");
+        return block(statement.body, depth + 1);
+      case "exit":
+        return put(depth, "exit");
       case "if": {
         const results = statement.results.map((value) => `${name(value)}: ${showType(value.type)}`).join(", ");
         put(depth, `${results ? `${results} = ` : ""}if ${say(statement.condition)}:`);
@@ -73,6 +89,11 @@ export function printIR(ir: KernelIR): string {
         return statement satisfies never;
     }
   };
+  for (const helper of ir.functions) {
+    const params = helper.params.map((value) => `${name(value)}: ${showType(value.type)}`);
+    put(0, `function ${functionName(ir, helper)}(${params.join(", ")})${helper.noinline ? " noinline" : ""}:`);
+    block(helper.body, 1);
+  }
   const params = ir.params.map((param) => `${param.name}: ${showType(param.value.type)}`);
   put(0, `kernel ${ir.name}(${params.join(", ")}):`);
   block(ir.body, 1);
@@ -83,4 +104,9 @@ export function printIR(ir: KernelIR): string {
     block(ir.requires.block, 1);
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** Unique in the kernel, and the author's name where that is known. */
+function functionName({ functions }: KernelIR, f: FunctionIR): string {
+  return `${f.name ?? "helper"}#${functions.indexOf(f)}`;
 }

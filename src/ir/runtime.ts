@@ -11,6 +11,8 @@ export interface Allocation {
   /** In elements, one an axis. */
   readonly strides: readonly number[];
   readonly role: "in" | "out" | "inout";
+  /** Address of its first element, in bytes; allocations lie far apart. */
+  readonly base?: bigint;
 }
 
 /** A tile of addresses in one allocation. */
@@ -35,19 +37,40 @@ export interface Addresses {
 export interface TensorRuntime {
   readonly kind: "tensor";
   readonly allocation: Allocation;
+  /** Which axis of the allocation each of its axes is, where they were permuted. */
+  readonly order?: readonly number[];
 }
 
-export type Runtime = TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | readonly Runtime[];
+export type Runtime =
+  TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | FunctionRuntime | readonly Runtime[];
 export type Constant = number | bigint | boolean | string;
 export interface DTypeRuntime {
   readonly kind: "dtype";
   readonly dtype: DTypeName;
 }
 
+/** A helper function of the kernel. */
+export interface FunctionRuntime {
+  readonly kind: "function";
+  call(args: readonly Runtime[]): readonly Runtime[];
+}
+
 /** The type of a result in this evaluation: dtype variables bound, dimensions known. */
 export interface ResultType {
   readonly dtype: DTypeName;
   readonly shape: readonly number[];
+}
+
+/** One atomic, as the evaluator performs it. */
+export interface AtomicAccess {
+  /** Spread to the address's shape, in the tensor's dtype. */
+  readonly operands: readonly (TileArray | number)[];
+  /** The new element, given the old one and the lane's operands; absent where nothing changes. */
+  readonly change: ((old: number | bigint, operands: readonly (number | bigint)[]) => number | bigint) | undefined;
+  /** Whether what was there matters. */
+  readonly reads: boolean;
+  /** Triton's `sem`. */
+  readonly order: string;
 }
 
 /** What an op may ask of the evaluator. */
@@ -58,6 +81,16 @@ export interface Context {
   readonly grid: readonly [number, number, number];
   load(address: Addresses, mask: TileArray | boolean | undefined, other: TileArray | number | undefined): TileArray;
   store(address: Addresses, value: TileArray | number, mask: TileArray | boolean | undefined): void;
+  /** Performs an atomic lane by lane and gives what was there before. */
+  atomic(address: Addresses, mask: TileArray | boolean | undefined, atomic: AtomicAccess): TileArray;
+  /** Whether memory holds what is expected, lane by lane. Nothing changes it while a program waits. */
+  poll(
+    address: Addresses,
+    expected: TileArray | number,
+    how: { readonly order: string; readonly forever: boolean },
+  ): TileArray;
+  /** The tensor that an address lies in, if it holds this dtype. */
+  allocationAt(address: bigint, dtype: DTypeName): Allocation;
   /** Tells of lanes where something is wrong. `lanes` marks them in row-major order of `shape`. */
   report(code: string, message: string, shape: readonly number[], lanes: Uint8Array): void;
 }

@@ -3,6 +3,11 @@ import type { IsAny, Same } from "./problem.js";
 
 /** A dimension: a number, or the text of an expression over constexprs. Texts are canonical, so equal means equal. */
 export type Dim = number | string;
+/** Whether it depends on the index of an unrolled loop, whose text no author can write. */
+export function isUnrolled(dim: Dim): boolean {
+  return typeof dim === "string" && dim.includes("@");
+}
+
 /** Loose on purpose: a tuple of type parameters, as in a helper's [N], then satisfies it without asking what N is. */
 export type Shape = readonly unknown[];
 

@@ -78,6 +78,15 @@ export function whyRangeBound(bound: Type, op = "range"): string {
   );
 }
 
+/** The step of a loop. It may be negative where it is known. */
+export type WhyStep<X, Op extends string = "range"> =
+  WhyRangeBound<X, Op> extends "" ? (X extends 0 ? `${Op}: a step of 0 never ends` : "") : WhyRangeBound<X, Op>;
+export function whyStep(step: Type, op = "range"): string {
+  const why = whyRangeBound(step, op);
+  if (why !== "") return why;
+  return step.kind === "constexpr" && literalValue(step) === 0 ? `${op}: a step of 0 never ends` : "";
+}
+
 type IntIn<X> = X extends TileLike ? X[El] : "int32";
 /** The dtype of a loop's index: what its bounds promote to; literals and constexprs are int32. */
 export type RangeElement<Lo, Hi, Step> = Promote<Promote<IntIn<Lo>, IntIn<Hi>>, IntIn<Step>>;
@@ -86,13 +95,20 @@ export function rangeElement(...bounds: readonly Type[]): Elem {
   return elements.reduce((a, b) => promote(a, b) ?? a);
 }
 
+type IntOption = number | ConstLike<any, "int"> | undefined;
+type FlagOption = boolean | ConstLike<any, "bool"> | undefined;
+/** The options of `tl.range`. */
 export interface RangeOptions {
-  numStages?: number | undefined;
-  loopUnrollFactor?: number | undefined;
-  disallowAccMultiBuffer?: boolean | undefined;
-  flatten?: boolean | undefined;
-  warpSpecialize?: boolean | undefined;
-  disableLicm?: boolean | undefined;
+  /** How many iterations are in flight when the loop is pipelined. */
+  numStages?: IntOption;
+  loopUnrollFactor?: IntOption;
+  /** The accumulator of a dot in the loop is not double-buffered. */
+  disallowAccMultiBuffer?: FlagOption;
+  /** This loop and the one around it become one. */
+  flatten?: FlagOption;
+  warpSpecialize?: FlagOption;
+  /** What does not change in the loop is not moved out of it. */
+  disableLicm?: FlagOption;
 }
 
 // ---- branches -------------------------------------------------------------------------------------------------------
@@ -123,4 +139,14 @@ export function whyCondition(condition: Type, op = "when"): string {
   return condition.dtype === "int1"
     ? ""
     : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
+}
+
+/** The condition of `tl.whileLoop`: a scalar that the body changes. */
+export type WhyWhile<C> = C extends boolean | ConstLike<any, "bool">
+  ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
+  : WhyWhen<C, "whileLoop">;
+export function whyWhile(condition: Type): string {
+  return condition.kind === "constexpr" && condition.of === "bool"
+    ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
+    : whyCondition(condition, "whileLoop");
 }

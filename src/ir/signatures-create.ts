@@ -31,6 +31,7 @@ import {
   type WhyBroadcast,
 } from "./shape.js";
 import { notATile, type NotATile } from "./signatures-arith.js";
+import { whyWord, type WhyWord } from "./signatures-elementwise.js";
 import type { ElementIn, ShapeOf, WhyTile } from "./signatures-math.js";
 import type { El, Sh, Tile, TileLike } from "./tile.js";
 import { literalValue, tileType, type Type } from "./types.js";
@@ -200,16 +201,17 @@ export function inferGather(x: Type, index: Type, axis: number): Type | string {
     : `gather: ${show} may differ on axis ${axis} only`;
 }
 
+/** The elements of histogram are 32 bits wide. */
 export type WhyHistogram<X> = X extends TileLike
   ? Both<
-      WhyInt<"histogram", X[El]>,
+      WhyWord<"histogram", X[El]>,
       X[Sh] extends readonly [any] ? "" : `histogram: needs a tile of rank 1, this is ${Show<X[Sh]>}`
     >
   : NotATile<"histogram", X>;
 export type HistogramOut<Bins> = Tile<"int32", [DimOf<Bins>]>;
 export function inferHistogram(x: Type, bins: Type): Type | string {
   if (x.kind !== "tile") return notATile("histogram", x);
-  const why = whyInt("histogram", x.dtype);
+  const why = whyWord("histogram", x.dtype);
   if (why) return why;
   if (x.shape.length !== 1) return `histogram: needs a tile of rank 1, this is ${showShape(x.shape)}`;
   return whyDim("histogram", bins) || (bins.kind === "constexpr" ? tileType("int32", [dimOf(bins)]) : "");

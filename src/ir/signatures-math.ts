@@ -1,4 +1,4 @@
-/** Signatures of elementwise functions: exp and its kin, minimum and maximum, where, clamp, fma, cdiv. */
+/** Signatures of elementwise functions: exp and its kin, minimum and maximum, where, cdiv. */
 import type { ConstCall, ConstLike, Constexpr } from "./constexpr.js";
 import { callText } from "./constexpr-text.js";
 import { call, sameElem, type Call } from "./dtype.js";

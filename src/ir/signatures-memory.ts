@@ -79,6 +79,25 @@ export type OffsetsShape<S extends Shape, O> = O extends readonly [infer H, ...i
   ? OffsetsShape<OffsetOperand<S, H>, R>
   : S;
 
+/** `x.toPointer(dtype)`: addresses are int64. */
+export type WhyPointer<X> = X extends TileLike
+  ? X[El] extends "int64"
+    ? ""
+    : `toPointer: an address is int64, this is ${Call<X[El]>}; cast with .to(tl.int64)`
+  : X extends AddressLike
+    ? X extends View<any, any, any>
+      ? "toPointer: this is a view; take x.ptr"
+      : ""
+    : "toPointer: needs addresses, a tile of int64";
+export function whyPointer(x: Type): string {
+  if (x.kind === "tile")
+    return x.dtype === "int64"
+      ? ""
+      : `toPointer: an address is int64, this is ${call(x.dtype)}; cast with .to(tl.int64)`;
+  if (x.kind === "view") return "toPointer: this is a view; take x.ptr";
+  return x.kind === "pointer" ? "" : "toPointer: needs addresses, a tile of int64";
+}
+
 // ---- indices --------------------------------------------------------------------------------------------------------
 
 type WhyIndex<O> = O extends number
@@ -196,9 +215,9 @@ function notAddress(op: string, type: Type): string {
 type AddressType = PointerType | ViewType;
 const isAddress = (type: Type): type is AddressType => type.kind === "pointer" || type.kind === "view";
 
-export type WhyLoad<A> = A extends AddressLike ? "" : NotAddress<"load", A>;
-export function whyLoad(address: Type): string {
-  return isAddress(address) ? "" : notAddress("load", address);
+export type WhyLoad<A, Op extends string = "load"> = A extends AddressLike ? "" : NotAddress<Op, A>;
+export function whyLoad(address: Type, op = "load"): string {
+  return isAddress(address) ? "" : notAddress(op, address);
 }
 /** What a load gives. */
 export type LoadOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
@@ -302,6 +321,7 @@ export interface LoadOptions<A, M, V> {
   mask?: Checked<M, WhyMaskFor<"load", A, M>> | undefined;
   /** What masked lanes hold. A view's masked lanes hold 0 unless you say otherwise. */
   other?: Checked<V, WhyOther<A, M, V>> | undefined;
+  /** Where it is cached: `.ca` everywhere, `.cg` in L2, `.cv` not at all, `.cs` as read once (needs Triton 3.9). */
   cacheModifier?: "" | ".ca" | ".cg" | ".cv" | ".cs" | undefined;
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
   volatile?: boolean | undefined;

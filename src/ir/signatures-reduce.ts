@@ -11,11 +11,22 @@ import {
 import type { DType, Dt, Elem, Element } from "./dtype.js";
 import type { Both, Checked, IsAny } from "./problem.js";
 import { whyFloat32, whyInt, whyNoArithmetic, type WhyFloat32, type WhyInt, type WhyNoArithmetic } from "./promote.js";
-import { sameShape, showShape, type AsShape, type SameShape, type Show } from "./shape.js";
+import {
+  broadcast,
+  sameShape,
+  showShape,
+  whyBroadcast,
+  type AsShape,
+  type Broadcast,
+  type Dim,
+  type SameShape,
+  type Shape,
+  type Show,
+} from "./shape.js";
 import { notATile, type NotATile } from "./signatures-arith.js";
 import type { ElementIn, Plain, ShapeOf, WhyTile } from "./signatures-math.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "./tile.js";
-import { tileType, type Type } from "./types.js";
+import { sameType, showType, tileType, type Type } from "./types.js";
 
 /** What a reduction asks of its operand's dtype, and which dtype it gives. */
 interface ReduceRule {
@@ -81,6 +92,22 @@ export function inferReduce(
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
+/** max and min: with indices the value keeps its dtype. */
+export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyTile<Op, X> : WhyMax<Op, X>;
+export type ExtremumOut<X, Ax, Keep, Ret> = Ret extends true
+  ? [ReduceOut<X, ElementIn<X>, Ax, Keep>, ReduceOut<X, "int32", Ax, Keep>]
+  : ReduceOut<X, MaxOf<X>, Ax, Keep>;
+export function inferReduceIndexed(
+  op: string,
+  x: Type,
+  axis: number | undefined,
+  keepDims: boolean,
+): readonly Type[] | string {
+  const value = inferReduce(folding, op, x, axis, keepDims);
+  if (typeof value === "string" || value.kind !== "tile") return value as string;
+  return [value, tileType("int32", value.shape)];
+}
+
 /** The type of a scan: the shape stays. */
 export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, dtype?: Elem): Type | string {
   const reduced = inferReduce(rule, op, x, axis, false, dtype);
@@ -133,3 +160,62 @@ export type SumCall = <X, const Ax = undefined, const Keep = false, D = undefine
   axis?: Checked<Ax, WhyReduceAxis<"sum", X, Ax>>,
   options?: { keepDims?: Keep; dtype?: D },
 ) => ReduceOut<X, SumOf<X, D>, Ax, Keep>;
+
+/** The axis of a fold: `tl.reduce` and `tl.associativeScan` take one at a time. */
+export type WhyFoldAxis<Op extends string, X, Ax> = [Ax] extends [number]
+  ? WhyReduceAxis<Op, X, Ax>
+  : `${Op}: needs an axis; fold one axis at a time, tl.${Op}(x, 0, …)`;
+
+/** What a helper function takes and gives. */
+interface Signature {
+  readonly params: readonly Type[];
+  readonly results: readonly Type[];
+}
+
+/** The types of a fold with a combine function, which gives scalars of the tiles' own dtypes. */
+export function inferFold(
+  op: string,
+  tiles: readonly Type[],
+  axis: number,
+  combine: Signature,
+  { keepDims = false, scan = false }: { readonly keepDims?: boolean; readonly scan?: boolean },
+): readonly Type[] | string {
+  const why = whyTiles(op, tiles);
+  if (why !== "") return why;
+  const scalars = tiles.map((tile) => (tile.kind === "tile" ? tileType(tile.dtype, []) : tile));
+  const isRight =
+    combine.results.length === scalars.length && scalars.every((s, i) => sameType(s, combine.results[i]!));
+  if (!isRight) {
+    const given = combine.results.length === 0 ? "nothing" : combine.results.map(showType).join(", ");
+    return `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${given}; cast with .to(…)`;
+  }
+  const types = tiles.map((tile) => inferReduce(folding, op, tile, axis, keepDims));
+  const wrong = types.find((type) => typeof type === "string");
+  return wrong !== undefined ? (wrong as string) : scan ? tiles : (types as readonly Type[]);
+}
+
+// ---- element by element ---------------------------------------------------------------------------------------------
+
+type Scalars<A> = { -readonly [K in keyof A]: Scalar<ElementIn<A[K]>> };
+/** The function of `tl.mapElementwise`. */
+export type MapFunction<A extends readonly unknown[], R> = (...scalars: Scalars<A>) => R;
+type ShapeOfAll<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]
+  ? ShapeOfAll<R, AsShape<Broadcast<S, AsShape<ShapeOf<H>>>>>
+  : S;
+/** A tile for each scalar that the function gives. */
+export type MapOut<A, R> = R extends readonly unknown[]
+  ? { -readonly [K in keyof R]: Tile<ElementIn<R[K]>, ShapeOfAll<A>> }
+  : Tile<ElementIn<R>, ShapeOfAll<A>>;
+export function inferMap(args: readonly Type[], { results }: Signature): readonly Type[] | string {
+  let shape: readonly Dim[] = [];
+  for (const arg of args) {
+    if (arg.kind !== "tile") return notATile("mapElementwise", arg);
+    const why = whyBroadcast("mapElementwise", shape, arg.shape);
+    if (why !== "") return why;
+    shape = broadcast(shape, arg.shape)!;
+  }
+  const wrong = results.find((type) => type.kind !== "tile" || type.shape.length > 0);
+  if (wrong ?? results.length === 0)
+    return `mapElementwise: the function gives scalars, this is ${wrong ? showType(wrong) : "nothing"}; return what it computes`;
+  return results.map((type) => (type.kind === "tile" ? tileType(type.dtype, shape) : type));
+}

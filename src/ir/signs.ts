@@ -3,14 +3,16 @@
  * where this holds. Plain and fixed on purpose: what is emitted must not depend on what a solver finds.
  */
 import { type Argument, isLiteral, isValue, type KernelIR, type Value, type Variable } from "./nodes.js";
-import { definitions, walk } from "./walk.js";
+import { bodiesOf, definitions, handedOver, walkAll } from "./walk.js";
 
 /** Overflow apart, which the wrapper's limit on extents excludes. */
 export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean {
-  const made = definitions(ir.body);
+  const made = definitions(...bodiesOf(ir));
   const parameters = new Set(ir.params.filter((p) => isNonNegative(ir, p.name)).map((p) => p.value));
   const writes = new Map<Variable, Argument[]>();
-  walk(ir.body, (statement) => {
+  const handed = new Map<Value, Argument[]>();
+  walkAll(ir, (statement) => {
+    for (const [param, given] of handedOver(statement)) handed.set(param, [...(handed.get(param) ?? []), given]);
     if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
     if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
   });
@@ -26,13 +28,17 @@ export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean
   };
   const derive = (value: Value): boolean => {
     const statement = made.get(value);
+    const given = handed.get(value);
+    if (given) return given.every(ask);
     switch (statement?.kind) {
       case "op":
         return statement.op.nonNegative?.(statement.operands.map(ask)) ?? false;
       case "read":
         return held.has(statement.variable);
       case "for":
-        return ask(statement.start) && ask(statement.step);
+        return isNegative(statement.step)
+          ? isAtLeastMinusOne(statement.end) || ask(statement.end)
+          : ask(statement.start) && ask(statement.step);
       case "if": {
         const i = statement.results.indexOf(value);
         return ask(statement.then.yields[i]) && ask(statement.otherwise.yields[i]);
@@ -51,6 +57,15 @@ export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean
     }
   }
   return ask;
+}
+
+/** A loop that counts down: its index stays above the end. */
+function isNegative(step: Argument): boolean {
+  return isLiteral(step) && typeof step.value === "number" && step.value < 0;
+}
+
+function isAtLeastMinusOne(end: Argument): boolean {
+  return isLiteral(end) && typeof end.value === "number" && end.value >= -1;
 }
 
 /** Sizes are; constexprs are where every config says so, and where they are computed from sizes. */

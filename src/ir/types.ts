@@ -52,7 +52,7 @@ export type Type = TileType | PointerType | ViewType | TensorType | ConstexprTyp
 export function typeOfArgument(argument: Argument): Type {
   if (!("kind" in argument)) return none;
   if (argument.kind === "value") return argument.type;
-  if (argument.kind === "dtype") return none;
+  if (argument.kind === "dtype" || argument.kind === "function") return none;
   const { value } = argument;
   return literalType(value);
 }

@@ -1,5 +1,15 @@
 /** Going through statements without knowing their kinds. */
-import type { Argument, Block, Statement, Value } from "./nodes.js";
+import {
+  type Argument,
+  type Block,
+  type FunctionIR,
+  isFunction,
+  isList,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type Value,
+} from "./nodes.js";
 
 /** Arguments of a statement itself, without those of nested blocks. */
 export function argumentsOf(statement: Statement): readonly Argument[] {
@@ -9,11 +19,14 @@ export function argumentsOf(statement: Statement): readonly Argument[] {
     case "let":
       return [statement.initial];
     case "read":
+    case "exit":
       return [];
     case "write":
       return [statement.value];
     case "for":
       return [statement.start, statement.end, statement.step, ...Object.values(statement.options)];
+    case "while":
+      return Object.values(statement.options);
     case "if":
       return [statement.condition];
     default:
@@ -21,8 +34,42 @@ export function argumentsOf(statement: Statement): readonly Argument[] {
   }
 }
 
+/** The values in an argument: those of lists, and what a helper function looks at beside its parameters. */
+export function valuesIn(argument: Argument): readonly Value[] {
+  if (isList(argument)) return argument.flatMap(valuesIn);
+  if (isFunction(argument)) return capturesOf(argument.function);
+  return isValue(argument) ? [argument] : [];
+}
+
+const captures = new WeakMap<FunctionIR, readonly Value[]>();
+
+/** What a helper function uses and neither makes nor gets as a parameter, in order of first use. */
+export function capturesOf(helper: FunctionIR): readonly Value[] {
+  const known = captures.get(helper);
+  if (known) return known;
+  const own = new Set(helper.params);
+  const free = new Set<Value>();
+  const use = (argument: Argument): void => {
+    for (const value of valuesIn(argument)) if (!own.has(value)) free.add(value);
+  };
+  const visit = (block: Block): void => {
+    for (const statement of block.statements) {
+      argumentsOf(statement).forEach(use);
+      if (statement.kind === "for") own.add(statement.index);
+      blocksOf(statement).forEach(visit);
+      for (const value of resultsOf(statement)) own.add(value);
+    }
+    block.yields.forEach(use);
+  };
+  visit(helper.body);
+  const list = [...free];
+  captures.set(helper, list);
+  return list;
+}
+
 export function blocksOf(statement: Statement): readonly Block[] {
   if (statement.kind === "for") return [statement.body];
+  if (statement.kind === "while") return [statement.condition, statement.body];
   return statement.kind === "if" ? [statement.then, statement.otherwise] : [];
 }
 
@@ -39,12 +86,31 @@ export function walk(block: Block, visit: (statement: Statement) => void): void 
   }
 }
 
+/** The kernel's body and those of its helper functions. */
+export function bodiesOf({ functions, body }: KernelIR): readonly Block[] {
+  return [...functions.map((f) => f.body), body];
+}
+
+/** Calls `visit` for every statement of the kernel, those of its helper functions first. */
+export function walkAll(ir: KernelIR, visit: (statement: Statement) => void): void {
+  for (const body of bodiesOf(ir)) walk(body, visit);
+}
+
+/** Of a call of a helper function, its parameters with what they are given. */
+export function handedOver(statement: Statement): readonly (readonly [Value, Argument])[] {
+  if (statement.kind !== "op" || statement.op.spelling.form !== "apply") return [];
+  const [callee, given] = statement.operands;
+  if (!isFunction(callee) || !isList(given)) return [];
+  return callee.function.params.map((param, i) => [param, given[i]!] as const);
+}
+
 /** The statement that makes each value; parameters have none. A loop makes its index. */
-export function definitions(block: Block): ReadonlyMap<Value, Statement> {
+export function definitions(...blocks: readonly Block[]): ReadonlyMap<Value, Statement> {
   const made = new Map<Value, Statement>();
-  walk(block, (statement) => {
-    for (const value of resultsOf(statement)) made.set(value, statement);
-    if (statement.kind === "for") made.set(statement.index, statement);
-  });
+  for (const block of blocks)
+    walk(block, (statement) => {
+      for (const value of resultsOf(statement)) made.set(value, statement);
+      if (statement.kind === "for") made.set(statement.index, statement);
+    });
   return made;
 }

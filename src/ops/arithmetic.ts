@@ -25,7 +25,7 @@ import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
 import type { Some1 } from "../ir/constexpr.js";
 import type { Type } from "../ir/types.js";
 import { defineOp } from "./define.js";
-import { binary, binaryInResult, unary } from "./evaluate.js";
+import { binary, binaryInResult, quotient, unary } from "./evaluate.js";
 import { offsetPointer } from "./pointer.js";
 
 type Pair<Name extends string> = <const X, const Y>(
@@ -153,7 +153,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>({
   host: infix("//"),
   infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
   fold: numeric((x, y) => Math.floor(x / y)),
-  evaluate: binary({ int: divide, big: divideBig }),
+  evaluate: quotient({ int: divide, big: divideBig }),
   nonNegative: dividendSign,
 });
 
@@ -167,7 +167,7 @@ export const mod = defineOp<Pair<"mod">>({
   host: infix("%"),
   infer: (args) => inferModulo("mod", ...types(args), modText),
   fold: numeric((x, y) => x - y * Math.floor(x / y)),
-  evaluate: binary({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
+  evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   nonNegative: dividendSign,
 });
 

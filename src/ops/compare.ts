@@ -83,11 +83,17 @@ function comparison<Name extends string>(
 /** Strings compare for equality only, which their identity as numbers would not give. */
 const ordered = (x: Constant) => x as number | bigint;
 
+/** `x < y` */
 export const lt = comparison("lt", "<", (x, y) => x < y);
+/** `x <= y` */
 export const le = comparison("le", "<=", (x, y) => x <= y);
+/** `x > y` */
 export const gt = comparison("gt", ">", (x, y) => x > y);
+/** `x >= y` */
 export const ge = comparison("ge", ">=", (x, y) => x >= y);
+/** `x == y` */
 export const eq = comparison("eq", "==", (x, y) => x === y);
+/** `x != y` */
 export const ne = comparison("ne", "!=", (x, y) => x !== y);
 
 type Bits<Name extends string> = <T extends TileLike, const O>(

@@ -8,6 +8,7 @@ import { isBig } from "../ir/numeric.js";
 import type { Typed } from "../ir/op.js";
 import type { Checked } from "../ir/problem.js";
 import { type ArangeCall, inferArange, whyFill, type WhyFill } from "../ir/signatures-create.js";
+import { type Plain, whyTile, type WhyTile } from "../ir/signatures-math.js";
 import type { Scalar, Tile } from "../ir/tile.js";
 import { tileType } from "../ir/types.js";
 import { defineOp } from "./define.js";
@@ -93,6 +94,17 @@ export const full = defineOp<
       : tile;
   },
   nonNegative: ([, value]) => value === true,
+});
+
+/** Zeros in the dtype and shape of a tile: `tl.zeros_like(x)`. */
+export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) => Plain<X>>({
+  name: "zerosLike",
+  operands: { x: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.zeros_like" },
+  infer: ({ x }) => whyTile("zerosLike", x!.type) || x!.type,
+  evaluate: (_, { results: [result] }) => fullArray(result!.shape, isBig(result!.dtype) ? 0n : 0, result!.dtype),
+  nonNegative: never,
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {

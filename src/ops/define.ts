@@ -3,11 +3,21 @@ import { fail, type Location } from "../diagnostics.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import { type Argument, isDType, isList, isValue, type Literal, type OpStatement } from "../ir/nodes.js";
+import {
+  type Argument,
+  isDType,
+  isFunction,
+  isList,
+  isValue,
+  type FunctionArgument,
+  type FunctionIR,
+  type Literal,
+  type OpStatement,
+} from "../ir/nodes.js";
 import type { Op, OperandKind, Operands, Typed } from "../ir/op.js";
 import type { Type } from "../ir/types.js";
 
-type OptionalFields = "options" | "method" | "variadic" | "strongLiterals36";
+type OptionalFields = "options" | "method" | "variadic" | "rest" | "strongLiterals36";
 
 /** What an op's file writes down: the fields of `Op`, those with an obvious default left out. */
 export type OpRecord = Omit<Op, OptionalFields> & Partial<Pick<Op, OptionalFields>>;
@@ -22,7 +32,7 @@ export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
  * checks its arguments by the record's own type rule and appends a statement to the kernel that is being traced.
  */
 export function defineOp<Signature>(record: OpRecord): OpFunction<Signature> {
-  const op: Op = { options: {}, method: false, variadic: false, strongLiterals36: false, ...record };
+  const op: Op = { options: {}, method: false, variadic: false, rest: false, strongLiterals36: false, ...record };
   const call = (...args: unknown[]): unknown => {
     const recorder = builder(`tl.${op.name}`);
     const at = recorder.location();
@@ -79,7 +89,8 @@ function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location
 function splitOptions(op: Op, names: readonly string[], args: readonly unknown[], at: Location | undefined) {
   const last = args.at(-1);
   const hasOptions = args.length > 0 && isPlainObject(last);
-  const positional = hasOptions ? args.slice(0, -1) : args;
+  const given = hasOptions ? args.slice(0, -1) : args;
+  const positional = op.rest ? [...given.slice(0, names.length - 1), given.slice(names.length - 1)] : given;
   if (positional.length > names.length)
     fail(
       "arguments",
@@ -87,6 +98,11 @@ function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]
       at,
     );
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
+}
+
+/** Gives another function the record of an op, where authors call that one. */
+export function withRecord<Signature>(from: OpFunction<unknown>, signature: Signature): OpFunction<Signature> {
+  return Object.assign(signature as object, { [OP]: from[OP] }) as OpFunction<Signature>;
 }
 
 function isPlainObject(x: unknown): boolean {
@@ -115,11 +131,16 @@ function toOperand(
 export function toArgument(given: unknown): Argument | undefined {
   if (isHandle(given)) return valueOf(given);
   if (isDTypeToken(given)) return { kind: "dtype", dtype: elemOf(given) };
+  if (isFunctionArgument(given)) return given;
   if (typeof given === "number" || typeof given === "bigint" || typeof given === "boolean" || typeof given === "string")
     return { kind: "literal", value: given };
   if (!Array.isArray(given)) return undefined;
   const items = given.map(toArgument);
   return items.every((item) => item !== undefined) ? (items as Argument[]) : undefined;
+}
+
+function isFunctionArgument(given: unknown): given is FunctionArgument {
+  return typeof given === "object" && given !== null && "kind" in given && given.kind === "function";
 }
 
 function describe(given: unknown): string {
@@ -164,7 +185,13 @@ function typedOf(argument: Argument | undefined): Typed | undefined {
   if (isValue(argument)) return { type: argument.type };
   if (isList(argument)) return { type: NONE, items: argument.map((item) => typedOf(item) as Typed) };
   if (isDType(argument)) return { type: NONE, dtype: argument.dtype };
+  if (isFunction(argument)) return { type: NONE, signature: signatureOf(argument.function) };
   return typedLiteral(argument);
+}
+
+/** What a helper function takes and gives. */
+function signatureOf({ params, body }: FunctionIR) {
+  return { params: params.map(({ type }) => type), results: body.yields.map(typeOfArgument) };
 }
 
 function typedLiteral({ value }: Literal): Typed {

@@ -1,9 +1,9 @@
 /** How ops compute whole tiles: operands brought to one dtype, then one loop for the kind of number it holds. */
-import { type TileArray, full } from "../ir/array.js";
+import { broadcastShapes, broadcastTo, full, reshape, type TileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { map1, map2, mapBig1, mapBig2 } from "../ir/array-map.js";
+import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../ir/array-map.js";
 import type { DTypeName } from "../ir/dtype.js";
-import { isBig, isFloat } from "../ir/numeric.js";
+import { type FloatDType, isBig, isFloat } from "../ir/numeric.js";
 import { promote } from "../ir/promote.js";
 import type { Addresses, Context, Runtime } from "../ir/runtime.js";
 
@@ -61,6 +61,29 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, o
   return map2(a, b, out, need(isFloat(dtype) ? loops.float : loops.int, dtype));
 }
 
+/** {@link binary} of `//`, `%` and cdiv, which reports integer divisors that are not positive. */
+export function quotient(loops: Loops) {
+  const run = binary(loops);
+  return (args: Args, context: Context): TileArray => {
+    const [dividend, divisor, dtype] = common(args.x, args.y);
+    if (!isFloat(dtype)) reportDivisors(dividend, divisor, context);
+    return run(args, context);
+  };
+}
+
+function reportDivisors(dividend: TileArray, divisor: TileArray, context: Context): void {
+  const { data, poison } = divisor;
+  if (!data.some((value, i) => value <= 0 && !poison?.[i])) return;
+  const shape = broadcastShapes(dividend.shape, divisor.shape);
+  const spread = broadcastTo(divisor, shape);
+  const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (value, i) =>
+    value <= 0 && !spread.poison?.[i] ? 1 : 0,
+  );
+  const first = spread.data[lanes.indexOf(1)];
+  const what = first === 0 || first === 0n ? "the divisor is 0" : `the divisor is ${first}, which is not positive`;
+  context.report("division", what, shape, lanes);
+}
+
 /** `evaluate` of an elementwise op of `x`. */
 export function unary(loops: {
   readonly float?: (x: number) => number;
@@ -80,3 +103,27 @@ function need<F>(loop: F | undefined, dtype: DTypeName): F {
   if (!loop) throw new TypeError(`no loop for ${dtype}`);
   return loop;
 }
+
+/** `evaluate` of an elementwise op of three operands, computed in the dtype of the result. */
+export function ternary(
+  names: readonly [string, string, string],
+  loops: {
+    readonly float: (dtype: FloatDType) => (x: number, y: number, z: number) => number;
+    readonly int?: (x: number, y: number, z: number) => number;
+    readonly big?: (x: bigint, y: bigint, z: bigint) => bigint;
+  },
+) {
+  return (args: Args, context: Context): TileArray => {
+    const { dtype } = context.results[0]!;
+    const [x, y, z] = names.map((name) => cast(tileOf(args[name], dtype), dtype)) as [TileArray, TileArray, TileArray];
+    if (isBig(dtype)) return mapBig3(x, y, z, dtype, need(loops.big, dtype));
+    return map3(x, y, z, dtype, isFloat(dtype) ? loops.float(dtype) : need(loops.int, dtype));
+  };
+}
+
+/** `nonNegative` of an op that only moves elements of its first operand. */
+export const keepsSign = ([x]: readonly boolean[]): boolean => x === true;
+
+/** `evaluate` of an op whose result has the operand's elements in order: its type says the shape. */
+export const toResult = ({ x }: Args, { results: [result] }: Context): TileArray =>
+  reshape(tileOf(x, result!.dtype), result!.shape);

@@ -1,11 +1,26 @@
 /** Every op. This list is both the author's `tl` and the table that checks, emission and documentation read. */
 export * from "./arithmetic.js";
+export * from "./atomic.js";
+export * from "./bits.js";
+export { cast, to } from "./cast.js";
+export * from "./combine.js";
 export * from "./compare.js";
 export * from "./create.js";
+export * from "./debug.js";
 export * from "./dot.js";
+export * from "./dot-scaled.js";
+export { clamp, divRn, fdiv, fma, umulhi } from "./fused.js";
+export { assume, expectZero, maxConstancy, maxContiguous, multipleOf } from "./hints.js";
+export * from "./escape.js";
 export * from "./integer.js";
+export * from "./join.js";
 export * from "./math.js";
 export * from "./memory.js";
+export { toPointer } from "./pointer.js";
+export * from "./random.js";
 export * from "./reduce.js";
-export * from "./select.js";
+export * from "./reshape.js";
+export { maximum, minimum, where } from "./select.js";
+export * from "./scan.js";
 export * from "./shape.js";
+export * from "./softmax.js";

@@ -11,8 +11,17 @@ import {
 } from "../ir/signatures-math.js";
 import type { TileLike } from "../ir/tile.js";
 import { defineOp } from "./define.js";
-import { binary } from "./evaluate.js";
+import { quotient } from "./evaluate.js";
+import { divide, divideBig, wrap, wrapBig } from "../ir/numeric-int.js";
+import { isBig, isFloat } from "../ir/numeric.js";
 import { constexprType } from "../ir/types.js";
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** How many blocks of `y` cover this: `tl.cdiv(x, y)`. */
+    cdiv<T extends TileLike, const Y>(this: T, y: Checked<Y, WhyCdiv<T, Y>>): CdivOut<T, Y>;
+  }
+}
 
 /** How many blocks of `y` cover `x`: `tl.cdiv(M, BLOCK_M)`. Neither may be negative. */
 export const cdiv = defineOp<
@@ -20,15 +29,22 @@ export const cdiv = defineOp<
 >({
   name: "cdiv",
   operands: { x: "value", y: "value" },
+  method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.cdiv" },
   host: { form: "call", name: "triton.cdiv" },
   infer: ({ x, y }) => inferCdiv(x!.type, y!.type),
   fold: (x, y) => Math.floor((Number(x) + Number(y) - 1) / Number(y)),
-  evaluate: binary({
-    int: (x, y) => (y === 0 ? 0 : Math.trunc((x + y - 1) / y)),
-    big: (x, y) => (y === 0n ? 0n : (x + y - 1n) / y),
-  }),
+  // The sum wraps, as it does in Triton's `(x + y - 1) // y`.
+  evaluate: (args, context) => {
+    const dtype = context.results[0]!.dtype;
+    const int = isBig(dtype) || isFloat(dtype) ? undefined : wrap(dtype);
+    const big = isBig(dtype) ? wrapBig(dtype) : undefined;
+    return quotient({
+      ...(int && { int: (x, y) => divide(int(x + y - 1), y) }),
+      ...(big && { big: (x, y) => divideBig(big(x + y - 1n), y) }),
+    })(args, context);
+  },
   nonNegative: (signs) => signs.every(Boolean),
 });
 

@@ -2,7 +2,7 @@
  * Views as pointer arithmetic: a load of `a.at(rm, rk)` becomes a load of `a + rm[:, None] * stride_am + …` under the mask
  * that the view stands for. Written with the ops themselves, so what comes out is checked as an author's code is.
  */
-import type { Location } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import { dtypes } from "../ir/dtype.js";
 import { Handle, valueOf } from "../ir/handle.js";
@@ -10,6 +10,8 @@ import {
   type Argument,
   type Block,
   type ForStatement,
+  type FunctionIR,
+  isFunction,
   isList,
   isLiteral,
   isValue,
@@ -20,15 +22,16 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { definitions } from "../ir/walk.js";
+import { bodiesOf, definitions } from "../ir/walk.js";
 import { add, mul, sub } from "./arithmetic.js";
 import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
 import { load } from "./memory.js";
 import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
 import { nonNegativeValues } from "../ir/signs.js";
-import { expandDims, to } from "./shape.js";
-import { at } from "./view.js";
+import { to } from "./cast.js";
+import { expandDims } from "./shape.js";
+import { at, permuteAxes } from "./view.js";
 
 /** The ops without their types: here shapes and dtypes are the author's, known only to the rules. */
 type AnyOp = (...args: unknown[]) => unknown;
@@ -64,13 +67,15 @@ interface Carried {
 
 /** The kernel with every view written out. */
 export function lowerViews(ir: KernelIR): KernelIR {
-  const lowering = new Lowering(ir);
-  return { ...ir, body: lowering.kernel(ir.body) };
+  return new Lowering(ir).kernel();
 }
 
 class Lowering {
   readonly #recorder: Builder = new Builder();
   readonly #views = new Map<Value, View>();
+  /** Tensors whose axes were permuted, as parameters in that order. */
+  readonly #tensors = new Map<Value, TensorParam>();
+  readonly #functions = new Map<FunctionIR, FunctionIR>();
   /** Values that were written already, by what they are, in each block that is open. */
   readonly #known: Map<string, Handle>[] = [];
   readonly #loops: Loop[] = [];
@@ -79,15 +84,23 @@ class Lowering {
 
   constructor(readonly ir: KernelIR) {
     this.#nonNegative = nonNegativeValues(ir);
-    this.#definitions = definitions(ir.body);
+    this.#definitions = definitions(...bodiesOf(ir));
   }
 
-  kernel(body: Block): Block {
+  kernel(): KernelIR {
+    const { functions, body } = this.ir;
     return recording(this.#recorder, () => {
       this.#recorder.rewriting = true;
       this.#recorder.anonymous = true;
-      return this.#block(body);
+      // Callees come first, so a call finds the lowered function.
+      for (const f of functions) this.#functions.set(f, { ...f, body: this.#block(f.body) });
+      return { ...this.ir, functions: [...this.#functions.values()], body: this.#block(body) };
     });
+  }
+
+  /** An argument of a lowered statement: helper functions are the lowered ones. */
+  #renewed(argument: Argument): Argument {
+    return isFunction(argument) ? { kind: "function", function: this.#functions.get(argument.function)! } : argument;
   }
 
   #block(block: Block, finish?: () => void): Block {
@@ -102,12 +115,18 @@ class Lowering {
 
   #statement(statement: Statement): void {
     if (statement.kind === "for") this.#for(statement);
-    else if (statement.kind === "if") {
+    else if (statement.kind === "while") {
+      const blocks = { condition: this.#block(statement.condition), body: this.#block(statement.body) };
+      this.#recorder.append({ ...statement, ...blocks });
+    } else if (statement.kind === "if") {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
     } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
     else if (statement.kind === "op" && this.#viewIn(statement)) this.#access(statement);
-    else this.#recorder.append(statement);
+    else if (statement.kind === "op" && statement.operands.some(isFunction)) {
+      const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
+      this.#recorder.append({ ...statement, operands });
+    } else this.#recorder.append(statement);
   }
 
   #for(statement: ForStatement): void {
@@ -128,9 +147,37 @@ class Lowering {
     return isValue(address) ? this.#views.get(address) : undefined;
   }
 
+  /** The axes of a tensor or a view in another order. */
+  #permute(statement: OpStatement): void {
+    const [from, list] = statement.operands as [Value, readonly Argument[]];
+    const [result] = statement.results;
+    const order = list.map((axis) => Number(isLiteral(axis) && axis.value));
+    const view = this.#views.get(from);
+    if (view) {
+      const axes = view.axes.map((axis) => (axis === undefined ? undefined : order.indexOf(axis)));
+      this.#views.set(result!, { ...view, axes });
+      return;
+    }
+    const param = this.#tensor(from);
+    const reorder = <T>(items: readonly T[]): T[] => order.map((axis) => items[axis]!);
+    const { dims, dimNames, strides } = param;
+    this.#tensors.set(result!, {
+      ...param,
+      dims: reorder(dims),
+      dimNames: reorder(dimNames),
+      strides: reorder(strides),
+    });
+  }
+
+  #tensor(value: Argument | undefined): TensorParam {
+    const permuted = isValue(value) ? this.#tensors.get(value) : undefined;
+    return permuted ?? this.ir.params.find((p): p is TensorParam => p.kind === "tensor" && p.value === value)!;
+  }
+
   #define(statement: OpStatement): void {
+    if (statement.op === opOf(permuteAxes)) return this.#permute(statement);
     const [tensor, list] = statement.operands;
-    const param = this.ir.params.find((p): p is TensorParam => p.kind === "tensor" && p.value === tensor)!;
+    const param = this.#tensor(tensor);
     const indices = list as readonly Argument[];
     const { claimed } = statement.options;
     const isGrid = statement.op === opOf(at);
@@ -151,6 +198,12 @@ class Lowering {
     this.#recorder.pinned = statement.at;
     const pointer = this.#carriedPointer(view) ?? this.#pointer(view);
     const mask = this.#mask(view, statement.options.mask);
+    if (mask && !("mask" in statement.op.options))
+      fail(
+        "type",
+        `${statement.op.name}: takes no mask, so each index of a view must be in bounds; say so with tl.inBounds(index), or use x.ptr.add(…)`,
+        statement.at,
+      );
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     if (mask && statement.op === opOf(load) && !options.other) options.other = { kind: "literal", value: 0 };
     const { mask: first, other, ...rest } = options;
@@ -183,8 +236,10 @@ class Lowering {
     const stride = view.tensor.strides[axis]!;
     if (isLiteral(stride) && stride.value === 1) return [position];
     if (isLiteral(index) && index.value === 1) return [author(stride)];
-    const isWide = view.tensor.offsets === "int64" && position instanceof Handle;
-    return [MUL(isWide ? TO(position, dtypes.int64) : position, author(stride))];
+    if (view.tensor.offsets !== "int64") return [MUL(position, author(stride))];
+    // One wide side is enough; a number is none.
+    const isTile = isValue(index) && index.type.kind === "tile";
+    return [isTile ? MUL(TO(position, dtypes.int64), author(stride)) : MUL(TO(author(stride), dtypes.int64), position)];
   }
 
   // ---- pointers that a loop carries -----------------------------------------------------------------------------------
@@ -192,11 +247,14 @@ class Lowering {
   /** The pointers of a view that moves with the innermost loop: set up before it, advanced at its end. */
   #carriedPointer(view: View): Handle | undefined {
     const loop = this.#loops.at(-1);
-    if (!loop?.carries) return undefined;
+    // Outside the loop an optional tensor may be absent.
+    if (!loop?.carries || view.tensor.given) return undefined;
     const parts = view.indices.map((index) => this.#moving(index, loop));
     const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
     if (!stays || parts.every((part) => part === undefined)) return undefined;
-    const key = `${view.tensor.name}[${view.indices.map(id).join()}]@${view.axes.join()}`;
+    // A permuted tensor has the same name and other strides.
+    const strides = view.tensor.strides.map(id).join();
+    const key = `${view.tensor.name}[${view.indices.map(id).join()}]@${view.axes.join()}/${strides}`;
     let pointers = loop.carried.get(key);
     if (!pointers) {
       const axes = [...parts.keys()].filter((axis) => parts[axis] !== undefined);

@@ -1,15 +1,52 @@
 /** Functions of float32 and float64 elements. The evaluator computes them in float64 and rounds once. */
 import type { Checked } from "../ir/problem.js";
-import { inferMath, type MathOut, type WhyMath } from "../ir/signatures-math.js";
+import { inferMath, type MathOut, type WhyMath, whyTile, type WhyTile } from "../ir/signatures-math.js";
+import { inferSingle, type WhySingleOf } from "../ir/signatures-elementwise.js";
+import { erf as erfOf } from "../ir/special.js";
+import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
 import { defineOp } from "./define.js";
 import { unary } from "./evaluate.js";
 
 type MathFunction<Name extends string> = <const X>(x: Checked<X, WhyMath<Name, X>>) => MathOut<X>;
 
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** e to the power of x: `tl.exp(x)`. */
+    exp<T extends TileLike>(this: Checked<T, WhyMath<"exp", T>>): Tile<T[El], T[Sh]>;
+    /** 2 to the power of x: `tl.exp2(x)`. */
+    exp2<T extends TileLike>(this: Checked<T, WhyMath<"exp2", T>>): Tile<T[El], T[Sh]>;
+    /** Natural logarithm: `tl.log(x)`. */
+    log<T extends TileLike>(this: Checked<T, WhyMath<"log", T>>): Tile<T[El], T[Sh]>;
+    /** Logarithm to base 2: `tl.log2(x)`. */
+    log2<T extends TileLike>(this: Checked<T, WhyMath<"log2", T>>): Tile<T[El], T[Sh]>;
+    /** Sine of radians: `tl.sin(x)`. */
+    sin<T extends TileLike>(this: Checked<T, WhyMath<"sin", T>>): Tile<T[El], T[Sh]>;
+    /** Cosine of radians: `tl.cos(x)`. */
+    cos<T extends TileLike>(this: Checked<T, WhyMath<"cos", T>>): Tile<T[El], T[Sh]>;
+    /** Square root, approximate on the GPU: `tl.sqrt(x)`. */
+    sqrt<T extends TileLike>(this: Checked<T, WhyMath<"sqrt", T>>): Tile<T[El], T[Sh]>;
+    /** Square root, correctly rounded: `tl.sqrt_rn(x)`. */
+    sqrtRn<T extends TileLike>(this: Checked<T, WhySingleOf<"sqrtRn", T>>): Tile<T[El], T[Sh]>;
+    /** Inverse square root: `tl.rsqrt(x)`. */
+    rsqrt<T extends TileLike>(this: Checked<T, WhyMath<"rsqrt", T>>): Tile<T[El], T[Sh]>;
+    /** Error function: `tl.erf(x)`. */
+    erf<T extends TileLike>(this: Checked<T, WhyMath<"erf", T>>): Tile<T[El], T[Sh]>;
+    /** The largest whole number that is not above x: `tl.floor(x)`. */
+    floor<T extends TileLike>(this: Checked<T, WhyMath<"floor", T>>): Tile<T[El], T[Sh]>;
+    /** The smallest whole number that is not below x: `tl.ceil(x)`. */
+    ceil<T extends TileLike>(this: Checked<T, WhyMath<"ceil", T>>): Tile<T[El], T[Sh]>;
+    /** `1 / (1 + exp(-x))`: `tl.sigmoid(x)`. */
+    sigmoid<T extends TileLike>(this: Checked<T, WhyMath<"sigmoid", T>>): Tile<T[El], T[Sh]>;
+    /** The absolute value: `tl.abs(x)`. */
+    abs<T extends TileLike>(this: T): Tile<T[El], T[Sh]>;
+  }
+}
+
 function math<Name extends string>(name: Name, python: string, float: (x: number) => number) {
   return defineOp<MathFunction<Name>>({
     name,
     operands: { x: "value" },
+    method: true,
     effect: "pure",
     spelling: { form: "call", name: python },
     infer: ({ x }) => inferMath(name, x!.type),
@@ -23,5 +60,54 @@ export const exp = math("exp", "tl.exp", Math.exp);
 export const exp2 = math("exp2", "tl.exp2", (x) => 2 ** x);
 /** Natural logarithm: `tl.log(x)`. */
 export const log = math("log", "tl.log", Math.log);
+/** Logarithm to base 2: `tl.log2(x)`. */
+export const log2 = math("log2", "tl.log2", Math.log2);
+/** Sine of radians: `tl.sin(x)`. */
+export const sin = math("sin", "tl.sin", Math.sin);
+/** Cosine of radians: `tl.cos(x)`. */
+export const cos = math("cos", "tl.cos", Math.cos);
 /** Square root, approximate on the GPU: `tl.sqrt(x)`. */
 export const sqrt = math("sqrt", "tl.sqrt", Math.sqrt);
+/** Inverse square root: `tl.rsqrt(x)`. */
+export const rsqrt = math("rsqrt", "tl.rsqrt", (x) => 1 / Math.sqrt(x));
+/** Error function: `tl.erf(x)`. */
+export const erf = math("erf", "tl.erf", erfOf);
+/** The largest whole number that is not above x: `tl.floor(x)`. */
+export const floor = math("floor", "tl.floor", Math.floor);
+/** The smallest whole number that is not below x: `tl.ceil(x)`. */
+export const ceil = math("ceil", "tl.ceil", Math.ceil);
+
+/** `1 / (1 + exp(-x))`, of a tile: `tl.sigmoid(x)`. */
+export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>({
+  name: "sigmoid",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.sigmoid" },
+  infer: ({ x }) => whyTile("sigmoid", x!.type) || inferMath("sigmoid", x!.type),
+  evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
+});
+type WhyTileMath<Op extends string, X> = X extends TileLike ? WhyMath<Op, X> : WhyTile<Op, X>;
+
+/** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
+export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>({
+  name: "sqrtRn",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.sqrt_rn" },
+  infer: ({ x }) => inferSingle("sqrtRn", x!.type),
+  evaluate: unary({ float: Math.sqrt }),
+});
+
+/** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
+export const abs = defineOp<<X>(x: Checked<X, WhyTile<"abs", X>>) => MathOut<X>>({
+  name: "abs",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.abs" },
+  infer: ({ x }) => whyTile("abs", x!.type) || x!.type,
+  evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
+  nonNegative: () => true,
+});

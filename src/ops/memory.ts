@@ -13,10 +13,23 @@ import {
   whyWrite,
 } from "../ir/signatures-memory.js";
 import type { Plain } from "../ir/signatures-math.js";
+import type { Typed } from "../ir/op.js";
 import type { Addresses } from "../ir/runtime.js";
 import type { PointerType, ViewType } from "../ir/types.js";
 import type { TileArray } from "../ir/array.js";
 import { defineOp } from "./define.js";
+
+type Options = Readonly<Record<string, Typed | undefined>>;
+
+/** PTX has one way to say how memory is cached; ptxas refuses two of them together. */
+function whyCached(op: string, { cacheModifier, evictionPolicy, volatile }: Options): string {
+  const given = [
+    ...(cacheModifier?.literal ? ["cacheModifier"] : []),
+    ...(evictionPolicy?.literal ? ["evictionPolicy"] : []),
+    ...(volatile?.literal ? ["volatile"] : []),
+  ];
+  return given.length > 1 ? `${op}: ${given.join(" and ")} exclude each other; give one of them` : "";
+}
 
 const cacheOptions = { cacheModifier: "constant?", evictionPolicy: "constant?" } as const;
 
@@ -44,8 +57,9 @@ export const load = defineOp<Load>({
   options: { mask: "value?", other: "value?", ...cacheOptions, volatile: "constant?" },
   effect: "read",
   spelling: { form: "call", name: "tl.load" },
-  infer: ({ address, mask, other }) => {
-    const why = whyLoad(address!.type);
+  infer: (args) => {
+    const { address, mask, other } = args;
+    const why = whyLoad(address!.type) || whyCached("load", args);
     if (why) return why;
     const place = address!.type as PointerType | ViewType;
     return (
@@ -69,8 +83,9 @@ export const store = defineOp<Store>({
   options: { mask: "value?", ...cacheOptions },
   effect: "write",
   spelling: { form: "call", name: "tl.store" },
-  infer: ({ address, value, mask }) => {
-    const why = whyWrite("store", address!.type);
+  infer: (args) => {
+    const { address, value, mask } = args;
+    const why = whyWrite("store", address!.type) || whyCached("store", args);
     if (why) return why;
     const place = address!.type as PointerType | ViewType;
     return (

@@ -1,7 +1,88 @@
-/** Address arithmetic while a kernel is evaluated. */
-import { broadcastShapes, broadcastTo, sizeOf, type TileArray } from "../ir/array.js";
-import type { Addresses, Context, Runtime } from "../ir/runtime.js";
+/** Pointers: casts to and from numbers, and address arithmetic while a kernel is evaluated. */
+import { broadcastShapes, broadcastTo, sizeOf, type TileArray, tileArray } from "../ir/array.js";
+import { dtypeTable, type DType, type DTypeName, type Dt } from "../ir/dtype.js";
+import type { AddressLike, Pl, Pointer } from "../ir/memory.js";
+import type { Checked } from "../ir/problem.js";
+import type { Addresses, Context, DTypeRuntime, Runtime } from "../ir/runtime.js";
+import { whyPointer, type WhyPointer } from "../ir/signatures-memory.js";
+import type { AsShape } from "../ir/shape.js";
+import type { Sh, Tile, TileLike } from "../ir/tile.js";
+import { tileType } from "../ir/types.js";
+import { defineOp } from "./define.js";
 import { isAddresses, tileOf } from "./evaluate.js";
+
+type PlaceOf<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
+type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>> : never;
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** Addresses, out of a table of them, as pointers to elements of a dtype. */
+    toPointer<T extends TileLike, D extends DType<any>>(this: Checked<T, WhyPointer<T>>, dtype: D): PointerTo<D, T>;
+  }
+}
+
+/**
+ * Addresses as pointers: `x.to(tl.pointer_type(tl.float16))`. `x` is an int64 tile, such as one loaded from a table of
+ * addresses, or a pointer to elements of another dtype. Nothing is known of what lies there.
+ */
+export const toPointer = defineOp<<X, D extends DType<any>>(x: Checked<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>>(
+  {
+    name: "toPointer",
+    operands: { x: "value", dtype: "dtype" },
+    method: true,
+    effect: "pure",
+    spelling: { form: "pointer" },
+    infer: ({ x, dtype }) => {
+      if (!dtype?.dtype) return "toPointer: needs the dtype that lies there, such as tl.float16";
+      const { type } = x!;
+      const why = whyPointer(type);
+      if (why || (type.kind !== "tile" && type.kind !== "pointer")) return why;
+      const access = type.kind === "pointer" ? type.access : "inout";
+      return { kind: "pointer", to: dtype.dtype, shape: type.shape, access };
+    },
+    evaluate: ({ x, dtype }, context) => {
+      const to = (dtype as DTypeRuntime).dtype;
+      if (!isAddresses(x)) return resolved(x as TileArray, to, context);
+      if (x.dtype !== to) throw new TypeError(`a pointer to ${x.dtype} as one to ${to} cannot be evaluated here`);
+      return x;
+    },
+  },
+);
+
+/** The addresses as numbers: `ptr.to(tl.int64)`. Authors call it as the method `to` of a pointer. */
+export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => Tile<"int64", any>>({
+  name: "to",
+  operands: { x: "value", dtype: "dtype" },
+  effect: "pure",
+  spelling: { form: "method", name: "to" },
+  infer: ({ x, dtype }) => {
+    if (x!.type.kind !== "pointer") return "to: needs a pointer";
+    return dtype?.dtype === "int64"
+      ? tileType("int64", x!.type.shape)
+      : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)";
+  },
+  evaluate: ({ x }) => {
+    const { allocation, offsets, dtype, shape, poison } = x as Addresses;
+    const [base, width] = [allocation.base ?? 0n, BigInt(bytesOf(dtype))];
+    return tileArray(
+      "int64",
+      shape,
+      BigInt64Array.from(offsets, (offset) => base + BigInt(offset) * width),
+      poison,
+    );
+  },
+});
+
+const bytesOf = (dtype: DTypeName): number => Math.max(1, dtypeTable[dtype].bits / 8);
+
+/** Pointers into the one tensor that all addresses lie in. */
+function resolved({ data, shape, poison }: TileArray, to: DTypeName, context: Context): Addresses {
+  const addresses = data as BigInt64Array;
+  const allocation = context.allocationAt(addresses[0]!, to);
+  const width = bytesOf(to);
+  const offsets = Float64Array.from(addresses, (address) => Number(address - allocation.base!) / width);
+  return { kind: "addresses", allocation, dtype: to, shape, offsets, ...(poison && { poison }) };
+}
 
 type Evaluate = (args: Readonly<Record<string, Runtime | undefined>>, context: Context) => Runtime;
 

@@ -1,25 +1,97 @@
 /** Reductions over an axis, or over all. */
 import { expandDims as expand, type TileArray, reshape } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { reduce, reduceBig } from "../ir/array-reduce.js";
+import { indexOfFirst, reduce, reduceBig } from "../ir/array-reduce.js";
+import { axisOf as axisFrom } from "../ir/axis.js";
 import { isBig } from "../ir/numeric.js";
 import type { Checked } from "../ir/problem.js";
 import {
   inferReduce,
-  type MaxOf,
+  inferReduceIndexed,
+  type ExtremumOut,
   type ReduceOut,
   reduceRules,
   type SumCall,
-  type WhyMax,
+  type SumOf,
+  type WhyCombine,
+  type WhyExtremum,
   type WhyReduceAxis,
+  type WhySum,
 } from "../ir/signatures-reduce.js";
+import { members } from "../ir/dtype.js";
+import { type ElementIn, whyTile, type WhyTile } from "../ir/signatures-math.js";
+import type { TileLike } from "../ir/tile.js";
 import type { Context, Runtime } from "../ir/runtime.js";
 import type { Typed } from "../ir/op.js";
 import { defineOp } from "./define.js";
+import { keepsSign } from "./evaluate.js";
+
+interface KeepDims<Keep> {
+  /** Leaves the axis in place, with size 1. */
+  keepDims?: Keep;
+}
+interface Ties {
+  /** Which index wins among equals: the first, or any. */
+  tieBreakLeft?: boolean;
+}
+interface Indices<Ret> {
+  /** Gives the index of the element besides. */
+  returnIndices?: Ret;
+  /** Which index wins among equals: the first, or any. */
+  returnIndicesTieBreakLeft?: boolean;
+}
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** The sum over an axis: `tl.sum(x, axis=0)`. */
+    sum<T extends TileLike, const Ax = undefined, const Keep = false, D = undefined>(
+      this: Checked<T, WhySum<"sum", T, D>>,
+      axis?: Checked<Ax, WhyReduceAxis<"sum", T, Ax>>,
+      options?: KeepDims<Keep> & { dtype?: D },
+    ): ReduceOut<T, SumOf<T, D>, Ax, Keep>;
+    /** The largest element over an axis: `tl.max(x, axis=0)`. */
+    max<T extends TileLike, const Ax = undefined, const Keep = false, const Ret = false>(
+      this: Checked<T, WhyExtremum<"max", T, Ret>>,
+      axis?: Checked<Ax, WhyReduceAxis<"max", T, Ax>>,
+      options?: KeepDims<Keep> & Indices<Ret>,
+    ): ExtremumOut<T, Ax, Keep, Ret>;
+    /** The smallest element over an axis: `tl.min(x, axis=0)`. */
+    min<T extends TileLike, const Ax = undefined, const Keep = false, const Ret = false>(
+      this: Checked<T, WhyExtremum<"min", T, Ret>>,
+      axis?: Checked<Ax, WhyReduceAxis<"min", T, Ax>>,
+      options?: KeepDims<Keep> & Indices<Ret>,
+    ): ExtremumOut<T, Ax, Keep, Ret>;
+    /** Where the largest element of an axis is: `tl.argmax(x, axis=0)`. */
+    argmax<T extends TileLike, const Ax extends number, const Keep = false>(
+      this: T,
+      axis: Checked<Ax, WhyReduceAxis<"argmax", T, Ax>>,
+      options?: KeepDims<Keep> & Ties,
+    ): ReduceOut<T, "int32", Ax, Keep>;
+    /** Where the smallest element of an axis is: `tl.argmin(x, axis=0)`. */
+    argmin<T extends TileLike, const Ax extends number, const Keep = false>(
+      this: T,
+      axis: Checked<Ax, WhyReduceAxis<"argmin", T, Ax>>,
+      options?: KeepDims<Keep> & Ties,
+    ): ReduceOut<T, "int32", Ax, Keep>;
+    /** Exclusive or over an axis: `tl.xor_sum(x, axis=0)`. */
+    xorSum<T extends TileLike, const Ax = undefined, const Keep = false>(
+      this: Checked<T, WhyCombine<"xorSum", T>>,
+      axis?: Checked<Ax, WhyReduceAxis<"xorSum", T, Ax>>,
+      options?: KeepDims<Keep>,
+    ): ReduceOut<T, ElementIn<T>, Ax, Keep>;
+    /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
+    reduceOr<T extends TileLike, const Ax extends number, const Keep = false>(
+      this: Checked<T, WhyCombine<"reduceOr", T>>,
+      axis: Checked<Ax, WhyReduceAxis<"reduceOr", T, Ax>>,
+      options?: KeepDims<Keep>,
+    ): ReduceOut<T, ElementIn<T>, Ax, Keep>;
+  }
+}
 
 const operands = { x: "value", axis: "constant?" } as const;
 const options = { keepDims: "constant?" } as const;
 type Typeds = Readonly<Record<string, Typed | undefined>>;
+type Args = Readonly<Record<string, Runtime | undefined>>;
 
 const axisOf = ({ axis }: Typeds) => axis?.literal as number | undefined;
 const keepsDims = ({ keepDims }: Typeds) => keepDims?.literal === true;
@@ -30,56 +102,149 @@ type Fold = {
 };
 
 /** Folds in the dtype of the result, first lane to last; the GPU's order is its own, so floats may differ in rounding. */
-function folding({ number, big }: Fold) {
-  return ({ x, axis, keepDims }: Readonly<Record<string, Runtime | undefined>>, context: Context): TileArray => {
-    const [result] = context.results;
-    const tile = cast(x as TileArray, result!.dtype);
-    const along = axis === undefined ? "all" : Number(axis) < 0 ? Number(axis) + tile.shape.length : Number(axis);
-    const folded = isBig(tile.dtype) ? reduceBig(tile, along, big) : reduce(tile, along, number);
-    if (keepDims !== true) return folded;
-    return along === "all"
-      ? reshape(
-          folded,
-          tile.shape.map(() => 1),
-        )
-      : expand(folded, along);
-  };
+function folding(fold: Fold) {
+  return (args: Args, { results: [result] }: Context): TileArray =>
+    folded(args, cast(args.x as TileArray, result!.dtype), fold);
 }
 
-/** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 add up in int32. */
+function along(axis: Runtime | undefined, tile: TileArray): number | "all" {
+  return axis === undefined ? "all" : axisFrom(tile.shape.length, Number(axis))!;
+}
+
+function folded({ axis, keepDims }: Args, tile: TileArray, { number, big }: Fold): TileArray {
+  const at = along(axis, tile);
+  return kept(isBig(tile.dtype) ? reduceBig(tile, at, big) : reduce(tile, at, number), tile, at, keepDims);
+}
+
+function kept(reduced: TileArray, from: TileArray, at: number | "all", keepDims: Runtime | undefined): TileArray {
+  if (keepDims !== true) return reduced;
+  return at === "all"
+    ? reshape(
+        reduced,
+        from.shape.map(() => 1),
+      )
+    : expand(reduced, at);
+}
+
+/** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 add up in int32, unless `dtype` names another. */
 export const sum = defineOp<SumCall>({
   name: "sum",
   operands,
   options: { ...options, dtype: "dtype?" },
+  method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.sum", keywords: ["axis"] },
   infer: (args) =>
     inferReduce(reduceRules.summing, "sum", args.x!.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
-  nonNegative: ([x]) => x === true,
+  nonNegative: keepsSign,
 });
 
-type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = false>(
-  x: Checked<X, WhyMax<Name, X>>,
-  axis?: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
-  options?: { keepDims?: Keep },
-) => ReduceOut<X, MaxOf<X>, Ax, Keep>;
+type First = (a: number | bigint, b: number | bigint) => boolean;
 
-function extremum<Name extends "max" | "min">(name: Name, first: (a: number | bigint, b: number | bigint) => boolean) {
+type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = false, const Ret = false>(
+  x: Checked<X, WhyExtremum<Name, X, Ret>>,
+  axis?: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
+  options?: KeepDims<Keep> & Indices<Ret>,
+) => ExtremumOut<X, Ax, Keep, Ret>;
+
+function extremum<Name extends "max" | "min">(name: Name, first: First) {
   const number = (a: number, b: number) => (Number.isNaN(a) ? b : Number.isNaN(b) || first(a, b) ? a : b);
+  const fold = folding({ number, big: (a, b) => (first(a, b) ? a : b) });
   return defineOp<ExtremumCall<Name>>({
     name,
     operands,
-    options,
+    options: { ...options, returnIndices: "constant?", returnIndicesTieBreakLeft: "constant?" },
+    method: true,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
-    infer: (args) => inferReduce(reduceRules.comparing, name, args.x!.type, axisOf(args), keepsDims(args)),
-    evaluate: folding({ number, big: (a, b) => (first(a, b) ? a : b) }),
-    nonNegative: ([x]) => x === true,
+    infer: (args) =>
+      args.returnIndices?.literal === true
+        ? inferReduceIndexed(name, args.x!.type, axisOf(args), keepsDims(args))
+        : inferReduce(reduceRules.comparing, name, args.x!.type, axisOf(args), keepsDims(args)),
+    evaluate: (args, context) => (context.results.length === 2 ? withIndex(args, first) : fold(args, context)),
+    nonNegative: keepsSign,
+    // 3.6 widens bfloat16 where it gives indices.
+    result36: ({ x, returnIndices }) =>
+      returnIndices?.literal === true && x!.type.kind === "tile" && members(x!.type.dtype).includes("bfloat16")
+        ? "float32"
+        : undefined,
   });
 }
 
-/** The largest element over an axis: `tl.max(x, axis=0)`. float16 and bfloat16 give float32. */
+/** The value and its place. Among equals the first wins: where the choice is free, that is one of those allowed. */
+function withIndex({ x, axis, keepDims }: Args, first: First): TileArray[] {
+  const tile = x as TileArray;
+  const at = along(axis, tile);
+  return indexOfFirst(tile, at, first).map((reduced) => kept(reduced, tile, at, keepDims));
+}
+
+/** The largest element over an axis: `tl.max(x, axis=0)`. float16 and bfloat16 give float32, unless indices are wanted. */
 export const max = extremum("max", (a, b) => a > b);
-/** The smallest element over an axis: `tl.min(x, axis=0)`. float16 and bfloat16 give float32. */
+/** The smallest element over an axis: `tl.min(x, axis=0)`. float16 and bfloat16 give float32, unless indices are wanted. */
 export const min = extremum("min", (a, b) => a < b);
+
+type IndexCall<Name extends string> = <X, const Ax extends number, const Keep = false>(
+  x: Checked<X, WhyTile<Name, X>>,
+  axis: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
+  options?: KeepDims<Keep> & Ties,
+) => ReduceOut<X, "int32", Ax, Keep>;
+
+function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
+  return defineOp<IndexCall<Name>>({
+    name,
+    operands: { x: "value", axis: "constant" },
+    options: { ...options, tieBreakLeft: "constant?" },
+    method: true,
+    effect: "pure",
+    spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
+    infer: (args) =>
+      whyTile(name, args.x!.type) ||
+      inferReduce(reduceRules.indexing, name, args.x!.type, axisOf(args), keepsDims(args)),
+    evaluate: (args) => withIndex(args, first)[1]!,
+    nonNegative: () => true,
+  });
+}
+
+/** Where the largest element of an axis is: `tl.argmax(x, axis=0)`. */
+export const argmax = index("argmax", (a, b) => a > b);
+/** Where the smallest element of an axis is: `tl.argmin(x, axis=0)`. */
+export const argmin = index("argmin", (a, b) => a < b);
+
+/** Exclusive or over an axis, or over all: `tl.xor_sum(x, axis=0)`. */
+export const xorSum = defineOp<
+  <X, const Ax = undefined, const Keep = false>(
+    x: Checked<X, WhyCombine<"xorSum", X>>,
+    axis?: Checked<Ax, WhyReduceAxis<"xorSum", X, Ax>>,
+    options?: KeepDims<Keep>,
+  ) => ReduceOut<X, ElementIn<X>, Ax, Keep>
+>({
+  name: "xorSum",
+  operands,
+  options,
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.xor_sum", keywords: ["axis"] },
+  infer: (args) => inferReduce(reduceRules.combining, "xorSum", args.x!.type, axisOf(args), keepsDims(args)),
+  evaluate: folding({ number: (a, b) => a ^ b, big: (a, b) => a ^ b }),
+  nonNegative: keepsSign,
+});
+
+/** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
+export const reduceOr = defineOp<
+  <X, const Ax extends number, const Keep = false>(
+    x: Checked<X, WhyCombine<"reduceOr", X>>,
+    axis: Checked<Ax, WhyReduceAxis<"reduceOr", X, Ax>>,
+    options?: KeepDims<Keep>,
+  ) => ReduceOut<X, ElementIn<X>, Ax, Keep>
+>({
+  name: "reduceOr",
+  operands: { x: "value", axis: "constant" },
+  options,
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.reduce_or", keywords: ["axis"] },
+  infer: (args) => inferReduce(reduceRules.combining, "reduceOr", args.x!.type, axisOf(args), keepsDims(args)),
+  evaluate: folding({ number: (a, b) => a | b, big: (a, b) => a | b }),
+  nonNegative: keepsSign,
+});

@@ -13,61 +13,71 @@ import {
   type WhyWhereFirst,
   type WhyWhereSecond,
 } from "../ir/signatures-math.js";
-import { sameElem } from "../ir/dtype.js";
-import { tileType } from "../ir/types.js";
+import { type DTypeName, members, sameElem } from "../ir/dtype.js";
+import { tileType, type Type } from "../ir/types.js";
 import { defineOp } from "./define.js";
 import { binary, common, isTile, tileOf } from "./evaluate.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
   x: Checked<X, WhyPairFirst<Name, X>>,
   y: Checked<Y, WhyPairSecond<Name, X, Y>>,
+  options?: { propagateNan?: "none" | "all" },
 ) => PairOut<Python, X, Y>;
+
+/** How `propagateNan` is written. */
+export const propagation = {
+  propagateNan: { none: "tl.PropagateNan.NONE", all: "tl.PropagateNan.ALL" },
+} as const;
+
+/** The smaller and the larger of two numbers. NaN gives way to a number, or wins where it propagates. */
+export const extremes = {
+  min: (propagates: boolean) => (x: number, y: number) =>
+    propagates ? Math.min(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x < y ? x : y,
+  max: (propagates: boolean) => (x: number, y: number) =>
+    propagates ? Math.max(x, y) : Number.isNaN(x) ? y : Number.isNaN(y) || x > y ? x : y,
+  bigMin: (x: bigint, y: bigint) => (x < y ? x : y),
+  bigMax: (x: bigint, y: bigint) => (x > y ? x : y),
+};
 
 function extremum<Name extends "minimum" | "maximum", Python extends "min" | "max">(
   name: Name,
   python: Python,
-  first: (x: number | bigint, y: number | bigint) => boolean,
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
-  // NaN is ignored, as Triton's default does: the other operand wins.
-  const float = (x: number, y: number) => (Number.isNaN(x) ? y : Number.isNaN(y) || first(x, y) ? x : y);
+  const big = python === "min" ? extremes.bigMin : extremes.bigMax;
   return defineOp<Pair<Name, Python>>({
     name,
     operands: { x: "value", y: "value" },
+    options: { propagateNan: "constant?" },
     effect: "pure",
-    spelling: { form: "call", name: `tl.${name}` },
+    spelling: { form: "call", name: `tl.${name}`, symbols: propagation },
     host: { form: "call", name: python },
     infer: ({ x, y }) => inferPair(name, x!.type, y!.type, python),
-    fold: (x, y) => (first(Number(x), Number(y)) ? x : y),
-    evaluate: binary({ float, int: (x, y) => (first(x, y) ? x : y), big: (x, y) => (first(x, y) ? x : y) }),
+    fold: (x, y) => Math[python](Number(x), Number(y)),
+    evaluate: (args, context) =>
+      binary({ float: extremes[python](args.propagateNan === "all"), int: extremes[python](false), big })(
+        args,
+        context,
+      ),
     nonNegative,
     strongLiterals36: true,
-    // 3.6 widens bfloat16 to float32 here.
-    result36: ({ x, y }) => {
-      const result = inferPair(name, x!.type, y!.type, python);
-      const isHalf = typeof result === "object" && result.kind === "tile" && mayBeBfloat16(result.dtype);
-      return isHalf ? "float32" : undefined;
-    },
+    result36: ({ x, y }) => widened36(inferPair(name, x!.type, y!.type, python), x!.type, y!.type),
   });
 }
 
-const mayBeBfloat16 = (dtype: string | { readonly members: readonly string[] }) =>
-  typeof dtype === "string" ? dtype === "bfloat16" : dtype.members.includes("bfloat16");
+/** 3.6 widens bfloat16 operands to float32 first, so a result of 16 bits is float32 there. */
+export function widened36(result: Type | string, ...operands: readonly Type[]): "float32" | undefined {
+  const isHalf = typeof result === "object" && result.kind === "tile" && members(result.dtype).some(is16);
+  return isHalf && operands.some((type) => type.kind === "tile" && members(type.dtype).includes("bfloat16"))
+    ? "float32"
+    : undefined;
+}
+const is16 = (name: DTypeName) => name === "float16" || name === "bfloat16";
 
-/** The smaller of both; NaN gives way to a number: `tl.minimum(x, y)`. */
-export const minimum = extremum(
-  "minimum",
-  "min",
-  (x, y) => x < y,
-  (signs) => signs.every(Boolean),
-);
-/** The larger of both; NaN gives way to a number: `tl.maximum(x, y)`. */
-export const maximum = extremum(
-  "maximum",
-  "max",
-  (x, y) => x > y,
-  (signs) => signs.some(Boolean),
-);
+/** The smaller of both; NaN gives way to a number unless `propagateNan` is "all": `tl.minimum(x, y)`. */
+export const minimum = extremum("minimum", "min", (signs) => signs.every(Boolean));
+/** The larger of both; NaN gives way to a number unless `propagateNan` is "all": `tl.maximum(x, y)`. */
+export const maximum = extremum("maximum", "max", (signs) => signs.some(Boolean));
 
 /** `x` where the condition holds, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. */
 export const where = defineOp<

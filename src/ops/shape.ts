@@ -1,115 +1,166 @@
-/** Axes: adding them, swapping them, casting what they hold. */
-import { expandDims as expandArray, permute } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import { type Expand, expandShape, whyExpand, type WhyExpand } from "../ir/axis.js";
-import { whyCast, type WhyCast } from "../ir/cast.js";
-import type { DType, Dt } from "../ir/dtype.js";
+/** The same elements in another shape or order of axes. */
+import { expandDims as expandArray, permute as permuteArray, type TileArray } from "../ir/array.js";
+import type { Expand, WhyExpand } from "../ir/axis.js";
+import type { Typed } from "../ir/op.js";
 import type { Checked } from "../ir/problem.js";
-import { type Trans, transShape, whyTrans, type WhyTrans } from "../ir/reshape.js";
-import type { AsShape } from "../ir/shape.js";
-import { type NotATile, notATile } from "../ir/signatures-arith.js";
+import type { Permute } from "../ir/reshape.js";
 import type { Addresses } from "../ir/runtime.js";
-import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
-import { tileType } from "../ir/types.js";
+import { whyTile } from "../ir/signatures-math.js";
+import {
+  inferExpand,
+  inferItem,
+  inferPermute,
+  inferSqueeze,
+  inferTrans,
+  type Axes,
+  type ExpandAll,
+  type Reshaped,
+  type Squeeze,
+  type TransOut,
+  type WhyExpandAll,
+  type WhyItem,
+  type WhyPermuted,
+  type WhySqueeze,
+  type WhyTransposed,
+} from "../ir/signatures-shape.js";
+import type { El, Scalar, Sh, Tile, TileLike } from "../ir/tile.js";
 import { defineOp } from "./define.js";
-import { isAddresses, tileOf } from "./evaluate.js";
-import type { TileArray } from "../ir/array.js";
-
-type WhyTo<F, D> = D extends DType<infer E> ? WhyCast<F, E> : "to: needs a dtype, such as tl.float32";
-type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
+import { isAddresses, keepsSign, toResult } from "./evaluate.js";
+import { permuteAddresses } from "./view-addresses.js";
 
 declare module "../ir/tile.js" {
   interface TileOps {
-    /** `x.to(tl.float16)`: the nearest value of the dtype, ties to even; floats to integers truncate. */
-    to<T extends TileLike, const D>(this: T, dtype: Checked<D, WhyTo<T[El], D>>): ToOut<D, T[Sh]>;
-    /** A new axis of size 1: `x[:, None]` for axis 1 of a rank-1 tile. */
-    expandDims<T extends TileLike, const Ax extends number>(
+    /** New axes of size 1, counted in the result: `x[:, None]` for axis 1 of a rank-1 tile. */
+    expandDims<T extends TileLike, const Ax extends Axes>(
       this: T,
-      axis: Checked<Ax, WhyExpand<T[Sh], Ax>>,
-    ): Tile<T[El], Expand<T[Sh], Ax>>;
+      axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
+    ): Tile<T[El], ExpandAll<T[Sh], Ax>>;
+    /** The axes in another order: `x.permute([2, 0, 1])` is `tl.permute(x, [2, 0, 1])`. */
+    permute<T extends TileLike, const P extends readonly number[]>(
+      this: T,
+      order: Checked<P, WhyPermuted<T, P>>,
+    ): Reshaped<T, Permute<T[Sh], P>>;
+    /** The last two axes swapped, or all in another order: `tl.trans(x)`. */
+    trans<T extends TileLike, const P extends readonly number[] | undefined = undefined>(
+      this: Checked<T, WhyTransposed<T, P>>,
+      order?: P,
+    ): TransOut<T, P>;
+    /** The scalar in a tile of one element: `x.item()`. */
+    item<T extends TileLike>(this: Checked<T, WhyItem<T>>): Scalar<T[El]>;
   }
 }
 
-/** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */
-export const to = defineOp<<T extends TileLike, const D>(x: T, dtype: Checked<D, WhyTo<T[El], D>>) => ToOut<D, T[Sh]>>({
-  name: "to",
-  operands: { x: "value", dtype: "dtype" },
-  method: true,
-  effect: "pure",
-  spelling: { form: "method", name: "to" },
-  infer: ({ x, dtype }) => {
-    if (!dtype?.dtype) return "to: needs a dtype, such as tl.float32";
-    if (x!.type.kind === "constexpr") return tileType(dtype.dtype, []);
-    if (x!.type.kind !== "tile") return notATile("to", x!.type);
-    return whyCast(x!.type.dtype, dtype.dtype) || tileType(dtype.dtype, x!.type.shape);
-  },
-  evaluate: ({ x }, { results: [result] }) => cast(tileOf(x, result!.dtype), result!.dtype),
-  nonNegative: ([x]) => x === true,
-});
+const numbers = (given: Typed | undefined) =>
+  given?.items?.map((item) => Number(item.literal)) ?? (given ? [Number(given.literal)] : []);
 
-/** A new axis of size 1: `x[:, None]`. */
+/** New axes of size 1, counted in the result: `x[:, None]`, `x[None, :, None]`. */
 export const expandDims = defineOp<
-  <T extends TileLike, const Ax extends number>(
+  <T extends TileLike, const Ax extends Axes>(
     x: T,
-    axis: Checked<Ax, WhyExpand<T[Sh], Ax>>,
-  ) => Tile<T[El], Expand<T[Sh], Ax>>
+    axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
+  ) => Tile<T[El], ExpandAll<T[Sh], Ax>>
 >({
   name: "expandDims",
   operands: { x: "value", axis: "constant" },
   method: true,
   effect: "pure",
   spelling: { form: "expand" },
-  infer: ({ x, axis }) => {
-    const { type } = x!;
-    if (type.kind !== "tile" && type.kind !== "pointer") return notATile("expandDims", type);
-    const at = Number(axis!.literal);
-    return whyExpand(type.shape, at) || { ...type, shape: expandShape(type.shape, at) };
-  },
+  infer: ({ x, axis }) => inferExpand(x!.type, numbers(axis), axis!.items !== undefined),
   evaluate: ({ x, axis }) => {
-    if (!isAddresses(x)) return expandArray(x as TileArray, Number(axis));
-    const at = Number(axis) < 0 ? Number(axis) + x.shape.length + 1 : Number(axis);
-    return { ...x, shape: x.shape.toSpliced(at, 0, 1) };
+    const axes = (Array.isArray(axis) ? axis : [axis]).map(Number);
+    if (!isAddresses(x)) return axes.reduce(expandArray, x as TileArray);
+    return axes.reduce((addresses: Addresses, at) => {
+      const position = at < 0 ? at + addresses.shape.length + 1 : at;
+      return { ...addresses, shape: addresses.shape.toSpliced(position, 0, 1) };
+    }, x);
   },
-  nonNegative: ([x]) => x === true,
+  nonNegative: keepsSign,
 });
 
-type WhyTranspose<X> = X extends TileLike ? WhyTrans<X[Sh]> : NotATile<"trans", X>;
+/** A new axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */
+export const unsqueeze = defineOp<
+  <T extends TileLike, const Ax extends number>(
+    x: T,
+    dim: Checked<Ax, WhyExpand<T[Sh], Ax>>,
+  ) => Tile<T[El], Expand<T[Sh], Ax>>
+>({
+  name: "unsqueeze",
+  operands: { x: "value", dim: "constant" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.unsqueeze" },
+  infer: ({ x, dim }) => whyTile("unsqueeze", x!.type) || inferExpand(x!.type, numbers(dim), false),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+  since39: () => true,
+});
 
-/** The last two axes swapped: `tl.trans(x)`. */
+/** Without an axis of size 1: `tl.squeeze(x, 0)`. Needs Triton 3.9; `reshape` does not. */
+export const squeeze = defineOp<
+  <T extends TileLike, const Ax extends number>(
+    x: T,
+    dim: Checked<Ax, WhySqueeze<T[Sh], Ax>>,
+  ) => Reshaped<T, Squeeze<T[Sh], Ax>>
+>({
+  name: "squeeze",
+  operands: { x: "value", dim: "constant" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.squeeze" },
+  infer: ({ x, dim }) => inferSqueeze(x!.type, Number(dim!.literal)),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+  since39: () => true,
+});
+
+/** The scalar in a tile of one element: `x.item()`. */
+export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>({
+  name: "item",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "method", name: "item" },
+  infer: ({ x }) => inferItem(x!.type),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+});
+
+/** The axes in another order: `tl.permute(x, [2, 0, 1])`. */
+export const permute = defineOp<
+  <X, const P extends readonly number[]>(
+    x: X,
+    order: Checked<P, WhyPermuted<X, P>>,
+  ) => X extends TileLike ? Reshaped<X, Permute<X[Sh], P>> : Tile<any, any>
+>({
+  name: "permute",
+  operands: { x: "value", order: "constant" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.permute" },
+  infer: ({ x, order }) => inferPermute(x!.type, numbers(order)),
+  evaluate: ({ x, order }) => permuteArray(x as TileArray, (order as number[]).map(Number)),
+  nonNegative: keepsSign,
+});
+
+/** The last two axes swapped: `tl.trans(x)`; or all in another order: `tl.trans(x, [2, 0, 1])`. */
 export const trans = defineOp<
-  <X>(x: Checked<X, WhyTranspose<X>>) => X extends TileLike ? Tile<X[El], AsShape<Trans<X[Sh]>>> : Tile<any, any>
+  <X, const P extends readonly number[] | undefined = undefined>(
+    x: Checked<X, WhyTransposed<X, P>>,
+    order?: P,
+  ) => TransOut<X, P>
 >({
   name: "trans",
-  operands: { x: "value" },
+  operands: { x: "value", order: "constant?" },
+  method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.trans" },
-  infer: ({ x }) => {
-    const { type } = x!;
-    if (type.kind !== "tile" && type.kind !== "view") return notATile("trans", type);
-    return whyTrans(type.shape) || { ...type, shape: transShape(type.shape) };
+  infer: ({ x, order }) => inferTrans(x!.type, order && numbers(order)),
+  evaluate: ({ x, order }) => {
+    if (isAddresses(x)) return permuteAddresses(x, lastTwoSwapped(x.shape.length));
+    const tile = x as TileArray;
+    return permuteArray(tile, (order as number[] | undefined) ?? lastTwoSwapped(tile.shape.length));
   },
-  evaluate: ({ x }) =>
-    isAddresses(x) ? transposed(x) : permute(x as TileArray, lastTwoSwapped((x as TileArray).shape.length)),
-  nonNegative: ([x]) => x === true,
+  nonNegative: keepsSign,
 });
 
 function lastTwoSwapped(rank: number): number[] {
   return Array.from({ length: rank }, (_, axis) => (axis < rank - 2 ? axis : 2 * rank - 3 - axis));
-}
-
-function transposed(view: Addresses): Addresses {
-  const order = lastTwoSwapped(view.shape.length);
-  const swap = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
-    permute({ dtype, shape: view.shape, data }, order).data as T;
-  return {
-    ...view,
-    shape: order.map((axis) => view.shape[axis]!),
-    offsets: swap(view.offsets, "float64"),
-    ...(view.inside && { inside: swap(view.inside, "int1") }),
-    ...(view.broken && { broken: swap(view.broken, "int1") }),
-    ...(view.claims && {
-      claims: { axis: swap(view.claims.axis, "int1"), index: swap(view.claims.index, "float64") },
-    }),
-    ...(view.poison && { poison: swap(view.poison, "int1") }),
-  };
 }

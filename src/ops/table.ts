@@ -2,6 +2,16 @@
 import type { Op } from "../ir/op.js";
 import { opOf } from "./define.js";
 import * as ops from "./index.js";
+import { libdevice } from "./libdevice.js";
+import { toAddress } from "./pointer.js";
+import * as targetInfo from "./target.js";
 import * as views from "./view.js";
 
-export const table: readonly Op[] = [...Object.values(ops), ...Object.values(views)].flatMap((f) => opOf(f) ?? []);
+const functions: readonly unknown[] = [
+  ...Object.values<unknown>(ops),
+  ...Object.values<unknown>(views),
+  toAddress,
+  ...Object.values<unknown>(targetInfo),
+  ...Object.values<unknown>(libdevice),
+];
+export const table: readonly Op[] = functions.flatMap((f) => opOf(f) ?? []);

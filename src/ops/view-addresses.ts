@@ -1,5 +1,5 @@
 /** The addresses of a view, lane by lane, while a kernel is evaluated. */
-import { broadcastShapes, broadcastTo, expandDims, full, sizeOf, type TileArray } from "../ir/array.js";
+import { broadcastShapes, broadcastTo, expandDims, full, permute, sizeOf, type TileArray } from "../ir/array.js";
 import type { Addresses, Allocation } from "../ir/runtime.js";
 import { isTile } from "./evaluate.js";
 
@@ -12,6 +12,7 @@ export function viewAddresses(
   indices: readonly (TileArray | number)[],
   claimed: readonly boolean[] | undefined,
   layout: "grid" | "lanes",
+  order?: readonly number[],
 ): Addresses {
   const tiles = indices.map((index) => (isTile(index) ? index : full([], index, "int32")));
   const spread = layout === "grid" ? toGrid(tiles) : tiles;
@@ -22,11 +23,12 @@ export function viewAddresses(
   const broken = new Uint8Array(size);
   const claims = { axis: new Uint8Array(size), index: new Float64Array(size) };
   const poison = new Uint8Array(size);
-  spread.forEach((tile, axis) => {
+  spread.forEach((tile, place) => {
+    const axis = order?.[place] ?? place;
     const index = broadcastTo(tile, shape);
     const limit = allocation.shape[axis]!;
     const stride = allocation.strides[axis]!;
-    const isClaimed = claimed?.[axis] === true;
+    const isClaimed = claimed?.[place] === true;
     for (let i = 0; i < size; i++) {
       const position = Number(index.data[i]);
       offsets[i] = offsets[i]! + position * stride;
@@ -50,6 +52,23 @@ export function viewAddresses(
     inside,
     ...(broken.includes(1) && { broken, claims }),
     ...(poison.includes(1) && { poison }),
+  };
+}
+
+/** The same addresses, axes in another order. */
+export function permuteAddresses(view: Addresses, order: readonly number[]): Addresses {
+  const move = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
+    permute({ dtype, shape: view.shape, data }, order).data as T;
+  return {
+    ...view,
+    shape: order.map((axis) => view.shape[axis]!),
+    offsets: move(view.offsets, "float64"),
+    ...(view.inside && { inside: move(view.inside, "int1") }),
+    ...(view.broken && { broken: move(view.broken, "int1") }),
+    ...(view.claims && {
+      claims: { axis: move(view.claims.axis, "int1"), index: move(view.claims.index, "float64") },
+    }),
+    ...(view.poison && { poison: move(view.poison, "int1") }),
   };
 }
 

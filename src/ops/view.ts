@@ -2,10 +2,12 @@
 import type { TileArray } from "../ir/array.js";
 import type { Typed } from "../ir/op.js";
 import type { TensorRuntime } from "../ir/runtime.js";
+import { permuteShape, whyPermute } from "../ir/reshape.js";
 import { gatherShape, spans, whyCount, whyIndex } from "../ir/signatures-memory.js";
 import type { TensorType, ViewType } from "../ir/types.js";
 import { defineOp } from "./define.js";
-import { viewAddresses } from "./view-addresses.js";
+import { isAddresses } from "./evaluate.js";
+import { permuteAddresses, viewAddresses } from "./view-addresses.js";
 
 type Typeds = Readonly<Record<string, Typed | undefined>>;
 
@@ -40,6 +42,7 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
       indices as (TileArray | number)[],
       claimed as boolean[],
       "grid",
+      (tensor as TensorRuntime).order,
     ),
 });
 
@@ -65,5 +68,27 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
       indices as (TileArray | number)[],
       claimed as boolean[],
       "lanes",
+      (tensor as TensorRuntime).order,
     ),
+});
+
+/** `x.permute([1, 0, 2])` of a tensor or a view: its axes in another order. Nothing moves in memory. */
+export const permuteAxes = defineOp<(address: unknown, order: readonly number[]) => unknown>({
+  name: "permute",
+  operands: { address: "address", order: "constant" },
+  effect: "pure",
+  spelling: { form: "lowered" },
+  infer: ({ address, order }) => {
+    const { type } = address!;
+    const axes = (order!.items ?? []).map(({ literal }) => Number(literal));
+    if (type.kind === "tensor") return whyPermute(type.dims, axes) || { ...type, dims: permuteShape(type.dims, axes) };
+    if (type.kind !== "view") return "permute: needs a tensor or a view of one";
+    return whyPermute(type.shape, axes) || { ...type, shape: permuteShape(type.shape, axes) };
+  },
+  evaluate: ({ address, order }) => {
+    const axes = (order as readonly number[]).map(Number);
+    if (isAddresses(address)) return permuteAddresses(address, axes);
+    const { kind, allocation, order: before } = address as TensorRuntime;
+    return { kind, allocation, order: axes.map((axis) => before?.[axis] ?? axis) };
+  },
 });

@@ -55,12 +55,12 @@ interface Variant {
 /** The cases to run on a device with these limits, the most telling ones first. */
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
   const left = new Set<string>();
+  const variants = variantsFor(kernel.signature, selection);
   const shapes = shapesFor(kernel, selection).filter((shape) => {
-    if (selection.sizes || affordable(kernel.signature, shape.sizes, limits)) return true;
+    if (selection.sizes || affordable(kernel, shape, variants[0]!, limits)) return true;
     left.add(`${formatSizes(shape.sizes)}: too large for this device`);
     return false;
   });
-  const variants = variantsFor(kernel.signature, selection);
   const configs = selection.config === undefined ? kernel.configs.map((_, index) => index) : [selection.config];
   const cases: PlannedCase[] = [];
   let turn = 0;
@@ -71,21 +71,25 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
       ? pairs(configs, variants, limits.exhaustive)
       : variants.map((v) => [undefined, v] as const)) {
       for (const layout of shape.layouts) {
-        const at = caseOf(
-          kernel.signature,
-          shape,
-          variant,
-          layout,
-          config ?? configs[turn++ % configs.length]!,
-          selection.seed,
-        );
-        const refusal = kernel.refusal(at);
-        if (refusal === undefined) cases.push({ at, label: shape.label, extra: place !== 0 });
-        else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
+        const chosen = config ?? configs[turn++ % configs.length]!;
+        const all = caseOf(kernel.signature, shape, variant, layout, chosen, selection.seed);
+        for (const at of withAndWithout(kernel.signature, all, every, turn)) {
+          const refusal = kernel.refusal(at);
+          if (refusal === undefined) cases.push({ at, label: shape.label, extra: place !== 0 });
+          else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
+        }
       }
     }
   }
   return { cases, left: [...left] };
+}
+
+/** The case with what may be left out, and without it: both, or each in turn. */
+function withAndWithout({ tensors }: Signature, at: Case, both: boolean, turn: number): readonly Case[] {
+  const optional = tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
+  if (optional.length === 0) return [at];
+  const without: Case = { ...at, absent: optional };
+  return both ? [at, without] : [turn % 2 === 0 ? at : without];
 }
 
 /** Each config with each variant, or just enough pairs for each config and each variant to occur. */
@@ -167,8 +171,7 @@ function isPrime(n: number): boolean {
 
 /** Every name that a case must give a value, in the order of the signature. */
 export function sizeNames(signature: Signature): string[] {
-  const dims = signature.tensors.flatMap((tensor) => tensor.dims).filter((dim) => typeof dim === "string");
-  return [...new Set([...signature.sizes, ...dims])];
+  return [...signature.sizes];
 }
 
 /** Dims that are constexprs keep the author's value: few values compile. */
@@ -245,10 +248,12 @@ function caseOf(
   };
 }
 
-function affordable(signature: Signature, sizes: Readonly<Record<string, number>>, limits: Limits): boolean {
+function affordable(kernel: CompiledKernel, shape: Shape, variant: Variant, limits: Limits): boolean {
+  const { signature } = kernel;
   const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
+  const sizes = kernel.sizes(caseOf(signature, shape, variant, "contiguous", 0, 0));
   const largest = Math.max(...signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
-  return largest <= limits.elements && product(Object.values(sizes)) <= limits.work;
+  return largest <= limits.elements && product(Object.values(shape.sizes)) <= limits.work;
 }
 
 /** The shape that dims have with these sizes. */

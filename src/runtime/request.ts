@@ -34,7 +34,9 @@ export function verifyRequest(
   options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
 ): VerifyRequest {
   const { signature } = kernel;
-  const wire = signature.tensors.map((tensor) => wireTensor(tensor, at));
+  const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
+  const sizes = kernel.sizes(at);
+  const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
   const written = wire.filter((tensor) => tensor.role !== "in");
   const override = { ...kernel.tolerance, ...options.tolerance };
   return {
@@ -49,28 +51,30 @@ export function verifyRequest(
     seed: at.seed,
     passOut: options.passOut,
     tolerances: Object.fromEntries(
-      written.map(({ python, dtype }) => [python, toleranceFor(dtype, signature, at.sizes, override)]),
+      written.map(({ python, dtype }) => [python, toleranceFor(dtype, signature, sizes, override)]),
     ),
   };
 }
 
-function wireTensor(tensor: TensorSignature, at: Case): WireTensor {
+type Sizes = Readonly<Record<string, number>>;
+
+function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor {
   const dtype = dtypeOf(tensor, at);
   return {
     name: tensor.name,
     python: tensor.python,
     role: tensor.role,
     dtype,
-    shape: shapeOf(tensor.dims, at.sizes),
+    shape: shapeOf(tensor.dims, sizes),
     layout: at.layouts?.[tensor.name] ?? "contiguous",
-    fill: fillOf(tensor, dtype, at),
+    fill: fillOf(tensor, dtype, sizes),
   };
 }
 
-function fillOf(tensor: TensorSignature, dtype: string, at: Case): Fill {
+function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
   if (/^(float|bfloat)/.test(dtype)) return { kind: "normal" };
   if (tensor.range) {
-    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (at.sizes[bound] ?? 1)));
+    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? 1)));
     return { kind: "integers", low: low!, high: high! };
   }
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
@@ -78,15 +82,14 @@ function fillOf(tensor: TensorSignature, dtype: string, at: Case): Fill {
 }
 
 function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
-  const { scalars, constexprs, givenSizes = [] } = kernel.signature;
+  const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
   const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
   const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
+  const chosen = named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!] as const);
   const dtypes = constexprs.flatMap(({ variable, python }) => {
     const dtype = variable === undefined ? undefined : at.dtypes[variable];
     return dtype === undefined ? [] : [[python, { dtype }] as const];
   });
-  return Object.fromEntries([
-    ...named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!] as const),
-    ...dtypes,
-  ]);
+  const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null] as const);
+  return Object.fromEntries([...chosen, ...dtypes, ...absent]);
 }

@@ -155,6 +155,30 @@ describe("accumulation", () => {
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"], { zeroed: true })))).toEqual([]);
     expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"]), { resetToZero: ["y"] }))).toEqual([]);
   });
+
+  test.each([
+    ["in the kernel", (y: any, x: any) => tl.atomicAdd(y, x)],
+    ["in a helper function, by way of its parameter", tl.fn("add", (y: any, x: any) => void tl.atomicAdd(y, x))],
+  ])("an output that an atomic changes is cleared between trials: %s", async (_, add) => {
+    const counting = (y: unknown, autotune: object = {}) =>
+      kernel(
+        "counting",
+        {
+          params: { x: tensor(tl.float32, ["N"]), y: y as never, BLOCK: constexpr() },
+          grid: () => [1],
+          autotune: { key: ["N"], configs, ...autotune },
+        } as never,
+        (({ x, y, BLOCK }: any) => {
+          const offsets = tl.arange(0, BLOCK);
+          add(y.ptr.add(offsets), tl.load(x.at(offsets)));
+        }) as never,
+      );
+    expect(await messagesOf(() => counting(tensor.out(tl.float32, ["N"])))).toEqual([
+      read.replace("summing", "counting").replace("is read", "is changed by an atomic"),
+    ]);
+    expect(await messagesOf(() => counting(tensor.out(tl.float32, ["N"], { zeroed: true })))).toEqual([]);
+    expect(await messagesOf(() => counting(tensor.out(tl.float32, ["N"]), { resetToZero: ["y"] }))).toEqual([]);
+  });
 });
 
 describe("emission", () => {

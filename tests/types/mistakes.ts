@@ -282,6 +282,46 @@ export const chapters: readonly Chapter[] = [
       'tl.when(ACTIVATION.eq("rleu"), () => {});',
       'tl.when(ACTIVATION.eq("relu"), () => {});',
     ),
+    mistake(
+      "a loop whose condition is asked once",
+      "tl.whileLoop(true, () => {});",
+      "tl.whileLoop(() => tl.sum(tl.sum(acc.value, 1), 0).gt(1), () => {});",
+    ),
+    mistake(
+      "a loop whose condition never changes",
+      "tl.whileLoop(() => CAUSAL, () => {});",
+      "tl.whileLoop(() => M.gt(0), () => {});",
+    ),
+    mistake(
+      "a loop that does not move",
+      "for (const k of tl.range(0, K, 0)) k;",
+      "for (const k of tl.range(K, -1, -1)) k;",
+    ),
+    mistake(
+      "an unknown option of a loop",
+      "for (const k of tl.range(0, K, 1, { stages: 2 })) k;",
+      "for (const k of tl.range(0, K, 1, { numStages: 2 })) k;",
+    ),
+    mistake(
+      "a fold without an axis",
+      "tl.reduce(f, undefined, (x, y) => x.add(y));",
+      "tl.reduce(f, 1, (x, y) => x.add(y));",
+    ),
+    mistake(
+      "a fold that gives another dtype",
+      "tl.reduce(f, 0, (x, y) => x.add(y).to(tl.float16));",
+      "tl.reduce(f, 0, (x, y) => tl.maximum(x, y));",
+    ),
+    mistake(
+      "a scan of tiles of two shapes",
+      "tl.associativeScan([f, rm], 0, (l, r) => l);",
+      "tl.associativeScan([f, f], 0, ([x, i], [y, j]) => [x.add(y), i.add(j)]);",
+    ),
+    mistake(
+      "a helper function called with another shape",
+      'tl.fn((v: Tile<"float32", ["BLOCK_M"]>) => v)(f);',
+      'tl.fn((v: Tile<"float32", ["BLOCK_M", "BLOCK_N"]>) => v)(f);',
+    ),
     mistake("a loop to a float", "for (const k of tl.range(0, scale)) k;", "for (const k of tl.range(0, K)) k;"),
     mistake("a loop by a fraction", "for (const k of tl.range(0, K, 0.5)) k;", "for (const k of tl.range(0, K, 2)) k;"),
     mistake("a loop to a tile", "for (const k of tl.range(0, rm)) k;", "for (const k of tl.range(0, BLOCK_M)) k;"),
@@ -300,6 +340,39 @@ export const chapters: readonly Chapter[] = [
     mistake("a JavaScript <", "const z = rm < M;", "const z = rm.lt(M);"),
     mistake("a JavaScript ===", "const z = rm === 1;", "const z = rm.eq(1);"),
     mistake("an index", "const z = rm[0];", "const z = tl.sum(rm, 0);"),
+  ]),
+  lines("Atomics", [
+    mistake("an atomic on an input", "tl.atomicAdd(bytes.ptr.add(rm), 1);", "tl.atomicAdd(ids.ptr.add(rm), 1);"),
+    mistake("an atomic on a tile", "tl.atomicAdd(f, 1);", "tl.atomicAdd(total.at(rm, rn), f);"),
+    mistake("an atomic maximum of halves", "tl.atomicMax(c.at(rm, rn), 1);", "tl.atomicMax(total.at(rm, rn), 1);"),
+    mistake("bits of a float", "tl.atomicOr(total.at(rm, rn), 1);", "tl.atomicOr(ids.at(rm), 1);"),
+    mistake("a sum of another dtype", "tl.atomicAdd(ids.at(rm), rm.to(tl.int64));", "tl.atomicAdd(ids.at(rm), rm);"),
+    mistake("a fraction added to integers", "tl.atomicAdd(ids.at(rm), 0.5);", "tl.atomicAdd(total.at(rm, rn), 0.5);"),
+    mistake(
+      "an atomic's mask of lower rank",
+      "tl.atomicAdd(total.at(rm, rn), f, { mask: rn.lt(3) });",
+      "tl.atomicAdd(total.at(rm, rn), f, { mask: rn.lt(3).row });",
+    ),
+    mistake(
+      "an atomic's mask that is known",
+      "tl.atomicAdd(ids.at(rm), 1, { mask: true });",
+      "tl.atomicAdd(ids.at(rm), 1, { mask: inside });",
+    ),
+    mistake(
+      "a number in a compare-and-swap of a tile",
+      "tl.atomicCas(ids.ptr.add(rm), rm, 1);",
+      "tl.atomicCas(ids.ptr.add(rm), rm, tl.full([BLOCK_M], 1, tl.int32));",
+    ),
+    mistake(
+      "a compare-and-swap with another shape",
+      "tl.atomicCas(ids.ptr.add(rm), rm, rn);",
+      "tl.atomicCas(ids.ptr.add(rm), rm, rm);",
+    ),
+    mistake(
+      "an atomic load that releases",
+      'tl.atomicLoad(ids.ptr, { sem: "release" });',
+      'tl.atomicLoad(ids.ptr, { sem: "acquire" });',
+    ),
   ]),
   {
     title: "Signatures",
@@ -490,6 +563,16 @@ export const chapters: readonly Chapter[] = [
         "a helper that returns another shape",
         helper('(x: Tile<"float16", [N]>): Tile<"float16", [N]> => x.col', "twice(x)", "x"),
         helper('(x: Tile<"float16", [N]>): Tile<"float16", [N]> => x.mul(2)', "twice(x)", "x"),
+      ),
+      mistake(
+        "an output that may be left out",
+        one("grid: () => [1]", undefined, 'x: tensor.out(tl.float32, ["N"]).optional()'),
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float32, ["N"]).optional()'),
+      ),
+      mistake(
+        "whether a tensor that is always there was given",
+        one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"])'),
+        one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"]).optional()'),
       ),
       mistake(
         "a range of a float tensor",

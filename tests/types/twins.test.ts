@@ -8,7 +8,8 @@ import { elemOf, dtype, dtypes, type Elem } from "../../src/ir/dtype.js";
 import { permuteShape, transShape, whyPermute, whyReshape, whyTrans } from "../../src/ir/reshape.js";
 import { broadcast, fitsIn, sameShape, showShape, whyBroadcast, whyBroadcastTo, type Dim } from "../../src/ir/shape.js";
 import * as arith from "../../src/ir/signatures-arith.js";
-import { rangeElement, whyCondition, whyRangeBound } from "../../src/ir/signatures-control.js";
+import { rangeElement, whyCondition, whyRangeBound, whyStep, whyWhile } from "../../src/ir/signatures-control.js";
+import * as atomic from "../../src/ir/signatures-atomic.js";
 import * as create from "../../src/ir/signatures-create.js";
 import { inferDot } from "../../src/ir/signatures-dot.js";
 import * as math from "../../src/ir/signatures-math.js";
@@ -301,12 +302,29 @@ agree("memory", [
   }),
 ]);
 
+const kinds = Object.keys(atomic.atomicKinds) as atomic.AtomicKind[];
+agree(
+  "atomics",
+  sample(fc.tuple(pointers, operands, fc.constantFrom(...kinds)), 250).flatMap(([pointer, other, kind]) => {
+    const [p, o] = [typeText(pointer), typeText(other)];
+    return [
+      { type: `WhyAtomic<"swap", "${kind}", ${p}>`, answer: json(atomic.whyAtomic("swap", kind, pointer)) },
+      { type: `WhyAtomicRead<"peek", "${kind}", ${p}>`, answer: json(atomic.whyAtomicRead("peek", kind, pointer)) },
+      { type: `WhyAtomicValue<"swap", ${p}, ${o}>`, answer: json(atomic.whyAtomicValue("swap", pointer, other)) },
+      { type: `WhyAtomicMask<"swap", ${p}, ${o}>`, answer: json(atomic.whyAtomicMask("swap", pointer, other)) },
+      { type: `WhySwap<"swap", ${p}, ${o}>`, answer: json(atomic.whySwap("swap", pointer, other)) },
+    ];
+  }),
+);
+
 agree("control and creation", [
   ...sample(operands, 150).flatMap((x) => {
     const o = typeText(x);
     return [
       { type: `WhyRangeBound<${o}>`, answer: json(whyRangeBound(x)) },
+      { type: `WhyStep<${o}>`, answer: json(whyStep(x)) },
       { type: `WhyWhen<${o}>`, answer: json(whyCondition(x)) },
+      { type: `WhyWhile<${o}>`, answer: json(whyWhile(x)) },
       { type: `WhyDim<"zeros", ${o}>`, answer: json(whyDim("zeros", x)) },
       { type: `WhyBound<"arange", ${o}>`, answer: json(whyBound("arange", x)) },
     ];

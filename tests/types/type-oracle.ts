@@ -29,9 +29,10 @@ const exportsOf = {
     "WhyMath MathOut WhyPairSecond PairOut WhyInts WhyCdiv CdivOut WhyCond WhyWhereFirst " + "WhyWhereSecond WhereOut",
   "signatures-reduce": "WhySum WhyMax WhyReduceAxis ReduceOut SumOf MaxOf",
   "signatures-dot": "WhyDotFirst WhyDotSecond WhyDotAcc DotOut",
-  "signatures-control": "WhyRangeBound RangeElement WhyWhen",
+  "signatures-control": "WhyRangeBound RangeElement WhyStep WhyWhen WhyWhile",
   "signatures-create":
     "WhyFill WhyTo ToOut WhyJoin JoinOut WhySplit WhyCat CatOut InterleaveOut WhyGatherIndex " + "WhyHistogram",
+  "signatures-atomic": "WhyAtomic WhyAtomicRead WhyAtomicValue WhyAtomicMask WhySwap",
   "signatures-memory": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
 };
 

@@ -144,7 +144,7 @@ def _check_memory(label, written, others):
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
     for name, other in others.items():
-        if _overlaps(written, other):
+        if other is not None and _overlaps(written, other):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )

@@ -1,0 +1,203 @@
+/** Branches of the kernel, and the way out of it. */
+import { fail, type Location } from "../diagnostics.js";
+import { type Builder, builder } from "../ir/builder.js";
+import { captureLocation } from "../ir/callsite.js";
+import { Handle } from "../ir/handle.js";
+import { type Argument, type Block, type IfStatement, isValue, type Value } from "../ir/nodes.js";
+import type { Checked } from "../ir/problem.js";
+import { whyAssign, whyCondition, type WhyWhen } from "../ir/signatures-control.js";
+import { typeOfArgument } from "../ops/define.js";
+import { argumentOf, must } from "./argument.js";
+
+type Arm = () => unknown;
+
+/** What `tl.when` returns: the branch, to which other arms can be added, and whose value `otherwise` gives. */
+export interface When<R> {
+  /** The next condition, asked where the ones before do not hold. */
+  elseWhen<const C>(condition: Checked<C, WhyWhen<C, "elseWhen">>, body: () => NoInfer<R>): When<R>;
+  /** The arm that runs where no condition holds. Gives what the arms return. */
+  otherwise(body: () => NoInfer<R>): R;
+  /** What the arm returns, for later arms of the same constexpr condition: without it, there is no value. */
+  readonly value: R;
+}
+
+interface WhenHandle {
+  elseWhen(condition: unknown, body: Arm): WhenHandle;
+  otherwise(body: Arm): unknown;
+  readonly value: unknown;
+}
+
+interface Branch {
+  readonly statement: Mutable<IfStatement>;
+  readonly yields: Yielded;
+  /** What the arm returns; the branch gives it only if every arm does. */
+  readonly returned: readonly Argument[];
+  /** What holds where neither this arm nor one before it runs; undefined where only the program knows. */
+  readonly otherwise: string | undefined;
+}
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs. On a
+ * constexpr Triton decides when it compiles, and what an arm makes can be used in later arms of the same condition. Arms
+ * may return tiles, the same from each, which the chain then gives.
+ */
+export const when = ((condition: unknown, body: Arm): WhenHandle => {
+  const at = captureLocation();
+  const recorder = builder("tl.when");
+  const branch = openBranch(recorder, condition, body, "", at);
+  recorder.append(branch.statement);
+  return chain(recorder, [branch]);
+}) as unknown as <const C, R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
+
+/** `before` is what holds because the arms before it do not run: "" for the first. */
+function openBranch(
+  recorder: Builder,
+  condition: unknown,
+  body: Arm,
+  before: string | undefined,
+  at: Location | undefined,
+): Branch {
+  if (typeof condition === "boolean")
+    fail("type", "when: this is a JavaScript boolean, known while the kernel is traced; use a JavaScript if", at);
+  const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
+  must(whyCondition(typeOfArgument(argument)), at);
+  const text = textOf(argument);
+  const { block, yields } = arm(recorder, body, both(before, text), at);
+  const then = { ...block, yields: [] };
+  const statement = { kind: "if" as const, condition: argument, then, otherwise: EMPTY, results: [], at };
+  return { statement, yields, returned: block.yields, otherwise: both(before, text && negated(text)) };
+}
+
+/** The canonical text of a condition that Triton knows. Texts of compound conditions leave their nesting out. */
+function textOf(condition: Argument): string | undefined {
+  if (!isValue(condition) || condition.type.kind !== "constexpr") return undefined;
+  const { text } = condition.type;
+  return / (?:and|or) /.test(text) ? `(${text}#${condition.id})` : text;
+}
+
+function negated(text: string): string {
+  return text.startsWith("not ") ? text.slice("not ".length) : `not ${text}`;
+}
+
+function both(before: string | undefined, text: string | undefined): string | undefined {
+  if (before === undefined || text === undefined) return undefined;
+  return before === "" ? text : `${before}, ${text}`;
+}
+
+const EMPTY: Block = { statements: [], yields: [] };
+
+/** How an arm's result looks to the author: nothing, one value, or a list. */
+type Yielded = "nothing" | "one" | "list";
+
+function arm(
+  recorder: Builder,
+  body: Arm,
+  condition: string | undefined,
+  at: Location | undefined,
+): { block: Block; yields: Yielded } {
+  recorder.open("this branch", at, "branch", condition);
+  const given = body();
+  if (given === undefined) return { block: recorder.close(), yields: "nothing" };
+  const items = Array.isArray(given) ? given : [given];
+  const values = items.map((item) => argumentOf(recorder, item, "when: an arm returns tiles, or nothing", at));
+  return { block: recorder.close(values), yields: Array.isArray(given) ? "list" : "one" };
+}
+
+function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
+  const last = branches.at(-1)!;
+  return {
+    elseWhen(condition, body) {
+      settle(recorder, branches[0]!, "elseWhen");
+      const branch = openBranch(recorder, condition, body, last.otherwise, captureLocation());
+      last.statement.otherwise = { statements: [branch.statement], yields: [] };
+      return chain(recorder, [...branches, branch]);
+    },
+    otherwise(body) {
+      const here = captureLocation();
+      settle(recorder, branches[0]!, "otherwise");
+      const { block, yields } = arm(recorder, body, last.otherwise, here);
+      last.statement.otherwise = { ...block, yields: [] };
+      if (branches.every((branch) => branch.yields === "nothing") && yields === "nothing") return undefined;
+      if (branches.some((branch) => branch.yields !== yields))
+        fail("type", "when: all arms return a value, or none does; return the same number of values from each", here);
+      return join(recorder, branches, block, yields, here);
+    },
+    get value() {
+      if (branches.length > 1)
+        fail("type", "value: only the arm of tl.when itself has one; end the chain with otherwise", captureLocation());
+      const handles = last.returned.map((argument) => (isValue(argument) ? new Handle(argument) : argument));
+      return last.yields === "list" ? handles : handles[0];
+    },
+  };
+}
+
+/** The branch must be the last thing that happened. Pure values that a condition needed move in front of it. */
+function settle(recorder: Builder, first: Branch, name: string): void {
+  const { statements } = recorder;
+  const position = statements.indexOf(first.statement);
+  const between = statements.slice(position + 1);
+  const inOrder =
+    position >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
+  if (!inOrder)
+    fail("branch-order", `${name} must follow its tl.when directly; write them as one chain`, captureLocation());
+  statements.splice(position, 1);
+  statements.push(first.statement);
+}
+
+/** Gives every arm of the chain the results that its innermost arms yield. */
+function join(
+  recorder: Builder,
+  branches: readonly Branch[],
+  otherwise: Block,
+  yields: Yielded,
+  at: Location | undefined,
+): unknown {
+  const types = otherwise.yields.map((argument, i) => {
+    const type = typeOfArgument(argument);
+    for (const { returned } of branches) {
+      const other = returned[i];
+      const why =
+        other === undefined || returned.length !== otherwise.yields.length
+          ? "when: the arms return different numbers of values"
+          : type.kind === "constexpr"
+            ? "when: a number has no dtype; return tl.full([], x, dtype)"
+            : whyAssign(type, typeOfArgument(other));
+      must(
+        why.replace("value: the variable holds", "when: one arm returns").replace("the new value is", "another"),
+        at,
+      );
+    }
+    return type;
+  });
+  let results: readonly Value[] = [];
+  branches.at(-1)!.statement.otherwise = otherwise;
+  for (const [i, { statement, returned }] of [...branches.entries()].reverse()) {
+    results = types.map((type) => recorder.value(type, at));
+    statement.results = results;
+    statement.then = { ...statement.then, yields: returned };
+    const parent = branches[i - 1];
+    if (parent) parent.statement.otherwise = { statements: [statement], yields: results };
+  }
+  const handles = results.map((value) => new Handle(value));
+  return yields === "one" ? handles[0] : handles;
+}
+
+// ---- leaving ----------------------------------------------------------------------------------------------------------
+
+/**
+ * Ends the program where a condition holds: `tl.when(pid.ge(count), () => tl.exit())` is `if pid >= count: return`.
+ * Triton allows it outside loops, in the kernel itself.
+ */
+export function exit(): void {
+  const at = captureLocation();
+  const recorder = builder("tl.exit");
+  const kinds = recorder.scopes.map(({ kind }) => kind);
+  if (kinds.includes("helper"))
+    fail("exit", "exit: a helper function cannot end the kernel; return a value and exit in the kernel", at);
+  if (kinds.includes("loop"))
+    fail("exit", "exit: Triton cannot return from inside a loop; put the rest of the loop's body in tl.when(…)", at);
+  if (!kinds.includes("branch"))
+    fail("exit", "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())", at);
+  recorder.append({ kind: "exit", at });
+}

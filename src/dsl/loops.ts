@@ -1,0 +1,169 @@
+/** Loops of the kernel: counted, unrolled, and as long as a condition holds. */
+import { fail, type Location } from "../diagnostics.js";
+import { type Builder, builder } from "../ir/builder.js";
+import { captureLocation } from "../ir/callsite.js";
+import type { Constexpr, ConstLike } from "../ir/constexpr.js";
+import { Handle, isHandle } from "../ir/handle.js";
+import type { Argument, ForStatement } from "../ir/nodes.js";
+import type { Checked } from "../ir/problem.js";
+import {
+  type RangeElement,
+  rangeElement,
+  type RangeOptions,
+  whyRangeBound,
+  type WhyRangeBound,
+  whyStep,
+  type WhyStep,
+  whyWhile,
+  type WhyWhile,
+} from "../ir/signatures-control.js";
+import type { Scalar } from "../ir/tile.js";
+import type { Type } from "../ir/types.js";
+import { typeOfArgument } from "../ops/define.js";
+import { argumentOf, literal, must } from "./argument.js";
+
+/**
+ * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. The body runs once, while the kernel is traced;
+ * `k` stands for every iteration. With one argument it counts from 0 to that; a negative step counts down, and must be
+ * a number or a constexpr. Options are those of `tl.range`: `tl.range(0, K, BLOCK_K, { numStages: 3 })`.
+ */
+export const range = ((...args: unknown[]) => loop("range", args, false)) as <
+  const Lo,
+  const Hi = undefined,
+  const Step = 1,
+>(
+  start: Checked<Lo, WhyRangeBound<Lo>>,
+  end?: Checked<Hi, Hi extends undefined ? "" : WhyRangeBound<Hi>>,
+  step?: Checked<Step, WhyStep<Step>>,
+  options?: RangeOptions,
+) => Iterable<Scalar<RangeElement<Lo, Hi, Step>>>;
+
+type ConstBound<X> = X extends undefined | number | ConstLike<any, "int">
+  ? ""
+  : "staticRange: bounds are constexprs or numbers";
+
+/** A loop that Triton unrolls: its index is a constexpr in each copy of the body. */
+export const staticRange = ((...args: unknown[]) => loop("staticRange", args, true)) as unknown as <
+  const Lo,
+  const Hi = undefined,
+  const Step = 1,
+>(
+  start: Checked<Lo, ConstBound<Lo>>,
+  end?: Checked<Hi, ConstBound<Hi>>,
+  step?: Checked<Step, ConstBound<Step>>,
+) => Iterable<Constexpr<string>>;
+
+function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle> {
+  const at = captureLocation();
+  const recorder = builder(`tl.${name}`);
+  const last = args.at(-1);
+  const hasOptions = typeof last === "object" && last !== null && !isHandle(last);
+  const bounds = (hasOptions ? args.slice(0, -1) : args).map((bound) =>
+    argumentOf(recorder, bound, `${name}: a bound is an integer`, at),
+  );
+  if (bounds.length < 1 || bounds.length > 3)
+    fail("arguments", `${name}: takes an end, a start and an end, or a start, an end and a step`, at);
+  for (const bound of bounds) must(whyRangeBound(typeOfArgument(bound), name), at);
+  if (bounds[2]) must(whyStep(typeOfArgument(bounds[2]), name), at);
+  const [start, end, step] =
+    bounds.length === 1 ? [literal(0), bounds[0], literal(1)] : [bounds[0], bounds[1], bounds[2] ?? literal(1)];
+  const options = optionsOf(recorder, name, hasOptions ? last : {}, unrolled ? {} : RANGE_OPTIONS, at);
+  const type: Type = unrolled
+    ? { kind: "constexpr", of: "int", text: recorder.uniqueText("index") }
+    : { kind: "tile", dtype: rangeElement(...bounds.map(typeOfArgument)), shape: [] };
+  return iterate(recorder, { start: start!, end: end!, step: step!, options, unrolled, at }, type);
+}
+
+/** What each option of a loop takes. */
+const RANGE_OPTIONS = {
+  numStages: "int",
+  loopUnrollFactor: "int",
+  disallowAccMultiBuffer: "bool",
+  flatten: "bool",
+  warpSpecialize: "bool",
+  disableLicm: "bool",
+} as const;
+const WHILE_OPTIONS = { disableLicm: "bool" } as const;
+
+function optionsOf(
+  recorder: Builder,
+  name: string,
+  given: object,
+  known: Readonly<Record<string, "int" | "bool">>,
+  at: Location | undefined,
+): Readonly<Record<string, Argument>> {
+  const options: Record<string, Argument> = {};
+  for (const [key, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const kind = known[key];
+    if (!kind) {
+      const names = Object.keys(known).join(", ");
+      fail("unknown-option", `${name}: no option ${key}; ${names === "" ? "it has none" : `it has ${names}`}`, at);
+    }
+    const argument = argumentOf(recorder, value, `${name}: ${key} cannot be this`, at);
+    const type = typeOfArgument(argument);
+    if (type.kind !== "constexpr" || type.of !== kind)
+      fail(
+        "type",
+        `${name}: ${key} is ${kind === "int" ? "an integer" : "true or false"}; give a constant or a constexpr`,
+        at,
+      );
+    options[key] = argument;
+  }
+  return options;
+}
+
+/** Yields the symbolic index once: what runs until the next request is the loop's body. */
+function* iterate(
+  recorder: Builder,
+  head: Omit<ForStatement, "kind" | "index" | "body">,
+  type: Type,
+): Generator<Handle, void> {
+  recorder.open("the loop", head.at, "loop");
+  const depth = recorder.depth;
+  const index = recorder.value(type, head.at);
+  let complete = false;
+  try {
+    yield new Handle(index);
+    complete = true;
+  } finally {
+    if (!complete)
+      fail(
+        "early-exit",
+        "a traced loop cannot be left early: its body runs once, while the kernel is traced; mask the work or put it in tl.when(…)",
+        head.at,
+      );
+  }
+  if (recorder.depth !== depth) fail("early-exit", "a traced loop inside this one was left early", head.at);
+  recorder.append({ kind: "for", ...head, index, body: recorder.close() });
+}
+
+/**
+ * A loop that runs as long as its condition holds: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
+ * traced once; the condition is computed again before each turn.
+ */
+export const whileLoop = ((condition: () => unknown, body: () => unknown, given: object = {}): void => {
+  const at = captureLocation();
+  const recorder = builder("tl.whileLoop");
+  if (typeof condition !== "function")
+    fail("arguments", "whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)", at);
+  if (typeof body !== "function") fail("arguments", "whileLoop: the second argument is the body; give a function", at);
+  const options = optionsOf(recorder, "whileLoop", given, WHILE_OPTIONS, at);
+  recorder.open("the loop's condition", at, "loop");
+  const asked = condition();
+  if (typeof asked === "boolean") must(whyWhile({ kind: "constexpr", of: "bool", text: String(asked) }), at);
+  const test = argumentOf(recorder, asked, "whileLoop: the condition is a scalar of int1", at);
+  must(whyWhile(typeOfArgument(test)), at);
+  const asking = recorder.close([test]);
+  recorder.open("the loop", at, "loop");
+  const depth = recorder.depth;
+  const result = body();
+  if (recorder.depth !== depth) fail("early-exit", "a traced loop inside this one was left early", at);
+  if (result !== undefined)
+    fail("type", "whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)", at);
+  recorder.append({ kind: "while", condition: asking, options, body: recorder.close(), at });
+}) as unknown as <const C>(
+  condition: () => Checked<C, WhyWhile<C>>,
+  body: () => void,
+  options?: { disableLicm?: boolean | undefined },
+) => void;

@@ -1,0 +1,61 @@
+/** State that loops and branches change. */
+import { type Builder, builder } from "../ir/builder.js";
+import { captureLocation } from "../ir/callsite.js";
+import { Handle } from "../ir/handle.js";
+import type { Argument, Variable } from "../ir/nodes.js";
+import type { Checked } from "../ir/problem.js";
+import { type MutOut, whyAssign, type WhyMut, whyMut } from "../ir/signatures-control.js";
+import type { Type } from "../ir/types.js";
+import { full } from "../ops/create.js";
+import { opOf, typeOfArgument } from "../ops/define.js";
+import { argumentOf, literal, must } from "./argument.js";
+
+/** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
+export class MutHandle {
+  readonly #variable: Variable;
+
+  constructor(variable: Variable) {
+    this.#variable = variable;
+  }
+
+  get value(): Handle {
+    const at = captureLocation();
+    const recorder = builder("tl.mut(…).value");
+    recorder.useVariable(this.#variable, at);
+    const result = recorder.value(this.#variable.type, at);
+    recorder.append({ kind: "read", variable: this.#variable, result, at });
+    return new Handle(result);
+  }
+
+  set value(given: unknown) {
+    const at = captureLocation();
+    const recorder = builder("tl.mut(…).value");
+    recorder.useVariable(this.#variable, at);
+    const value = argumentOf(recorder, given, "value: this cannot be held in a tl.mut", at);
+    const { type } = this.#variable;
+    must(whyAssign(type, typeOfArgument(value)), at);
+    recorder.append({ kind: "write", variable: this.#variable, value: strong(recorder, type, value), at });
+  }
+}
+
+/** A number becomes a tile of what the variable holds: a bare literal would change the variable's dtype in Triton. */
+function strong(recorder: Builder, type: Type, value: Argument): Argument {
+  if (type.kind !== "tile" || typeOfArgument(value).kind !== "constexpr") return value;
+  const shape = type.shape.map((dim): Argument =>
+    typeof dim === "number" ? literal(dim) : recorder.constexprs.get(dim)!,
+  );
+  const operands = [shape, value, { kind: "dtype" as const, dtype: type.dtype }];
+  return recorder.op(opOf(full)!, operands, {}, [type], recorder.location())[0]!;
+}
+
+/** State that loops and branches change: `.value` reads it at that point of the program, and writes it. */
+export const mut = ((initial: unknown): MutHandle => {
+  const at = captureLocation();
+  const recorder = builder("tl.mut");
+  const value = argumentOf(recorder, initial, "mut: needs a tile or a pointer", at);
+  const type = typeOfArgument(value);
+  must(whyMut(type), at);
+  const variable = recorder.variable(type, at);
+  recorder.append({ kind: "let", variable, initial: value, at });
+  return new MutHandle(variable);
+}) as unknown as <const X>(initial: Checked<X, WhyMut<X>>) => MutOut<X>;

@@ -1,0 +1,94 @@
+/** Atomics: performed lane by lane, in program order. */
+import type { Location } from "../diagnostics.js";
+import { sizeOf, type TileArray, tileArray } from "../ir/array.js";
+import { allocate } from "../ir/numeric.js";
+import type { Addresses, AtomicAccess } from "../ir/runtime.js";
+import { noteAtomic } from "./accesses.js";
+import { lanesOf, type Mask } from "./lanes.js";
+import { spread, tensorOf, union } from "./memory.js";
+import type { Sanitiser } from "./sanitiser.js";
+import type { Tensor } from "./tensor.js";
+
+type At = Location | undefined;
+type Elements = { [index: number]: number | bigint };
+
+export function atomic(
+  address: Addresses,
+  mask: Mask,
+  { operands, change, reads, order }: AtomicAccess,
+  sanitiser: Sanitiser,
+  at: At,
+): TileArray {
+  const tensor = tensorOf(address);
+  const { shape, offsets } = address;
+  const { performed } = lanesOf(tensor, address, mask, change ? "written" : "read", sanitiser, at);
+  const old = allocate(tensor.dtype, performed.length);
+  const unperformed = performed.includes(0) ? performed.map((on) => 1 - on) : undefined;
+  if (change && tensor.role === "in") {
+    const describe = (): string => `${tensor.name} is an input and is changed; declare it tensor.inout(…)`;
+    sanitiser.lanes("write-to-input", performed, shape, at, describe);
+    return tileArray(tensor.dtype, shape, old, new Uint8Array(performed.length).fill(1));
+  }
+  const given = operands.map((operand) => spread(operand, tensor.dtype, shape));
+  for (const { poison } of given) {
+    if (!poison) continue;
+    const used = poison.map((flag, i) => flag & performed[i]!);
+    sanitiser.lanes("uninitialised", used, shape, at, (lane) => {
+      return `${tensor.nameOf(offsets[lane]!)} gets a value that comes from a lane that was never given one; load it with other, or mask this atomic`;
+    });
+  }
+  const empty = noteAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitiser, at);
+  meet(tensor, address, performed, order, sanitiser);
+  const memory = tensor.data as unknown as Elements;
+  const before = old as unknown as Elements;
+  const lanes = given.map(({ data }) => data as unknown as Elements);
+  for (let i = 0; i < performed.length; i++) {
+    if (!performed[i]) continue;
+    const offset = offsets[i]!;
+    const element = memory[offset]!;
+    before[i] = element;
+    if (change)
+      memory[offset] = change(
+        element,
+        lanes.map((lane) => lane[i]!),
+      );
+  }
+  return tileArray(tensor.dtype, shape, old, union([empty, unperformed]));
+}
+
+/** Whether memory holds what is expected. A program that waits for what it does not find would wait forever. */
+export function poll(
+  address: Addresses,
+  expected: TileArray | number,
+  { order, forever }: { readonly order: string; readonly forever: boolean },
+  sanitiser: Sanitiser,
+  at: At,
+): TileArray {
+  const tensor = tensorOf(address);
+  const { shape, offsets } = address;
+  const { performed } = lanesOf(tensor, address, undefined, "read", sanitiser, at);
+  noteAtomic(tensor, address, performed, { reads: true, writes: false }, sanitiser, at);
+  meet(tensor, address, performed, order, sanitiser);
+  const memory = tensor.data as unknown as Elements;
+  const wanted = spread(expected, tensor.dtype, shape).data as unknown as Elements;
+  const holds = new Uint8Array(sizeOf(shape)).map((_, i) =>
+    performed[i] && memory[offsets[i]!] === wanted[i] ? 1 : 0,
+  );
+  const missed = holds.map((held, i) => performed[i]! & (1 - held));
+  if (forever)
+    sanitiser.lanes("waits-forever", missed, shape, at, (lane) => {
+      return `this waits for ${tensor.nameOf(offsets[lane]!)} to be ${String(wanted[lane])}, and no program before this one writes that; programs may run one after another`;
+    });
+  return tileArray("int1", shape, holds);
+}
+
+/** A counter or a lock, one element, orders programs; whole tiles of atomics are taken to add up values only. */
+function meet(
+  tensor: Tensor,
+  { offsets }: Addresses,
+  performed: Uint8Array,
+  order: string,
+  sanitiser: Sanitiser,
+): void {
+  if (performed.length === 1 && performed[0]) sanitiser.order.meet(`${tensor.name}@${offsets[0]!}`, order);
+}

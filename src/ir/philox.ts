@@ -1,0 +1,58 @@
+/** The Philox generator: counters and keys in, as many random words out (Salmon and others, "Parallel random numbers", 2011). */
+import { umulhi, umulhiBig } from "./numeric-int.js";
+
+const WORD = { keyA: 0x9e3779b9, keyB: 0xbb67ae85, roundA: 0xd2511f53, roundB: 0xcd9e8d57 };
+const LONG = {
+  keyA: 0x9e3779b97f4a7c15n,
+  keyB: 0xbb67ae8584caa73bn,
+  roundA: 0xd2e7470ee14c6c93n,
+  roundB: 0xca5a826395121157n,
+};
+
+/** Four counters as unsigned 32-bit words, in place. */
+export function philox32(c: Uint32Array, key0: number, key1: number, rounds: number): void {
+  let [k0, k1] = [key0, key1];
+  for (let i = 0; i < rounds; i++) {
+    const [c0, c1, c2, c3] = c as unknown as [number, number, number, number];
+    c[0] = umulhi(WORD.roundB, c2) ^ c1 ^ k0;
+    c[2] = umulhi(WORD.roundA, c0) ^ c3 ^ k1;
+    c[1] = Math.imul(WORD.roundB, c2);
+    c[3] = Math.imul(WORD.roundA, c0);
+    k0 = (k0 + WORD.keyA) >>> 0;
+    k1 = (k1 + WORD.keyB) >>> 0;
+  }
+}
+
+/** {@link philox32} with 64-bit words. */
+export function philox64(c: BigUint64Array, key0: bigint, key1: bigint, rounds: number): void {
+  let [k0, k1] = [key0, key1];
+  for (let i = 0; i < rounds; i++) {
+    const [c0, c1, c2, c3] = c as unknown as [bigint, bigint, bigint, bigint];
+    c[0] = umulhiBig(LONG.roundB, c2) ^ c1 ^ k0;
+    c[2] = umulhiBig(LONG.roundA, c0) ^ c3 ^ k1;
+    c[1] = LONG.roundB * c2;
+    c[3] = LONG.roundA * c0;
+    k0 = BigInt.asUintN(64, k0 + LONG.keyA);
+    k1 = BigInt.asUintN(64, k1 + LONG.keyB);
+  }
+}
+
+const f = Math.fround;
+const SCALE = f(4.6566127342e-10);
+const SCALE_LONG = f(1.0842020432385337e-19);
+
+/** A word as a float32 in [0, 1). */
+export const uniform32 = (word: number): number => f(f((word | 0) < 0 ? ~(word | 0) : word | 0) * SCALE);
+
+/** A 64-bit word as a float32 in [0, 1). */
+export function uniform64(word: bigint): number {
+  const signed = BigInt.asIntN(64, word);
+  return f(f(Number(signed < 0n ? ~signed : signed)) * SCALE_LONG);
+}
+
+/** Two uniform numbers as two normal ones (Box and Muller), in float32 as Triton computes it. */
+export function normals(u1: number, u2: number): readonly [number, number] {
+  const angle = f(f(6.283185307179586) * u2);
+  const radius = f(Math.sqrt(f(-2 * f(Math.log(Math.max(f(1e-7), u1))))));
+  return [f(radius * f(Math.cos(angle))), f(radius * f(Math.sin(angle)))];
+}

@@ -1,0 +1,47 @@
+/** Signatures of multipleOf, maxContiguous and maxConstancy. */
+import { isInt, members, type Element, type IntName, type Members } from "./dtype.js";
+import type { AddressLike, Pl } from "./memory.js";
+import { showShape, type Shape, type Show } from "./shape.js";
+import { notATile, type NotATile } from "./signatures-arith.js";
+import type { El, Sh, TileLike } from "./tile.js";
+import type { Type } from "./types.js";
+
+/** Integers and pointers. */
+export type WhyHintOf<Op extends string, X> = X extends TileLike
+  ? WhyHinted<Op, X[El]>
+  : X extends AddressLike
+    ? ""
+    : NotATile<Op, X>;
+type WhyHinted<Op extends string, E extends Element> = [Exclude<Members<E>, IntName>] extends [never]
+  ? ""
+  : `${Op}: hints are about integers and pointers`;
+
+/** One value an axis; a scalar takes one. */
+export type WhyHint<Op extends string, X, V> = X extends TileLike
+  ? WhyCount<Op, X[Sh], V>
+  : X extends AddressLike
+    ? WhyCount<Op, X[Pl], V>
+    : "";
+type WhyCount<Op extends string, S extends Shape, V> = number extends S["length"]
+  ? ""
+  : V extends readonly unknown[]
+    ? number extends V["length"]
+      ? ""
+      : S extends readonly []
+        ? V extends readonly [any]
+          ? ""
+          : `${Op}: give one value for each axis of ${Show<S>}`
+        : V["length"] extends S["length"]
+          ? ""
+          : `${Op}: give one value for each axis of ${Show<S>}`
+    : S extends readonly [] | readonly [any]
+      ? ""
+      : `${Op}: give one value for each axis of ${Show<S>}`;
+
+export function inferHint(op: string, x: Type, values: readonly number[]): Type | string {
+  if (x.kind !== "tile" && x.kind !== "pointer") return notATile(op, x);
+  if (x.kind === "tile" && !members(x.dtype).every(isInt)) return `${op}: hints are about integers and pointers`;
+  return values.length === Math.max(x.shape.length, 1)
+    ? x
+    : `${op}: give one value for each axis of ${showShape(x.shape)}`;
+}

@@ -1,0 +1,118 @@
+/** Shifts, and the logic of masks. */
+import { callText } from "../ir/constexpr-text.js";
+import { bitsOf, isBig, type SmallIntDType } from "../ir/numeric.js";
+import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../ir/numeric-int.js";
+import type { Checked } from "../ir/problem.js";
+import type { Context, Runtime } from "../ir/runtime.js";
+import { type ArithOut, inferBits, notATile, type WhyBits, whyLogic, type WhyLogic } from "../ir/signatures-arith.js";
+import { broadcastShapes, broadcastTo } from "../ir/array.js";
+import { type Broadcast, broadcast } from "../ir/shape.js";
+import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
+import { tileType } from "../ir/types.js";
+import { defineOp } from "./define.js";
+import { binary, common } from "./evaluate.js";
+
+type Shift<Name extends string> = <T extends TileLike, const O>(
+  x: T,
+  y: Checked<O, WhyBits<Name, T[El], T[Sh], O>>,
+) => ArithOut<T[El], T[Sh], O>;
+type LogicOut<S, O> = O extends TileLike
+  ? Tile<"int1", Broadcast<S & readonly unknown[], O[Sh]>>
+  : Tile<"int1", S & readonly unknown[]>;
+type Logic<Name extends string> = <T extends TileLike, const O>(
+  x: T,
+  y: Checked<O, WhyLogic<Name, T[El], T[Sh], O>>,
+) => LogicOut<T[Sh], O>;
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** `x << y` */
+    shl<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyBits<"shl", T[El], T[Sh], O>>,
+    ): ArithOut<T[El], T[Sh], O>;
+    /** `x >> y`: copies of the sign come in, or zeros where the integers have none. */
+    shr<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyBits<"shr", T[El], T[Sh], O>>,
+    ): ArithOut<T[El], T[Sh], O>;
+    /** Both masks: `x.logical_and(y)`. */
+    logicalAnd<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyLogic<"logicalAnd", T[El], T[Sh], O>>,
+    ): LogicOut<T[Sh], O>;
+    /** Either mask: `x.logical_or(y)`. */
+    logicalOr<T extends TileLike, const O>(
+      this: T,
+      other: Checked<O, WhyLogic<"logicalOr", T[El], T[Sh], O>>,
+    ): LogicOut<T[Sh], O>;
+  }
+}
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+
+function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fold: (x: number, y: number) => number) {
+  return defineOp<Shift<Name>>({
+    name,
+    operands: { x: "value", y: "value" },
+    method: true,
+    effect: "pure",
+    spelling: { form: "infix", operator },
+    host: { form: "infix", operator },
+    infer: ({ x, y }) => inferBits(name, x!.type, y!.type, (a, b) => callText(operator, a, b)),
+    fold: (x, y) => fold(Number(x), Number(y)),
+    evaluate: (args, context) => {
+      const dtype = context.results[0]!.dtype;
+      reportFarShifts(args, context);
+      const big = name === "shl" ? shiftLeftBig : shiftRightBig;
+      if (isBig(dtype)) return binary({ big })(args, context);
+      const int = name === "shl" ? shiftLeft(bitsOf(dtype)) : shiftRight(dtype as SmallIntDType);
+      return binary({ int })(args, context);
+    },
+    nonNegative: ([x]) => x === true && name === "shr",
+  });
+}
+
+/** What compiled code does with a shift by the width or more is not defined. */
+function reportFarShifts({ x, y }: Args, context: Context): void {
+  const [value, count, dtype] = common(x, y);
+  const bits = bitsOf(dtype);
+  if (!count.data.some((by, i) => shiftIsTooFar(bits, by) && !count.poison?.[i])) return;
+  const shape = broadcastShapes(value.shape, count.shape);
+  const spread = broadcastTo(count, shape);
+  const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (by, i) =>
+    shiftIsTooFar(bits, by) && !spread.poison?.[i] ? 1 : 0,
+  );
+  context.report("shift", `shifts ${dtype} by ${spread.data[lanes.indexOf(1)]}; it has ${bits} bits`, shape, lanes);
+}
+
+/** `x << y` */
+export const shl = shift("shl", "<<", (x, y) => x * 2 ** y);
+/** `x >> y`: copies of the sign come in, or zeros where the integers have none. */
+export const shr = shift("shr", ">>", (x, y) => Math.floor(x / 2 ** y));
+
+function logic<Name extends "logicalAnd" | "logicalOr">(
+  name: Name,
+  python: string,
+  int: (x: number, y: number) => number,
+) {
+  return defineOp<Logic<Name>>({
+    name,
+    operands: { x: "value", y: "value" },
+    method: true,
+    effect: "pure",
+    spelling: { form: "method", name: python },
+    infer: ({ x, y }) => {
+      if (x!.type.kind !== "tile") return notATile(name, x!.type);
+      const why = whyLogic(name, x!.type.dtype, x!.type.shape, y!.type);
+      const other = y!.type.kind === "tile" ? y!.type.shape : [];
+      return why || tileType("int1", broadcast(x!.type.shape, other) ?? x!.type.shape);
+    },
+    evaluate: binary({ int }),
+  });
+}
+
+/** Both masks, of tiles of int1: `x.logical_and(y)`. The same as `and`. */
+export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y);
+/** Either mask, of tiles of int1: `x.logical_or(y)`. The same as `or`. */
+export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y);

@@ -1,0 +1,93 @@
+/** Casts. */
+import { cast as castArray } from "../ir/array-cast.js";
+import type { DType, Dt } from "../ir/dtype.js";
+import { type DTypeName, members } from "../ir/dtype.js";
+import { bitsOf, isFloat } from "../ir/numeric.js";
+import type { Rounding } from "../ir/numeric-float.js";
+import type { Typed } from "../ir/op.js";
+import type { Checked } from "../ir/problem.js";
+import type { Context, Runtime } from "../ir/runtime.js";
+import type { AsShape } from "../ir/shape.js";
+import { notATile } from "../ir/signatures-arith.js";
+import { inferTo, type WhyTo } from "../ir/signatures-create.js";
+import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
+import { defineOp, type OpRecord } from "./define.js";
+import { tileOf } from "./evaluate.js";
+
+type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
+
+/** How a cast is made. */
+export interface CastOptions<Bitcast = false> {
+  /** Rounding of floats to narrower ones: to nearest even, or toward zero. */
+  fpDowncastRounding?: Rounding;
+  /** Keeps the bits instead of the value; both dtypes have one width. */
+  bitcast?: Bitcast;
+}
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** `x.to(tl.float16)`: the nearest value of the dtype, ties to even; floats to integers truncate. */
+    to<T extends TileLike, const D, const B = false>(
+      this: T,
+      dtype: Checked<D, WhyTo<T[El], D, B>>,
+      options?: CastOptions<B>,
+    ): ToOut<D, T[Sh]>;
+    /** The same as `to`: `x.cast(tl.float16)` is `tl.cast(x, tl.float16)`. */
+    cast<T extends TileLike, const D, const B = false>(
+      this: T,
+      dtype: Checked<D, WhyTo<T[El], D, B>>,
+      options?: CastOptions<B>,
+    ): ToOut<D, T[Sh]>;
+  }
+}
+
+type Cast = <T extends TileLike, const D, const B = false>(
+  x: T,
+  dtype: Checked<D, WhyTo<T[El], D, B>>,
+  options?: CastOptions<B>,
+) => ToOut<D, T[Sh]>;
+
+const options = { fpDowncastRounding: "constant?", bitcast: "constant?" } as const;
+
+const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
+
+function inferCast({ x, dtype, bitcast, fpDowncastRounding }: Readonly<Record<string, Typed | undefined>>) {
+  if (!dtype?.dtype) return "to: needs a dtype, such as tl.float32";
+  if (x!.type.kind !== "tile" && x!.type.kind !== "constexpr") return notATile("to", x!.type);
+  const type = inferTo(x!.type, dtype.dtype, bitcast?.literal === true);
+  if (typeof type === "string" || fpDowncastRounding === undefined || x!.type.kind !== "tile") return type;
+  const narrows = members(x!.type.dtype).every((from) =>
+    members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
+  );
+  if (!narrows) return "to: fpDowncastRounding is for casts of floats to narrower floats";
+  // The other pairs pass Triton's front end, and LLVM has no instruction for them.
+  const truncates = members(x!.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
+  return fpDowncastRounding.literal !== "rtz" || truncates
+    ? type
+    : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
+}
+
+const evaluate = (
+  { x, bitcast, fpDowncastRounding }: Readonly<Record<string, Runtime | undefined>>,
+  { results: [result] }: Context,
+) =>
+  castArray(tileOf(x, result!.dtype), result!.dtype, {
+    bitcast: bitcast === true,
+    rounding: fpDowncastRounding as Rounding | undefined,
+  });
+
+const record = {
+  operands: { x: "value", dtype: "dtype" },
+  options,
+  method: true,
+  effect: "pure",
+  infer: inferCast,
+  evaluate,
+  nonNegative: ([x]) => x === true,
+} as const satisfies Omit<OpRecord, "name" | "spelling">;
+
+/** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */
+export const to = defineOp<Cast>({ ...record, name: "to", spelling: { form: "method", name: "to" } });
+
+/** `tl.cast(x, tl.float16)`, the same as `x.to(tl.float16)`. */
+export const cast = defineOp<Cast>({ ...record, name: "cast", spelling: { form: "call", name: "tl.cast" } });

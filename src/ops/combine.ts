@@ -1,0 +1,191 @@
+/** Ops that take a function over elements: reductions, scans and maps with a combine function of the author. */
+import { fail, type Location } from "../diagnostics.js";
+import { expandDims, type TileArray } from "../ir/array.js";
+import { foldLanes, lastAlong, mapLanes } from "../ir/array-fold.js";
+import { builder } from "../ir/builder.js";
+import { captureLocation } from "../ir/callsite.js";
+import { Handle, isHandle, valueOf } from "../ir/handle.js";
+import type { Checked } from "../ir/problem.js";
+import type { FunctionRuntime, Runtime } from "../ir/runtime.js";
+import type { Typed } from "../ir/op.js";
+import {
+  type Combine,
+  type FirstOf,
+  inferFold,
+  inferMap,
+  type MapOut,
+  type MapFunction,
+  type ReduceAll,
+  type ScanAll,
+  type WhyFoldAxis,
+  type WhyTiles,
+  whyTiles,
+} from "../ir/signatures-reduce.js";
+import { tileType, type Type } from "../ir/types.js";
+import { capturesOf } from "../ir/walk.js";
+import { defineOp, withRecord } from "./define.js";
+import { definitionOfHelper, effectOf } from "./fn.js";
+import { traceHelper } from "./helper.js";
+
+type Typeds = Readonly<Record<string, Typed | undefined>>;
+type Args = Readonly<Record<string, Runtime | undefined>>;
+
+const tilesOf = ({ x }: Typeds): readonly Type[] => x!.items?.map(({ type }) => type) ?? [x!.type];
+const arraysOf = ({ x }: Args): readonly TileArray[] => (Array.isArray(x) ? x : [x]) as readonly TileArray[];
+const folding = ({ combineFn }: Args) => {
+  const combine = combineFn as FunctionRuntime;
+  return (left: readonly TileArray[], right: readonly TileArray[]) =>
+    combine.call([...left, ...right]) as readonly TileArray[];
+};
+const unlisted = <T>(list: readonly T[]): T | readonly T[] => (list.length === 1 ? list[0]! : list);
+
+const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>({
+  name: "reduce",
+  operands: { x: "tiles", axis: "constant", combineFn: "function" },
+  options: { keepDims: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.reduce" },
+  infer: (args) =>
+    inferFold("reduce", tilesOf(args), Number(args.axis!.literal), args.combineFn!.signature!, {
+      keepDims: args.keepDims?.literal === true,
+    }),
+  evaluate(args) {
+    const axis = Number(args.axis);
+    const folded = foldLanes(arraysOf(args), axis, folding(args)).map((tile) => lastAlong(tile, axis));
+    return unlisted(args.keepDims === true ? folded.map((tile) => expandDims(tile, axis)) : folded);
+  },
+});
+
+/**
+ * Folds an axis with a function of the author: `tl.reduce(x, 0, (a, b) => tl.maximum(a, b))`. Several tiles of one shape
+ * are folded together: `tl.reduce([m, s], 0, ([m1, s1], [m2, s2]) => […])`. The function gets and gives scalars of the
+ * tiles' dtypes; Triton calls it in an order of its own, so it must be associative and commutative.
+ */
+export const reduce = withRecord(reduceOp, ((x: unknown, axis: number, combine: unknown, options: object = {}) => {
+  const at = captureLocation();
+  return reduceOp(x, axisOf("reduce", x, axis, at), combineOf("reduce", x, combine, at), options);
+}) as unknown as <const X, const Ax, const Keep = false>(
+  x: Checked<X, WhyTiles<"reduce", X>>,
+  axis: Checked<Ax, WhyFoldAxis<"reduce", FirstOf<X>, Ax>>,
+  combine: Combine<NoInfer<X>>,
+  options?: { keepDims?: Keep },
+) => ReduceAll<X, Ax, Keep>);
+
+const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>({
+  name: "associativeScan",
+  operands: { x: "tiles", axis: "constant", combineFn: "function" },
+  options: { reverse: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.associative_scan" },
+  infer: (args) =>
+    inferFold("associativeScan", tilesOf(args), Number(args.axis!.literal), args.combineFn!.signature!, { scan: true }),
+  evaluate: (args) => unlisted(foldLanes(arraysOf(args), Number(args.axis), folding(args), args.reverse === true)),
+});
+
+/**
+ * The inclusive prefix folds along an axis: `tl.associativeScan(x, 0, (a, b) => a.add(b), { reverse: true })`. Several
+ * tiles of one shape are folded together, as with `tl.reduce`.
+ */
+export const associativeScan = withRecord(scanOp, ((
+  x: unknown,
+  axis: number,
+  combine: unknown,
+  options: object = {},
+) => {
+  const at = captureLocation();
+  return scanOp(x, axisOf("associativeScan", x, axis, at), combineOf("associativeScan", x, combine, at), options);
+}) as unknown as <const X, const Ax>(
+  x: Checked<X, WhyTiles<"associativeScan", X>>,
+  axis: Checked<Ax, WhyFoldAxis<"associativeScan", FirstOf<X>, Ax>>,
+  combine: Combine<NoInfer<X>>,
+  options?: { reverse?: boolean },
+) => ScanAll<X>);
+
+const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: object) => unknown>({
+  name: "mapElementwise",
+  operands: { scalarFn: "function", args: "values" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.map_elementwise", spread: "args" },
+  infer: ({ scalarFn, args }) =>
+    inferMap(
+      args!.items!.map(({ type }) => type),
+      scalarFn!.signature!,
+    ),
+  evaluate({ scalarFn, args }, context) {
+    const call = (scalarFn as FunctionRuntime).call as (lanes: readonly TileArray[]) => readonly TileArray[];
+    return unlisted(mapLanes(args as readonly TileArray[], context.results[0]!.shape, call));
+  },
+});
+
+/**
+ * Calls a function of scalars for every element: `tl.mapElementwise((x) => tl.when(x.gt(0), …).otherwise(…), x)`. Worth it
+ * where arms of a branch cost very differently; else write with tiles and `tl.where`.
+ */
+export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: readonly unknown[]) => {
+  const at = captureLocation();
+  const types = args.map((arg) => (isHandle(arg) ? valueOf(arg).type : undefined));
+  const wrong = types.find((type) => type?.kind !== "tile");
+  if (args.length === 0 || types.includes(undefined) || wrong)
+    fail(
+      "type",
+      "mapElementwise: its arguments are tiles; read state with .value, and write numbers in the function",
+      at,
+    );
+  const scalars = types.map((type) => (type?.kind === "tile" ? scalarOf(type) : undefined));
+  return mapOp(helperFor("mapElementwise", scalarFn, scalars, at), args, {});
+}) as unknown as <const A extends readonly unknown[], R>(
+  scalarFn: MapFunction<NoInfer<A>, R>,
+  ...args: { readonly [K in keyof A]: Checked<A[K], WhyTiles<"mapElementwise", A[K]>> }
+) => MapOut<A, R>);
+
+// ---- the function -----------------------------------------------------------------------------------------------------
+
+/** Only the type matters: the function is traced with values that stand for every element. */
+function scalarOf(type: Type & { kind: "tile" }): Handle {
+  const recorder = builder("a combine function");
+  return new Handle(recorder.value(tileType(type.dtype, []), undefined));
+}
+
+function combineOf(what: string, x: unknown, combine: unknown, at: Location | undefined): unknown {
+  const tiles = (Array.isArray(x) ? x : [x]).map((tile) => (isHandle(tile) ? valueOf(tile).type : undefined));
+  const why = tiles.includes(undefined) ? `${what}: needs a tile, or a list of tiles` : whyTiles(what, tiles as Type[]);
+  if (why !== "") fail("type", why, at);
+  const side = () => {
+    const scalars = tiles.map((type) => scalarOf(type as Type & { kind: "tile" }));
+    return Array.isArray(x) ? scalars : scalars[0];
+  };
+  return helperFor(what, combine, [side(), side()], at);
+}
+
+function helperFor(what: string, given: unknown, args: readonly unknown[], at: Location | undefined): unknown {
+  if (typeof given !== "function")
+    fail("arguments", `${what}: needs a function of scalars; write (a, b) => tl.maximum(a, b)`, at);
+  const body = given as (...args: unknown[]) => unknown;
+  const definition = definitionOfHelper(given) ?? {
+    body,
+    name: body.name || (what === "mapElementwise" ? "element" : "combine"),
+    noinline: false,
+    at: undefined,
+    what,
+  };
+  const { helper } = traceHelper(builder(`tl.${what}`), definition, args, at);
+  if (capturesOf(helper).length > 0)
+    fail(
+      "helper-capture",
+      `${what}: Triton gives the function nothing but elements; use its arguments and numbers only`,
+      at,
+    );
+  if (effectOf(helper) !== "pure")
+    fail("type", `${what}: the function runs in an order of Triton's own; load and store outside it`, at);
+  return { kind: "function", function: helper };
+}
+
+/** Counted from the front, which is right on Triton's interpreter too. */
+function axisOf(what: string, x: unknown, axis: unknown, at: Location | undefined): number {
+  if (typeof axis !== "number")
+    fail("arguments", `${what}: needs an axis; fold one axis at a time, tl.${what}(x, 0, …)`, at);
+  const first: unknown = Array.isArray(x) ? x[0] : x;
+  const type = isHandle(first) ? valueOf(first).type : undefined;
+  const rank = type?.kind === "tile" ? type.shape.length : 0;
+  return axis < 0 && axis >= -rank ? axis + rank : axis;
+}

@@ -1,0 +1,96 @@
+/** Assertions, printing and barriers. They keep their place in the program. */
+import type { ConstLike } from "../ir/constexpr.js";
+import type { Checked } from "../ir/problem.js";
+import { whyCond, type WhyCond } from "../ir/signatures-math.js";
+import type { TileLike } from "../ir/tile.js";
+import { defineOp } from "./define.js";
+import { reportFalse } from "./hints.js";
+
+const nothing = { kind: "none" } as const;
+type Printable = TileLike | ConstLike | number | boolean | string;
+
+/**
+ * Ends the program with a message where a condition is false: `tl.device_assert(x >= 0, "negative")`. Triton checks it
+ * in debug builds only (`TRITON_DEBUG=1`), the evaluator always.
+ */
+export const deviceAssert = defineOp<
+  <C>(
+    condition: Checked<C, WhyCond<"deviceAssert", C>>,
+    message?: string,
+    options?: { mask?: TileLike<"int1", any> },
+  ) => void
+>({
+  name: "deviceAssert",
+  operands: { condition: "value", message: "constant?" },
+  options: { mask: "value?" },
+  effect: "write",
+  spelling: { form: "call", name: "tl.device_assert" },
+  infer: ({ condition, message, mask }) =>
+    whyCond("deviceAssert", condition!.type) ||
+    (mask && whyCond("deviceAssert", mask.type)) ||
+    (message && typeof message.literal !== "string" ? "deviceAssert: the message is a string" : nothing),
+  evaluate: ({ condition, message, mask }, context) => {
+    reportFalse("assert", `the assertion fails${message ? `: ${String(message)}` : ""}`, condition, mask, context);
+    return [];
+  },
+});
+
+/** Prints values from the GPU, one line an element: `tl.device_print("x", x)`. The evaluator prints nothing. */
+export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printable | { hex?: boolean })[]) => void>({
+  name: "devicePrint",
+  operands: { prefix: "constant", values: "values" },
+  options: { hex: "constant?" },
+  rest: true,
+  effect: "write",
+  spelling: { form: "call", name: "tl.device_print" },
+  infer: ({ prefix, values }) => {
+    const text = prefix!.literal;
+    if (typeof text !== "string" || /[^\t-\r -~]/.test(text))
+      return "devicePrint: the prefix is a string of ASCII characters";
+    const isNumber = values!.items!.every(
+      ({ type }) =>
+        type.kind === "tile" || type.kind === "pointer" || (type.kind === "constexpr" && type.of !== "string"),
+    );
+    return isNumber ? nothing : "devicePrint: prints tiles, scalars and numbers";
+  },
+  evaluate: () => [],
+});
+
+/** Refuses to compile where a condition that Triton knows does not hold: `tl.static_assert(BLOCK >= 16, "too small")`. */
+export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolean, message?: string) => void>({
+  name: "staticAssert",
+  operands: { condition: "value", message: "constant?" },
+  effect: "write",
+  spelling: { form: "call", name: "tl.static_assert" },
+  infer: ({ condition, message }) => {
+    const { type } = condition!;
+    if (type.kind !== "constexpr" || type.of !== "bool")
+      return "staticAssert: the condition must be known when Triton compiles; use deviceAssert for tiles";
+    return message && typeof message.literal !== "string" ? "staticAssert: the message is a string" : nothing;
+  },
+  evaluate: ({ condition, message }, context) => {
+    reportFalse("assert", `the assertion fails${message ? `: ${String(message)}` : ""}`, condition, undefined, context);
+    return [];
+  },
+});
+
+/** Prints while Triton compiles: `tl.static_print("BLOCK", BLOCK)`. The evaluator prints nothing. */
+export const staticPrint = defineOp<(...values: readonly Printable[]) => void>({
+  name: "staticPrint",
+  operands: { values: "values" },
+  rest: true,
+  effect: "write",
+  spelling: { form: "call", name: "tl.static_print" },
+  infer: () => nothing,
+  evaluate: () => [],
+});
+
+/** Waits until every thread of the program is here: `tl.debug_barrier()`. */
+export const debugBarrier = defineOp<() => void>({
+  name: "debugBarrier",
+  operands: {},
+  effect: "write",
+  spelling: { form: "call", name: "tl.debug_barrier" },
+  infer: () => nothing,
+  evaluate: () => [],
+});

@@ -1,0 +1,134 @@
+/** The matrix product of small floats with scales. */
+import { type TileArray, tileArray } from "../ir/array.js";
+import { cast } from "../ir/array-cast.js";
+import type { DTypeName } from "../ir/dtype.js";
+import type { Typed } from "../ir/op.js";
+import type { Checked } from "../ir/problem.js";
+import type { Context, Runtime } from "../ir/runtime.js";
+import {
+  inferDotScaled,
+  type ScaledFormat,
+  type ScaledOut,
+  type ScaledShape,
+  type WhyScale,
+  type WhyScaledAcc,
+  type WhyScaledSecond,
+  type WhyScaledSide,
+} from "../ir/signatures-dot-scaled.js";
+import { defineOp } from "./define.js";
+
+interface ScaledOptions<PA, PB> {
+  /** Lets Triton trade accuracy for speed. */
+  fastMath?: boolean;
+  /** Whether two e2m1 elements in a byte lie along K, as is the default, or along M. */
+  lhsKPack?: PA;
+  /** The same of the second operand: along K, or along N. */
+  rhsKPack?: PB;
+}
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+type Typeds = Readonly<Record<string, Typed | undefined>>;
+
+const sideOf = (args: Typeds, side: "lhs" | "rhs") => ({
+  type: args[side]!.type,
+  scale: args[`${side}Scale`]!.type,
+  format: args[`${side}Format`]!.literal as ScaledFormat,
+  kPack: args[`${side}KPack`]?.literal !== false,
+});
+
+/**
+ * `a @ b` of elements in a format, each times the scale of its group along K, added to `acc` where there is one:
+ * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scale of the second has a row for each of its columns.
+ */
+export const dotScaled = defineOp<
+  <
+    A,
+    SA,
+    const FA extends ScaledFormat,
+    B,
+    SB,
+    const FB extends ScaledFormat,
+    C = undefined,
+    const PA = true,
+    const PB = true,
+  >(
+    lhs: Checked<A, WhyScaledSide<A, FA>>,
+    lhsScale: Checked<SA, WhyScale<SA, A>>,
+    lhsFormat: FA,
+    rhs: Checked<B, WhyScaledSecond<A, FA, PA, B, FB, PB>>,
+    rhsScale: Checked<SB, WhyScale<SB, B>>,
+    rhsFormat: FB,
+    acc?: Checked<C, WhyScaledAcc<ScaledShape<A, FA, PA, B, FB, PB>, C>>,
+    options?: ScaledOptions<PA, PB>,
+  ) => ScaledOut<ScaledShape<A, FA, PA, B, FB, PB>>
+>({
+  name: "dotScaled",
+  operands: {
+    lhs: "value",
+    lhsScale: "value",
+    lhsFormat: "constant",
+    rhs: "value",
+    rhsScale: "value",
+    rhsFormat: "constant",
+    acc: "value?",
+  },
+  options: { fastMath: "constant?", lhsKPack: "constant?", rhsKPack: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.dot_scaled" },
+  contracts: true,
+  infer: (args) => inferDotScaled(sideOf(args, "lhs"), sideOf(args, "rhs"), args.acc?.type),
+  evaluate: scaledProduct,
+});
+
+/** The values of a format's codes that fit in four bits: sign, two bits of exponent, one of mantissa. */
+const E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6];
+const BYTES: Readonly<Partial<Record<ScaledFormat, DTypeName>>> = {
+  e4m3: "float8e4nv",
+  e5m2: "float8e5",
+  bf16: "bfloat16",
+  fp16: "float16",
+};
+
+/** An operand's elements: `at(batch, outer, k)`, where outer is its row or column. */
+function elements(args: Args, side: "lhs" | "rhs") {
+  const tile = args[side] as TileArray;
+  const format = args[`${side}Format`] as ScaledFormat;
+  const kPack = args[`${side}KPack`] !== false;
+  const scale = args[`${side}Scale`] as TileArray;
+  const [rows, columns] = tile.shape.slice(-2) as [number, number];
+  const dtype = BYTES[format];
+  const data = dtype ? cast(tile, dtype, { bitcast: true }).data : tile.data;
+  const isPacked = format === "e2m1";
+  const [outerSize, kHeld] = side === "lhs" ? [rows, columns] : [columns, rows];
+  const k = isPacked && kPack ? kHeld * 2 : kHeld;
+  const outers = isPacked && !kPack ? outerSize * 2 : outerSize;
+  const groups = scale.shape.at(-1)!;
+  const factor = (batch: number, outer: number, i: number) => {
+    const held = Number(scale.data[(batch * outers + outer) * groups + Math.floor((i * groups) / k)]);
+    return scale.dtype === "uint8" ? (held === 255 ? NaN : 2 ** (held - 127)) : held;
+  };
+  const value = (batch: number, outer: number, i: number) => {
+    const [o, j] = isPacked ? (kPack ? [outer, i >> 1] : [outer >> 1, i]) : [outer, i];
+    const held = Number(data[batch * rows * columns + (side === "lhs" ? o * columns + j : j * columns + o)]);
+    return isPacked ? E2M1[((kPack ? i : outer) & 1 ? held >> 4 : held) & 15]! : held;
+  };
+  return { k, at: (batch: number, outer: number, i: number) => value(batch, outer, i) * factor(batch, outer, i) };
+}
+
+function scaledProduct(args: Args, { results: [result] }: Context): TileArray {
+  const [a, b] = [elements(args, "lhs"), elements(args, "rhs")];
+  const acc = args.acc as TileArray | undefined;
+  const shape = result!.shape;
+  const [m, n] = shape.slice(-2) as [number, number];
+  const data = new Float32Array(shape.reduce((size, dim) => size * dim, 1));
+  for (let at = 0; at < data.length; at++) {
+    const [batch, i, j] = [Math.floor(at / (m * n)), Math.floor(at / n) % m, at % n];
+    let sum = acc ? Number(acc.data[at]) : 0;
+    for (let k = 0; k < a.k; k++) sum += a.at(batch, i, k) * b.at(batch, j, k);
+    data[at] = sum;
+  }
+  const isPoison = Object.values(args).some(
+    (arg) => typeof arg === "object" && "poison" in arg && arg.poison !== undefined,
+  );
+  return tileArray("float32", shape, data, isPoison ? new Uint8Array(data.length).fill(1) : undefined);
+}

@@ -1,0 +1,112 @@
+/** What Triton offers and TileScript does not model: Python as it is, inline assembly, dependent launches. */
+import { fail } from "../diagnostics.js";
+import { captureLocation } from "../ir/callsite.js";
+import type { DType, Element } from "../ir/dtype.js";
+import type { DimsOf } from "../ir/constexpr.js";
+import type { Checked } from "../ir/problem.js";
+import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../ir/signatures-escape.js";
+import type { Tile } from "../ir/tile.js";
+import type { Typed } from "../ir/op.js";
+import { none } from "../ir/types.js";
+import { defineOp, type OpFunction, withRecord } from "./define.js";
+
+type Effects = "pure" | "read" | "write";
+type Call = (...args: unknown[]) => unknown;
+const itemTypes = (list: Typed | undefined) => list?.items?.map(({ type }) => type) ?? [];
+
+// ---- Python ---------------------------------------------------------------------------------------------------------
+
+function rawOp(effect: Effects): OpFunction<Call> {
+  return defineOp<Call>({
+    name: "raw",
+    operands: { code: "constant", args: "values" },
+    options: { dtype: "dtype?", shape: "shape?" },
+    effect,
+    spelling: { form: "raw" },
+    infer: ({ code, args, dtype, shape }) =>
+      inferRaw(String(code!.literal), itemTypes(args).length, dtype?.dtype, shape && itemTypes(shape)),
+  });
+}
+const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") };
+
+/**
+ * Python as it is: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` stands for the first
+ * operand. The author says which dtype and shape come out (without a dtype: nothing) and what it does to memory: by default
+ * nothing, or, where nothing comes out, a write. It is not modelled: a kernel with it is not evaluated in-process.
+ */
+export const raw = withRecord(raws.pure, ((
+  code: unknown,
+  args: unknown = [],
+  options: Record<string, unknown> = {},
+) => {
+  // What gives nothing is there for what it does.
+  const { effect = options.dtype ? "pure" : "write", ...rest } = options;
+  const op = raws[effect as Effects];
+  if (!op) fail("arguments", `raw: no effect ${String(effect)}; it is pure, read or write`, captureLocation());
+  return op(code, args, rest);
+}) as unknown as <const Sh extends readonly unknown[] = [], E extends Element = never>(
+  code: string,
+  args?: readonly unknown[],
+  options?: { dtype?: DType<E>; shape?: Sh; effect?: Effects },
+) => [E] extends [never] ? void : Tile<E, DimsOf<Sh>>);
+
+// ---- inline assembly ------------------------------------------------------------------------------------------------
+
+function asmOp(effect: "pure" | "write"): OpFunction<Call> {
+  return defineOp<Call>({
+    name: "inlineAsmElementwise",
+    operands: {
+      asm: "constant",
+      constraints: "constant",
+      args: "values",
+      dtype: "dtype",
+      isPure: "constant",
+      pack: "constant",
+    },
+    effect,
+    spelling: { form: "call", name: "tl.inline_asm_elementwise", keywords: ["isPure", "pack"] },
+    infer: ({ args, dtype }) =>
+      inferAsm(itemTypes(args), dtype!.items ? dtype!.items.map((item) => item.dtype!) : [dtype!.dtype!]),
+  });
+}
+const asms = { pure: asmOp("pure"), write: asmOp("write") };
+
+/**
+ * Assembly for every element: `tl.inlineAsmElementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32)`. Operands
+ * broadcast; a list of dtypes gives several tiles. `pack` elements share one run of it; `isPure: false` keeps its place.
+ */
+export const inlineAsmElementwise = withRecord(asms.pure, ((
+  asm: unknown,
+  constraints: unknown,
+  args: unknown,
+  dtype: unknown,
+  { isPure = true, pack = 1 }: { isPure?: boolean; pack?: number } = {},
+) => (isPure ? asms.pure : asms.write)(asm, constraints, args, dtype, isPure, pack, {})) as unknown as <
+  const A extends readonly unknown[],
+  const D extends DType<any> | readonly DType<any>[],
+>(
+  asm: string,
+  constraints: string,
+  args: Checked<A, WhyAsmArgs<A>>,
+  dtype: D,
+  options?: { isPure?: boolean; pack?: number },
+) => AsmOut<A, D>);
+
+// ---- programmatic dependent launch ----------------------------------------------------------------------------------
+
+function gridControl(name: string, python: string) {
+  return defineOp<() => void>({
+    name,
+    operands: {},
+    effect: "write",
+    spelling: { form: "call", name: python },
+    infer: () => none,
+    // Programs run one after the other here, so there is nothing to wait for.
+    evaluate: () => [],
+  });
+}
+
+/** Waits for the kernel before this one, when it was launched with `launchPdl`: `tl.extra.cuda.gdc_wait()`. */
+export const gdcWait = gridControl("gdcWait", "tl.extra.cuda.gdc_wait");
+/** Lets the next kernel start: `tl.extra.cuda.gdc_launch_dependents()`. */
+export const gdcLaunchDependents = gridControl("gdcLaunchDependents", "tl.extra.cuda.gdc_launch_dependents");

@@ -1,0 +1,114 @@
+/** `tl.fn`: a function of the author that is one function of the emitted Python, called where the author calls it. */
+import { fail, type Location } from "../diagnostics.js";
+import { builder, type Builder } from "../ir/builder.js";
+import { captureLocation } from "../ir/callsite.js";
+import { Handle } from "../ir/handle.js";
+import type { FunctionIR, OpStatement } from "../ir/nodes.js";
+import type { Effect, Op, Typed } from "../ir/op.js";
+import type { FunctionRuntime, Runtime } from "../ir/runtime.js";
+import { sameType, showType, type Type } from "../ir/types.js";
+import { walk } from "../ir/walk.js";
+import { defineOp, opOf } from "./define.js";
+import { actuals, type HelperDefinition, traceHelper } from "./helper.js";
+
+type Typeds = Readonly<Record<string, Typed | undefined>>;
+
+/** A call, as an op: one for each effect, which is that of the function's body. */
+function callOp(effect: Effect): Op {
+  const call = defineOp<unknown>({
+    name: "call",
+    operands: { callee: "function", args: "values" },
+    effect,
+    spelling: { form: "apply" },
+    infer: inferCall,
+    evaluate({ callee, args }): Runtime | readonly Runtime[] {
+      const results = (callee as FunctionRuntime).call(args as readonly Runtime[]);
+      return results.length === 1 ? results[0]! : results;
+    },
+  });
+  return opOf(call)!;
+}
+
+const CALLS: Readonly<Record<Effect, Op>> = {
+  pure: callOp("pure"),
+  read: callOp("read"),
+  write: callOp("write"),
+  atomic: callOp("atomic"),
+};
+
+function inferCall({ callee, args }: Typeds): readonly Type[] | string {
+  const { params, results } = callee!.signature!;
+  const given = args?.items ?? [];
+  if (given.length !== params.length) return `fn: takes ${params.length} values, got ${given.length}`;
+  const wrong = params.findIndex((param, i) => !sameType(param, given[i]!.type));
+  return wrong < 0 ? results : `fn: takes ${showType(params[wrong]!)}, got ${showType(given[wrong]!.type)}`;
+}
+
+const STRENGTH: readonly Effect[] = ["pure", "read", "atomic", "write"];
+
+/** What a function does to memory: the most that any of its ops does. */
+export function effectOf({ body }: FunctionIR): Effect {
+  let strongest = 0;
+  walk(body, (statement) => {
+    if (statement.kind === "op") strongest = Math.max(strongest, STRENGTH.indexOf(statement.op.effect));
+  });
+  return STRENGTH[strongest]!;
+}
+
+const DEFINITION: unique symbol = Symbol("tilescript.helper");
+
+/** What `tl.fn` was given, for those who take functions, such as `tl.reduce`. */
+export function definitionOfHelper(x: unknown): HelperDefinition | undefined {
+  return typeof x === "function" && DEFINITION in x ? (x[DEFINITION] as HelperDefinition) : undefined;
+}
+
+export interface FnOptions {
+  /** Triton calls it instead of copying it into the kernel. It then takes and gives scalars only. */
+  noinline?: boolean | undefined;
+}
+type Helper = (...args: any[]) => unknown;
+
+/**
+ * A helper function of the emitted Python: `const scaled = tl.fn((x, factor) => x.mul(factor))` is a `@triton.jit`
+ * function, written once for each combination of argument types and called wherever the author calls it. Tiles, pointers
+ * and constexprs become its parameters; JavaScript's own values, dtypes and tensors are known while it is written, so
+ * each makes a function of its own. It gives nothing, a tile, or a list of tiles. An ordinary TypeScript function needs
+ * none of this: it is written out where it is called.
+ */
+export function fn<F extends Helper>(body: F, options?: FnOptions): F;
+export function fn<F extends Helper>(name: string, body: F, options?: FnOptions): F;
+export function fn(...given: unknown[]): unknown {
+  const at = captureLocation();
+  const name = typeof given[0] === "string" ? given[0] : undefined;
+  const [body, options] = (name === undefined ? given : given.slice(1)) as [Helper, FnOptions | undefined];
+  if (name !== undefined && !/^[A-Za-z_]\w*$/.test(name))
+    fail("arguments", `fn: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
+  if (typeof body !== "function") fail("arguments", "fn: needs a function; write tl.fn((x) => x.mul(2))", at);
+  const definition: HelperDefinition = { body, name, noinline: options?.noinline === true, at, what: "fn" };
+  const call = (...args: unknown[]): unknown => callHelper(definition, args, body);
+  return Object.assign(call, { [DEFINITION]: definition });
+}
+
+function callHelper(definition: HelperDefinition, args: readonly unknown[], body: Helper): unknown {
+  const recorder = builder("a function of tl.fn");
+  // The host is Python already: there a function is written out.
+  if (recorder.place === "host") return body(...args);
+  const at = recorder.location();
+  const values = actuals(recorder, args, "fn", at);
+  const { helper, form } = traceHelper(recorder, definition, args, at);
+  const handles = appendCall(recorder, helper, values, at);
+  return form === "nothing" ? undefined : form === "one" ? handles[0] : handles;
+}
+
+function appendCall(
+  recorder: Builder,
+  helper: FunctionIR,
+  values: OpStatement["operands"],
+  at: Location | undefined,
+): readonly Handle[] {
+  const types = helper.body.yields.map((result) => ("type" in result ? result.type : fail("type", "fn: no type")));
+  const callee = { kind: "function", function: helper } as const;
+  recorder.use(callee, at);
+  const operands = [callee, values.filter((value) => value !== undefined)];
+  return recorder.op(CALLS[effectOf(helper)], operands, {}, types, at).map((value) => new Handle(value));
+}

@@ -1,0 +1,145 @@
+/** Elementwise functions of two and three operands that ask for certain dtypes. */
+import { map2, mapBig2 } from "../ir/array-map.js";
+import { cast } from "../ir/array-cast.js";
+import type { Checked } from "../ir/problem.js";
+import { fma as fmaOf, fmaDouble } from "../ir/numeric-float.js";
+import { umulhi as umulhiOf, umulhiBig } from "../ir/numeric-int.js";
+import {
+  type FdivOut,
+  inferClamp,
+  inferFdiv,
+  inferFma,
+  inferSinglePair,
+  inferTriple,
+  inferUmulhi,
+  type PairOf,
+  type TripleOut,
+  type WhyClamped,
+  type WhyFdiv,
+  type WhyFused,
+  type WhySecond,
+  type WhySingleSecond,
+  type WhyThird,
+  type WhyUmulhi,
+} from "../ir/signatures-elementwise.js";
+import { members } from "../ir/dtype.js";
+import type { Typed } from "../ir/op.js";
+import type { Type } from "../ir/types.js";
+import { isBig } from "../ir/numeric.js";
+import { defineOp } from "./define.js";
+import { binaryInResult, common, ternary } from "./evaluate.js";
+import { extremes, propagation, widened36 } from "./select.js";
+
+const float32 = Math.fround;
+type Typeds = Readonly<Record<string, Typed | undefined>>;
+const holds = ({ type }: Typed, name: "float16" | "bfloat16") =>
+  type.kind === "tile" && members(type.dtype).includes(name);
+
+/**
+ * `x / y` of floats: `tl.fdiv(x, y)`. `ieeeRounding` rounds correctly; `approx` is faster and needs Triton 3.9. float16
+ * and bfloat16 give float32.
+ */
+export const fdiv = defineOp<
+  <X, const Y>(
+    x: X,
+    y: Checked<Y, WhyFdiv<X, Y>>,
+    options?: { ieeeRounding?: boolean; approx?: boolean },
+  ) => FdivOut<X, Y>
+>({
+  name: "fdiv",
+  operands: { x: "value", y: "value" },
+  options: { ieeeRounding: "constant?", approx: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.fdiv" },
+  infer: ({ x, y, ieeeRounding, approx }) => {
+    if (ieeeRounding?.literal && approx?.literal) return "fdiv: it is either ieeeRounding or approx";
+    return inferFdiv(x!.type, y!.type, ieeeRounding?.literal ? "ieeeRounding" : approx?.literal ? "approx" : undefined);
+  },
+  evaluate: binaryInResult({ float: (x, y) => x / y }),
+  strongLiterals36: true,
+  // 3.6 divides halves as halves.
+  operands36: ({ x, y }) =>
+    [x!, y!].some((side) => holds(side, "float16") || holds(side, "bfloat16")) ? "float32" : undefined,
+  since39: ({ approx }) => approx?.literal === true,
+});
+
+/** `x / y` of float32, correctly rounded: `tl.div_rn(x, y)`. */
+export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>>({
+  name: "divRn",
+  operands: { x: "value", y: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.div_rn" },
+  infer: ({ x, y }) => inferSinglePair("divRn", x!.type, y!.type),
+  evaluate: binaryInResult({ float: (x, y) => float32(x / y) }),
+  strongLiterals36: true,
+});
+
+/** The high half of the product of integers taken as unsigned: `tl.umulhi(x, y)`. */
+export const umulhi = defineOp<<X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>({
+  name: "umulhi",
+  operands: { x: "value", y: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.umulhi" },
+  infer: ({ x, y }) => inferUmulhi(x!.type, y!.type),
+  evaluate: ({ x, y }, { results: [result] }) => {
+    const [a, b] = common(x, y);
+    return isBig(a.dtype)
+      ? mapBig2(a, b, result!.dtype, umulhiBig)
+      : cast(map2(a, b, "uint32", umulhiOf), result!.dtype);
+  },
+  strongLiterals36: true,
+});
+
+/** `x * y + z` of floats in one rounding: `tl.fma(x, y, z)`. */
+export const fma = defineOp<
+  <X, const Y, const Z>(
+    x: Checked<X, WhyFused<X>>,
+    y: Checked<Y, WhySecond<"fma", X, Y>>,
+    z: Checked<Z, WhyThird<"fma", X, Y, Z>>,
+  ) => TripleOut<X, Y, Z>
+>({
+  name: "fma",
+  operands: { x: "value", y: "value", z: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.fma" },
+  infer: ({ x, y, z }) => inferFma(x!.type, y!.type, z!.type),
+  evaluate: ternary(["x", "y", "z"], { float: (dtype) => (dtype === "float64" ? fmaDouble : fmaOf(dtype)) }),
+  strongLiterals36: true,
+});
+
+/**
+ * `x` kept between `min` and `max`: `tl.clamp(x, 0.0, 1.0)`. NaN becomes `min`, unless `propagateNan` is "all". Integers
+ * need Triton 3.9.
+ */
+export const clamp = defineOp<
+  <X, const Lo, const Hi>(
+    x: Checked<X, WhyClamped<"clamp", X>>,
+    min: Checked<Lo, WhySecond<"clamp", X, Lo>>,
+    max: Checked<Hi, WhyThird<"clamp", X, Lo, Hi>>,
+    options?: { propagateNan?: "none" | "all" },
+  ) => TripleOut<X, Lo, Hi>
+>({
+  name: "clamp",
+  operands: { x: "value", min: "value", max: "value" },
+  options: { propagateNan: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.clamp", symbols: propagation },
+  infer: ({ x, min, max }) => inferClamp(x!.type, min!.type, max!.type),
+  evaluate: (args, context) => {
+    const all = args.propagateNan === "all";
+    const [smaller, larger] = [extremes.min(all), extremes.max(all)];
+    return ternary(["x", "min", "max"], {
+      float: () => (x, low, high) => smaller(larger(x, low), high),
+      int: (x, low, high) => Math.min(Math.max(x, low), high),
+      big: (x, low, high) => extremes.bigMin(extremes.bigMax(x, low), high),
+    })(args, context);
+  },
+  nonNegative: ([, low]) => low === true,
+  strongLiterals36: true,
+  result36: (args) => widened36(clampType(args), args.x!.type, args.min!.type, args.max!.type),
+  since39: (args) => !isFloat(clampType(args)),
+});
+
+const clampType = ({ x, min, max }: Typeds) => inferTriple("clamp", x!.type, min!.type, max!.type);
+const isFloat = (type: Type | string) =>
+  typeof type === "object" && type.kind === "tile" && members(type.dtype).every((name) => name.includes("float"));

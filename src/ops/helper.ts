@@ -1,0 +1,207 @@
+/** Helper functions: what `tl.fn` and combine functions are made of. Each is traced once for each signature. */
+import { fail, type Location } from "../diagnostics.js";
+import type { Builder } from "../ir/builder.js";
+import { isDType } from "../ir/dtype.js";
+import { Handle, isHandle, valueOf } from "../ir/handle.js";
+import { type Argument, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
+import { showType, type Type } from "../ir/types.js";
+import { toArgument } from "./define.js";
+import { parameterNames } from "./parameter-names.js";
+
+type AuthorFunction = (...args: unknown[]) => unknown;
+
+/** A function of the author that becomes a `@triton.jit` function of its own. */
+export interface HelperDefinition {
+  readonly body: AuthorFunction;
+  /** Undefined where the variable that holds it says the name. */
+  readonly name: string | undefined;
+  readonly noinline: boolean;
+  readonly at: Location | undefined;
+  /** `fn`, `reduce` …: who speaks in messages. */
+  readonly what: string;
+}
+
+/** How a function's result looks to the author. */
+export type ResultForm = "nothing" | "one" | "list";
+
+export interface TracedHelper {
+  readonly helper: FunctionIR;
+  readonly form: ResultForm;
+}
+
+const traced = new WeakMap<Builder, Map<AuthorFunction, Map<string, TracedHelper>>>();
+const active = new WeakMap<Builder, Set<AuthorFunction>>();
+
+/** The function for arguments of these types. `given` is what the author's function gets, in the author's form. */
+export function traceHelper(
+  recorder: Builder,
+  definition: HelperDefinition,
+  given: readonly unknown[],
+  at: Location | undefined,
+): TracedHelper {
+  const known = entry(
+    entry(traced, recorder, () => new Map()),
+    definition.body,
+    () => new Map<string, TracedHelper>(),
+  );
+  const key = given.map((each) => keyOf(each)).join("; ");
+  const before = known.get(key);
+  if (before) return before;
+  const running = entry(active, recorder, () => new Set<AuthorFunction>());
+  if (running.has(definition.body))
+    fail(
+      "recursion",
+      `${definition.what}: a helper function cannot call itself; Triton has no recursion, use a loop`,
+      at,
+    );
+  running.add(definition.body);
+  const made = record(recorder, definition, given, at);
+  running.delete(definition.body);
+  known.set(key, made);
+  return made;
+}
+
+function entry<K extends object, V>(
+  map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
+  let value = map.get(key);
+  if (value === undefined) map.set(key, (value = make()));
+  return value;
+}
+
+function record(
+  recorder: Builder,
+  definition: HelperDefinition,
+  given: readonly unknown[],
+  at: Location | undefined,
+): TracedHelper {
+  const outer = new Map(recorder.constexprs);
+  recorder.open("the helper function", definition.at, "helper");
+  const depth = recorder.depth;
+  const params: Value[] = [];
+  const names = parameterNames(definition.body);
+  const inside = given.map((each, i) => formal(recorder, each, names[i] ?? `arg${i}`, params, definition));
+  const result = definition.body(...inside);
+  if (recorder.depth !== depth) fail("early-exit", `${definition.what}: a traced loop was left early`, at);
+  const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
+  const results = items.map((item) => resultOf(recorder, item, definition, at));
+  const body = recorder.close(results);
+  recorder.constexprs.clear();
+  for (const [text, value] of outer) recorder.constexprs.set(text, value);
+  const helper: FunctionIR = {
+    name: definition.name,
+    params,
+    body,
+    noinline: definition.noinline,
+    at: definition.at,
+  };
+  if (definition.noinline) checkNoinline(helper, at);
+  recorder.functions.push(helper);
+  return { helper, form: result === undefined ? "nothing" : Array.isArray(result) ? "list" : "one" };
+}
+
+type Names = string | readonly Names[];
+
+/** What the author's function sees in the place of an argument. Values of the program become parameters. */
+function formal(
+  recorder: Builder,
+  given: unknown,
+  name: Names,
+  params: Value[],
+  definition: HelperDefinition,
+): unknown {
+  if (Array.isArray(given))
+    return given.map((each, i) => {
+      const own = typeof name === "string" ? `${name}_${i}` : (name[i] ?? `arg${i}`);
+      return formal(recorder, each, own, params, definition);
+    });
+  if (!isHandle(given) || valueOf(given).type.kind === "tensor") return given;
+  const { type } = valueOf(given);
+  const value = recorder.value(type, definition.at, typeof name === "string" ? name : "arg");
+  // A dimension of that text is the parameter here.
+  if (type.kind === "constexpr") recorder.constexprs.set(type.text, value);
+  params.push(value);
+  return new Handle(value);
+}
+
+/** The values of the program among the arguments: what a call hands over, in order of the parameters. */
+export function actuals(
+  recorder: Builder,
+  given: readonly unknown[],
+  what: string,
+  at: Location | undefined,
+): readonly Value[] {
+  return given.flatMap((each): readonly Value[] => {
+    if (Array.isArray(each)) return actuals(recorder, each, what, at);
+    if (!isHandle(each)) {
+      if (isPlain(each)) return [];
+      return fail(
+        "arguments",
+        `${what}: an argument is a tile, a pointer, a constexpr, a tensor or plain JavaScript; read state with .value`,
+        at,
+      );
+    }
+    const value = valueOf(each);
+    recorder.use(value, at);
+    if (value.type.kind === "view")
+      fail(
+        "type",
+        `${what}: a view cannot be handed over; load it before the call, or give the tensor and the indices`,
+        at,
+      );
+    return value.type.kind === "tensor" ? [] : [value];
+  });
+}
+
+/** JavaScript's own values are known while the function is traced: it is made anew for each. */
+function isPlain(given: unknown): boolean {
+  if (given === undefined || given === null || typeof given === "function" || isDType(given)) return true;
+  return ["number", "string", "boolean", "bigint"].includes(typeof given);
+}
+
+const identities = new WeakMap<object, number>();
+let identified = 0;
+
+/** Equal for arguments that one function serves. */
+function keyOf(given: unknown): string {
+  if (Array.isArray(given)) return `[${given.map(keyOf).join(", ")}]`;
+  if (isHandle(given)) {
+    const { type, id } = valueOf(given);
+    return type.kind === "tensor" ? `tensor %${id}` : `${showType(type)}${"access" in type ? ` ${type.access}` : ""}`;
+  }
+  if (typeof given === "function") return `function ${entry(identities, given, () => ++identified)}`;
+  return `${typeof given} ${String(given)}`;
+}
+
+function resultOf(recorder: Builder, item: unknown, { what }: HelperDefinition, at: Location | undefined): Argument {
+  const argument = toArgument(item);
+  if (argument === undefined || isList(argument))
+    return fail(
+      "arguments",
+      `${what}: a helper function gives nothing, a tile, or a list of tiles; return one of these`,
+      at,
+    );
+  recorder.use(argument, at);
+  const type: Type = isValue(argument) ? argument.type : { kind: "constexpr", of: "int", text: "" };
+  if (type.kind === "tile" || type.kind === "pointer") return argument;
+  if (type.kind === "constexpr") fail("type", `${what}: a number has no dtype; return tl.full([], x, dtype)`, at);
+  return fail(
+    "type",
+    `${what}: a helper function cannot give a ${type.kind}; return the tile that you load from it`,
+    at,
+  );
+}
+
+function checkNoinline({ params, body }: FunctionIR, at: Location | undefined): void {
+  for (const argument of [...params, ...body.yields]) {
+    const type = isValue(argument) ? argument.type : undefined;
+    if (type && "shape" in type && type.shape.length > 0)
+      fail(
+        "type",
+        `fn: a function that is not inlined takes and gives scalars, this is ${showType(type)}; leave noinline out`,
+        at,
+      );
+  }
+}

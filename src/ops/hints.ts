@@ -1,0 +1,152 @@
+/** What the author knows and tells the compiler. Hints that do not hold make results wrong on the GPU. */
+import type { TileArray } from "../ir/array.js";
+import { slice } from "../ir/array.js";
+import type { Typed } from "../ir/op.js";
+import type { Checked } from "../ir/problem.js";
+import type { Context, Runtime } from "../ir/runtime.js";
+import { inferHint, type WhyHint, type WhyHintOf } from "../ir/signatures-hints.js";
+import { type Plain, whyCond, type WhyCond, whyTile, type WhyTile } from "../ir/signatures-math.js";
+import { whyBroadcast } from "../ir/shape.js";
+import type { TileLike } from "../ir/tile.js";
+import { defineOp } from "./define.js";
+import { isAddresses, isTile } from "./evaluate.js";
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+type Values = number | readonly number[];
+type HintCall<Name extends string> = <X, const V extends Values>(
+  x: Checked<X, WhyHintOf<Name, X>>,
+  values: Checked<V, WhyHint<Name, X, V>>,
+) => X extends TileLike ? Plain<X> : X;
+
+const numbers = (given: Typed | undefined) =>
+  given?.items?.map((item) => Number(item.literal)) ?? [Number(given?.literal)];
+
+function hint<Name extends string>(
+  name: Name,
+  python: string,
+  holds: (x: TileArray, values: readonly number[]) => boolean,
+  says: (values: readonly number[]) => string,
+) {
+  return defineOp<HintCall<Name>>({
+    name,
+    operands: { x: "value", values: "constant" },
+    effect: "pure",
+    spelling: { form: "call", name: python },
+    infer: ({ x, values }) => inferHint(name, x!.type, numbers(values)),
+    evaluate: ({ x, values }, context) => {
+      const wanted = (Array.isArray(values) ? values : [values]).map(Number);
+      if (isTile(x) && !x.poison && !holds(x, wanted)) {
+        const lanes = new Uint8Array(x.data.length);
+        lanes[0] = 1;
+        context.report("hint", `${name} says that ${says(wanted)}, which does not hold`, x.shape, lanes);
+      }
+      return isAddresses(x) || isTile(x) ? x : x!;
+    },
+    nonNegative: ([x]) => x === true,
+  });
+}
+
+/** Whether a test holds for each line of a tile along each axis. */
+function everyLine(x: TileArray, test: (line: readonly number[], axis: number) => boolean): boolean {
+  return x.shape.every((size, axis) => {
+    const positions = Array.from({ length: size }, (_, position) => slice(x, axis, position).data);
+    const [first] = positions;
+    return Array.from(first as ArrayLike<number | bigint>).every((_, i) =>
+      test(
+        positions.map((data) => Number(data[i])),
+        axis,
+      ),
+    );
+  });
+}
+
+const chunks = (line: readonly number[], size: number) =>
+  Array.from({ length: Math.ceil(line.length / size) }, (_, i) => line.slice(i * size, i * size + size));
+
+/** The first element of each contiguous group is a multiple of the value, one an axis: `tl.multiple_of(x, 16)`. */
+export const multipleOf = hint(
+  "multipleOf",
+  "tl.multiple_of",
+  (x, values) =>
+    x.shape.length === 0
+      ? Number(x.data[0]) % values[0]! === 0
+      : everyLine(x, (line, axis) =>
+          line.every((value, i) => (i > 0 && value === line[i - 1]! + 1) || value % values[axis]! === 0),
+        ),
+  (values) => `it is a multiple of ${values.join(", ")}`,
+);
+
+/** Elements count up by 1 in groups of the value, one an axis: `tl.max_contiguous(x, BLOCK)`. */
+export const maxContiguous = hint(
+  "maxContiguous",
+  "tl.max_contiguous",
+  (x, values) =>
+    everyLine(x, (line, axis) =>
+      chunks(line, values[axis]!).every((group) => group.every((value, i) => value === group[0]! + i)),
+    ),
+  (values) => `${values.join(", ")} elements in a row count up`,
+);
+
+/** Elements are equal in groups of the value, one an axis: `tl.max_constancy(x, 4)`. */
+export const maxConstancy = hint(
+  "maxConstancy",
+  "tl.max_constancy",
+  (x, values) =>
+    everyLine(x, (line, axis) =>
+      chunks(line, values[axis]!).every((group) => group.every((value) => value === group[0])),
+    ),
+  (values) => `${values.join(", ")} elements in a row are equal`,
+);
+
+/** Lets the compiler take a condition for granted: `tl.assume(stride > 0)`. */
+export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume", C>>) => void>({
+  name: "assume",
+  operands: { condition: "value" },
+  effect: "write",
+  spelling: { form: "call", name: "tl.assume" },
+  infer: ({ condition }) => whyCond("assume", condition!.type) || { kind: "none" },
+  evaluate: (args, context) => {
+    reportFalse("assume", "what is assumed does not hold", args.condition, undefined, context);
+    return [];
+  },
+});
+
+/** Reports the lanes where a condition is false. */
+export function reportFalse(
+  code: string,
+  message: string,
+  condition: Runtime | undefined,
+  mask: Runtime | undefined,
+  context: Context,
+): void {
+  if (!isTile(condition)) {
+    if (condition === false) context.report(code, message, [], Uint8Array.of(1));
+    return;
+  }
+  const isOff = (i: number) => isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i];
+  const lanes = Uint8Array.from(condition.data as Uint8Array, (value, i) =>
+    value === 0 && !condition.poison?.[i] && !isOff(i) ? 1 : 0,
+  );
+  context.report(code, message, condition.shape, lanes);
+}
+
+/**
+ * `x`, of which the author expects that it underflowed to 0 wherever the mask holds: `tl.expect_zero(x, mask)`. Needs
+ * Triton 3.9.
+ */
+export const expectZero = defineOp<
+  <X, M>(x: Checked<X, WhyTile<"expectZero", X>>, mask: Checked<M, WhyCond<"expectZero", M>>) => Plain<X>
+>({
+  name: "expectZero",
+  operands: { x: "value", mask: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.expect_zero" },
+  infer: ({ x, mask }) => {
+    const why = whyTile("expectZero", x!.type) || whyCond("expectZero", mask!.type);
+    if (why || x!.type.kind !== "tile" || mask!.type.kind !== "tile") return why || x!.type;
+    return whyBroadcast("expectZero", x!.type.shape, mask!.type.shape) || x!.type;
+  },
+  evaluate: ({ x }: Args) => x!,
+  nonNegative: ([x]) => x === true,
+  since39: () => true,
+});

@@ -1,0 +1,230 @@
+/** Putting tiles together, taking them apart, and moving elements within one. */
+import {
+  broadcastShapes,
+  broadcastTo,
+  flip as flipArray,
+  reshape,
+  slice,
+  stack,
+  stridesOf,
+  take,
+  type TileArray,
+} from "../ir/array.js";
+import { axisOf, type WhyAxis } from "../ir/axis.js";
+import { map1 } from "../ir/array-map.js";
+import type { Typed } from "../ir/op.js";
+import type { Checked } from "../ir/problem.js";
+import type { Context, Runtime } from "../ir/runtime.js";
+import {
+  type CatOut,
+  type GatherOut,
+  inferCat,
+  inferGather,
+  inferInterleave,
+  inferJoin,
+  inferSplit,
+  type InterleaveOut,
+  type JoinOut,
+  type SplitOut,
+  type WhyCat,
+  type WhyGatherAxis,
+  type WhyGatherIndex,
+  type WhyJoin,
+  type WhySplit,
+} from "../ir/signatures-create.js";
+import { inferFlip, inferSwizzle, type Swizzled, type WhyFlip, type WhySwizzle } from "../ir/signatures-order.js";
+import type { Plain, WhyTile } from "../ir/signatures-math.js";
+import type { Sh, TileLike } from "../ir/tile.js";
+import { defineOp } from "./define.js";
+import { tileOf } from "./evaluate.js";
+import { cast } from "../ir/array-cast.js";
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** The two tiles that the last axis of size 2 holds: `tl.split(x)`. */
+    split<T extends TileLike>(this: Checked<T, WhySplit<T>>): SplitOut<T>;
+    /** An axis the other way round, the last if none is named: `tl.flip(x, 0)`. */
+    flip<T extends TileLike, const Ax extends number = -1>(this: T, dim?: Checked<Ax, WhyFlip<T, Ax>>): Plain<T>;
+    /** Elements picked along an axis by an index tile: `tl.gather(x, index, 0)`. */
+    gather<T extends TileLike, I, const Ax extends number>(
+      this: T,
+      index: Checked<I, WhyGatherIndex<T, I, Ax>>,
+      axis: Checked<Ax, WhyGatherAxis<T, Ax>>,
+    ): GatherOut<T, I>;
+  }
+}
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+const pair = { x: "value", y: "value" } as const;
+
+/** Both tiles along a new last axis. */
+function joined({ x, y }: Args): TileArray {
+  const [a, b] = [x as TileArray, y as TileArray];
+  const shape = broadcastShapes(a.shape, b.shape);
+  return stack([broadcastTo(a, shape), broadcastTo(b, shape)], shape.length);
+}
+
+/** Two tiles side by side along a new last axis of size 2: `tl.join(x, y)`. */
+export const join = defineOp<
+  <X, Y>(x: Checked<X, WhyTile<"join", X>>, y: Checked<Y, WhyJoin<"join", X, Y>>) => JoinOut<X, Y>
+>({
+  name: "join",
+  operands: pair,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.join" },
+  infer: ({ x, y }) => inferJoin(x!.type, y!.type),
+  evaluate: joined,
+  nonNegative: (signs) => signs.every(Boolean),
+});
+
+/** The two tiles that the last axis of size 2 holds: `x, y = tl.split(z)`. */
+export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>({
+  name: "split",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.split" },
+  infer: ({ x }) => inferSplit(x!.type),
+  evaluate: ({ x }) => {
+    const tile = x as TileArray;
+    return [0, 1].map((position) => slice(tile, tile.shape.length - 1, position));
+  },
+  nonNegative: (signs) => signs.every(Boolean),
+});
+
+/** The elements of two tiles in turn along the last axis: `tl.interleave(x, y)`. */
+export const interleave = defineOp<
+  <X, Y>(x: Checked<X, WhyTile<"interleave", X>>, y: Checked<Y, WhyJoin<"interleave", X, Y>>) => InterleaveOut<X, Y>
+>({
+  name: "interleave",
+  operands: pair,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.interleave" },
+  infer: ({ x, y }) => inferInterleave(x!.type, y!.type),
+  evaluate: (args, { results: [result] }) => reshape(joined(args), result!.shape),
+  nonNegative: (signs) => signs.every(Boolean),
+});
+
+const dimOf = ({ dim }: Readonly<Record<string, Typed | undefined>>, otherwise: number) =>
+  dim === undefined ? otherwise : Number(dim.literal);
+
+/** Two tiles of one shape one after the other along an axis: `tl.cat(x, y, dim=0)`. Needs Triton 3.9. */
+export const cat = defineOp<
+  <X, Y, const Ax extends number = 0>(
+    x: Checked<X, WhyTile<"cat", X>>,
+    y: Checked<Y, WhyCat<X, Y>>,
+    options?: { dim?: X extends TileLike ? Checked<Ax, WhyAxis<"cat", X[Sh], Ax>> : Ax },
+  ) => CatOut<X, Ax>
+>({
+  name: "cat",
+  operands: pair,
+  options: { dim: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.cat" },
+  infer: (args) => inferCat(args.x!.type, args.y!.type, dimOf(args, 0)),
+  evaluate: ({ x, y, dim = 0 }, { results: [result] }) => {
+    const [a, b] = [x as TileArray, y as TileArray];
+    return reshape(stack([a, b], axisOf(a.shape.length, Number(dim))!), result!.shape);
+  },
+  nonNegative: (signs) => signs.every(Boolean),
+  // 3.6 concatenates in an order of its own.
+  since39: () => true,
+});
+
+/** An axis the other way round, the last if none is named: `tl.flip(x, dim=1)`. */
+export const flip = defineOp<
+  <X, const Ax extends number = -1>(x: Checked<X, WhyTile<"flip", X>>, dim?: Checked<Ax, WhyFlip<X, Ax>>) => Plain<X>
+>({
+  name: "flip",
+  operands: { x: "value", dim: "constant?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.flip", keywords: ["dim"] },
+  infer: (args) => inferFlip(args.x!.type, dimOf(args, -1)),
+  evaluate: ({ x, dim = -1 }) => {
+    const tile = x as TileArray;
+    return flipArray(tile, axisOf(tile.shape.length, Number(dim))!);
+  },
+  nonNegative: ([x]) => x === true,
+  // 3.6 has no default.
+  pinned: ({ x, dim }): Readonly<Record<string, number>> =>
+    dim === undefined && x!.type.kind === "tile" ? { dim: x!.type.shape.length - 1 } : {},
+  since39: (args) => args.dim !== undefined && dimOf(args, 0) < 0,
+});
+
+/** Elements picked along an axis by an index tile: `tl.gather(x, index, 0)`. */
+export const gather = defineOp<
+  <X, I, const Ax extends number>(
+    x: Checked<X, WhyTile<"gather", X>>,
+    index: Checked<I, WhyGatherIndex<X, I, Ax>>,
+    axis: Checked<Ax, WhyGatherAxis<X, Ax>>,
+  ) => GatherOut<X, I>
+>({
+  name: "gather",
+  operands: { x: "value", index: "value", axis: "constant" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.gather" },
+  infer: ({ x, index, axis }) => inferGather(x!.type, index!.type, Number(axis!.literal)),
+  evaluate: gathered,
+  nonNegative: ([x]) => x === true,
+});
+
+function gathered({ x, index, axis }: Args, context: Context): TileArray {
+  const [tile, picks] = [x as TileArray, cast(index as TileArray, "int32")];
+  const along = axisOf(tile.shape.length, Number(axis))!;
+  const size = tile.shape[along]!;
+  const [own, steps] = [stridesOf(tile.shape), stridesOf(picks.shape)];
+  const outside = new Uint8Array(picks.data.length);
+  const places = Int32Array.from(picks.data as Int32Array, (pick, i) => {
+    if (pick < 0 || pick >= size) outside[i] = 1;
+    const wanted = outside[i] ? 0 : pick;
+    return own.reduce((sum, stride, a) => {
+      const at = Math.floor(i / steps[a]!) % picks.shape[a]!;
+      return sum + stride * (a === along ? wanted : at);
+    }, 0);
+  });
+  const unknown = picks.poison ? outside.map((lane, i) => (picks.poison![i] ? 0 : lane)) : outside;
+  context.report("gather-index", `the index is outside the axis, which has ${size} elements`, picks.shape, unknown);
+  const taken = take(tile, picks.shape, places);
+  if (!picks.poison) return taken;
+  return { ...taken, poison: picks.poison.map((lane, i) => lane | (taken.poison?.[i] ?? 0)) };
+}
+
+/**
+ * The place of program (i, j) of a row-major `sizeI × sizeJ` grid when groups of `sizeG` rows are walked column by
+ * column: `i, j = tl.swizzle2d(i, j, size_i, size_j, GROUP)`.
+ */
+export const swizzle2d = defineOp<
+  <I, const J, const SI, const SJ, const SG>(
+    i: I,
+    j: J,
+    sizeI: SI,
+    sizeJ: SJ,
+    sizeG: Checked<SG, WhySwizzle<I, J, SI, SJ, SG>>,
+  ) => Swizzled<I, J, SI, SJ, SG>
+>({
+  name: "swizzle2d",
+  operands: { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.swizzle2d" },
+  infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i!.type, j!.type, sizeI!.type, sizeJ!.type, sizeG!.type),
+  evaluate: swizzled,
+});
+
+function swizzled(args: Args, { results }: Context): TileArray[] {
+  const { dtype, shape } = results[0]!;
+  const lane = map1(broadcastTo(tileOf(0, "float64"), shape), "float64", (x) => x);
+  const [i, j, sizeI, sizeJ, sizeG] = ["i", "j", "sizeI", "sizeJ", "sizeG"].map(
+    (name) => broadcastTo(cast(tileOf(args[name], dtype), "float64"), shape).data,
+  ) as Float64Array[];
+  const places = [lane, lane].map(() => new Float64Array(lane.data.length));
+  for (let at = 0; at < lane.data.length; at++) {
+    const place = i![at]! * sizeJ![at]! + j![at]!;
+    const group = sizeG![at]! * sizeJ![at]!;
+    const first = Math.trunc(place / group) * sizeG![at]!;
+    const rows = Math.min(sizeI![at]! - first, sizeG![at]!);
+    places[0]![at] = first + ((place % group) % rows);
+    places[1]![at] = Math.trunc((place % group) / rows);
+  }
+  return places.map((data, k) => cast({ dtype: "float64", shape, data }, results[k]!.dtype));
+}

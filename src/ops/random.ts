@@ -1,0 +1,192 @@
+/** Random numbers: the same seed and offset give the same number, on the GPU and in the evaluator. */
+import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../ir/array.js";
+import { cast } from "../ir/array-cast.js";
+import { allocate, isBig } from "../ir/numeric.js";
+import { normals, philox32, philox64, uniform32, uniform64 } from "../ir/philox.js";
+import type { Checked } from "../ir/problem.js";
+import type { Runtime } from "../ir/runtime.js";
+import {
+  inferNormals,
+  inferPhilox,
+  inferRandom,
+  inferUniform,
+  type NormalPair,
+  type PhiloxOut,
+  type Quad,
+  type RandomOut,
+  type WhyCounter,
+  type WhyOffsets,
+  type WhySeed,
+  type WhyUniform,
+  type WhyUniformPair,
+  type WhyWords,
+} from "../ir/signatures-random.js";
+import { defineOp } from "./define.js";
+import { tileOf } from "./evaluate.js";
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+type Kind = "float32" | "uint32";
+
+const ROUNDS = 10;
+
+const operands = { seed: "value", offset: "value", nRounds: "constant?" } as const;
+const tuple = (type: ReturnType<typeof inferRandom>) => (typeof type === "string" ? type : [type, type, type, type]);
+
+/** The four words of each offset. */
+function words({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[] {
+  const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
+  const [k0, k1] = [Number(key & 0xffffffffn), Number(key >> 32n)];
+  const tile = offset as TileArray;
+  const wide = isBig(tile.dtype);
+  const out = Array.from({ length: 4 }, () => new Uint32Array(tile.data.length));
+  const c = new Uint32Array(4);
+  for (let i = 0; i < tile.data.length; i++) {
+    const at = tile.data[i]!;
+    c.fill(0);
+    c[0] = wide ? Number(BigInt.asUintN(32, at as bigint)) : (at as number);
+    if (wide) c[1] = Number(BigInt.asUintN(32, (at as bigint) >> 32n));
+    philox32(c, k0, k1, Number(nRounds));
+    out.forEach((data, word) => (data[i] = c[word]!));
+  }
+  return out;
+}
+
+const filled = (like: Runtime | undefined, dtype: Kind, data: Uint32Array | Float32Array) => {
+  const { shape, poison } = like as TileArray;
+  return tileArray(dtype, shape, data, poison);
+};
+
+/** The four tiles of each kind of random number. */
+const four = {
+  int: (args: Args) => words(args),
+  uniform: (args: Args) => words(args).map((data) => Float32Array.from(data, uniform32)),
+  normal: (args: Args) => {
+    const [u1, u2, u3, u4] = four.uniform(args) as [Float32Array, Float32Array, Float32Array, Float32Array];
+    const pairs = [u1.map((u, i) => normals(u, u2[i]!)[0]), u1.map((u, i) => normals(u, u2[i]!)[1])];
+    return [...pairs, u3.map((u, i) => normals(u, u4[i]!)[0]), u3.map((u, i) => normals(u, u4[i]!)[1])];
+  },
+};
+
+type One<Name extends string, E extends Kind> = <const S, X>(
+  seed: Checked<S, WhySeed<Name, S>>,
+  offset: Checked<X, WhyOffsets<Name, X>>,
+  nRounds?: number,
+) => RandomOut<X, E>;
+type Four<Name extends string, E extends Kind> = <const S, X>(
+  seed: Checked<S, WhySeed<Name, S>>,
+  offset: Checked<X, WhyOffsets<Name, X>>,
+  nRounds?: number,
+) => Quad<RandomOut<X, E>>;
+
+function one<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
+  return defineOp<One<Name, E>>({
+    name,
+    operands,
+    effect: "pure",
+    spelling: { form: "call", name: `tl.${name}` },
+    infer: ({ seed, offset }) => inferRandom(name, seed!.type, offset!.type, dtype),
+    evaluate: (args) => filled(args.offset, dtype, four[kind](args)[0]!),
+    nonNegative: () => kind !== "normal",
+  });
+}
+
+function fourOf<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
+  return defineOp<Four<Name, E>>({
+    name,
+    operands,
+    effect: "pure",
+    spelling: { form: "call", name: `tl.${name}` },
+    infer: ({ seed, offset }) => tuple(inferRandom(name, seed!.type, offset!.type, dtype)),
+    evaluate: (args) => four[kind](args).map((data) => filled(args.offset, dtype, data)),
+  });
+}
+
+/** A random uint32 for each offset: `tl.randint(seed, offset)`. */
+export const randint = one("randint", "uint32", "int");
+/** Uniform float32 in [0, 1): `tl.rand(seed, offset)`. */
+export const rand = one("rand", "float32", "uniform");
+/** Standard normal float32: `tl.randn(seed, offset)`. */
+export const randn = one("randn", "float32", "normal");
+/** Four uint32 for each offset at the price of one: `a, b, c, d = tl.randint4x(seed, offset)`. */
+export const randint4x = fourOf("randint4x", "uint32", "int");
+/** Four uniform float32 for each offset at the price of one: `a, b, c, d = tl.rand4x(seed, offset)`. */
+export const rand4x = fourOf("rand4x", "float32", "uniform");
+/** Four standard normal float32 for each offset: `a, b, c, d = tl.randn4x(seed, offset)`. */
+export const randn4x = fourOf("randn4x", "float32", "normal");
+
+/** Four random words for each set of four counters: `a, b, c, d = tl.philox(seed, c0, c1, c2, c3)`. */
+export const philox = defineOp<
+  <const S, A, B, C, D>(
+    seed: Checked<S, WhySeed<"philox", S>>,
+    c0: Checked<A, WhyCounter<undefined, A>>,
+    c1: Checked<B, WhyCounter<A, B>>,
+    c2: Checked<C, WhyCounter<A, C>>,
+    c3: Checked<D, WhyCounter<A, D>>,
+    nRounds?: number,
+  ) => PhiloxOut<A, B, C, D>
+>({
+  name: "philox",
+  operands: { seed: "value", c0: "value", c1: "value", c2: "value", c3: "value", nRounds: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.philox" },
+  infer: ({ seed, c0, c1, c2, c3 }) => inferPhilox(seed!.type, [c0!.type, c1!.type, c2!.type, c3!.type]),
+  evaluate: ({ seed, c0, c1, c2, c3, nRounds = ROUNDS }, { results: [result] }) => {
+    const { dtype, shape } = result!;
+    const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
+    const counters = [c0, c1, c2, c3].map((c) => broadcastTo(cast(c as TileArray, dtype), shape));
+    const out = counters.map(() => allocate(dtype, counters[0]!.data.length));
+    for (let i = 0; i < out[0]!.length; i++) {
+      const lane = counters.map(({ data }) => data[i]!);
+      if (dtype === "uint64") {
+        const c = BigUint64Array.from(lane as bigint[]);
+        philox64(c, key, 0n, Number(nRounds));
+        out.forEach((data, word) => ((data as BigUint64Array)[i] = c[word]!));
+      } else {
+        const c = Uint32Array.from(lane as number[]);
+        philox32(c, Number(key & 0xffffffffn), Number(key >> 32n), Number(nRounds));
+        out.forEach((data, word) => ((data as Uint32Array)[i] = c[word]!));
+      }
+    }
+    return out.map((data) => tileArray(dtype, shape, data));
+  },
+});
+
+/** Random words as float32 in [0, 1): `tl.uint_to_uniform_float(x)`. */
+export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => RandomOut<X, "float32">>({
+  name: "uintToUniformFloat",
+  operands: { x: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.uint_to_uniform_float" },
+  infer: ({ x }) => inferUniform(x!.type),
+  evaluate: ({ x }) => {
+    const { data, shape, poison } = x as TileArray;
+    const uniform = Float32Array.from(data as ArrayLike<number | bigint>, (word) =>
+      typeof word === "bigint" ? uniform64(word) : uniform32(word),
+    );
+    return tileArray("float32", shape, uniform, poison);
+  },
+  nonNegative: () => true,
+});
+
+/** Two uniform numbers as two normal ones: `a, b = tl.pair_uniform_to_normal(u, v)`. */
+export const pairUniformToNormal = defineOp<
+  <X, Y>(u1: Checked<X, WhyUniform<X>>, u2: Checked<Y, WhyUniformPair<X, Y>>) => NormalPair<X, Y>
+>({
+  name: "pairUniformToNormal",
+  operands: { u1: "value", u2: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.pair_uniform_to_normal" },
+  infer: ({ u1, u2 }) => inferNormals(u1!.type, u2!.type),
+  evaluate: ({ u1, u2 }) => {
+    const shape = broadcastShapes((u1 as TileArray).shape, (u2 as TileArray).shape);
+    const [a, b] = [u1, u2].map((u) => broadcastTo(u as TileArray, shape)) as [TileArray, TileArray];
+    return [0, 1].map((i) =>
+      tileArray(
+        "float32",
+        shape,
+        (a.data as Float32Array).map((u, lane) => normals(u, Number(b.data[lane]))[i]!),
+        a.poison ?? b.poison,
+      ),
+    );
+  },
+});

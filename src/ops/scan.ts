@@ -1,0 +1,222 @@
+/** Scans, sorts and counts along an axis. */
+import { fromNumbers, type TileArray } from "../ir/array.js";
+import { cast } from "../ir/array-cast.js";
+import { scan, scanBig } from "../ir/array-reduce.js";
+import { bitonicMerge as mergeArray, sortLast } from "../ir/array-sort.js";
+import { axisOf, type WhyAxis } from "../ir/axis.js";
+import { sumElement } from "../ir/cast.js";
+import type { ConstLike } from "../ir/constexpr.js";
+import { members, sameElem } from "../ir/dtype.js";
+import { isBig, isFloat } from "../ir/numeric.js";
+import type { Typed } from "../ir/op.js";
+import type { Checked } from "../ir/problem.js";
+import type { Context, Runtime } from "../ir/runtime.js";
+import { type HistogramOut, inferHistogram, type WhyHistogram } from "../ir/signatures-create.js";
+import {
+  inferSort,
+  inferTop,
+  type TopOut,
+  type WhySort,
+  type WhySortDim,
+  type WhyTop,
+} from "../ir/signatures-order.js";
+import { whyCond } from "../ir/signatures-math.js";
+import type { Plain } from "../ir/signatures-math.js";
+import { inferScan, reduceRules, type SumOf, type WhySum } from "../ir/signatures-reduce.js";
+import type { Sh, Tile, TileLike } from "../ir/tile.js";
+import { defineOp } from "./define.js";
+import { isTile, keepsSign } from "./evaluate.js";
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+type Typeds = Readonly<Record<string, Typed | undefined>>;
+type ScanOut<X, D> = X extends TileLike ? Tile<SumOf<X, D>, X[Sh]> : Tile<any, any>;
+type WhyScanAxis<Op extends string, X, Ax> = X extends TileLike ? WhyAxis<Op, X[Sh], Ax> : "";
+type Counted = number | ConstLike<any, "int">;
+
+interface ScanOptions<D> {
+  /** From the last element to the first. */
+  reverse?: boolean;
+  /** What the elements are cast to first. */
+  dtype?: D;
+}
+interface SortOptions {
+  /** The largest first. */
+  descending?: boolean;
+}
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** Sums of the elements up to each: `tl.cumsum(x, axis=0)`. */
+    cumsum<T extends TileLike, const Ax extends number = 0, D = undefined>(
+      this: Checked<T, WhySum<"cumsum", T, D>>,
+      axis?: Checked<Ax, WhyScanAxis<"cumsum", T, Ax>>,
+      options?: ScanOptions<D>,
+    ): ScanOut<T, D>;
+    /** Products of the elements up to each: `tl.cumprod(x, axis=0)`. */
+    cumprod<T extends TileLike, const Ax extends number = 0, D = undefined>(
+      this: Checked<T, WhySum<"cumprod", T, D>>,
+      axis?: Checked<Ax, WhyScanAxis<"cumprod", T, Ax>>,
+      options?: ScanOptions<D>,
+    ): ScanOut<T, D>;
+    /** How often each of 0, 1, …, bins - 1 occurs: `tl.histogram(x, 64)`. */
+    histogram<T extends TileLike, const B extends Counted>(
+      this: Checked<T, WhyHistogram<T>>,
+      numBins: B,
+      options?: { mask?: TileLike<"int1", any> },
+    ): HistogramOut<B>;
+  }
+}
+
+type ScanCall<Name extends string> = <X, const Ax extends number = 0, D = undefined>(
+  x: Checked<X, WhySum<Name, X, D>>,
+  axis?: Checked<Ax, WhyScanAxis<Name, X, Ax>>,
+  options?: ScanOptions<D>,
+) => ScanOut<X, D>;
+
+function scanning<Name extends "cumsum" | "cumprod">(
+  name: Name,
+  fold: Readonly<Record<"float" | "int", (a: number, b: number) => number>> & {
+    readonly big: (a: bigint, b: bigint) => bigint;
+  },
+) {
+  const isNew = ({ dtype }: Typeds) => name === "cumprod" && dtype !== undefined;
+  return defineOp<ScanCall<Name>>({
+    name,
+    operands: { x: "value", axis: "constant?" },
+    options: { reverse: "constant?", dtype: "dtype?" },
+    method: true,
+    effect: "pure",
+    spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
+    infer: ({ x, axis, dtype }) =>
+      inferScan(reduceRules.summing, name, x!.type, Number(axis?.literal ?? 0), dtype?.dtype),
+    evaluate: ({ x, axis = 0, reverse }, { results: [result] }) => {
+      const tile = cast(x as TileArray, result!.dtype);
+      const at = axisOf(tile.shape.length, Number(axis))!;
+      const options = { reverse: reverse === true };
+      if (isBig(tile.dtype)) return scanBig(tile, at, fold.big, options);
+      return scan(tile, at, isFloat(tile.dtype) ? fold.float : fold.int, options);
+    },
+    nonNegative: keepsSign,
+    // 3.6 widens bfloat16 here.
+    result36: ({ x, dtype }) =>
+      dtype === undefined && x!.type.kind === "tile" && members(x!.type.dtype).includes("bfloat16")
+        ? "float32"
+        : undefined,
+    // 3.6 multiplies small integers in their own width.
+    operands36: (args) => {
+      if (name !== "cumprod" || isNew(args) || args.x!.type.kind !== "tile") return undefined;
+      const wide = sumElement(args.x!.type.dtype);
+      return wide && !sameElem(wide, args.x!.type.dtype) ? wide : undefined;
+    },
+    since39: isNew,
+  });
+}
+
+/** Sums of the elements up to each along an axis: `tl.cumsum(x, axis=0)`. int8 and int16 add up in int32. */
+export const cumsum = scanning("cumsum", {
+  float: (a, b) => a + b,
+  int: (a, b) => a + b,
+  big: (a, b) => a + b,
+});
+/** Products of the elements up to each along an axis: `tl.cumprod(x, axis=0)`. int8 and int16 multiply in int32. */
+export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
+
+const dimOf = ({ dim }: Typeds) => dim?.literal as number | undefined;
+
+type SortCall<Name extends string> = <X, const Ax extends number = number>(
+  x: Checked<X, WhySort<Name, X>>,
+  dim?: Checked<Ax, WhySortDim<Name, X, Ax>>,
+  options?: SortOptions,
+) => Plain<X>;
+
+/** The last axis in order: `tl.sort(x)`, or `tl.sort(x, descending=True)`. */
+export const sort = defineOp<SortCall<"sort">>({
+  name: "sort",
+  operands: { x: "value", dim: "constant?" },
+  options: { descending: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.sort", keywords: ["dim"] },
+  infer: (args) => inferSort("sort", args.x!.type, dimOf(args)),
+  evaluate: ({ x, descending }) => sortLast(x as TileArray, descending === true),
+  nonNegative: keepsSign,
+});
+
+/** The last step of a bitonic sort, on a last axis that rises and then falls: `tl.bitonic_merge(x)`. */
+export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>({
+  name: "bitonicMerge",
+  operands: { x: "value", dim: "constant?" },
+  options: { descending: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.bitonic_merge", keywords: ["dim"] },
+  infer: (args) => inferSort("bitonicMerge", args.x!.type, dimOf(args)),
+  evaluate: ({ x, descending }) => mergeArray(x as TileArray, descending === true),
+  nonNegative: keepsSign,
+});
+
+/**
+ * The `k` largest of the last axis in order: `tl.topk(x, 8)`. `descending: false` gives the smallest and needs Triton
+ * 3.9, as does `k` of 1.
+ */
+export const topk = defineOp<
+  <X, const K, const Ax extends number = number>(
+    x: Checked<X, WhySort<"topk", X>>,
+    k: Checked<K, WhyTop<X, K>>,
+    dim?: Checked<Ax, WhySortDim<"topk", X, Ax>>,
+    options?: SortOptions,
+  ) => TopOut<X, K>
+>({
+  name: "topk",
+  operands: { x: "value", k: "constant", dim: "constant?" },
+  options: { descending: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.topk", keywords: ["dim"] },
+  infer: (args) => inferTop(args.x!.type, args.k!.type, dimOf(args)),
+  evaluate: ({ x, descending = true }, { results: [result] }) => {
+    const sorted = sortLast(cast(x as TileArray, result!.dtype), descending === true);
+    const [size, all] = [result!.shape.at(-1)!, sorted.shape.at(-1)!];
+    return firstOfLast(sorted, size, all);
+  },
+  nonNegative: keepsSign,
+  since39: ({ k, descending }) => descending !== undefined || k!.literal === 1,
+});
+
+/** The first `size` of each row of `all` elements. */
+function firstOfLast(tile: TileArray, size: number, all: number): TileArray {
+  const isFirst = (_: unknown, i: number) => i % all < size;
+  const data = (tile.data as Float64Array).filter(isFirst) as TileArray["data"];
+  const poison = tile.poison?.filter(isFirst);
+  return { dtype: tile.dtype, shape: [...tile.shape.slice(0, -1), size], data, ...(poison && { poison }) };
+}
+
+/** How often each of 0, 1, …, `numBins` - 1 occurs; other elements count nowhere: `tl.histogram(x, 64)`. */
+export const histogram = defineOp<
+  <X, const B extends Counted>(
+    x: Checked<X, WhyHistogram<X>>,
+    numBins: B,
+    options?: { mask?: TileLike<"int1", any> },
+  ) => HistogramOut<B>
+>({
+  name: "histogram",
+  operands: { x: "value", numBins: "constant" },
+  options: { mask: "value?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.histogram" },
+  infer: ({ x, numBins, mask }) => (mask && whyCond("histogram", mask.type)) || inferHistogram(x!.type, numBins!.type),
+  evaluate: counted,
+  nonNegative: () => true,
+});
+
+function counted({ x, mask }: Args, { results: [result] }: Context): TileArray {
+  const tile = x as TileArray;
+  const bins = new Int32Array(result!.shape[0]!);
+  let isPoison = false;
+  tile.data.forEach((value: number | bigint, i: number) => {
+    if (isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i]) return;
+    isPoison ||= tile.poison?.[i] === 1;
+    const bin = Number(value);
+    if (bin >= 0 && bin < bins.length) bins[bin]!++;
+  });
+  const counts = fromNumbers("int32", result!.shape, bins);
+  return isPoison ? { ...counts, poison: new Uint8Array(bins.length).fill(1) } : counts;
+}

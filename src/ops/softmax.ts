@@ -1,0 +1,68 @@
+/** softmax. */
+import { broadcastTo, expandDims, type TileArray } from "../ir/array.js";
+import { map1, map2 } from "../ir/array-map.js";
+import { reduce } from "../ir/array-reduce.js";
+import { axisOf, type WhyAxis } from "../ir/axis.js";
+import type { DTypeName } from "../ir/dtype.js";
+import type { Checked } from "../ir/problem.js";
+import type { Plain } from "../ir/signatures-math.js";
+import { inferScan, reduceRules, type WhyNormalise } from "../ir/signatures-reduce.js";
+import type { Sh, TileLike } from "../ir/tile.js";
+import { defineOp } from "./define.js";
+
+type WhySoftmaxAxis<X, Ax> = X extends TileLike ? WhyAxis<"softmax", X[Sh], Ax> : "";
+interface SoftmaxOptions {
+  /** Divides with correct rounding. */
+  ieeeRounding?: boolean;
+}
+
+declare module "../ir/tile.js" {
+  interface TileOps {
+    /** `exp(x)` over its sum along an axis, the first unless one is named: `tl.softmax(x, 0)`. */
+    softmax<T extends TileLike, const Ax extends number = 0>(
+      this: Checked<T, WhyNormalise<"softmax", T>>,
+      dim?: Checked<Ax, WhySoftmaxAxis<T, Ax>>,
+      options?: SoftmaxOptions,
+    ): Plain<T>;
+  }
+}
+
+/**
+ * `exp(x)` over its sum along an axis, the first unless one is named: `tl.softmax(x, 0)`. Along another axis it needs
+ * Triton 3.9.
+ */
+export const softmax = defineOp<
+  <X, const Ax extends number = 0>(
+    x: Checked<X, WhyNormalise<"softmax", X>>,
+    dim?: Checked<Ax, WhySoftmaxAxis<X, Ax>>,
+    options?: SoftmaxOptions,
+  ) => Plain<X>
+>({
+  name: "softmax",
+  operands: { x: "value", dim: "constant?" },
+  options: { ieeeRounding: "constant?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.softmax" },
+  infer: ({ x, dim }) => inferScan(reduceRules.normalising, "softmax", x!.type, Number(dim?.literal ?? 0)),
+  evaluate: ({ x, dim = 0 }) => {
+    const tile = x as TileArray;
+    const dtype = tile.dtype as DTypeName;
+    const at = axisOf(tile.shape.length, Number(dim))!;
+    const over = (fold: (a: number, b: number) => number, of: TileArray) =>
+      broadcastTo(expandDims(reduce(of, at, fold), at), tile.shape);
+    const shifted = map2(tile, over(Math.max, tile), dtype, (a, b) => a - b);
+    const powers = map1(shifted, dtype, Math.exp);
+    return map2(
+      powers,
+      over((a, b) => a + b, powers),
+      dtype,
+      (a, b) => a / b,
+    );
+  },
+  nonNegative: () => true,
+  since39: ({ x, dim }) => {
+    const rank = x!.type.kind === "tile" ? x!.type.shape.length : 1;
+    return rank > 1 && axisOf(rank, Number(dim?.literal ?? 0)) !== 0;
+  },
+});

@@ -1,0 +1,43 @@
+/** What Triton compiles for: truth values that are known then, so that `tl.when` on them is folded. */
+import type { ConstBool } from "../ir/constexpr.js";
+import { constexprType } from "../ir/types.js";
+import { defineOp } from "./define.js";
+
+function query<Name extends string, Python extends string>(name: Name, python: Python, since39 = false) {
+  return defineOp<() => ConstBool<`${Python}()`>>({
+    name,
+    operands: {},
+    effect: "pure",
+    spelling: { form: "call", name: `tl.target_info.${python}` },
+    infer: () => constexprType("bool", `${python}()`),
+    ...(since39 && { since39: () => true }),
+  });
+}
+
+/** Whether Triton compiles for NVIDIA: `tl.target_info.is_cuda()`. */
+export const isCuda = query("isCuda", "is_cuda");
+/** Whether Triton compiles for AMD: `tl.target_info.is_hip()`. */
+export const isHip = query("isHip", "is_hip");
+/** Whether Triton compiles for gfx942: `tl.target_info.is_hip_cdna3()`. */
+export const isHipCdna3 = query("isHipCdna3", "is_hip_cdna3");
+/** Whether Triton compiles for gfx950: `tl.target_info.is_hip_cdna4()`. */
+export const isHipCdna4 = query("isHipCdna4", "is_hip_cdna4");
+/** Whether Triton compiles for gfx1250, which needs Triton 3.9: `tl.target_info.is_hip_gfx1250()`. */
+export const isHipGfx1250 = query("isHipGfx1250", "is_hip_gfx1250", true);
+
+/** Whether Triton compiles for this CUDA capability or above: `tl.target_info.cuda_capability_geq(9, 0)`. */
+export const cudaCapabilityGeq = defineOp<
+  <const Major extends number, const Minor extends number = 0>(
+    major: Major,
+    minor?: Minor,
+  ) => ConstBool<`cuda_capability_geq(${Major}, ${Minor})`>
+>({
+  name: "cudaCapabilityGeq",
+  operands: { major: "constant", minor: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.target_info.cuda_capability_geq" },
+  infer: ({ major, minor }) =>
+    Number.isInteger(major!.literal) && Number.isInteger(minor?.literal ?? 0)
+      ? constexprType("bool", `cuda_capability_geq(${String(major!.literal)}, ${String(minor?.literal ?? 0)})`)
+      : "cudaCapabilityGeq: needs numbers, such as 9, 0",
+});

@@ -1,0 +1,239 @@
+/** One kernel for each construct of control flow. Compiled for a GPU, emitted, evaluated and run by tests beside this. */
+import { constexpr, kernel, tensor, tl } from "tilescript";
+
+const vector = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() };
+const launch = {
+  grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK)] as [any],
+  config: { BLOCK: 16 },
+};
+
+/** The number of halvings until a sum is small, and what is left: a loop whose end only the data decide. */
+export const halvings = kernel("halvings", { params: vector, ...launch, config: { BLOCK: 16 } }, ({ x, y, BLOCK }) => {
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.mut(tl.load(x.at(offsets)));
+  const turns = tl.mut(tl.full([], 0, tl.int32));
+  tl.whileLoop(
+    () => tl.sum(values.value, 0).gt(1),
+    () => {
+      values.value = values.value.mul(0.5);
+      turns.value = turns.value.add(1);
+    },
+  );
+  tl.store(y.at(offsets), values.value.add(turns.value.to(tl.float32)));
+});
+
+/** The same, with a condition that takes two statements. */
+export const halvingsNamed = kernel("halvings_named", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.mut(tl.load(x.at(offsets)));
+  tl.whileLoop(
+    () => {
+      // What is left.
+      const total = tl.sum(values.value, 0);
+      return total.gt(1).and(total.lt(1000));
+    },
+    () => {
+      values.value = values.value.mul(0.5);
+    },
+    { disableLicm: true },
+  );
+  tl.store(y.at(offsets), values.value);
+});
+
+/** Programs beyond the first two leave their block alone. */
+export const leaves = kernel(
+  "leaves",
+  { params: { ...vector, y: tensor.inout(tl.float32, ["N"]) }, ...launch },
+  ({ x, y, BLOCK }) => {
+    const pid = tl.programId(0);
+    tl.when(pid.ge(2), () => tl.exit());
+    const offsets = pid.mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(offsets), tl.load(x.at(offsets)));
+  },
+);
+
+/** Running sums from the end: the loop counts down. */
+export const backwards = kernel("backwards", { params: vector, ...launch, grid: () => [1] }, ({ x, y, N }) => {
+  const total = tl.mut(tl.full([], 0, tl.float32));
+  for (const i of tl.range(N.sub(1), -1, -1)) {
+    total.value = total.value.add(tl.load(x.at(i)));
+    tl.store(y.at(i), total.value);
+  }
+});
+
+/** Every option of a loop. */
+export const options = kernel("options", { params: vector, ...launch, grid: () => [1] }, ({ x, y, N, BLOCK }) => {
+  const all = {
+    numStages: 2,
+    loopUnrollFactor: 2,
+    disallowAccMultiBuffer: true,
+    flatten: true,
+    warpSpecialize: false,
+    disableLicm: true,
+  };
+  for (const start of tl.range(0, N, BLOCK, all)) {
+    const offsets = start.add(tl.arange(0, BLOCK));
+    tl.store(y.at(offsets), tl.load(x.at(offsets)).mul(2));
+  }
+});
+
+/** Tiles whose size counts with the index of an unrolled loop. */
+export const unrolled = kernel(
+  "unrolled",
+  { params: { ...vector, y: tensor.inout(tl.float32, ["N"]) }, ...launch, grid: () => [1] },
+  ({ x, y }) => {
+    for (const i of tl.staticRange(1, 3)) {
+      for (const j of tl.staticRange(1, 3)) {
+        const WIDTH = i.mul(2).mul(j);
+        const lanes = tl.arange(0, WIDTH);
+        const total = tl.sum(tl.load(x.at(lanes)), 0).add(j);
+        tl.store(y.at(i.mul(2).add(j).sub(3)), total);
+      }
+    }
+  },
+);
+
+/** What one arm makes, a later arm of the same condition uses. */
+export const carried = kernel(
+  "carried",
+  {
+    params: { ...vector, SCALED: constexpr.bool(), SHIFT: constexpr() },
+    ...launch,
+    autotune: {
+      key: ["N"],
+      configs: [
+        { BLOCK: 16, SCALED: true, SHIFT: 1 },
+        { BLOCK: 16, SCALED: false, SHIFT: 3 },
+      ],
+    },
+    config: undefined as never,
+  },
+  ({ x, y, N, BLOCK, SCALED, SHIFT }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const scale = tl.when(SCALED, () => tl.load(x.at(0)));
+    const added = tl.when(SCALED, () => {
+      const shift = scale.value.add(N.to(tl.float32));
+      return [shift, shift.mul(2)] as const;
+    });
+    const value = tl.mut(tl.load(x.at(offsets)));
+    tl.when(SHIFT.gt(2), () => {
+      const other = tl.max(value.value, 0);
+      value.value = value.value.add(other);
+    });
+    tl.when(SCALED, () => {
+      const [shift, twice] = added.value;
+      value.value = value.value.mul(scale.value).add(shift).add(twice);
+    });
+    tl.when(SCALED.not(), () => {
+      value.value = value.value.mul(3);
+    });
+    tl.store(y.at(offsets), value.value);
+  },
+);
+
+/** Values less their mean, and how far they go. */
+const centred = tl.fn((values: any, BLOCK: any) => {
+  // The padding counts as zeros.
+  const mean = tl.sum(values, 0).div(BLOCK);
+  const moved = values.sub(mean);
+  return [moved, tl.max(moved, 0)] as const;
+});
+
+const scaledBy = tl.fn("scaled_by", (values: any, factor: any) =>
+  values.mul(factor).add(tl.zeros(values.shape, tl.float32)),
+);
+
+const stored = tl.fn((out: any, offsets: any, value: any) => {
+  tl.store(out.at(offsets), value);
+});
+
+/** Helper functions: several results, constexprs, several call sites, a tensor of the kernel, one that calls another. */
+export const helped = kernel("helped", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const both = tl.fn((values: any) => scaledBy(scaledBy(values, 0.5), 4));
+  const [moved, most] = centred(tl.load(x.at(offsets)), BLOCK);
+  const [again] = centred(both(moved), BLOCK);
+  stored(y, offsets, scaledBy(again.add(most), 0.5));
+});
+
+/** A function that Triton calls instead of copying it. */
+const doubled = tl.fn((a: any, b: any) => a.add(b).mul(2), { noinline: true });
+export const called = kernel("called", { params: vector, ...launch }, ({ x, y, N, BLOCK }) => {
+  const pid = tl.programId(0);
+  const offsets = pid.mul(BLOCK).add(tl.arange(0, BLOCK));
+  tl.store(y.at(offsets), tl.load(x.at(offsets)).add(doubled(pid, N).to(tl.float32)));
+});
+
+/** Folds with functions of the author: one tile, several, both directions. */
+export const combined = kernel("combined", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const lanes = tl.arange(0, BLOCK);
+  const offsets = tl.programId(0).mul(BLOCK).add(lanes);
+  const values = tl.load(x.at(offsets));
+  const largest = tl.reduce(values, -1, (a, b) => tl.maximum(a, b));
+  const [best, where] = tl.reduce([values, lanes], 0, ([a, i], [b, j]) => {
+    const first = a.gt(b).or(a.eq(b).and(i.lt(j)));
+    return [tl.where(first, a, b), tl.where(first, i, j)];
+  });
+  const sums = tl.associativeScan(values, 0, (a, b) => a.add(b), { reverse: true });
+  const kept = tl.reduce(
+    values,
+    0,
+    tl.fn("product", (a: any, b: any) => a.mul(b)),
+    { keepDims: true },
+  );
+  tl.store(y.at(offsets), sums.add(largest).add(best).add(where.to(tl.float32)).add(kept));
+});
+
+const T = tl.dtype("T", [tl.float16, tl.float32]);
+/** A dtype variable in helper functions. */
+const narrowed = tl.fn((values: any, other: any) => tl.zeros(values.shape, T).add(values.to(T)).add(other.to(T)));
+export const typed = kernel(
+  "typed",
+  { params: { x: tensor(T, ["N"]), y: tensor.out(T, ["N"]), BLOCK: constexpr() }, ...launch },
+  ({ x, y, BLOCK }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const values = tl.load(x.at(offsets));
+    const wide = values.to(tl.float32);
+    tl.store(y.at(offsets), narrowed(wide, wide).add(tl.associativeScan(values, 0, (a, b) => a.add(b))));
+  },
+);
+
+/** A branch for every element. */
+export const mapped = kernel("mapped", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.load(x.at(offsets));
+  const chosen = tl.mapElementwise(
+    (value, offset) => tl.when(value.gt(0), () => value.mul(offset.to(tl.float32))).otherwise(() => tl.exp(value)),
+    values,
+    offsets,
+  );
+  tl.store(y.at(offsets), chosen);
+});
+
+/** Python and assembly as they are. */
+export const escaped = kernel("escaped", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  tl.gdcWait();
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.load(x.at(offsets));
+  const bent = tl.raw("tl.math.erf({0})", [values.mul(2)], { dtype: tl.float32, shape: [BLOCK] });
+  const sum = tl.raw("{0} if {1} > 8 else {0} * 2", [bent.add(values), BLOCK], { dtype: tl.float32, shape: [BLOCK] });
+  tl.raw("tl.debug_barrier()", [], { effect: "write" });
+  const added = tl.inlineAsmElementwise("add.f32 $0, $1, $2;", "=r,r,r", [sum, values], tl.float32);
+  const [low, high] = tl.inlineAsmElementwise(
+    "mov.b32 $0, $2; mov.b32 $1, $3;",
+    "=r,=r,r,r",
+    [added, values],
+    [tl.float32, tl.float32],
+    { isPure: false },
+  );
+  tl.store(y.at(offsets), sum.mul(2).add(low).add(high));
+  tl.gdcLaunchDependents();
+});
+
+/** Waits for the kernel before it, which is nothing where programs run in order. */
+export const dependent = kernel("dependent", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  tl.gdcWait();
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  tl.store(y.at(offsets), tl.load(x.at(offsets)));
+  tl.gdcLaunchDependents();
+});

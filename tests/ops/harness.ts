@@ -1,0 +1,146 @@
+/** Makes a kernel of each sample: loads the operands, calls the op, stores what it gives. */
+import { kernel, tensor, tl } from "tilescript";
+import { compile } from "../../src/compile.js";
+import type { TensorData } from "../../src/compiled.js";
+import { definitionOf } from "../../src/dsl/kernel.js";
+import { trace } from "../../src/dsl/trace.js";
+import { evaluateKernel, type RunResult } from "../../src/eval/evaluate-kernel.js";
+import type { DTypeName } from "../../src/ir/dtype.js";
+import { isBig, isFloat } from "../../src/ir/numeric.js";
+import { round } from "../../src/ir/numeric-float.js";
+import { isHandle, valueOf } from "../../src/ir/handle.js";
+import type { TileType } from "../../src/ir/types.js";
+import { defineOp } from "../../src/ops/define.js";
+import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
+
+/** Compares, while Triton compiles, what it infers with what we declare; the module's helper has this name. */
+const declared = defineOp<(x: unknown, dtype: unknown, shape: readonly number[]) => void>({
+  name: "declared",
+  operands: { x: "value", dtype: "dtype", shape: "constant" },
+  effect: "write",
+  spelling: { form: "call", name: "declared" },
+  infer: () => ({ kind: "none" }),
+  evaluate: () => [],
+});
+export const DECLARED = `
+
+@triton.jit
+def declared(x, dtype: tl.constexpr, shape: tl.constexpr):
+    tl.static_assert(x.dtype == dtype, "dtype")
+    tl.static_assert(len(x.shape) == len(shape), "rank")
+    for i in tl.static_range(len(shape)):
+        tl.static_assert(x.shape[i] == shape[i], "shape")
+`;
+
+export interface OpCase {
+  readonly id: string;
+  readonly op: string;
+  readonly operands: readonly Operand[];
+  readonly results: readonly TileType[];
+  readonly since39: boolean;
+  readonly kernel: unknown;
+}
+
+const dimsOf = (shape: readonly number[]) => (shape.length === 0 ? [1] : [...shape]);
+const place = (view: any, shape: readonly number[]) =>
+  view.at(...(shape.length === 0 ? [0] : shape.map((size) => tl.arange(0, size))));
+
+/** The kernel of a sample. Results are only looked at where their types are not known yet. */
+function kernelOf(
+  sample: Sample,
+  operands: readonly Operand[],
+  results: readonly TileType[] | undefined,
+  see?: (types: TileType[]) => void,
+  checks = false,
+) {
+  const inputs = operands.map(
+    ({ dtype, shape }, i) => [`x${i}`, tensor(tl[dtype], dimsOf(shape) as [number])] as const,
+  );
+  const outputs = (results ?? [{ dtype: "int32" as const, shape: [1] }]).map(
+    ({ dtype, shape }, i) =>
+      [`y${i}`, tensor.out(tl[dtype as DTypeName], dimsOf(shape as number[]) as [number])] as const,
+  );
+  return kernel(
+    "sample",
+    { params: Object.fromEntries([...inputs, ...outputs]) as any, grid: () => [1], config: {} } as any,
+    ((args: any) => {
+      const tiles = operands.map(({ shape }, i) => tl.load(place(args[`x${i}`], shape)));
+      const given = sample.apply(...tiles);
+      const values = Array.isArray(given) ? given : [given];
+      see?.(
+        values.map((value) =>
+          isHandle(value) ? (valueOf(value).type as TileType) : { kind: "tile", dtype: "int32", shape: [] },
+        ),
+      );
+      if (!results) return;
+      values.forEach((value, i) => {
+        const { dtype, shape } = results[i]!;
+        if (checks)
+          (declared as unknown as (...args: unknown[]) => void)(value, tl[dtype as "int8"], shape as number[]);
+        tl.store(place(args[`y${i}`], shape as number[]), value);
+      });
+    }) as any,
+  );
+}
+
+/** Every sample over its alternatives. `checks` adds the assertions about what Triton infers. */
+export function cases({ checks = false } = {}): OpCase[] {
+  return samples.flatMap((sample, i) =>
+    sample.operands.split(" | ").map((text) => {
+      const operands = operandsOf(text);
+      let results: TileType[] = [];
+      trace(definitionOf(kernelOf(sample, operands, undefined, (types) => (results = types))));
+      return {
+        id: `${i} ${sample.op} ${text}`,
+        op: sample.op,
+        operands,
+        results,
+        since39: sample.since39 ?? false,
+        kernel: kernelOf(sample, operands, results, undefined, checks),
+      };
+    }),
+  );
+}
+
+export const pythonOf = ({ kernel }: OpCase): string => compile(kernel).python;
+
+const STEPS = [0.25, -1, 1.5, 3, -0.5, 2, -2.25, 1, 7, -4];
+/** Values of an operand, the same in every run. */
+export function valuesOf({ dtype, shape, range }: Operand, seed: number): number[] {
+  const size = shape.reduce((product, dim) => product * dim, 1);
+  return Array.from({ length: size }, (_, i) => {
+    const at = i * 7 + seed * 3;
+    if (dtype === "int1") return (at >> 1) & 1;
+    if (range) {
+      const [low, high] = range;
+      const part = (at % 11) / 10;
+      return isFloat(dtype) ? low + (high - low) * part : low + (at % (high - low + 1));
+    }
+    if (isFloat(dtype)) return STEPS[at % STEPS.length]!;
+    return dtype.startsWith("u") ? at % 13 : (at % 13) - 6;
+  });
+}
+
+export function inputsOf(testCase: OpCase): Record<string, TensorData> {
+  return Object.fromEntries(
+    testCase.operands.map((operand, i) => {
+      const { dtype, shape } = operand;
+      const numbers = isFloat(dtype) ? valuesOf(operand, i).map(round(dtype)) : valuesOf(operand, i);
+      const data = isBig(dtype)
+        ? (dtype === "int64" ? BigInt64Array : BigUint64Array).from(numbers.map((x) => BigInt(x)))
+        : isFloat(dtype)
+          ? Float64Array.from(numbers)
+          : dtype === "uint32"
+            ? Uint32Array.from(numbers)
+            : dtype === "int1"
+              ? Uint8Array.from(numbers)
+              : Int32Array.from(numbers);
+      return [`x${i}`, { dtype, shape: dimsOf(shape), data } as TensorData];
+    }),
+  );
+}
+
+export function evaluated(testCase: OpCase): RunResult {
+  const inputs = inputsOf(testCase);
+  return evaluateKernel(trace(definitionOf(testCase.kernel)), { sizes: {}, dtypes: {}, constexprs: {}, inputs });
+}

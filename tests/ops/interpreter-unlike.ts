@@ -1,0 +1,18 @@
+/** Where Triton's interpreter is known to be wrong or lacking, so that it is no witness. Each entry says why. */
+import type { OpCase } from "./harness.js";
+
+interface Entry {
+  readonly why: string;
+  readonly is: (testCase: OpCase) => boolean;
+}
+
+export const unlikes: readonly Entry[] = [
+  {
+    why: "bfloat16 is computed on bit patterns and truncated",
+    is: ({ operands, results }) => [...operands, ...results].some(({ dtype }) => dtype === "bfloat16"),
+  },
+];
+
+export function unlike(testCase: OpCase): string | undefined {
+  return unlikes.find(({ is }) => is(testCase))?.why;
+}

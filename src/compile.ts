@@ -1,12 +1,14 @@
 /** From what an author wrote to what can be run: trace → check → lower → emit. The file to read first. */
+import { checkAccumulation } from "./check/accumulation.js";
 import { checkConfigs, unusedParams } from "./check/configs.js";
+import { checkHost } from "./check/host.js";
 import { checkLimits } from "./check/limits.js";
 import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
 import { emitModule } from "./codegen/module.js";
-import { signatureOf } from "./codegen/signature.js";
+import { shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
-import type { CompiledKernel } from "./compiled.js";
+import type { CompiledKernel, EmitOptions, Emitted } from "./compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { trace } from "./dsl/trace.js";
@@ -33,19 +35,31 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
   const ir = trace(definition);
-  seen.push(...checkStructure(ir), ...checkConfigs(ir), ...checkLimits(ir), ...checkOptional(ir), ...unusedParams(ir));
+  seen.push(
+    ...checkStructure(ir),
+    ...checkHost(ir),
+    ...checkConfigs(ir),
+    ...checkAccumulation(ir),
+    ...checkLimits(ir),
+    ...checkOptional(ir),
+    ...unusedParams(ir),
+  );
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
-  const printed = emitModule(lowerViews(ir), source);
+  const lowered = lowerViews(ir);
   const signature = signatureOf(ir);
   const file = `${signature.name}.py`;
+  const emit = ({ op }: EmitOptions = {}): Emitted => {
+    const printed = emitModule(lowered, source, op);
+    return { python: printed.text, map: sourceMap(file, printed.lines) };
+  };
   return {
     signature,
     configs: ir.tuning.configs,
-    shapes: ir.shapes,
-    python: printed.text,
+    ...shapesOf(ir),
+    ...emit(),
     file,
-    map: sourceMap(file, printed.lines),
+    emit,
     ir: printIR(ir),
     warnings: seen,
     reference: ir.reference?.kind ?? "none",

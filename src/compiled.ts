@@ -41,11 +41,16 @@ export interface ScalarSignature {
 export interface ConstexprSignature {
   readonly name: string;
   readonly python: string;
-  readonly kind: "int" | "float" | "bool" | "string";
-  /** `config`: autotuned or fixed by the kernel; `launch`: computed from sizes; `dim`: bound from a shape; `argument`: the caller's. */
-  readonly from: "config" | "launch" | "dim" | "argument";
-  /** The strings that are allowed. */
+  readonly kind: "int" | "float" | "bool" | "string" | "dtype";
+  /**
+   * `config`: autotuned or fixed by the kernel; `launch`: computed from sizes; `heuristic`: computed from sizes and the
+   * config; `dim`: bound from a shape; `argument`: the caller's.
+   */
+  readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
+  /** The strings, or names of dtypes, that are allowed. */
   readonly choices?: readonly string[];
+  /** Of a dtype: the variable of `dtypes` that it binds. A case names its value there. */
+  readonly variable?: string;
   readonly default?: number | boolean | string;
 }
 
@@ -60,6 +65,8 @@ export interface Signature {
   readonly constexprs: readonly ConstexprSignature[];
   /** Sizes that the shapes of the inputs bind, in order of first use. */
   readonly sizes: readonly string[];
+  /** Those that no input has: the caller gives them, by their names in Python. */
+  readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
   /** Members of each dtype variable. */
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
   /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */
@@ -151,17 +158,33 @@ export interface EvaluateOptions {
   readonly tolerance?: Partial<Tolerance>;
 }
 
+/** How a module is written, beside the plain way. */
+export interface EmitOptions {
+  /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
+  readonly op?: { readonly namespace: string };
+}
+
+/** A module, and its Source Map v3 as JSON text. */
+export interface Emitted {
+  readonly python: string;
+  readonly map: string;
+}
+
 export interface CompiledKernel {
   readonly signature: Signature;
   readonly configs: readonly Config[];
   /** Sizes that the author gave to verify and measure with. */
   readonly shapes: readonly Readonly<Record<string, number>>[];
+  /** Scalars and constexprs that the author gave with each of `shapes`. */
+  readonly arguments?: readonly Readonly<Record<string, number | boolean | string>>[];
   /** The emitted module. */
   readonly python: string;
   /** File name of the module, such as `vector_add.py`. */
   readonly file: string;
   /** Source Map v3 of the module, as JSON text. */
   readonly map: string;
+  /** The module written another way. */
+  emit(options?: EmitOptions): Emitted;
   /** The IR as text. */
   readonly ir: string;
   readonly warnings: readonly Diagnostic[];

@@ -6,7 +6,17 @@ import { type FileMeta, main as runMain } from "./runtime/main.js";
 
 export { build } from "./build.js";
 export { compile, type CompileOptions } from "./compile.js";
-export type { Case, CompiledKernel, Config, Evaluation, Finding, Signature, Tolerance } from "./compiled.js";
+export type {
+  Case,
+  CompiledKernel,
+  Config,
+  EmitOptions,
+  Emitted,
+  Evaluation,
+  Finding,
+  Signature,
+  Tolerance,
+} from "./compiled.js";
 export { TileScriptError, type Diagnostic, type Location } from "./diagnostics.js";
 export { kernel } from "./dsl/kernel.js";
 export { constexpr, pointer, scalar, tensor } from "./dsl/params.js";

@@ -1,6 +1,6 @@
 /** Property tests of kernels: `import { cases, assertCorrect } from "tilescript/testing"`. */
 import fc from "fast-check";
-import type { Case, CompiledKernel, Evaluation, Layout, TensorSignature } from "./compiled.js";
+import type { Case, CompiledKernel, ConstexprSignature, Evaluation, Layout, TensorSignature } from "./compiled.js";
 import { formatSizes } from "./runtime/cases.js";
 
 export interface CaseOptions {
@@ -38,8 +38,10 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
       ]),
     ),
   );
+  const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+  const constexprs = fc.record(Object.fromEntries(drawn.map((each) => [each.name, constexprArbitrary(each)])));
   return fc
-    .record({ sizes, dtypes, layouts, config, seed, scalars })
+    .record({ sizes, dtypes, layouts, config, seed, scalars, constexprs })
     .filter((at) => Object.values(at.sizes).reduce((product, value) => product * value, 1) <= maxWork)
     .filter((at) => kernel.refusal(at) === undefined);
 }
@@ -52,6 +54,15 @@ function sizeArbitrary(kernel: CompiledKernel, maxSize: number): fc.Arbitrary<nu
   const anything = fc.integer({ min: 1, max: maxSize });
   return near.length === 0 ? anything : fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97));
 }
+
+function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignature): fc.Arbitrary<Constant> {
+  if (choices) return fc.constantFrom(...choices);
+  if (kind === "bool") return fc.boolean();
+  const around = kind === "int" ? fc.integer({ min: 1, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true });
+  return initial === undefined ? around : fc.oneof(fc.constant(initial), around);
+}
+
+type Constant = number | boolean | string;
 
 function layoutArbitrary({ contiguous, dims }: TensorSignature): fc.Arbitrary<Layout> {
   if (contiguous) return fc.constantFrom<Layout>("contiguous", "offset");

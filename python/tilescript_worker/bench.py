@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .calling import Arguments, call
+from .calling import Arguments, call, given
 from .device import Device
 from .inputs import draw
 from .modules import load
@@ -22,7 +22,7 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
     arguments: Arguments = {
         spec["python"]: draw(spec, request["seed"] + place).to(device.torch)
         for place, spec in enumerate(request["inputs"])
-    } | request["arguments"]
+    } | given(request)
     result = {
         "kernelMs": _median(lambda: call(module.kernel_fn, arguments), request),
         "referenceMs": _median(lambda: call(module.reference_fn, arguments), request),

@@ -9,9 +9,17 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .inputs import Guarded
+from .inputs import Guarded, dtype_of
 
 Arguments = dict[str, Any]
+
+
+def given(request: dict[str, Any]) -> Arguments:
+    """What a request gives besides tensors: numbers, strings, truth values, and dtypes by their names."""
+    return {
+        name: dtype_of(value["dtype"]) if isinstance(value, dict) else value
+        for name, value in request["arguments"].items()
+    }
 
 
 def call(function: Callable[..., Any], arguments: Arguments) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, GuardedMemory, call, out_arguments, results
+from .calling import Arguments, GuardedMemory, call, given, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .inputs import Guarded, draw
@@ -22,7 +22,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     inputs, names = request["inputs"], request["results"]
     values = {spec["python"]: draw(spec, request["seed"] + place) for place, spec in enumerate(inputs)}
     guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
-    arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | request["arguments"]
+    arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
     outputs = {spec["python"]: Guarded.of(spec, device.torch) for spec in request["outputs"]}
     passed = out_arguments(module.kernel_fn, {name: guard.tensor for name, guard in outputs.items()})
     if not request["passOut"] or passed is None:
@@ -70,7 +70,7 @@ def _reference(
         arguments: Arguments = {
             name: value.to(device.torch, dtype if dtype and value.dtype.is_floating_point else value.dtype, copy=True)
             for name, value in values.items()
-        } | request["arguments"]
+        } | given(request)
         return results(call(module.reference_fn, arguments), arguments, request["results"])
 
     try:

@@ -14,19 +14,6 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   if (key) {
     if (configs.length === 0)
       found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));
-    const names = new Set(
-      ir.params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer").map((p) => p.name),
-    );
-    for (const name of key)
-      if (!names.has(name))
-        found.push(
-          problem(
-            "config",
-            `${ir.name}: the autotune key ${name} is no size, scalar or constexpr; it may be ${[...names].join(", ")}`,
-            ir.at,
-          ),
-        );
-    found.push(...checkAccumulation(ir));
   }
   return found;
 }
@@ -46,10 +33,14 @@ function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diag
   for (const [name, value] of Object.entries(config.values)) {
     const param = byName.get(name);
     if (!param) refuse(`${name} is no constexpr of this kernel; it has ${expected.join(", ") || "none"}`);
+    else if (param.from === "heuristic") refuse(`${name} is computed by a heuristic; leave it out of the config`);
+    else if (param.of === "dtype") refuse(`${name} is a dtype, which the caller gives; leave it out of the config`);
     else if (param.from === "launch") refuse(`${name} is computed at launch; leave it out of the config`);
     else if (param.from === "dim") refuse(`${name} is bound from a shape; leave it out of the config`);
     else if (typeof value !== typeofParam(param))
       refuse(`${name} is ${JSON.stringify(value)}; it takes ${aTypeOf(param)}`);
+    else if (param.choices && !param.choices.includes(String(value)))
+      refuse(`${name} is ${JSON.stringify(value)}; it is one of ${param.choices.join(", ")}`);
     else if (param.of === "int" && !Number.isInteger(value)) refuse(`${name} is ${value}; it takes an integer`);
   }
   for (const name of expected) if (!(name in config.values)) refuse(`${name} is missing; give it a value`);
@@ -67,32 +58,6 @@ function typeofParam({ of }: ConstexprParam): string {
 
 function aTypeOf({ of }: ConstexprParam): string {
   return of === "bool" ? "true or false" : of === "string" ? "a string" : "a number";
-}
-
-/** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
-function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
-  const reset = new Set([...ir.tuning.resetToZero, ...ir.tuning.restoreValue]);
-  const found: Diagnostic[] = [];
-  for (const name of reset)
-    if (!ir.params.some((param) => param.name === name && (param.kind === "tensor" || param.kind === "pointer")))
-      found.push(
-        problem(
-          "config",
-          `${ir.name}: resetToZero or restoreValue names ${name}, which is no tensor of this kernel`,
-          ir.at,
-        ),
-      );
-  for (const param of ir.params) {
-    if (param.kind !== "tensor" || param.role !== "inout" || reset.has(param.name)) continue;
-    found.push(
-      problem(
-        "config",
-        `${ir.name}: autotuning runs the kernel several times and ${param.name} is updated in place; add restoreValue: ["${param.name}"] or resetToZero`,
-        ir.at,
-      ),
-    );
-  }
-  return found;
 }
 
 /** What the author may want to know though it is no error. */

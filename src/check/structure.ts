@@ -15,6 +15,7 @@ import {
   type OpStatement,
 } from "../ir/nodes.js";
 import type { Typed } from "../ir/op.js";
+import type { Dim } from "../ir/shape.js";
 import { literalType, sameType, showType, type Type, typeOfArgument } from "../ir/types.js";
 import { walkAll } from "../ir/walk.js";
 
@@ -35,9 +36,10 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
 /** Every choice of dtypes that the kernel can be called with. */
 export function bindings(ir: KernelIR): readonly Binding[] {
   const variables = new Map<string, readonly DTypeName[]>();
-  for (const param of ir.params)
-    if (param.kind === "tensor" && typeof param.dtype !== "string")
-      variables.set(param.dtype.name, param.dtype.members);
+  for (const param of ir.params) {
+    const elem = param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined;
+    if (elem !== undefined && typeof elem !== "string") variables.set(elem.name, elem.members);
+  }
   return [...variables].reduce<readonly Binding[]>(
     (all, [name, members]) => all.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
     [{}],
@@ -86,8 +88,18 @@ function bindElem(elem: Elem, binding: Binding): Elem {
 }
 
 function bind(type: Type, binding: Binding): Type {
-  if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding) };
-  if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor")
-    return { ...type, to: bindElem(type.to, binding) };
-  return type;
+  const dims = (shape: readonly Dim[]) => shape.map((dim) => (typeof dim === "string" ? bindText(dim, binding) : dim));
+  if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding), shape: dims(type.shape) };
+  if (type.kind === "pointer" || type.kind === "view")
+    return { ...type, to: bindElem(type.to, binding), shape: dims(type.shape) };
+  if (type.kind === "tensor") return { ...type, to: bindElem(type.to, binding) };
+  return type.kind === "constexpr" ? { ...type, text: bindText(type.text, binding) } : type;
+}
+
+/** A constexpr asks a dtype: `T.bits` of one member is `float16.bits`. */
+function bindText(text: string, binding: Binding): string {
+  if (!text.includes(".")) return text;
+  return text.replace(/\b([A-Za-z_]\w*)\.(?=[a-z])/g, (found, name: string) =>
+    name in binding ? `${binding[name]}.` : found,
+  );
 }

@@ -1,6 +1,7 @@
-/** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.jit`. */
+/** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../compiled.js";
-import type { KernelIR } from "../ir/nodes.js";
+import type { KernelIR, Value } from "../ir/nodes.js";
+import { hostExpressions } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, Keyword } from "./py.js";
@@ -22,9 +23,9 @@ export function constantExpression(value: number | boolean | string): Expression
 
 /** `pruner` is the function that drops configs whose requirements do not hold. */
 export function decorators(ir: KernelIR, names: KernelNames, pruner: string | undefined): readonly Expression[] {
-  const jit = py.dotted("triton.jit");
-  const { configs, key, resetToZero, restoreValue } = ir.tuning;
-  if (!key) return [jit];
+  const inner = [...heuristics(ir, names), jit(ir, names)];
+  const { configs, key, resetToZero, restoreValue, cacheResults } = ir.tuning;
+  if (!key) return inner;
   const listed = configs.map((config) => {
     const values = Object.entries(config.values).map(([name, value]) => ({
       key: py.string(parameterName(ir, names, name)),
@@ -42,7 +43,36 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
       prune_configs_by: pruner ? py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }) : undefined,
       reset_to_zero: pointers(resetToZero),
       restore_value: pointers(restoreValue),
+      cache_results: cacheResults ? py.boolean(true) : undefined,
     }),
   );
-  return [autotune, jit];
+  return [autotune, ...inner];
+}
+
+/** `@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK_N"] == 0})`, which runs once a config is chosen. */
+function heuristics(ir: KernelIR, names: KernelNames): readonly Expression[] {
+  const argument = (value: Value) => py.subscript(py.name("args"), py.string(names.parameters.get(value)!));
+  const entries = ir.params.flatMap((param) => {
+    if (param.kind !== "constexpr" || param.from !== "heuristic" || !param.compute) return [];
+    const [value] = hostExpressions(param.compute, argument);
+    return [{ key: py.string(names.parameters.get(param.value)!), value: py.lambda(["args"], value!) }];
+  });
+  return entries.length > 0 ? [py.call("triton.heuristics", py.dict(...entries))] : [];
+}
+
+function jit(ir: KernelIR, names: KernelNames): Expression {
+  const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
+  const listed = (authors: readonly string[]) =>
+    authors.length === 0 ? undefined : py.list(...authors.map((name) => py.string(parameterName(ir, names, name))));
+  const options = py.keywords({
+    do_not_specialize: listed(doNotSpecialize),
+    do_not_specialize_on_alignment: listed(doNotSpecializeOnAlignment),
+  });
+  return options.length > 0 ? py.call("triton.jit", ...options) : py.dotted("triton.jit");
+}
+
+/** What every launch says to the driver, by Triton's names. */
+export function driverOptions({ launch }: KernelIR): readonly Keyword[] {
+  const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.entries(launch.options).map(([name, value]) => py.keyword(python(name), constantExpression(value)));
 }

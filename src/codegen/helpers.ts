@@ -1,7 +1,7 @@
 /** Functions at the end of an emitted module that its wrapper calls, each left out where nothing does. */
 import * as py from "./py-build.js";
 import type { FunctionDef } from "./py.js";
-import { BEYOND_INT32, CHECK_MEMORY, CHECK_OUT } from "./wrapper-checks.js";
+import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE } from "./wrapper-checks.js";
 
 const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
   kind: "function",
@@ -124,11 +124,31 @@ const beyondInt32: FunctionDef = {
   ],
 };
 
+const checkChoice = helper(
+  CHECK_CHOICE,
+  "label value *choices",
+  "Refuses a value that is none of the choices.",
+  `if value not in choices:
+    error = ValueError if isinstance(value, type(choices[0])) else TypeError
+    allowed = " or ".join(map(repr, choices))
+    raise error(f"{label} must be {allowed}, got {value!r}")`,
+);
+
+const checkType = helper(
+  CHECK_TYPE,
+  "label value *types",
+  "Refuses a value of another type; True and False are no integers here.",
+  `if type(value) not in types:
+    raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")`,
+);
+
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
   const memory =
     isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, span, axes, nest, reaches] : [];
   return [
+    ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
+    ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
     ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),
     ...(isMentioned(CHECK_OUT) ? [checkOut] : []),
     ...memory,

@@ -38,21 +38,21 @@ export function hostExpressions(host: HostBlock, name: (value: Value) => Express
   return host.block.yields.map(say);
 }
 
-/** The parameters that a host block looks at. */
+/** The parameters that what a host block yields is computed from. */
 export function hostInputs(host: HostBlock): ReadonlySet<Value> {
-  const made = new Set<Value>();
+  const made = new Map<Value, OpStatement>();
+  for (const statement of host.block.statements)
+    if (statement.kind === "op") for (const result of statement.results) made.set(result, statement);
   const used = new Set<Value>();
   const use = (argument: Argument | undefined): void => {
     if (argument === undefined) return;
-    if (isList(argument)) argument.forEach(use);
-    else if (isValue(argument) && !made.has(argument)) used.add(argument);
+    if (isList(argument)) return argument.forEach(use);
+    if (!isValue(argument)) return;
+    const statement = made.get(argument);
+    if (!statement) used.add(argument);
+    statement?.operands.forEach(use);
+    Object.values(statement?.options ?? {}).forEach(use);
   };
-  for (const statement of host.block.statements) {
-    if (statement.kind !== "op") continue;
-    statement.operands.forEach(use);
-    Object.values(statement.options).forEach(use);
-    statement.results.forEach((result) => made.add(result));
-  }
   host.block.yields.forEach(use);
   return used;
 }

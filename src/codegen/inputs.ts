@@ -1,12 +1,13 @@
 /** `get_inputs`: fresh arguments of a typical size for the wrapper. */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
-import type { ConstexprParam, KernelIR, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
-import { callOrder } from "./call-order.js";
+import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import { constantExpression } from "./autotune.js";
+import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef } from "./py.js";
-import { numberDefault } from "./wrapper-words.js";
+import { annotationOf } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
@@ -18,7 +19,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const bindings = sizes.map((param) => {
     const derived = param.kind === "size" ? param.derived : undefined;
     const [computed] = derived ? hostExpressions(derived, local) : [];
-    return py.assign(local(param.value), computed ?? py.numberLiteral(shape[param.name] ?? 256, "int"));
+    return py.assign(local(param.value), computed ?? py.numberLiteral(Number(shape[param.name] ?? 256), "int"));
   });
   const device = py.assign(
     py.name("device"),
@@ -26,8 +27,8 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   );
   const values = callOrder(ir).map((param) => {
     if (param.kind === "tensor") return tensorExpression(ir, names, param);
-    if (param.kind === "scalar") return numberDefault(param, param.default ?? shape[param.name] ?? 1);
-    if (param.kind === "constexpr") return numberDefault(param, param.default ?? choice(param, shape[param.name]));
+    if (sizes.some((size) => size === param)) return local(param.value);
+    if (param.kind !== "pointer") return valueExpression(param, shape[param.name]);
     // Nothing is known of what a pointer reaches.
     return py.call(
       "torch.zeros",
@@ -45,9 +46,19 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   };
 }
 
-function choice(param: ConstexprParam, given: number | undefined): number | boolean | string {
-  if (param.of === "string") return param.choices?.[0] ?? "";
-  return param.of === "bool" ? false : (given ?? 1);
+/** The value of an argument: the author's for these sizes, its default, or the first that is allowed. */
+function valueExpression(param: NumberParam, given: number | boolean | string | undefined): Expression {
+  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
+    return py.numberLiteral(Number(given ?? 256), "int");
+  if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? 1));
+  if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
+  const fallback = param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : 1;
+  return constantExpression(given ?? param.default ?? fallback);
+}
+
+function scalarExpression(param: ScalarParam, value: number): Expression {
+  if (param.dtype === "int1") return py.boolean(value !== 0);
+  return py.numberLiteral(value, annotationOf(param) === "float" ? "float" : "int");
 }
 
 type NamedSize = SizeParam | ConstexprParam;

@@ -8,6 +8,8 @@ export interface KernelNames {
   readonly wrapper: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
+  /** Its name as an operator's function, in a module that registers one. */
+  readonly op: string;
   /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
   readonly parameters: ReadonlyMap<Value, string>;
   /** Tensors in the wrapper, by the author's name. */
@@ -22,8 +24,8 @@ export interface KernelNames {
 
 /** What the module and its wrapper call something themselves. */
 const MODULE_NAMES =
-  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _beyond_int32 _check_out " +
-  "_check_memory _overlaps _span _axes _nest _reaches _holds_requirements";
+  "grid meta device kernel_fn reference_fn get_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
+  "_beyond_int32 _check_out _check_memory _check_choice _check_type _overlaps _span _axes _nest _reaches _prune_configs";
 
 export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
@@ -31,6 +33,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   for (const word of MODULE_NAMES.split(" ")) taken.take(word);
   const wrapper = taken.take(ir.name);
   const jit = taken.take(`${ir.name}_kernel`);
+  const op = taken.take(`${ir.name}_op`);
   taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
@@ -57,7 +60,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   const functions = new Map(ir.functions.map((helper) => [helper, taken.take(wantedName(helper, source))] as const));
   const locals = new Names();
   for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
-  return { wrapper, jit, parameters, tensors, strides, functions, locals };
+  return { wrapper, jit, op, parameters, tensors, strides, functions, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */

@@ -15,21 +15,25 @@ import { inputsFunction } from "./inputs.js";
 import { helperFunctions } from "./helpers.js";
 import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
+import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
+import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { typedArguments } from "./spelling.js";
-import { INTERPRETED, REACH_LIMIT, ROW_LIMIT } from "./wrapper-checks.js";
-import { requirementsOnConfigs, wrapper } from "./wrapper.js";
+import { deviceHolder, INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
+import { TRITON_DTYPES } from "./wrapper-numbers.js";
+import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
-export function emitModule(ir: KernelIR, source: SourceIndex | undefined): PrintedModule {
+export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
   const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
   const parts: Statement[] = [
     ...jitFunctions(ir, names, used, source),
     launcher,
+    ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...reference(ir, names, launcher),
     inputsFunction(ir, names),
   ];
@@ -45,7 +49,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined): Print
     { kind: "import", module: "triton.language", as: "tl" },
     ...imports(ir, isMentioned),
     ...newestNames(ir),
-    ...constants(isMentioned),
+    ...constants(ir, isMentioned),
     ...pruner(ir, names),
     ...parts,
     ...helperFunctions(isMentioned),
@@ -103,7 +107,7 @@ function jitFunctions(
   const kernel: FunctionDef = {
     kind: "function",
     name: names.jit,
-    decorators: decorators(ir, names, requirementsOnConfigs(ir).includes(true) && ir.tuning.key ? PRUNER : undefined),
+    decorators: decorators(ir, names, prunedRequirements(ir).includes(true) ? PRUNER : undefined),
     params,
     body: body.length > 0 ? body : [py.pass],
     origin: ir.at,
@@ -111,9 +115,11 @@ function jitFunctions(
   return [...definitions, kernel];
 }
 
-/** `tl.float16`, or for a dtype variable what the first tensor of it holds. */
+/** `tl.float16`, or for a dtype variable the constexpr that binds it, or what the first tensor of it holds. */
 function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
   if (typeof elem === "string") return py.dotted(`tl.${elem}`);
+  const binder = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === elem.name);
+  if (binder?.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
   const present = tensors.filter((param) => !param.optional);
@@ -129,9 +135,15 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     else if (isValue(argument)) used.add(argument);
   };
   walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
-  for (const param of ir.params) if (ir.tuning.key?.includes(param.name)) used.add(param.value);
-  requirementsOnConfigs(ir).forEach((prunes, i) => {
-    if (!prunes || !ir.tuning.key) return;
+  const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
+  const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
+  for (const param of ir.params) {
+    if (named.has(param.name)) used.add(param.value);
+    if (param.kind === "constexpr" && param.from === "heuristic" && param.compute)
+      for (const value of hostInputs(param.compute)) used.add(value);
+  }
+  prunedRequirements(ir).forEach((prunes, i) => {
+    if (!prunes) return;
     const { block, at } = ir.requires;
     for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at }))
       used.add(value);
@@ -157,7 +169,7 @@ function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
   }));
 }
 
-function constants(isMentioned: (name: string) => boolean): Block {
+function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
   const limits: Statement[] = [
     py.comment("Whether Triton's interpreter runs kernels on the CPU."),
     py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
@@ -179,6 +191,14 @@ function constants(isMentioned: (name: string) => boolean): Block {
       py.comment("Elements that a tile of Triton may have."),
       py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
     );
+  if (isMentioned(TRITON_DTYPES)) {
+    const members = ir.params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));
+    const entries = [...new Set(members)].map((name) => ({ key: torchDType(name), value: py.dotted(`tl.${name}`) }));
+    limits.push(
+      py.comment("What Triton calls the dtypes of PyTorch."),
+      py.assign(py.name(TRITON_DTYPES), py.dict(...entries)),
+    );
+  }
   return [py.blank, ...limits];
 }
 
@@ -218,30 +238,47 @@ function nameOf({ spelling, name }: Op): string {
   return spelling.form === "call" ? spelling.name : name;
 }
 
-const PRUNER = "_holds_requirements";
+const PRUNER = "_prune_configs";
 
 /** Drops the configs that a requirement excludes; tuning would measure a wrong result otherwise. */
 function pruner(ir: KernelIR, names: KernelNames): Block {
-  const prunes = requirementsOnConfigs(ir);
-  if (!prunes.includes(true) || !ir.tuning.key) return [];
+  const prunes = prunedRequirements(ir);
+  if (!prunes.includes(true)) return [];
   const isConfig = (value: Value) =>
     ir.params.some((p) => p.kind === "constexpr" && p.from === "config" && p.value === value);
-  const name = (value: Value): Expression => {
-    const text = names.parameters.get(value)!;
-    const holder = isConfig(value) ? py.dotted("config.kwargs") : py.name("args");
-    return py.subscript(holder, py.string(text));
-  };
-  const tests = hostExpressions(ir.requires, name).filter((_, i) => prunes[i]);
+  const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
+  const inConfig = (value: Value): Expression =>
+    isConfig(value) ? py.subscript(py.dotted("config.kwargs"), py.string(names.parameters.get(value)!)) : local(value);
+  const only = (expressions: readonly Expression[]) => expressions.filter((_, i) => prunes[i]);
+  const tests = only(hostExpressions(ir.requires, inConfig));
+  const texts = only(hostExpressions(ir.requires, local));
+  const { block, at } = ir.requires;
+  const inputs = [
+    ...hostInputs({ block: { statements: block.statements, yields: block.yields.filter((_, i) => prunes[i]) }, at }),
+  ];
+  const fixed = inputs.filter((value) => !isConfig(value));
   const kept = py.name("kept");
+  const got = fixed.flatMap((value, i) => [
+    `${i === 0 ? " with " : ", "}${names.parameters.get(value)}=`,
+    { value: local(value) },
+  ]);
+  const message = py.fString(
+    `${names.wrapper}: no config has ${texts.map(flatText).join(" and ")}`,
+    ...got,
+    "; add one that does",
+  );
   return [
     {
       kind: "function",
       name: PRUNER,
       decorators: [],
       params: [{ name: "configs" }, { name: "named_args" }, { name: "**kwargs" }],
-      docstring: "The configs for which the kernel's requirements hold.",
+      docstring: "The configs that meet the kernel's requirements.",
       body: [
         py.assign(py.name("args"), py.dict({ value: py.name("named_args") }, { value: py.name("kwargs") })),
+        ...fixed.map((value) =>
+          py.assign(local(value), py.subscript(py.name("args"), py.string(names.parameters.get(value)!))),
+        ),
         py.assign(kept, py.list()),
         {
           kind: "for",
@@ -256,24 +293,7 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
             },
           ],
         },
-        {
-          kind: "if",
-          branches: [
-            {
-              test: py.unary("not", kept),
-              body: [
-                py.raise(
-                  py.call(
-                    "ValueError",
-                    py.string(
-                      `${names.wrapper}: no config meets the kernel's requirements for this size; add one with larger blocks`,
-                    ),
-                  ),
-                ),
-              ],
-            },
-          ],
-        },
+        { kind: "if", branches: [{ test: py.unary("not", kept), body: [py.raise(py.call("ValueError", message))] }] },
         py.returns(kept),
       ],
     },
@@ -283,7 +303,8 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
 function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Block {
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
-  const written = referenceFunction(ir, names, params, sizeBindings(ir, names));
+  const hasInputs = deviceHolder({ ir }) !== undefined;
+  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), hasInputs);
   return written ? [written] : [];
 }
 

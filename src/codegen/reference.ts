@@ -4,6 +4,7 @@ import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, FunctionDef, Parameter } from "./py.js";
+import { defaultDevice, DEVICE_PARAMETER, torchDType } from "./wrapper-checks.js";
 
 /** A size, and the expression that reads it off the inputs. */
 export interface Binding {
@@ -17,6 +18,7 @@ export function referenceFunction(
   names: KernelNames,
   params: readonly Parameter[],
   sizes: readonly Binding[],
+  hasInputs = true,
 ): FunctionDef | undefined {
   const { reference } = ir;
   if (!reference) return undefined;
@@ -24,16 +26,21 @@ export function referenceFunction(
     kind: "function",
     name: "reference_fn",
     decorators: [],
-    params,
+    params: hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER],
     docstring: `What ${names.wrapper} computes, in PyTorch.`,
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const inputs = new Set<string>();
-  const outputs = reference.outputs.map((node) => torchExpression(node, ir, names, inputs));
+  const results = reference.outputs.map((node) => torchExpression(node, ir, names, inputs));
+  const outputs = hasInputs ? results : results.map((result) => py.call(py.attribute(result, "to"), py.name("device")));
   const bindings = sizes
     .filter(({ name }) => inputs.has(name))
     .map(({ name, value }) => py.assign(py.name(name), value));
-  return { ...head, body: [...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))] };
+  const device = hasInputs ? [] : defaultDevice([]);
+  return {
+    ...head,
+    body: [...device, ...bindings, py.returns(outputs.length === 1 ? outputs[0] : py.tuple(...outputs))],
+  };
 }
 
 function torchExpression(node: TorchNode, ir: KernelIR, names: KernelNames, inputs: Set<string>): Expression {
@@ -50,6 +57,7 @@ function torchExpression(node: TorchNode, ir: KernelIR, names: KernelNames, inpu
     inputs.add(name);
     return py.name(name);
   }
+  if (node.kind === "dtype") return torchDType(node.name);
   if (node.kind === "attribute") return py.attribute(say(node.of), node.name);
   const keywords = Object.entries(node.keywords).map(([key, value]) => py.keyword(key, say(value)));
   if (node.kind === "call") return py.call(`torch.${node.name}`, ...node.args.map(say), ...keywords);

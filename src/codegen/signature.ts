@@ -3,6 +3,7 @@ import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, Te
 import type { Elem } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
 import { walkAll } from "../ir/walk.js";
+import { givenSizes, numberParams } from "./call-order.js";
 import { kernelNames } from "./kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
@@ -43,12 +44,30 @@ export function signatureOf(ir: KernelIR): Signature {
         kind: param.of,
         from: param.from,
         ...(param.choices && { choices: param.choices }),
+        ...(param.variable && { variable: param.variable.name }),
         ...(param.default !== undefined && { default: param.default }),
       })),
     sizes: freeSizes(ir),
-    dtypes: dtypeVariables(tensors),
+    givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: names.parameters.get(param.value)! })),
+    dtypes: dtypeVariables(ir),
     contracted: contracted(tensors),
     dot: usesDot(ir),
+  };
+}
+
+type Given = Readonly<Record<string, number | boolean | string>>;
+
+/** The author's shapes: their sizes, and what else they give. */
+export function shapesOf(ir: KernelIR): {
+  readonly shapes: readonly Readonly<Record<string, number>>[];
+  readonly arguments: readonly Given[];
+} {
+  const isArgument = (name: string) => numberParams(ir).some((param) => param.kind !== "size" && param.name === name);
+  const part = (shape: Given, wanted: boolean) =>
+    Object.fromEntries(Object.entries(shape).filter(([name]) => isArgument(name) === wanted));
+  return {
+    shapes: ir.shapes.map((shape) => part(shape, false) as Record<string, number>),
+    arguments: ir.shapes.map((shape) => part(shape, true)),
   };
 }
 
@@ -65,9 +84,14 @@ function freeSizes(ir: KernelIR): readonly string[] {
     .map((param) => param.name);
 }
 
-function dtypeVariables(tensors: readonly TensorParam[]): Readonly<Record<string, readonly string[]>> {
+function dtypeVariables(ir: KernelIR): Readonly<Record<string, readonly string[]>> {
+  const elems = ir.params.map((param) =>
+    param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined,
+  );
   return Object.fromEntries(
-    tensors.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [[dtype.name, dtype.members] as const])),
+    elems.flatMap((elem) =>
+      elem === undefined || typeof elem === "string" ? [] : [[elem.name, elem.members] as const],
+    ),
   );
 }
 

@@ -68,15 +68,20 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
   const first = () => say(operands[0]!);
   switch (spelling.form) {
     case "infix":
-      return infix(operatorOf(statement, spelling), first(), say(operands[1]!));
+      return infix(operatorOf(statement, spelling, speaker), first(), say(operands[1]!));
     case "prefix":
-      return py.unary(operatorOf(statement, spelling) as UnaryOperator, first());
+      return py.unary(operatorOf(statement, spelling, speaker) as UnaryOperator, first());
     case "call":
       return py.call(spelling.name, ...args(statement, 0, spelling, say, speaker));
     case "method":
       return method(statement, spelling.name, say, speaker);
     case "expand":
       return py.subscript(first(), ...expandIndices(statement));
+    case "reflect": {
+      const member = py.attribute(first(), spelling.member);
+      const asked = spelling.called ? py.call(member) : member;
+      return spelling.negated ? py.unary("not", asked) : asked;
+    }
     case "pointer":
       return pointerCast(statement, first(), speaker);
     case "raw":
@@ -92,10 +97,15 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
   }
 }
 
-/** Truth values that Triton knows when it compiles have operators of their own. */
-function operatorOf(statement: OpStatement, spelling: { readonly operator: string; readonly truth?: string }): string {
+/** Truth values of Python, those of a host and those that Triton knows when it compiles, have operators of their own. */
+function operatorOf(
+  statement: OpStatement,
+  spelling: { readonly operator: string; readonly truth?: string },
+  { strength }: Speaker,
+): string {
   const type = statement.results[0]?.type;
-  return type?.kind === "constexpr" && type.of === "bool" ? (spelling.truth ?? spelling.operator) : spelling.operator;
+  const isTruth = type?.kind === "constexpr" ? type.of === "bool" : !strength && elemOfType(type ?? none) === "int1";
+  return isTruth ? (spelling.truth ?? spelling.operator) : spelling.operator;
 }
 
 function infix(operator: string, left: Expression, right: Expression): Expression {

@@ -1,15 +1,17 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { PointerParam, TensorParam } from "../ir/nodes.js";
+import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/nodes.js";
 import { callOrder } from "./call-order.js";
 import { literalNumber } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
-import type { Block, Expression, FString, Raise, Statement } from "./py.js";
+import type { Block, Expression, FString, Parameter, Raise, Statement } from "./py.js";
 import type { WrapperContext } from "./wrapper.js";
 
 /** Functions of the module that checks call. */
 export const CHECK_OUT = "_check_out";
 export const CHECK_MEMORY = "_check_memory";
+export const CHECK_CHOICE = "_check_choice";
+export const CHECK_TYPE = "_check_type";
 export const BEYOND_INT32 = "_beyond_int32";
 /** Module constants that checks compare with. */
 export const ROW_LIMIT = "_MAX_TILE";
@@ -155,7 +157,7 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam | Pointer
     return [refuse(py.compare(got, ["!=", torchDType(dtype)]), `torch.${dtypeName(dtype)}`)];
   const binder = dtypeBinder(context, dtype.name);
   if (binder !== param) {
-    const other = py.attribute(context.tensor(binder), "dtype");
+    const other = binderDType(context, dtype.name);
     return [refuse(py.compare(got, ["!=", other]), { value: other }, ` as ${binder.name} is`)];
   }
   const members = dtype.members.map(torchDType);
@@ -164,11 +166,19 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam | Pointer
   return [refuse(isMember, dtype.members.map((name) => `torch.${dtypeName(name)}`).join(" or "))];
 }
 
-/** The tensor that a dtype variable is read off: the first input of that dtype. */
-export function dtypeBinder(context: Pick<WrapperContext, "tensors">, variable: string): TensorParam {
-  const holders = context.tensors.filter((param) => typeof param.dtype !== "string" && param.dtype.name === variable);
-  const present = holders.filter((param) => !param.optional);
-  return present.find((param) => param.role !== "out") ?? present[0] ?? holders[0]!;
+/** What a dtype variable is read off: the argument that names it, else the first input of that dtype that is there. */
+export function dtypeBinder(
+  { ir, tensors }: Pick<WrapperContext, "ir" | "tensors">,
+  variable: string,
+): TensorParam | PointerParam | ConstexprParam {
+  const named = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === variable);
+  if (named?.kind === "constexpr") return named;
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
+  const holders = [...tensors, ...pointers].filter(
+    (param) => typeof param.dtype !== "string" && param.dtype.name === variable,
+  );
+  const present = holders.filter((param) => !param.given);
+  return present.find((param) => param.kind === "pointer" || param.role !== "out") ?? present[0] ?? holders[0]!;
 }
 
 function dtypeName(name: string): string {
@@ -229,6 +239,38 @@ export function deviceChecks(context: WrapperContext, inputs: readonly (TensorPa
   ];
 }
 
+/** Of a wrapper without tensors to read a device off. */
+export const DEVICE_PARAMETER: Parameter = {
+  name: "device",
+  annotation: py.binary(py.binary(py.dotted("torch.device"), "|", py.name("str")), "|", py.none),
+  default: py.none,
+};
+
+/** Tensors that the kernel reads, then pointers. */
+function inputsOf(ir: KernelIR): readonly (TensorParam | PointerParam)[] {
+  return [
+    ...ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out"),
+    ...ir.params.filter((param) => param.kind === "pointer"),
+  ];
+}
+
+/** What the device is read off: the first tensor that the caller must give. */
+export function deviceHolder({ ir }: Pick<WrapperContext, "ir">): TensorParam | PointerParam | undefined {
+  return inputsOf(ir).find((param) => !param.given);
+}
+
+/** The device of the first of these that was given, else the one asked for, else the current GPU. */
+export function defaultDevice(maybe: readonly Expression[]): Block {
+  const device = py.name("device");
+  const set = (test: Expression, value: Expression) => ({ test, body: [py.assign(device, value)] });
+  const fallback = set(
+    py.compare(device, ["is", py.none]),
+    py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
+  );
+  const given = maybe.map((tensor) => set(py.compare(tensor, ["is not", py.none]), py.attribute(tensor, "device")));
+  return [{ kind: "if", branches: [...given, fallback] }];
+}
+
 /** The wrapper called again with its own arguments. */
 function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
@@ -239,7 +281,13 @@ function selfCall(context: WrapperContext): Expression {
   );
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
-  return py.call(names.wrapper, ...positional, ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))));
+  const device = deviceHolder(context) ? [] : [py.keyword("device", py.name("device"))];
+  return py.call(
+    names.wrapper,
+    ...positional,
+    ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))),
+    ...device,
+  );
 }
 
 function sameDevice(
@@ -266,12 +314,12 @@ function sameDevice(
 
 /** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
 export function outputChecks(context: WrapperContext, param: TensorParam): Block {
-  const first = context.tensors.find((other) => other.role !== "out" && !other.optional);
+  const first = deviceHolder(context);
   const given = py.name(label(context, param));
   const tensor = context.tensor(param);
   const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
   const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
-  const device = first ? py.attribute(context.tensor(first), "device") : undefined;
+  const device = first ? py.attribute(context.tensor(first), "device") : py.name("device");
   const allocated = py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
   const checked = py.call(
     CHECK_OUT,
@@ -279,9 +327,10 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
     given,
     shape,
     dtype,
-    device ?? py.attribute(given, "device"),
+    device,
     tensorsBefore(context, param),
   );
+  const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
   return [
     {
       kind: "if",
@@ -291,6 +340,7 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
         ...contiguousCheck(context, param),
       ],
     },
+    ...zero,
   ];
 }
 
@@ -313,7 +363,9 @@ function tensorsBefore(context: WrapperContext, param: TensorParam): Expression 
 }
 
 function binderDType(context: WrapperContext, variable: string): Expression {
-  return py.attribute(context.tensor(dtypeBinder(context, variable)), "dtype");
+  const binder = dtypeBinder(context, variable);
+  if (binder.kind === "constexpr") return py.name(context.names.parameters.get(binder.value)!);
+  return py.attribute(context.tensor(binder), "dtype");
 }
 
 /** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */

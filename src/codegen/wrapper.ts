@@ -2,24 +2,18 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import type {
-  ConstexprParam,
-  KernelIR,
-  Param,
-  PointerParam,
-  ScalarParam,
-  SizeParam,
-  TensorParam,
-  Value,
-} from "../ir/nodes.js";
-import { constantExpression, launchOptions } from "./autotune.js";
+import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { callOrder } from "./call-order.js";
+import { callOrder, givenSizes, numberParams } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
 import {
   type MessagePart,
+  defaultDevice,
   derivedChecks,
+  DEVICE_PARAMETER,
   deviceChecks,
+  deviceHolder,
   dtypeCheck,
   ifGiven,
   memoryCheck,
@@ -29,8 +23,9 @@ import {
   ROW_LIMIT,
   shapeChecks,
 } from "./wrapper-checks.js";
-import { annotationOf, dtypeWords, numberDefault, numberWords } from "./wrapper-words.js";
+import { annotationOf, defaultOf, dtypeWords, numberWords } from "./wrapper-words.js";
 import * as py from "./py-build.js";
+import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
 export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>): FunctionDef {
@@ -82,7 +77,13 @@ class WrapperEmitter implements WrapperContext {
     const inputs = this.tensors.filter((param) => param.role !== "out");
     const outputs = this.tensors.filter((param) => param.role === "out");
     const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
+    for (const { name } of givenSizes(this.ir)) this.bound.add(name);
+    const maybe = [
+      ...outputs.map((param) => py.name(this.outParameter(param))),
+      ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
+    ];
     const body: Statement[] = [
+      ...numberChecks(this),
       ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
       ...this.#derivedSizes(),
       ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
@@ -90,9 +91,10 @@ class WrapperEmitter implements WrapperContext {
       ...this.#pointers().flatMap((param) => ifGiven(this, param, dtypeCheck(this, param))),
       ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
-      py.blank,
+      ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
-      ...this.#emptyResult(outputs, results),
+      ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
+      ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
       ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
@@ -132,29 +134,18 @@ class WrapperEmitter implements WrapperContext {
         const name = this.#localName(param);
         if (param.kind === "tensor" || param.kind === "pointer")
           return param.given ? { name, annotation: optional, default: py.none } : { name, annotation: tensor };
-        return {
-          name,
-          annotation: py.name(annotationOf(param)),
-          ...(param.default !== undefined && { default: numberDefault(param, param.default) }),
-        };
+        const initial = defaultOf(param);
+        return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
       }),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
+      ...(deviceHolder(this) ? [] : [DEVICE_PARAMETER]),
     ];
   }
 
   /** Tensors of which the kernel gets an address only. */
   #pointers(): readonly PointerParam[] {
     return this.ir.params.filter((param) => param.kind === "pointer");
-  }
-
-  /** What the caller gives besides tensors: numbers, then choices. */
-  #numbers(): readonly (ScalarParam | ConstexprParam)[] {
-    const { params } = this.ir;
-    return [
-      ...params.filter((param) => param.kind === "scalar"),
-      ...params.filter((param) => param.kind === "constexpr" && param.from === "argument"),
-    ] as (ScalarParam | ConstexprParam)[];
   }
 
   /** What the caller gives an output as: `out` if there is one, else by name. */
@@ -176,12 +167,13 @@ class WrapperEmitter implements WrapperContext {
         const optional = param.given ? ", or None" : "";
         return `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape${optional}.`;
       }),
-      ...this.#numbers().map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
+      ...numberParams(this.ir).map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
     ];
     const outs = outputs.map(
       (param) => `    ${this.outParameter(param)}: where to write ${describe(param)}; allocated if None.`,
     );
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
+    if (!deviceHolder(this)) outs.push("    device: where to allocate; the current GPU if None.");
     return [
       head,
       "",
@@ -209,20 +201,15 @@ class WrapperEmitter implements WrapperContext {
     });
   }
 
-  #emptyResult(outputs: readonly TensorParam[], results: readonly Expression[]): Block {
-    if (outputs.length === 0) return [];
-    const empty = outputs.map((param) =>
-      py.compare(py.call(py.attribute(this.tensor(param), "numel")), ["==", py.number("0")]),
-    );
+  /** Nothing is launched where there is nothing to write. */
+  #emptyResult(results: readonly Expression[]): Block {
+    if (results.length === 0) return [];
+    const empty = results.map((tensor) => py.compare(py.call(py.attribute(tensor, "numel")), ["==", py.number("0")]));
+    const test = py.boolOp("and", ...empty);
     return [
       {
         kind: "if",
-        branches: [
-          {
-            test: py.boolOp("and", ...empty),
-            body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))],
-          },
-        ],
+        branches: [{ test, body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }],
       },
     ];
   }
@@ -245,7 +232,7 @@ class WrapperEmitter implements WrapperContext {
 
   #launchConstexprs(): Block {
     return this.ir.params.flatMap((param) => {
-      if (param.kind !== "constexpr" || !param.compute) return [];
+      if (param.kind !== "constexpr" || param.from !== "launch" || !param.compute) return [];
       const target = this.#local(param.value);
       const [value] = hostExpressions(param.compute, (v) => this.#local(v));
       const limit: Statement[] =
@@ -276,13 +263,13 @@ class WrapperEmitter implements WrapperContext {
     });
   }
 
-  /** Requirements that name no autotuned constexpr are checked here; the others prune configs. */
+  /** Requirements that decide between configs prune them; the others are checked here. */
   #requirements(): Block {
     const tests = hostExpressions(this.ir.requires, (v) => this.#local(v));
     const named = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
-    const prunes = requirementsOnConfigs(this.ir);
+    const prunes = prunedRequirements(this.ir);
     return tests.flatMap((test, i) => {
-      if (prunes[i] && this.ir.tuning.key) return [];
+      if (prunes[i]) return [];
       const shown = this.#requirementInputs(i).map((value): MessagePart[] => {
         const local = this.#local(value);
         return [`${this.#localText(value)} = `, local.kind === "name" ? { value: local } : { text: local }];
@@ -337,9 +324,10 @@ class WrapperEmitter implements WrapperContext {
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
       ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
       ...constexprs
-        .filter((param) => param.from !== "config")
-        .map((param) => py.keyword(this.#localText(param.value), this.#local(param.value))),
+        .filter((param) => param.from !== "config" && param.from !== "heuristic")
+        .map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
       ...fixed,
+      ...driverOptions(this.ir),
     ];
   }
 
@@ -359,7 +347,7 @@ class WrapperEmitter implements WrapperContext {
 
   #local(value: Value): Expression {
     const config = this.#configOf(value);
-    if (config !== undefined && !this.ir.tuning.key) {
+    if (config !== undefined && this.ir.tuning.configs.length === 1) {
       const fixed = this.ir.tuning.configs[0]?.values[config];
       if (fixed !== undefined) return constantExpression(fixed);
     }
@@ -372,8 +360,12 @@ class WrapperEmitter implements WrapperContext {
       : this.#local(value);
   }
 
+  /** Whether only a launch knows it: the config's, and what a heuristic computes of the config. */
   #isConfig(value: Value): boolean {
-    return this.#configOf(value) !== undefined;
+    const isComputed = this.ir.params.some(
+      (p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value,
+    );
+    return isComputed || this.#configOf(value) !== undefined;
   }
 
   #configOf(value: Value): string | undefined {
@@ -382,11 +374,17 @@ class WrapperEmitter implements WrapperContext {
   }
 }
 
-/** For each requirement, whether it names a constexpr that configs choose. */
-export function requirementsOnConfigs(ir: KernelIR): readonly boolean[] {
+/**
+ * For each requirement, whether it names a constexpr that the configs choose, so that it decides which of them are
+ * tried. Triton prunes only where there is something to choose from.
+ */
+export function prunedRequirements(ir: KernelIR): readonly boolean[] {
   const { block, at } = ir.requires;
   return block.yields.map((argument) => {
     const inputs = hostInputs({ block: { statements: block.statements, yields: [argument] }, at });
-    return ir.params.some((param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value));
+    const isChosen = ir.params.some(
+      (param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value),
+    );
+    return isChosen && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
   });
 }

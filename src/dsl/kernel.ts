@@ -19,12 +19,17 @@ export interface RawSpec {
     readonly configs: readonly RawConfig[];
     readonly resetToZero?: readonly string[];
     readonly restoreValue?: readonly string[];
+    readonly cacheResults?: boolean;
   };
   readonly config?: RawConfig;
+  readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
+  readonly launch?: Readonly<Record<string, boolean | number>>;
+  readonly doNotSpecialize?: readonly string[];
+  readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly requires?: (meta: Meta) => unknown;
   readonly reference?:
     ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
-  readonly shapes?: readonly Readonly<Record<string, number>>[];
+  readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
   readonly doc?: string;
 }

@@ -8,6 +8,7 @@ import type { TensorParam, Value } from "../ir/nodes.js";
 import { showType } from "../ir/types.js";
 import * as ops from "../ops/index.js";
 import * as pointers from "../ops/pointer.js";
+import "../ops/reflect.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
 

@@ -2,7 +2,7 @@
 import { fail } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DType, elemOf, isDType } from "../ir/dtype.js";
-import type { ConstexprBuilder, PointerBuilder, ScalarBuilder, TensorBuilder, TensorOptions } from "../ir/params.js";
+import type { ConstexprBuilder, PointerBuilder, OutTensorOptions, ScalarBuilder, TensorBuilder } from "../ir/params.js";
 
 type AnyDType = DType<any>;
 type Role = "in" | "out" | "inout";
@@ -14,15 +14,17 @@ export interface TensorDescription {
   readonly dims: readonly (string | number)[];
   readonly role: Role;
   readonly optional: boolean;
-  readonly options: TensorOptions & { readonly range?: readonly [number | string, number | string] };
+  readonly options: OutTensorOptions & { readonly range?: readonly [number | string, number | string] };
 }
 
 export interface ConstexprDescription {
   readonly kind: "constexpr";
-  readonly of: "int" | "float" | "bool" | "string";
+  readonly of: "int" | "float" | "bool" | "string" | "dtype";
   /** A size: a config sets it, or a shape. */
   readonly size: boolean;
   readonly choices?: readonly string[];
+  /** The dtype variable that it binds, or the members of one that gets the param's name. */
+  readonly dtype?: AnyDType | readonly AnyDType[];
   readonly default?: Constant | undefined;
   /** Computes it from the sizes at each launch. */
   readonly launch?: (sizes: never) => unknown;
@@ -84,6 +86,39 @@ export const scalar = ((dtype: AnyDType, options: { readonly default?: number } 
   return { kind: "scalar", dtype, default: options.default };
 }) as unknown as ScalarBuilder;
 
+function declareString(choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription {
+  const at = captureLocation();
+  const quoted = () => choices.map((choice) => JSON.stringify(choice)).join(", ");
+  if (!Array.isArray(choices) || choices.length === 0 || new Set(choices).size < choices.length)
+    fail("param", "constexpr.string: the first argument lists the strings that are allowed, each once", at);
+  if (options.default !== undefined && !choices.includes(options.default))
+    fail("param", `constexpr.string: the default ${JSON.stringify(options.default)} is none of ${quoted()}`, at);
+  return { kind: "constexpr", of: "string", size: false, choices, default: options.default };
+}
+
+function declareDType(
+  choices: AnyDType | readonly AnyDType[],
+  options: { readonly default?: AnyDType } = {},
+): ConstexprDescription {
+  const at = captureLocation();
+  const isList = Array.isArray(choices) && choices.length > 0 && choices.every((choice) => isDType(choice));
+  if (!isList && !(isDType(choices) && choices.members))
+    fail("param", "constexpr.dtype: give a list of dtypes, or a variable that tl.dtype(…) made", at);
+  const names = isList ? choices.map(({ name }) => name) : (choices as AnyDType).members!;
+  const initial = options.default?.name;
+  if (initial !== undefined && !(names as readonly string[]).includes(initial))
+    fail("param", `constexpr.dtype: the default ${initial} is none of ${names.join(", ")}`, at);
+  return { kind: "constexpr", of: "dtype", size: false, dtype: choices, default: initial };
+}
+
+function declareLaunch(of: "int" | "bool") {
+  return (launch: (sizes: never) => unknown): ConstexprDescription => {
+    if (typeof launch !== "function")
+      fail("param", "constexpr.launch: give a function of the sizes, ({ N }) => tl.nextPowerOf2(N)", captureLocation());
+    return { kind: "constexpr", of, size: false, launch };
+  };
+}
+
 function declareConstexpr(of: ConstexprDescription["of"], size: boolean) {
   return (options: { readonly default?: Constant } = {}): ConstexprDescription => ({
     kind: "constexpr",
@@ -98,17 +133,7 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
   int: declareConstexpr("int", false),
   float: declareConstexpr("float", false),
   bool: declareConstexpr("bool", false),
-  string: (choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription => ({
-    kind: "constexpr",
-    of: "string",
-    size: false,
-    choices,
-    default: options.default,
-  }),
-  launch: (launch: (sizes: never) => unknown): ConstexprDescription => ({
-    kind: "constexpr",
-    of: "int",
-    size: false,
-    launch,
-  }),
+  string: declareString,
+  dtype: declareDType,
+  launch: Object.assign(declareLaunch("int"), { bool: declareLaunch("bool") }),
 }) as unknown as ConstexprBuilder;

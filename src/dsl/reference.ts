@@ -1,5 +1,6 @@
 /** Records the torch expression that an author writes as a kernel's reference. */
 import { fail, type Location } from "../diagnostics.js";
+import { type DTypeName, isDType } from "../ir/dtype.js";
 import type { Reference, TorchArgument, TorchNode } from "../ir/reference.js";
 
 const NODE: unique symbol = Symbol("tilescript.torch");
@@ -20,9 +21,11 @@ export function recordReference(
   inputs: readonly string[],
   outputs: readonly string[],
   at: Location | undefined,
+  variables: Readonly<Record<string, TorchNode>> = {},
 ): Reference | undefined {
   if (author === undefined) return undefined;
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
+  dtypeVariables = variables;
   const given = Object.fromEntries(inputs.map((name) => [name, tensorProxy({ kind: "input", name }, at)]));
   const result = author(given, namespaceProxy("", at));
   const list = Array.isArray(result) ? result : isRecord(result) ? outputs.map((name) => result[name]) : [result];
@@ -95,9 +98,18 @@ function split(args: readonly unknown[], at: Location | undefined) {
   };
 }
 
+/** Where the dtype variables of the kernel that is being recorded are read off. */
+let dtypeVariables: Readonly<Record<string, TorchNode>> = {};
+
 function argument(given: unknown, at: Location | undefined): TorchArgument {
   const node = nodeOf(given);
   if (node) return node;
+  if (isDType(given)) {
+    const holder = given.members
+      ? dtypeVariables[given.name]
+      : ({ kind: "dtype", name: given.name as DTypeName } as const);
+    return holder ?? fail("reference", `reference: no input and no constexpr has the dtype ${given.name}`, at);
+  }
   if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string")
     return given;
   if (Array.isArray(given)) return given.map((item) => argument(item, at));

@@ -2,13 +2,14 @@
 import { fail, type Location } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
-import { elemOf } from "../ir/dtype.js";
+import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
 import { Handle } from "../ir/handle.js";
 import type {
   Argument,
   ConstexprParam,
   HostBlock,
   KernelIR,
+  LaunchSpec,
   Param,
   SizeParam,
   TensorParam,
@@ -16,6 +17,7 @@ import type {
   Value,
 } from "../ir/nodes.js";
 import { toArgument, typeOfArgument } from "../ops/define.js";
+import type { TorchNode } from "../ir/reference.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
@@ -30,7 +32,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
     const params = declare(recorder, kernel);
-    const args = handles(params);
+    const args = handles(kernel, params);
     const meta = Object.fromEntries(Object.entries(args).filter(([name]) => isMeta(params, name)));
     for (const param of params) {
       if (param.kind === "tensor") registerTensor(param);
@@ -45,8 +47,9 @@ export function trace(kernel: KernelDefinition): KernelIR {
     checkGrid(grid, kernel.at);
     recorder.close();
     const { shapes = [], tolerance, doc } = kernel.spec;
+    checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
-    const tuning = tuningOf(kernel);
+    const tuning = tuningOf(kernel, completed);
     return {
       name: kernel.name,
       doc,
@@ -56,6 +59,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
       grid,
       requires,
       tuning,
+      launch: launchOf(kernel),
       reference,
       shapes,
       tolerance,
@@ -64,15 +68,37 @@ export function trace(kernel: KernelDefinition): KernelIR {
   });
 }
 
-function tuningOf({ spec, at }: KernelDefinition): Tuning {
+function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[]): Tuning {
   const { autotune, config } = spec;
   const raw = autotune?.configs ?? [config ?? {}];
+  // What holds zeros when a launch begins must hold them at each trial.
+  const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
     configs: raw.map((values) => configOf(values, at)),
     ...(autotune && { key: autotune.key }),
-    resetToZero: autotune?.resetToZero ?? [],
+    resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],
+    ...(autotune?.cacheResults && { cacheResults: true }),
   };
+}
+
+function launchOf({ spec }: KernelDefinition): LaunchSpec {
+  const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [] } = spec;
+  const options = Object.fromEntries(Object.entries(launch).filter(([, value]) => value !== undefined));
+  return { options, doNotSpecialize, doNotSpecializeOnAlignment };
+}
+
+/** Names that the spec's tables may hold. */
+function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param[]): void {
+  for (const key of Object.keys(spec.heuristics ?? {})) {
+    const param = params.find((other) => other.name === key);
+    if (param?.kind !== "constexpr" || (param.of !== "int" && param.of !== "bool"))
+      fail(
+        "heuristics",
+        `${name}: heuristics names ${key}, which is no constexpr() and no constexpr.bool() of params`,
+        at,
+      );
+  }
 }
 
 function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
@@ -81,7 +107,24 @@ function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
   const numbers = params
     .filter((param) => param.kind !== "tensor" && param.kind !== "pointer")
     .map((param) => param.name);
-  return recordReference(spec.reference, [...names(["in", "inout"]), ...numbers], names(["out", "inout"]), at);
+  return recordReference(
+    spec.reference,
+    [...names(["in", "inout"]), ...numbers],
+    names(["out", "inout"]),
+    at,
+    variablesOf(params),
+  );
+}
+
+/** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
+function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
+  const found: Record<string, TorchNode> = {};
+  for (const param of params)
+    if (param.kind === "tensor" && param.role !== "out" && typeof param.dtype !== "string")
+      found[param.dtype.name] ??= { kind: "attribute", of: { kind: "input", name: param.name }, name: "dtype" };
+  for (const param of params)
+    if (param.kind === "constexpr" && param.variable) found[param.variable.name] = { kind: "input", name: param.name };
+  return found;
 }
 
 // ---- parameters -----------------------------------------------------------------------------------------------------
@@ -102,7 +145,7 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
       ? { kind: "literal", value: name }
       : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
   const others = described.flatMap(([name, p]): Param[] => {
-    if (p.kind === "tensor") return [tensorParam(recorder, name, p, p.dims.map(dim), at)];
+    if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
     if (p.kind === "pointer")
@@ -146,11 +189,13 @@ function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
 
 function tensorParam(
   recorder: Builder,
+  { spec, at }: KernelDefinition,
   name: string,
   p: Described<"tensor">,
   dims: readonly Argument[],
-  at: Location | undefined,
 ): TensorParam {
+  // A trial that begins with zeros says that a launch does.
+  const zeroed = p.options.zeroed ?? (p.role === "out" && (spec.autotune?.resetToZero ?? []).includes(name));
   const dtype = elemOf(p.dtype);
   const contiguous = p.options.contiguous ?? false;
   const offsets = p.options.offsets ? (elemOf(p.options.offsets) as "int32" | "int64") : "int32";
@@ -177,6 +222,7 @@ function tensorParam(
     contiguous,
     offsets,
     ...(p.options.range && { range: p.options.range }),
+    ...(zeroed && { zeroed: true }),
   };
 }
 
@@ -197,8 +243,17 @@ function constexprParam(
     name,
     value: recorder.value({ kind: "constexpr", of: p.of, text: name }, kernel.at, name),
     of: p.of,
-    from: p.launch ? "launch" : isDim ? "dim" : p.size || configured(kernel, name) ? "config" : "argument",
+    from: p.launch
+      ? "launch"
+      : name in (kernel.spec.heuristics ?? {})
+        ? "heuristic"
+        : isDim
+          ? "dim"
+          : p.size || configured(kernel, name)
+            ? "config"
+            : "argument",
     ...(p.choices && { choices: p.choices }),
+    ...(p.dtype && { variable: variableOf(name, p.dtype), choices: variableOf(name, p.dtype).members }),
     ...(p.default !== undefined && { default: p.default }),
   };
 }
@@ -207,7 +262,16 @@ function configured(kernel: KernelDefinition, name: string): boolean {
   return kernel.spec.autotune?.configs.some((config) => name in config) ?? name in (kernel.spec.config ?? {});
 }
 
-/** Adds what is computed on the host before a launch: derived sizes and launch-time constexprs. */
+/** The dtype variable behind a constexpr: the author's, or one that has the param's name. */
+function variableOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DTypeVariable {
+  return elemOf(tokenOf(name, dtype)) as DTypeVariable;
+}
+
+function tokenOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DType<any> {
+  return "name" in dtype ? dtype : dtypeVariable(name, dtype);
+}
+
+/** Adds what is computed on the host before a launch: derived sizes, launch-time constexprs and heuristics. */
 function complete(
   param: Param,
   kernel: KernelDefinition,
@@ -217,13 +281,37 @@ function complete(
     const derive = kernel.spec.dims?.[param.name];
     return derive ? { ...param, derived: host(derive) } : param;
   }
-  if (param.kind !== "constexpr" || param.from !== "launch") return param;
+  if (param.kind !== "constexpr" || (param.from !== "launch" && param.from !== "heuristic")) return param;
   const described = kernel.spec.params[param.name] as Described<"constexpr">;
-  return { ...param, compute: host(described.launch as (meta: Meta) => unknown) };
+  const callback = param.from === "launch" ? described.launch : kernel.spec.heuristics![param.name];
+  const compute = host(callback as (meta: Meta) => unknown);
+  checkComputed(kernel, param, compute);
+  return { ...param, compute };
 }
 
-function handles(params: readonly Param[]): Record<string, Handle> {
-  return Object.fromEntries(params.map((param) => [param.name, new Handle(param.value)]));
+/** What is computed must be of the kind that was declared. */
+function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { block }: HostBlock): void {
+  const type = block.yields.length === 1 ? typeOfArgument(block.yields[0]!) : undefined;
+  const isBool =
+    type?.kind === "constexpr" ? type.of === "bool" : type?.kind === "tile" ? type.dtype === "int1" : undefined;
+  if (isBool === (param.of === "bool")) return;
+  const wanted = param.of === "bool" ? "a truth value, such as N.mod(16).eq(0)" : "an integer";
+  const declared =
+    param.from === "launch" && param.of === "int" && isBool ? "; declare it constexpr.launch.bool(…)" : "";
+  fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
+}
+
+/** What the body gets for each param: a dtype is a token, all else a handle. */
+function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
+  return Object.fromEntries(
+    params.map((param) => {
+      const described = kernel.spec.params[param.name];
+      if (param.kind !== "constexpr" || described?.kind !== "constexpr" || !described.dtype)
+        return [param.name, new Handle(param.value)];
+      // Handles and dtypes are told apart wherever an argument may be either.
+      return [param.name, tokenOf(param.name, described.dtype) as unknown as Handle];
+    }),
+  );
 }
 
 /** Whether a grid or a requirement may look at it: sizes, scalars and constexprs. */

@@ -9,6 +9,11 @@ import type { Tensor } from "./tensor.js";
 
 type At = Location | undefined;
 
+/** Whether a tensor has no values when the first program starts. */
+function startsEmpty({ role, zeroed }: Tensor): boolean {
+  return role === "out" && !zeroed;
+}
+
 /** Notes a read, and gives the lanes that found no value because nothing was written there yet. */
 export function noteRead(
   tensor: Tensor,
@@ -29,7 +34,7 @@ export function noteRead(
     const writer = writers[offset]!;
     const changer = atomics?.[offset] ?? 0;
     readers[offset] = stamp;
-    if (writer === 0 && changer === 0) empty[i] = tensor.role === "out" ? 1 : 0;
+    if (writer === 0 && changer === 0) empty[i] = startsEmpty(tensor) ? 1 : 0;
     else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
   }
@@ -86,7 +91,7 @@ export function noteAtomic(
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
-    if (does.reads && writer === 0 && atomics[offset] === 0) empty[i] = tensor.role === "out" ? 1 : 0;
+    if (does.reads && writer === 0 && atomics[offset] === 0) empty[i] = startsEmpty(tensor) ? 1 : 0;
     if (!order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (does.writes && !order.sees(reader)) meetings.note(i, reader, READ);
     if (does.writes) atomics[offset] = stamp;

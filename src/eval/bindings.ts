@@ -1,7 +1,8 @@
 /** What a launch knows before a program runs: sizes, scalars, constexprs and dtypes, and what the host computes of them. */
-import type { DTypeName, Elem } from "../ir/dtype.js";
+import { type DTypeName, type Elem, reflect } from "../ir/dtype.js";
 import {
   type Argument,
+  isDType,
   isLiteral,
   isValue,
   type HostBlock,
@@ -51,6 +52,7 @@ export class Bindings {
   /** The Python value of a size, scalar or constexpr, or of what a host block computes of them. */
   constant(argument: Argument): Constant {
     if (isLiteral(argument)) return argument.value;
+    if (isDType(argument)) return this.dtype(argument.dtype);
     if (!isValue(argument)) throw new TypeError("a number is needed on the host");
     const known = this.#known.get(argument);
     if (known !== undefined) return known;
@@ -68,6 +70,7 @@ export class Bindings {
     if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is no number`);
     if (param.compute) return this.host(param.compute)[0]!;
+    if (param.variable) return this.dtype(param.variable);
     return given(param.name, constexprs[param.name] ?? (param.from === "dim" ? sizes[param.name] : param.default));
   }
 
@@ -96,10 +99,18 @@ export class Bindings {
     if (typeof dim === "number") return dim;
     let value = this.#dims.get(dim);
     if (value === undefined) {
-      const numbers = { ...this.sizes, ...this.constexprs, ...Object.fromEntries(this.#indices) };
+      const numbers = { ...this.sizes, ...this.constexprs, ...this.#bits(), ...Object.fromEntries(this.#indices) };
       this.#dims.set(dim, (value = constexprValue(dim, numbers)));
     }
     return value;
+  }
+
+  /** A dimension may be computed from a dtype's width. */
+  #bits(): Record<string, number> {
+    const bound = Object.entries(this.#launch.dtypes);
+    return Object.fromEntries(
+      bound.map(([name, dtype]) => [`${name}.bits`, Number(reflect(dtype as DTypeName, "bits"))]),
+    );
   }
 
   /** Runs `body` where the index of an unrolled loop, by its text, has this value. */

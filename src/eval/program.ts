@@ -204,7 +204,7 @@ export class Program {
     const [slots, slot] = [this.#slots, this.#slot(results[0]!)];
     return () => {
       this.at = at;
-      slots[slot] = fold(...gets.map((get) => get() as Constant));
+      slots[slot] = fold(...gets.map((get) => constantOf(get())));
     };
   }
 
@@ -328,6 +328,11 @@ const constant =
   (value: Runtime): Get =>
   () =>
     value;
+
+/** A dtype is its name to what is computed from it. */
+function constantOf(value: Runtime): Constant {
+  return typeof value === "object" && "kind" in value && value.kind === "dtype" ? value.dtype : (value as Constant);
+}
 
 const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(dtype) ? BigInt(value) : Number(value));
 

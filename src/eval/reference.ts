@@ -42,6 +42,8 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
     switch (node.kind) {
       case "input":
         return inputNamed(node.name);
+      case "dtype":
+        return node.name;
       case "attribute":
         return attribute(node.of, node.name);
       case "call":

@@ -32,6 +32,8 @@ export class Tensor implements Allocation {
     readonly dtype: DTypeName,
     readonly shape: readonly number[],
     layout: Layout = "contiguous",
+    /** Whether it holds zeros when the first program starts. */
+    readonly zeroed = false,
   ) {
     this.strides = layoutStrides(shape, layout);
     const size = sizeOf(shape);

@@ -3,7 +3,8 @@
  * table. Promotion and casts are in `promote.ts`.
  */
 import { fail } from "../diagnostics.js";
-import type { IsAny, IsUnion, Problem } from "./problem.js";
+import type { ConstBool, Constexpr } from "./constexpr.js";
+import type { IsAny, IsUnion } from "./problem.js";
 
 interface DTypeInfo {
   readonly bits: number;
@@ -115,14 +116,11 @@ declare const $element: unique symbol;
 /** Key of the phantom that holds a dtype's element type: `D[Dt]`. */
 export type Dt = typeof $element;
 
-/** A property that all members share, else a sentence. */
-type Shared<E extends Element, P extends "bits" | "kind" | "signed"> =
-  IsAny<E> extends true
-    ? any
-    : IsUnion<Table[Members<E>][P]> extends true
-      ? Problem<`${Call<E>}: its members differ in ${P}`>
-      : Table[Members<E>][P];
+/** A property that all members share, else a constexpr: Triton knows it when it compiles for one member. */
+type Shared<E extends Element, P extends "bits" | "kind" | "signed", Otherwise> =
+  IsAny<E> extends true ? any : IsUnion<Table[Members<E>][P]> extends true ? Otherwise : Table[Members<E>][P];
 type IsKind<K, Wanted> = IsAny<K> extends true ? any : K extends string ? (K extends Wanted ? true : false) : K;
+type Flag<E, Property extends string> = ConstBool<`${Call<E>}.${Property}`>;
 
 /** A dtype as a value: `tl.float16`, or what `tl.dtype("T", […])` returns. It is known when the kernel is built. */
 export interface DType<in out E extends Element> {
@@ -131,11 +129,28 @@ export interface DType<in out E extends Element> {
   readonly name: string;
   /** The dtypes that a variable stands for; a concrete dtype has none. */
   readonly members?: readonly DTypeName[] | undefined;
-  readonly bits: Shared<E, "bits">;
-  readonly isFloating: IsKind<Shared<E, "kind">, "float">;
-  readonly isInteger: IsKind<Shared<E, "kind">, "int">;
+  /** A number; of a variable whose members differ, a constexpr to be asked inside the kernel. */
+  readonly bits: Shared<E, "bits", Constexpr<`${Call<E>}.bits`>>;
+  readonly isFloating: IsKind<Shared<E, "kind", Flag<E, "isFloating">>, "float">;
+  readonly isInteger: IsKind<Shared<E, "kind", Flag<E, "isInteger">>, "int">;
   /** As Triton counts: floats are signed, int1 is not. */
-  readonly isSigned: Shared<E, "signed">;
+  readonly isSigned: Shared<E, "signed", Flag<E, "isSigned">>;
+}
+
+/** What can be asked of a dtype. */
+export type Reflection = "bits" | "isFloating" | "isInteger" | "isSigned";
+
+/** The answer for one dtype. */
+export function reflect(name: DTypeName, property: Reflection): number | boolean {
+  const { bits, kind, signed } = dtypeTable[name];
+  if (property === "bits") return bits;
+  return property === "isSigned" ? signed : kind === (property === "isFloating" ? "float" : "int");
+}
+
+/** Set by the op that asks while Triton compiles, which lies above this module. */
+let askLater: ((dtype: DType<any>, property: Reflection) => unknown) | undefined;
+export function onReflection(ask: NonNullable<typeof askLater>): void {
+  askLater = ask;
 }
 
 class DTypeValue {
@@ -149,29 +164,26 @@ class DTypeValue {
     if (isVariable) this.members = all;
   }
 
-  #shared<P extends "bits" | "kind" | "signed">(property: P): Table[DTypeName][P] {
-    const values = new Set(this.#all.map((name) => dtypeTable[name][property]));
+  #ask(property: Reflection): unknown {
+    const values = new Set(this.#all.map((name) => reflect(name, property)));
     const [value] = values;
-    if (values.size !== 1 || value === undefined) {
-      return fail(
-        "dtype-members",
-        `${this.name}: its members differ in ${property}; ask one of them, such as tl.float16`,
-      );
-    }
-    return value;
+    if (values.size === 1) return value;
+    const later = askLater?.(this as unknown as DType<any>, property);
+    const why = `its members differ in ${property}; ask inside the kernel, or ask one of them, such as tl.float16`;
+    return later ?? fail("dtype-members", `${this.name}: ${why}`);
   }
 
-  get bits(): number {
-    return this.#shared("bits");
+  get bits(): unknown {
+    return this.#ask("bits");
   }
-  get isFloating(): boolean {
-    return this.#shared("kind") === "float";
+  get isFloating(): unknown {
+    return this.#ask("isFloating");
   }
-  get isInteger(): boolean {
-    return this.#shared("kind") === "int";
+  get isInteger(): unknown {
+    return this.#ask("isInteger");
   }
-  get isSigned(): boolean {
-    return this.#shared("signed");
+  get isSigned(): unknown {
+    return this.#ask("isSigned");
   }
   toString(): string {
     return this.members ? this.name : `tl.${this.name}`;

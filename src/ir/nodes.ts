@@ -18,7 +18,8 @@ import type { Config, Tolerance } from "../compiled.js";
 import type { Location } from "../diagnostics.js";
 import type { Op } from "./op.js";
 import type { Reference } from "./reference.js";
-import type { Elem, Type } from "./types.js";
+import type { DTypeVariable } from "./dtype.js";
+import type { ConstKind, Elem, Type } from "./types.js";
 
 /** Where a value may be used: the block that made it and the blocks inside. Closed once the block is complete. */
 export interface Scope {
@@ -207,6 +208,8 @@ export interface TensorParam {
   /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
   readonly offsets: "int32" | "int64";
   readonly range?: readonly [number | string, number | string];
+  /** Holds zeros when the first program starts. */
+  readonly zeroed?: boolean;
 }
 
 export interface PointerParam {
@@ -238,10 +241,13 @@ export interface ConstexprParam {
   readonly kind: "constexpr";
   readonly name: string;
   readonly value: Value;
-  readonly of: "int" | "float" | "bool" | "string";
-  readonly from: "config" | "launch" | "dim" | "argument";
+  readonly of: ConstKind;
+  /** `launch` is computed by the wrapper, `heuristic` once the config is chosen. */
+  readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
   readonly compute?: HostBlock;
   readonly choices?: readonly string[];
+  /** Of a dtype: the variable that it binds. Its choices are the members. */
+  readonly variable?: DTypeVariable;
   readonly default?: number | boolean | string;
 }
 
@@ -259,6 +265,14 @@ export interface Tuning {
   /** Tensors that are set to zero, or put back as they were, between measurements. */
   readonly resetToZero: readonly string[];
   readonly restoreValue: readonly string[];
+  readonly cacheResults?: boolean;
+}
+
+/** What the jit decorator and every launch are told, by the author's names. */
+export interface LaunchSpec {
+  readonly options: Readonly<Record<string, boolean | number>>;
+  readonly doNotSpecialize: readonly string[];
+  readonly doNotSpecializeOnAlignment: readonly string[];
 }
 
 export interface KernelIR {
@@ -273,9 +287,10 @@ export interface KernelIR {
   /** Conditions that must hold before a launch. */
   readonly requires: HostBlock;
   readonly tuning: Tuning;
+  readonly launch: LaunchSpec;
   readonly reference: Reference | undefined;
   /** Sizes that the author gave to verify and measure with. */
-  readonly shapes: readonly Readonly<Record<string, number>>[];
+  readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: Partial<Tolerance> | undefined;
   readonly at: Location | undefined;
 }

@@ -50,6 +50,8 @@ export type Spelling =
   | { readonly form: "method"; readonly name: string }
   /** `x[:, None]` */
   | { readonly form: "expand" }
+  /** A member of its first operand, a dtype: `x_ptr.dtype.element_ty.primitive_bitwidth`. */
+  | { readonly form: "reflect"; readonly member: string; readonly called?: boolean; readonly negated?: boolean }
   /** `x.to(tl.pointer_type(tl.float16))`, of a pointer by way of its number. */
   | { readonly form: "pointer" }
   /** Python that the author wrote, with `{0}` where operands stand. */

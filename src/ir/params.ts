@@ -1,10 +1,10 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
 import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
-import type { DType, Dt, Element, IntName } from "./dtype.js";
+import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
 import type { Checked, Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
-import type { Torch, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
+import type { Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
 
 // ---- builders -------------------------------------------------------------------------------------------------------
@@ -53,6 +53,10 @@ export interface TensorOptions {
   /** Width of address arithmetic, where the caller knows better than the extent. */
   readonly offsets?: DType<"int32"> | DType<"int64">;
 }
+export interface OutTensorOptions extends TensorOptions {
+  /** Holds zeros when the first program starts: for a kernel that adds to it. */
+  readonly zeroed?: boolean;
+}
 export interface IndexTensorOptions extends TensorOptions {
   /** Values of an input that indexes something: lowest, and exclusive highest (a size's name or a number). */
   readonly range?: readonly [number | string, number | string];
@@ -62,7 +66,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
   dtype: D,
   dims: Ds,
-  options?: OptionsOf<D[Dt]>,
+  options?: A extends "out" ? OutTensorOptions : OptionsOf<D[Dt]>,
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
@@ -89,6 +93,13 @@ export type ScalarBuilder = <D extends DType<any>>(
 export interface ChoiceOf<in out C extends string> {
   readonly choice: C;
 }
+/** A dtype out of a list, which the param gives a name. */
+export interface DTypeChoice<M> {
+  readonly dtypes: M;
+}
+type DTypeOf<N> = N extends DTypeName ? DType<N> : never;
+type DTypeIn<C> = C extends readonly unknown[] ? C[number] : C extends DType<infer E> ? DTypeOf<Members<E>> : never;
+type NamesIn<M> = { -readonly [K in keyof M]: M[K] extends DType<infer E> ? (E extends DTypeName ? E : never) : never };
 /** Sizes and scalars, by name, for a constexpr that is computed at launch. Loose: a param does not know its kernel. */
 export type LaunchSizes = Readonly<Record<string, any>>;
 type HostInt = Scalar<"int32"> | Scalar<"int64"> | Constexpr<any> | number;
@@ -105,10 +116,22 @@ export interface ConstexprBuilder {
     choices: C,
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
-  /** A dtype that the caller chooses: `constexpr.dtype(T)` with a variable `T`, or a list of dtypes. */
-  dtype<D extends DType<any>>(choices: D | readonly D[]): ConstexprParam<D>;
-  /** Computed from the sizes at each launch. */
-  launch(value: (sizes: LaunchSizes) => HostInt): ConstexprParam<"launch">;
+  /**
+   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`: it stands wherever a dtype may,
+   * `x.to(OUT)`. Given a dtype variable it binds that, so that an output may have it though no input does.
+   */
+  dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
+    choices: C,
+    options?: { readonly default?: DTypeIn<C> },
+  ): ConstexprParam<C extends readonly unknown[] ? DTypeChoice<NamesIn<C>> : C>;
+  /** Computed from the sizes at each launch: `constexpr.launch(({ N }) => tl.nextPowerOf2(N))`. */
+  readonly launch: LaunchBuilder;
+}
+export interface LaunchBuilder {
+  /** An integer. */
+  (value: (sizes: LaunchSizes) => HostInt): ConstexprParam<"launch">;
+  /** A truth value: `constexpr.launch.bool(({ N }) => N.mod(16).eq(0))`. */
+  bool(value: (sizes: LaunchSizes) => Requirement): ConstexprParam<"launch bool">;
 }
 
 // ---- what the body receives -----------------------------------------------------------------------------------------
@@ -128,15 +151,17 @@ type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extend
             : never;
 type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
   ? Constexpr<Name>
-  : C extends "bool"
+  : C extends "bool" | "launch bool"
     ? ConstBool<Name>
     : C extends "float"
       ? ConstFloat<Name>
       : C extends ChoiceOf<infer S>
         ? ConstString<Name, S>
-        : C extends DType<any>
-          ? C
-          : never;
+        : C extends DTypeChoice<infer M extends readonly DTypeName[]>
+          ? DType<OneOf<Name, M>>
+          : C extends DType<any>
+            ? C
+            : never;
 
 /** Named dims of all tensors: sizes, dims that are constexprs, and derived dims. */
 export type DimsOfParams<P> = {
@@ -160,7 +185,15 @@ type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional", any, any, A
 /** Constexprs that each config must set: sizes that no tensor's shape gives. */
 export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
 /** Constexprs that a caller gives, or a config: flags and choices. */
-type FlagNames<P> = Exclude<NamesWhere<P, ["constexpr", any]>, NamesWhere<P, ["constexpr", "size" | "launch"]>>;
+type FlagNames<P> = Exclude<
+  ConstNames<P>,
+  { [K in keyof P]: P[K] extends ConstexprParam<NotAFlag> ? K : never }[keyof P] & string
+>;
+type NotAFlag = "size" | "launch" | "launch bool" | DTypeChoice<any> | DType<any>;
+type DTypeNames<P> = {
+  [K in keyof P]: P[K] extends ConstexprParam<DTypeChoice<any> | DType<any>> ? K : never;
+}[keyof P] &
+  string;
 /** Sizes that the shapes of the arguments give. */
 export type FreeSizes<P, Derived extends string> = Exclude<DimsOfParams<P>, Derived>;
 
@@ -181,6 +214,13 @@ export interface LaunchOptions {
   readonly numCtas?: 1 | 2 | 4 | 8 | 16;
   readonly maxnreg?: number;
 }
+/** What every launch says to the driver, whichever config runs. */
+export interface DriverOptions {
+  /** Programmatic dependent launch: the kernel may start before the one in front of it has ended (CUDA, sm_90 and on). */
+  readonly launchPdl?: boolean;
+  /** All programs run at once, so that they may wait for each other. */
+  readonly launchCooperativeGrid?: boolean;
+}
 type FlagValue<P, K> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">
     ? boolean
@@ -190,39 +230,56 @@ type FlagValue<P, K> = K extends keyof P
   : never;
 /** One object type, not an intersection, so that a missing name is reported by name. */
 type Flat<T> = { [K in keyof T]: T[K] };
-/** One choice of constexprs and launch options: every size, any flag. */
-export type Config<P> = Flat<
-  { readonly [K in SizeNames<P>]: number } & { readonly [K in FlagNames<P>]?: FlagValue<P, K> } & LaunchOptions
+/** One choice of constexprs and launch options: every size, any flag, none that a heuristic computes. */
+export type Config<P, Heuristic extends string = never> = Flat<
+  { readonly [K in Exclude<SizeNames<P>, Heuristic>]: number } & {
+    readonly [K in Exclude<FlagNames<P>, Heuristic>]?: FlagValue<P, K>;
+  } & LaunchOptions
 >;
-export interface Autotune<P, Derived extends string = never> {
+export interface Autotune<P, Derived extends string = never, Heuristic extends string = never> {
   /** A change of one of these tunes anew. */
-  readonly key: readonly (DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P>)[];
-  readonly configs: readonly Config<P>[];
+  readonly key: readonly Exclude<
+    DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P> | DTypeNames<P>,
+    Heuristic
+  >[];
+  readonly configs: readonly Config<P, Heuristic>[];
   /** Tensors that the kernel adds to: cleared before each trial. */
   readonly resetToZero?: readonly TensorNames<P, "out" | "inout">[];
   /** Tensors that the kernel updates: put back after each trial. */
   readonly restoreValue?: readonly TensorNames<P, "inout">[];
+  /** Keeps the timings on disk, in Triton's cache. */
+  readonly cacheResults?: boolean;
 }
+/** What a heuristic of a constexpr gives: a truth value for a flag, an integer for a size. */
+type HeuristicOf<P, K, Derived extends string> = K extends keyof P
+  ? P[K] extends ConstexprParam<"bool">
+    ? (meta: Meta<P, Derived>) => Requirement
+    : P[K] extends ConstexprParam<"size" | "int">
+      ? (meta: Meta<P, Derived>) => HostInt
+      : (
+          meta: Meta<P, Derived>,
+        ) => Problem<`heuristics: ${K & string} is no integer and no flag; declare it constexpr() or constexpr.bool()`>
+  : (meta: Meta<P, Derived>) => Problem<`heuristics: ${K & string} is no constexpr of params; declare it there`>;
 
 /** One to three numbers of programs. */
 export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];
 /** A condition that the host can ask before a launch. */
 export type Requirement = ConstBool<any> | Scalar<"int1">;
 /** Sizes to verify and measure with. */
-export type Sizes<P, Derived extends string> = Flat<
+export type Sizes<P, Derived extends string, Heuristic extends string = never> = Flat<
   { readonly [K in FreeSizes<P, Derived>]: number } & { readonly [K in ScalarNames<P>]?: number } & {
-    readonly [K in FlagNames<P>]?: FlagValue<P, K>;
+    readonly [K in Exclude<FlagNames<P>, Heuristic>]?: FlagValue<P, K>;
   }
 >;
 /** Inputs of a reference: tensors, and sizes, scalars and constexprs as numbers of Python. */
 export type ReferenceInputs<P, Derived extends string> = {
   readonly [
     K in TensorNames<P, "in" | "inout"> | ScalarNames<P> | NamesWhere<P, ["constexpr", any]> | DimsOfParams<P> | Derived
-  ]: K extends TensorNames<P> ? TorchTensor : TorchScalar;
+  ]: K extends TensorNames<P> ? TorchTensor : K extends DTypeNames<P> ? TorchDType : TorchScalar;
 };
 
-/** Everything about a kernel but its body. `Derived` is inferred from `dims` alone. */
-export interface Spec<P, Derived extends string = never> {
+/** Everything about a kernel but its body. `Derived` is inferred from `dims` alone, `Heuristic` from `heuristics`. */
+export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
   /** What the kernel does: the docstring of what is emitted. */
   readonly doc?: string;
   readonly params: P;
@@ -230,16 +287,25 @@ export interface Spec<P, Derived extends string = never> {
   readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
   /** How many programs run. */
   readonly grid: (meta: Meta<P, NoInfer<Derived>>) => Grid;
-  readonly autotune?: Autotune<P, NoInfer<Derived>>;
+  readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
   /** The one config of a kernel that is not tuned. */
-  readonly config?: Config<P>;
+  readonly config?: Config<P, NoInfer<Heuristic>>;
+  /** Constexprs that follow from the arguments and from the config that runs: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
+  readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
+  readonly launch?: DriverOptions;
+  /** Integer arguments for which Triton compiles one kernel, whether they are 1, multiples of 16 or neither. */
+  readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
+  /** The same for being a multiple of 16 only; also tensors, whose addresses may then lie anywhere. */
+  readonly doNotSpecializeOnAlignment?: readonly (
+    DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
+  )[];
   /** What the caller must see to; checked before each launch, and a fact to the proofs. */
   readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
   /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
   readonly reference?:
     ((inputs: ReferenceInputs<P, NoInfer<Derived>>, torch: Torch) => TorchResult) | { readonly source: string };
   /** Sizes to verify and measure with, beside those that are drawn. */
-  readonly shapes?: readonly Sizes<P, NoInfer<Derived>>[];
+  readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /** Instead of the tolerance that the output's dtype has. */
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
 }
@@ -250,8 +316,13 @@ export interface Kernel<Name extends string, P> {
   readonly params: P;
 }
 /** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
-export type KernelFunction = <const Name extends string, const P extends Params, const Derived extends string = never>(
+export type KernelFunction = <
+  const Name extends string,
+  const P extends Params,
+  const Derived extends string = never,
+  const Heuristic extends string = never,
+>(
   name: Name,
-  spec: Spec<P, Derived>,
+  spec: Spec<P, Derived, Heuristic>,
   body: (args: Args<P, NoInfer<Derived>>) => void | "kernel: a body returns nothing; tl.store its results",
 ) => Kernel<Name, P>;

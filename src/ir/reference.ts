@@ -1,5 +1,7 @@
 /** The PyTorch expression that a kernel is verified against, as data: printed in Python, evaluated in float64 here. */
 
+import type { DTypeName } from "./dtype.js";
+
 /** Several outputs have one expression each, by the output's name; a kernel with one output has one. */
 export type Reference =
   | { readonly kind: "recorded"; readonly outputs: readonly TorchNode[] }
@@ -13,7 +15,9 @@ export type TorchNode =
   /** `x.sum(dim=1)`; the first argument is the receiver. */
   | TorchCall<"method">
   /** `x.T` */
-  | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string };
+  | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string }
+  /** `torch.float16` */
+  | { readonly kind: "dtype"; readonly name: DTypeName };
 
 interface TorchCall<Kind extends string> {
   readonly kind: Kind;

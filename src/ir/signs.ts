@@ -73,6 +73,6 @@ function isNonNegative(ir: KernelIR, name: string): boolean {
   const param = ir.params.find((p) => p.name === name)!;
   if (param.kind === "size") return true;
   if (param.kind !== "constexpr" || param.of !== "int") return false;
-  if (param.from === "argument") return false;
+  if (param.from === "argument" || param.from === "heuristic") return false;
   return param.from !== "config" || ir.tuning.configs.every(({ values }) => Number(values[name]) >= 0);
 }

@@ -2,7 +2,7 @@
  * Which cases verify a kernel: sizes of one, sizes below a block, sizes that no block divides, aligned sizes and the
  * author's own; every config; every dtype; every layout.
  */
-import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from "../compiled.js";
+import type { Case, CompiledKernel, ConstexprSignature, Layout, Signature, TensorSignature } from "../compiled.js";
 
 /** What the user fixed on the command line. */
 export interface Selection {
@@ -40,31 +40,39 @@ interface Shape {
   readonly label: string;
   readonly sizes: Readonly<Record<string, number>>;
   readonly layouts: readonly Layout[];
+  /** Scalars and constexprs that the author gave with these sizes. */
+  readonly given?: Arguments;
 }
 
-type Dtypes = Readonly<Record<string, string>>;
+type Arguments = Readonly<Record<string, number | boolean | string>>;
+
+/** What a caller chooses besides sizes: dtypes, flags, choices. */
+interface Variant {
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly constexprs: Arguments;
+}
 
 /** The cases to run on a device with these limits, the most telling ones first. */
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
   const left = new Set<string>();
+  const variants = variantsFor(kernel.signature, selection);
   const shapes = shapesFor(kernel, selection).filter((shape) => {
-    if (selection.sizes || affordable(kernel, shape, limits, selection.seed)) return true;
+    if (selection.sizes || affordable(kernel, shape, variants[0]!, limits)) return true;
     left.add(`${formatSizes(shape.sizes)}: too large for this device`);
     return false;
   });
-  const dtypes = dtypesFor(kernel.signature, selection);
   const configs = selection.config === undefined ? kernel.configs.map((_, index) => index) : [selection.config];
   const cases: PlannedCase[] = [];
   let turn = 0;
   for (const [place, shape] of shapes.entries()) {
     // The first shape meets every config; the others take turns.
     const every = place === 0 || limits.exhaustive;
-    for (const [config, dtype] of every
-      ? pairs(configs, dtypes, limits.exhaustive)
-      : dtypes.map((d) => [undefined, d] as const)) {
+    for (const [config, variant] of every
+      ? pairs(configs, variants, limits.exhaustive)
+      : variants.map((v) => [undefined, v] as const)) {
       for (const layout of shape.layouts) {
         const chosen = config ?? configs[turn++ % configs.length]!;
-        const all = caseOf(kernel.signature, shape, dtype, layout, chosen, selection.seed);
+        const all = caseOf(kernel.signature, shape, variant, layout, chosen, selection.seed);
         for (const at of withAndWithout(kernel.signature, all, every, turn)) {
           const refusal = kernel.refusal(at);
           if (refusal === undefined) cases.push({ at, label: shape.label, extra: place !== 0 });
@@ -84,11 +92,14 @@ function withAndWithout({ tensors }: Signature, at: Case, both: boolean, turn: n
   return both ? [at, without] : [turn % 2 === 0 ? at : without];
 }
 
-/** Each config with each dtype, or just enough pairs for each config and each dtype to occur. */
-function pairs(configs: readonly number[], dtypes: readonly Dtypes[], all: boolean): (readonly [number, Dtypes])[] {
-  if (all) return configs.flatMap((config) => dtypes.map((dtype) => [config, dtype] as const));
-  const count = Math.max(configs.length, dtypes.length);
-  return Array.from({ length: count }, (_, i) => [configs[i % configs.length]!, dtypes[i % dtypes.length]!] as const);
+/** Each config with each variant, or just enough pairs for each config and each variant to occur. */
+function pairs(configs: readonly number[], variants: readonly Variant[], all: boolean): (readonly [number, Variant])[] {
+  if (all) return configs.flatMap((config) => variants.map((variant) => [config, variant] as const));
+  const count = Math.max(configs.length, variants.length);
+  return Array.from(
+    { length: count },
+    (_, i) => [configs[i % configs.length]!, variants[i % variants.length]!] as const,
+  );
 }
 
 function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
@@ -118,7 +129,10 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
       "aligned",
       free.map((_, i) => (i < free.length - 3 ? 2 : 128)),
     ),
-    ...kernel.shapes.map((sizes): Shape => ({ label: "author's", sizes, layouts: ["contiguous"] })),
+    ...kernel.shapes.map((sizes, i): Shape => {
+      const given = kernel.arguments?.[i] ?? {};
+      return { label: "author's", sizes, layouts: ["contiguous"], given };
+    }),
   ];
 }
 
@@ -166,22 +180,52 @@ function fixedSizes(kernel: CompiledKernel): Record<string, number> {
   return Object.fromEntries(bound.map(({ name }) => [name, kernel.shapes[0]?.[name] ?? 64]));
 }
 
-/** Every assignment of dtypes to the signature's dtype variables that the selection allows. */
-function dtypesFor(signature: Signature, selection: Selection): Dtypes[] {
-  let assignments: Dtypes[] = [{}];
-  for (const [variable, members] of Object.entries(signature.dtypes)) {
-    const chosen = selection.dtypes?.[variable];
-    assignments = assignments.flatMap((assigned) =>
-      (chosen ? [chosen] : members).map((member) => ({ ...assigned, [variable]: member })),
-    );
-  }
-  return assignments;
+/** More combinations of dtypes, flags and choices than this are not all tried; each value is. */
+const MANY_VARIANTS = 24;
+
+/** Every assignment of the signature's dtype variables, flags and choices that the selection allows. */
+function variantsFor(signature: Signature, selection: Selection): Variant[] {
+  const dtypes = Object.entries(signature.dtypes).map(([name, members]) => {
+    const chosen = selection.dtypes?.[name];
+    return { name, isDType: true, values: chosen ? [chosen] : members };
+  });
+  const constexprs = signature.constexprs.flatMap((constexpr) => {
+    const values = valuesOf(constexpr);
+    return values ? [{ name: constexpr.name, isDType: false, values }] : [];
+  });
+  const axes = [...dtypes, ...constexprs];
+  const total = axes.reduce((product, { values }) => product * values.length, 1);
+  const most = Math.max(1, ...axes.map(({ values }) => values.length));
+  return Array.from({ length: total <= MANY_VARIANTS ? total : most }, (_, i) => {
+    let rest = i;
+    const pick = axes.map(({ name, isDType, values }) => {
+      const value = values[rest % values.length]!;
+      if (total <= MANY_VARIANTS) rest = Math.floor(rest / values.length);
+      return { name, isDType, value };
+    });
+    const of = (wanted: boolean) =>
+      Object.fromEntries(pick.filter(({ isDType }) => isDType === wanted).map(({ name, value }) => [name, value]));
+    return { dtypes: of(true) as Record<string, string>, constexprs: of(false) };
+  });
+}
+
+/** The values to try of a constexpr that the caller gives; a dtype's are those of its variable. */
+function valuesOf({
+  from,
+  kind,
+  choices,
+  default: initial,
+}: ConstexprSignature): Variant["constexprs"][string][] | undefined {
+  if (from !== "argument" || kind === "dtype") return undefined;
+  if (choices) return [...choices];
+  if (kind === "bool") return [false, true];
+  return [initial ?? 1];
 }
 
 function caseOf(
   signature: Signature,
   shape: Shape,
-  dtypes: Dtypes,
+  { dtypes, constexprs }: Variant,
   layout: Layout,
   config: number,
   seed: number,
@@ -189,28 +233,25 @@ function caseOf(
   const inputs = signature.tensors.filter((tensor) => tensor.role !== "out" && takes(tensor, layout));
   const scalars = signature.scalars.map(({ name, dtype, default: value }) => [
     name,
-    value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
+    shape.given?.[name] ?? value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
   ]);
-  const constexprs = signature.constexprs
-    .filter((constexpr) => constexpr.from === "argument")
-    .map((constexpr) => [constexpr.name, constexpr.default ?? constexpr.choices?.[0] ?? fallback[constexpr.kind]]);
+  const { given = {} } = shape;
+  const chosen = Object.fromEntries(Object.entries(constexprs).map(([name, value]) => [name, given[name] ?? value]));
   return {
     sizes: shape.sizes,
     dtypes,
     ...(scalars.length > 0 && { scalars: Object.fromEntries(scalars) as Record<string, number> }),
-    ...(constexprs.length > 0 && { constexprs: Object.fromEntries(constexprs) as NonNullable<Case["constexprs"]> }),
+    ...(Object.keys(chosen).length > 0 && { constexprs: chosen }),
     ...(layout !== "contiguous" && { layouts: Object.fromEntries(inputs.map(({ name }) => [name, layout])) }),
     config,
     seed,
   };
 }
 
-const fallback = { int: 1, float: 1, bool: true, string: "" } as const;
-
-function affordable(kernel: CompiledKernel, shape: Shape, limits: Limits, seed: number): boolean {
+function affordable(kernel: CompiledKernel, shape: Shape, variant: Variant, limits: Limits): boolean {
   const { signature } = kernel;
   const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
-  const sizes = kernel.sizes(caseOf(signature, shape, {}, "contiguous", 0, seed));
+  const sizes = kernel.sizes(caseOf(signature, shape, variant, "contiguous", 0, 0));
   const largest = Math.max(...signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
   return largest <= limits.elements && product(Object.values(shape.sizes)) <= limits.work;
 }

@@ -45,7 +45,7 @@ export async function runCli(
     if (!parse(command, args)) return exitCodes.ok;
     if (command.args.length > 0) throw new UsageError(`unexpected argument ${command.args[0]}`);
     const options = command.opts<CliOptions>();
-    if (!options.run && !options.emit && !options.check) {
+    if (!options.run && !options.emit && options.emitOp === undefined && !options.check) {
       streams.out(command.helpInformation());
       return exitCodes.ok;
     }
@@ -56,7 +56,7 @@ export async function runCli(
 /** Does what parsed options ask for. */
 export async function runOptions(all: readonly Runnable[], options: CliOptions, streams: Streams): Promise<number> {
   const kernels = choose(all, options);
-  if (options.emit) return emit(kernels, options.emit, streams);
+  if (options.emit || options.emitOp !== undefined) return emit(kernels, options, streams);
   if (!options.run) return check(kernels, streams);
   return run(kernels, options, streams);
 }
@@ -131,19 +131,21 @@ async function run(kernels: readonly Runnable[], options: CliOptions, streams: S
   }
 }
 
-async function emit(kernels: readonly Runnable[], target: true | string, streams: Streams): Promise<number> {
+async function emit(kernels: readonly Runnable[], options: CliOptions, streams: Streams): Promise<number> {
   if (kernels.length > 1) throw new UsageError(`--emit needs one kernel; choose by --kernel ${names(kernels)}`);
   const [kernel] = await compileAll(kernels);
   if (!kernel) return exitCodes.ok;
   warn([kernel], streams);
+  const { emit: target = true, emitOp: namespace } = options;
+  const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace } });
   if (target === true) {
-    streams.out(kernel.python);
+    streams.out(python);
     return exitCodes.ok;
   }
   const folder = dirname(resolve(target));
   await mkdir(folder, { recursive: true });
-  await writeFile(target, kernel.python);
-  await writeFile(`${target}.map`, relocateMap(kernel.map, folder));
+  await writeFile(target, python);
+  await writeFile(`${target}.map`, relocateMap(map, folder));
   streams.err(`wrote ${target} and ${target}.map\n`);
   return exitCodes.ok;
 }

@@ -10,6 +10,8 @@ export interface CliOptions {
   readonly check?: true;
   /** True for standard output, else the path to write. */
   readonly emit?: true | string;
+  /** The namespace under which PyTorch registers what is emitted. */
+  readonly emitOp?: string;
   readonly json?: true;
   readonly verbose?: true;
   readonly kernel?: string;
@@ -45,6 +47,7 @@ export function kernelCommand(file: string): Command {
     .description("Verify, emit or check the kernels of this file.")
     .option("--run", "verify against the reference on the best device there is")
     .option("--emit [file]", "print the Python module, or write it with its source map")
+    .option("--emit-op <namespace>", "emit, and register as torch.ops.NAMESPACE.NAME")
     .option("--check", "build and check only");
   return addKernelOptions(command).helpOption("--help", "show this");
 }

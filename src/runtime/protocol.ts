@@ -4,7 +4,7 @@
  */
 import type { Layout, Tolerance } from "../compiled.js";
 
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -34,8 +34,8 @@ interface RunRequest {
   readonly outputs: readonly WireTensor[];
   /** Python names of what the wrapper returns, in its order: outputs and tensors updated in place. */
   readonly results: readonly string[];
-  /** Scalars and constexprs that the caller decides, by Python name; null for tensors that are left out. */
-  readonly arguments: Readonly<Record<string, number | boolean | string | null>>;
+  /** Scalars, sizes and constexprs that the caller decides, by Python name; null for tensors that are left out. */
+  readonly arguments: Readonly<Record<string, number | boolean | string | null | { readonly dtype: string }>>;
   readonly seed: number;
 }
 

@@ -82,10 +82,14 @@ function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
 }
 
 function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
-  const { scalars, constexprs, tensors } = kernel.signature;
-  const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null]);
-  const given = { ...at.scalars, ...at.constexprs };
-  const named = [...scalars, ...constexprs.filter((constexpr) => constexpr.from === "argument")];
-  const chosen = named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!]);
-  return Object.fromEntries([...chosen, ...absent]) as VerifyRequest["arguments"];
+  const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
+  const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
+  const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
+  const chosen = named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!] as const);
+  const dtypes = constexprs.flatMap(({ variable, python }) => {
+    const dtype = variable === undefined ? undefined : at.dtypes[variable];
+    return dtype === undefined ? [] : [[python, { dtype }] as const];
+  });
+  const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null] as const);
+  return Object.fromEntries([...chosen, ...dtypes, ...absent]);
 }

@@ -77,7 +77,7 @@ describe("configs", () => {
     [
       "the key names nothing",
       { key: ["Q"] },
-      "config: product: the autotune key Q is no size, scalar or constexpr; it may be M, K, BLOCK, BLOCK_K",
+      "host: product: the autotune key Q is no size, scalar or constexpr; it may be M, K",
     ],
     ["there is none", { configs: [] }, "config: product: autotune has no configs; list at least one"],
     [

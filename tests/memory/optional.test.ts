@@ -249,3 +249,84 @@ test("a loop does not set up pointers of what may be absent", async () => {
     await closeDevice(device);
   }
 });
+
+describe("nothing but an optional input", () => {
+  const counts = kernel(
+    "counts",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]).optional(),
+        y: tensor.out(tl.float32, ["N"], { zeroed: true }),
+        SCALE: constexpr.float({ default: 1 }),
+        BLOCK: constexpr(),
+      },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 32 },
+      reference: python`
+        return torch.zeros(N, dtype=torch.float32) if x is None else x * SCALE
+      `,
+    },
+    ({ x, y, N, SCALE, BLOCK }) => {
+      const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.when(x.given, () => {
+        const added = tl.load(x.at(offsets)).mul(SCALE);
+        tl.atomicAdd(y.at(offsets), added, { mask: offsets.lt(N) });
+      });
+    },
+  );
+
+  test("sizes and the device are arguments, and what may be left out comes last", async () => {
+    const { python } = await build(counts);
+    const signature = python.slice(python.indexOf("def counts("), python.indexOf(") -> torch.Tensor"));
+    expect(signature).toMatchInlineSnapshot(`
+      "def counts(
+          N: int,
+          x: torch.Tensor | None = None,
+          SCALE: float = 1.0,
+          *,
+          out: torch.Tensor | None = None,
+          device: torch.device | str | None = None,
+      "
+    `);
+    const device = python.slice(python.indexOf("    if out is not None:"), python.indexOf("    if out is None:"));
+    expect(device).toMatchInlineSnapshot(`
+      "    if out is not None:
+              device = out.device
+          elif x is not None:
+              device = x.device
+          elif device is None:
+              device = "cpu" if _INTERPRETED else "cuda"
+      "
+    `);
+  });
+
+  test("an atomic finds zeros in a zeroed output, with and without", async () => {
+    const compiled = await build(counts);
+    const device = await openDevice({ device: "interpreter" });
+    try {
+      for (const absent of [[], ["x"]]) {
+        const at: Case = { sizes: { N: 37 }, dtypes: {}, constexprs: { SCALE: 2 }, absent, config: 0, seed: 3 };
+        expect(compiled.evaluate(at).findings).toEqual([]);
+        expect((await verifyCase(compiled, device, at)).status).toBe("passed");
+      }
+    } finally {
+      await closeDevice(device);
+    }
+  });
+
+  test("it does not say the dtype of an output", () => {
+    const T = tl.dtype("T", [tl.float16, tl.float32]);
+    const params = { x: tensor(T, ["N"]).optional(), n: tensor(tl.int32, ["N"]), BLOCK: constexpr() };
+    const spec = { grid: () => [1] as const, config: { BLOCK: 32 } };
+    const body = ({ x, n, BLOCK, ...rest }: any) => {
+      const offsets = tl.arange(0, BLOCK);
+      tl.when(x.given, () => tl.store((rest.out ?? n).at(offsets), tl.load(x.at(offsets)).to((rest.out ?? n).dtype)));
+    };
+    const inPlace = { ...params, n: tensor.inout(tl.int32, ["N"]) };
+    expect(() => compile(kernel("copy", { params: inPlace, ...spec }, body))).not.toThrow();
+    const allocated = { ...params, out: tensor.out(T, ["N"]) };
+    expect(() => compile(kernel("copy", { params: allocated, ...spec }, body))).toThrow(
+      "nothing that the caller gives says which dtype T is",
+    );
+  });
+});

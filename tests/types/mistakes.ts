@@ -75,6 +75,7 @@ function one(spec: string, body = "() => {}", params = 'x: tensor(tl.float32, ["
 }
 const tuned = (config: string, rest = "", params?: string) =>
   one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`, undefined, params);
+const flag = 'x: tensor(tl.float32, ["N"]), FLAG: constexpr.bool()';
 const both = 'x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()';
 
 export const chapters: readonly Chapter[] = [
@@ -484,6 +485,59 @@ export const chapters: readonly Chapter[] = [
         "a default that is no choice",
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "rleu" })'),
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "relu" })'),
+      ),
+      mistake(
+        "a default that is no dtype of the list",
+        one("grid: () => [1]", undefined, "OUT: constexpr.dtype([tl.float16, tl.float32], { default: tl.int8 })"),
+        one("grid: () => [1]", undefined, "OUT: constexpr.dtype([tl.float16, tl.float32], { default: tl.float16 })"),
+      ),
+      mistake(
+        "a heuristic of no constexpr",
+        one("grid: () => [1], heuristics: { EVEN: ({ N }) => N.mod(2).eq(0) }", undefined, flag),
+        one("grid: () => [1], heuristics: { FLAG: ({ N }) => N.mod(2).eq(0) }", undefined, flag),
+      ),
+      mistake(
+        "a heuristic of a flag that gives a number",
+        one("grid: () => [1], heuristics: { FLAG: ({ N }) => N.mod(2) }", undefined, flag),
+        one("grid: () => [1], heuristics: { FLAG: ({ N }) => N.mod(2).eq(0) }", undefined, flag),
+      ),
+      mistake(
+        "a config that sets what a heuristic computes",
+        one("grid: () => [1], heuristics: { FLAG: ({ N }) => N.gt(1) }, config: { FLAG: true }", undefined, flag),
+        one("grid: () => [1], heuristics: { FLAG: ({ N }) => N.gt(1) }, config: {}", undefined, flag),
+      ),
+      mistake(
+        "a key that a heuristic computes",
+        one(
+          'grid: () => [1], heuristics: { FLAG: ({ N }) => N.gt(1) }, autotune: { key: ["FLAG"], configs: [{}] }',
+          undefined,
+          flag,
+        ),
+        one(
+          'grid: () => [1], heuristics: { FLAG: ({ N }) => N.gt(1) }, autotune: { key: ["N"], configs: [{}] }',
+          undefined,
+          flag,
+        ),
+      ),
+      mistake(
+        "an unknown argument that is not specialised",
+        one('grid: () => [1], doNotSpecialize: ["M"]'),
+        one('grid: () => [1], doNotSpecialize: ["N"]'),
+      ),
+      mistake(
+        "an unknown launch option",
+        one("grid: () => [1], launch: { pdl: true }"),
+        one("grid: () => [1], launch: { launchPdl: true }"),
+      ),
+      mistake(
+        "zeros in an input",
+        one("grid: () => [1]", undefined, 'x: tensor(tl.float32, ["N"], { zeroed: true })'),
+        one("grid: () => [1]", undefined, 'x: tensor.out(tl.float32, ["N"], { zeroed: true })'),
+      ),
+      mistake(
+        "a width that differs, as a number",
+        'const half = tl.dtype("D", [tl.float16, tl.float32]).bits / 2;',
+        'const half = tl.dtype("D", [tl.float16, tl.bfloat16]).bits / 2;',
       ),
       mistake(
         "a size derived from an unknown one",

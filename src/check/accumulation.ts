@@ -1,0 +1,76 @@
+/** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
+import { type Diagnostic, problem } from "../diagnostics.js";
+import {
+  type Block,
+  isFunction,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type TensorParam,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { argumentsOf, handedOver, walk } from "../ir/walk.js";
+
+export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
+  if (!ir.tuning.key) return [];
+  const reset = new Set([...ir.tuning.resetToZero, ...ir.tuning.restoreValue]);
+  const found: string[] = [];
+  for (const name of reset)
+    if (!ir.params.some((param) => param.name === name && (param.kind === "tensor" || param.kind === "pointer")))
+      found.push(`resetToZero or restoreValue names ${name}, which is no tensor of this kernel`);
+  const touched = accesses(ir);
+  for (const param of ir.params) {
+    if (param.kind !== "tensor" || reset.has(param.name)) continue;
+    if (param.role === "inout")
+      found.push(
+        `autotuning runs the kernel several times and ${param.name} is updated in place; add restoreValue: ["${param.name}"] or resetToZero`,
+      );
+    const how = param.role === "out" ? touched.get(param) : undefined;
+    if (how !== undefined)
+      found.push(
+        `autotuning runs the kernel several times and ${param.name} is ${how}, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["${param.name}"]`,
+      );
+  }
+  return found.map((message) => problem("config", `${ir.name}: ${message}`, ir.at));
+}
+
+/** Tensors whose elements decide what is stored: those that are loaded from, or changed by atomics. */
+function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "changed by an atomic"> {
+  const roots = new Map<Value | Variable, TensorParam>();
+  for (const param of ir.params)
+    if (param.kind === "tensor") {
+      roots.set(param.value, param);
+      roots.set(param.pointer, param);
+    }
+  const found = new Map<TensorParam, "read" | "changed by an atomic">();
+  const visit = (body: Block) => walk(body, note);
+  visit(ir.body);
+  return found;
+
+  function note(statement: Statement): void {
+    if (statement.kind === "read") {
+      const held = roots.get(statement.variable);
+      if (held) roots.set(statement.result, held);
+      return;
+    }
+    // What a helper function does with a tensor, it does where it is called.
+    for (const [param, argument] of handedOver(statement)) {
+      const given = isValue(argument) ? roots.get(argument) : undefined;
+      if (given) roots.set(param, given);
+      else roots.delete(param);
+    }
+    for (const argument of argumentsOf(statement)) if (isFunction(argument)) visit(argument.function.body);
+    const root = argumentsOf(statement)
+      .map((argument) => (isValue(argument) ? roots.get(argument) : undefined))
+      .find((param) => param !== undefined);
+    if (!root) return;
+    if (statement.kind === "let") roots.set(statement.variable, root);
+    if (statement.kind !== "op") return;
+    const { effect } = statement.op;
+    for (const result of statement.results)
+      if (result.type.kind === "view" || result.type.kind === "pointer") roots.set(result, root);
+    if (effect === "atomic") found.set(root, "changed by an atomic");
+    else if (effect === "read" && !found.has(root)) found.set(root, "read");
+  }
+}

@@ -1,0 +1,34 @@
+/** What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles. */
+import type { ConstBool, Constexpr } from "../ir/constexpr.js";
+import { activeBuilder } from "../ir/builder.js";
+import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../ir/dtype.js";
+import type { Spelling } from "../ir/op.js";
+import { constexprType } from "../ir/types.js";
+import { defineOp } from "./define.js";
+
+type Member = Omit<Extract<Spelling, { form: "reflect" }>, "form">;
+
+function question<Result>(name: Reflection, member: Member) {
+  return defineOp<(dtype: DType<any>) => Result>({
+    name,
+    operands: { dtype: "dtype" },
+    effect: "pure",
+    spelling: { form: "reflect", ...member },
+    infer: ({ dtype }) =>
+      dtype?.dtype
+        ? constexprType(name === "bits" ? "int" : "bool", `${call(dtype.dtype)}.${name}`)
+        : `${name}: needs a dtype, such as tl.float32`,
+    fold: (dtype) => reflect(dtype as DTypeName, name),
+    nonNegative: () => true,
+  });
+}
+
+const questions = {
+  bits: question<Constexpr<string>>("bits", { member: "primitive_bitwidth" }),
+  isFloating: question<ConstBool<string>>("isFloating", { member: "is_floating", called: true }),
+  isInteger: question<ConstBool<string>>("isInteger", { member: "is_int", called: true }),
+  // Floats count as signed.
+  isSigned: question<ConstBool<string>>("isSigned", { member: "is_int_unsigned", called: true, negated: true }),
+};
+
+onReflection((dtype, property) => (activeBuilder() ? questions[property](dtype) : undefined));

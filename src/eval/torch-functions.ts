@@ -83,6 +83,21 @@ function softmax(lane: Float64Array): Float64Array {
   return powers.map((x) => x / sum);
 }
 
+/** softmax(query keyᵀ · scale + mask) value over the last two axes; a causal query sees no key after its own place. */
+function attention({ query, key, value, attn_mask, is_causal, scale }: Args): TorchArray {
+  const [q, k] = [array(query), array(key)];
+  const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
+  const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
+  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => x! + y!) : scores;
+  const [rows, columns] = masked.shape.slice(-2) as [number, number];
+  const seen = (i: number) => is_causal !== true || i % columns <= Math.trunc(i / columns) % rows;
+  const visible = torchArray(
+    masked.shape,
+    masked.data.map((x, i) => (seen(i) ? x : -Infinity)),
+  );
+  return matmul(mapLanes(visible, -1, softmax), array(value));
+}
+
 function cumulative(lane: Float64Array): Float64Array {
   let sum = 0;
   return lane.map((x) => (sum += x));
@@ -226,6 +241,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       const product = matmul(array(input), transpose(array(weight), 0, 1));
       return zip([product, array(bias ?? 0)], (x, y) => x! + y!);
     },
+  },
+  scaled_dot_product_attention: {
+    params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
+    run: attention,
   },
   transpose: {
     params: ["input", "dim0", "dim1"],

@@ -1,5 +1,6 @@
 /** The kernels of `examples/`, for tests that go over all of them. */
 import { fileURLToPath } from "node:url";
+import { attention } from "../../examples/flash-attention.js";
 import { gemm } from "../../examples/gemm.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
@@ -10,4 +11,9 @@ const example = (name: string, kernel: unknown) => ({
   file: fileURLToPath(new URL(`../../examples/${name}.ts`, import.meta.url)),
 });
 
-export const examples = [example("vector-add", vectorAdd), example("softmax", softmax), example("gemm", gemm)];
+export const examples = [
+  example("vector-add", vectorAdd),
+  example("softmax", softmax),
+  example("gemm", gemm),
+  example("flash-attention", attention),
+];

@@ -1,0 +1,337 @@
+"""softmax(q @ k^T / sqrt(head dim)) @ v for each head.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
+        triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
+    ],
+    key=["S", "HEAD_DIM"],
+)
+@triton.jit
+def attention_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    o_ptr,
+    S,
+    stride_qh,
+    stride_qs,
+    stride_q_head_dim,
+    stride_kh,
+    stride_ks,
+    stride_k_head_dim,
+    stride_vh,
+    stride_vs,
+    stride_v_head_dim,
+    stride_oh,
+    stride_os,
+    stride_o_head_dim,
+    HEAD_DIM: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    head = tl.program_id(1)
+    rm = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    rd = tl.arange(0, HEAD_DIM)
+    mask_s = rm[:, None] < S
+    queries = tl.load(
+        q_ptr
+        + head * stride_qh
+        + rm[:, None] * stride_qs
+        + rd[None, :] * stride_q_head_dim,
+        mask=mask_s,
+        other=0.0,
+    )
+    # Powers of two are cheaper than of e: log2(e) goes into the scale.
+    scale = tl.rsqrt(tl.full([], HEAD_DIM, tl.float32)) * 1.44269504
+    best = tl.full([BLOCK_M], float("-inf"), dtype=tl.float32)
+    total = tl.zeros([BLOCK_M], dtype=tl.float32)
+    acc = tl.zeros([BLOCK_M, HEAD_DIM], dtype=tl.float32)
+    rn = tl.arange(0, BLOCK_N)
+    k_ptrs = k_ptr + (
+        head * stride_kh + rn[:, None] * stride_ks + rd[None, :] * stride_k_head_dim
+    )
+    v_ptrs = v_ptr + (
+        head * stride_vh + rn[:, None] * stride_vs + rd[None, :] * stride_v_head_dim
+    )
+    for start in range(0, S, BLOCK_N):
+        rn_1 = start + tl.arange(0, BLOCK_N)
+        mask = rn[:, None] < S - start
+        keys = tl.load(k_ptrs, mask=mask, other=0.0)
+        scores = tl.dot(queries, tl.trans(keys)) * scale
+        seen = tl.where(rn_1[None, :] < S, scores, float("-inf"))
+        if CAUSAL:
+            masked = tl.where(rm[:, None] >= rn_1[None, :], seen, float("-inf"))
+        else:
+            masked = seen
+        new_best = tl.maximum(best, tl.max(masked, axis=1))
+        weights = tl.exp2(masked - new_best[:, None])
+        alpha = tl.exp2(best - new_best)
+        total = total * alpha + tl.sum(weights, axis=1)
+        acc = tl.dot(
+            weights.to(o_ptr.dtype.element_ty),
+            tl.load(v_ptrs, mask=mask, other=0.0),
+            acc * alpha[:, None],
+        )
+        best = new_best
+        k_ptrs += BLOCK_N * stride_ks
+        v_ptrs += BLOCK_N * stride_vs
+    tl.store(
+        o_ptr
+        + head * stride_oh
+        + rm[:, None] * stride_os
+        + rd[None, :] * stride_o_head_dim,
+        (acc / total[:, None]).to(o_ptr.dtype.element_ty),
+        mask=mask_s,
+    )
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    CAUSAL: bool = False,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """softmax(q @ k^T / sqrt(head dim)) @ v for each head.
+
+    Args:
+        q: [H, S, HEAD_DIM] float16 or bfloat16.
+        k: [H, S, HEAD_DIM] float16 or bfloat16.
+        v: [H, S, HEAD_DIM] float16 or bfloat16.
+        CAUSAL: a bool that the kernel is compiled for.
+        out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
+        None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_type("attention: CAUSAL", CAUSAL, bool)
+    if q.ndim != 3:
+        raise ValueError(
+            f"attention: q must have shape [H, S, HEAD_DIM], got {list(q.shape)}"
+        )
+    H, S, HEAD_DIM = q.shape
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"attention: q must be torch.float16 or torch.bfloat16, got {q.dtype}"
+        )
+    if k.ndim != 3 or k.shape[0] != H or k.shape[1] != S or k.shape[2] != HEAD_DIM:
+        raise ValueError(
+            f"attention: k must have shape [H={H}, S={S}, "
+            f"HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
+        )
+    if k.dtype != q.dtype:
+        raise TypeError(f"attention: k must be {q.dtype} as q is, got {k.dtype}")
+    if v.ndim != 3 or v.shape[0] != H or v.shape[1] != S or v.shape[2] != HEAD_DIM:
+        raise ValueError(
+            f"attention: v must have shape [H={H}, S={S}, "
+            f"HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
+        )
+    if v.dtype != q.dtype:
+        raise TypeError(f"attention: v must be {q.dtype} as q is, got {v.dtype}")
+    if k.device != q.device:
+        raise ValueError(f"attention: k must be on {q.device} as q is, got {k.device}")
+    if v.device != q.device:
+        raise ValueError(f"attention: v must be on {q.device} as q is, got {v.device}")
+    if not (q.is_cuda or q.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"attention: q must be on a GPU, got {q.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if q.is_cuda and q.device.index != torch.cuda.current_device():
+        with torch.cuda.device(q.device):
+            return attention(q, k, v, CAUSAL, out=out)
+
+    if out is None:
+        o = torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype)
+    else:
+        o = _check_out(
+            "attention: out",
+            out,
+            (H, S, HEAD_DIM),
+            q.dtype,
+            q.device,
+            {"q": q, "k": k, "v": v},
+        )
+    if o.numel() == 0:
+        return o
+
+    stride_qh, stride_qs, stride_q_head_dim = q.stride()
+    stride_kh, stride_ks, stride_k_head_dim = k.stride()
+    stride_vh, stride_vs, stride_v_head_dim = v.stride()
+    stride_oh, stride_os, stride_o_head_dim = o.stride()
+    if (H - 1) * stride_qh + (S - 1) * stride_qs + (
+        HEAD_DIM - 1
+    ) * stride_q_head_dim >= _INT32_REACH:
+        raise _beyond_int32("attention: q")
+    if (H - 1) * stride_kh + (S - 1) * stride_ks + (
+        HEAD_DIM - 1
+    ) * stride_k_head_dim >= _INT32_REACH:
+        raise _beyond_int32("attention: k")
+    if (H - 1) * stride_vh + (S - 1) * stride_vs + (
+        HEAD_DIM - 1
+    ) * stride_v_head_dim >= _INT32_REACH:
+        raise _beyond_int32("attention: v")
+    if (H - 1) * stride_oh + (S - 1) * stride_os + (
+        HEAD_DIM - 1
+    ) * stride_o_head_dim >= _INT32_REACH:
+        raise _beyond_int32("attention: out")
+
+    def grid(meta):
+        return triton.cdiv(S, meta["BLOCK_M"]), H
+
+    attention_kernel[grid](
+        q,
+        k,
+        v,
+        o,
+        S,
+        stride_qh,
+        stride_qs,
+        stride_q_head_dim,
+        stride_kh,
+        stride_ks,
+        stride_k_head_dim,
+        stride_vh,
+        stride_vs,
+        stride_v_head_dim,
+        stride_oh,
+        stride_os,
+        stride_o_head_dim,
+        HEAD_DIM=HEAD_DIM,
+        CAUSAL=CAUSAL,
+    )
+    return o
+
+
+def reference_fn(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, CAUSAL: bool = False
+):
+    """What attention computes, in PyTorch."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
+
+
+def get_inputs():
+    """Fresh arguments for attention, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    H = 8
+    S = 1024
+    HEAD_DIM = 64
+    return [
+        torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
+        torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
+        torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
+        False,
+    ]
+
+
+def _check_type(label, value, *types):
+    """Refuses a value of another type; True and False are no integers here."""
+    if type(value) not in types:
+        raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    distance = y.data_ptr() - x.data_ptr()
+    if distance >= _span(x) or -distance >= _span(y):
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(distance, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _span(x):
+    """Bytes from the first element of x to the end of the last."""
+    if x.is_contiguous():
+        return x.numel() * x.element_size()
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = attention

@@ -4,19 +4,10 @@
  */
 import { type Diagnostic, problem } from "../diagnostics.js";
 import type { DTypeName, Elem } from "../ir/dtype.js";
-import {
-  type Argument,
-  isDType,
-  isFunction,
-  isList,
-  isLiteral,
-  isValue,
-  type KernelIR,
-  type OpStatement,
-} from "../ir/nodes.js";
-import type { Typed } from "../ir/op.js";
+import type { KernelIR, OpStatement } from "../ir/nodes.js";
 import type { Dim } from "../ir/shape.js";
-import { literalType, sameType, showType, type Type, typeOfArgument } from "../ir/types.js";
+import { typedArguments } from "../ir/typed.js";
+import { sameType, showType, type Type } from "../ir/types.js";
 import { walkAll } from "../ir/walk.js";
 
 /** Concrete dtypes by the name of the variable that has them. */
@@ -48,9 +39,10 @@ export function bindings(ir: KernelIR): readonly Binding[] {
 
 /** What is wrong with a statement when dtype variables are bound, or "". */
 function retype(statement: OpStatement, binding: Binding): string {
-  const args: Record<string, Typed | undefined> = {};
-  Object.keys(statement.op.operands).forEach((name, i) => (args[name] = typed(statement.operands[i], binding)));
-  for (const [name, argument] of Object.entries(statement.options)) args[name] = typed(argument, binding);
+  const args = typedArguments(statement, {
+    type: (type) => bind(type, binding),
+    elem: (elem) => bindElem(elem, binding),
+  });
   const answer = statement.op.infer(args);
   const which = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
   const suffix = which.length > 0 ? ` (with ${which.join(", ")})` : "";
@@ -63,24 +55,6 @@ function retype(statement: OpStatement, binding: Binding): string {
     return `${statement.op.name}: gives ${got ? showType(got) : "nothing"} where ${showType(expected)} is expected${suffix}; cast with .to(…)`;
   }
   return "";
-}
-
-function typed(argument: Argument | undefined, binding: Binding): Typed | undefined {
-  if (argument === undefined) return undefined;
-  if (isValue(argument)) return { type: bind(argument.type, binding) };
-  if (isList(argument)) return { type: { kind: "none" }, items: argument.map((item) => typed(item, binding)!) };
-  if (isDType(argument)) return { type: { kind: "none" }, dtype: bindElem(argument.dtype, binding) };
-  if (isFunction(argument)) {
-    const { params, body } = argument.function;
-    const signature = {
-      params: params.map(({ type }) => bind(type, binding)),
-      results: body.yields.map((result) => bind(typeOfArgument(result), binding)),
-    };
-    return { type: { kind: "none" }, signature };
-  }
-  if (!isLiteral(argument)) return undefined;
-  const { value } = argument;
-  return { type: literalType(typeof value === "bigint" ? Number(value) : value), literal: value };
 }
 
 function bindElem(elem: Elem, binding: Binding): Elem {

@@ -12,8 +12,9 @@ import {
   type OpStatement,
   type Value,
 } from "../ir/nodes.js";
-import type { CallSpelling, Spelling, Typed } from "../ir/op.js";
-import { none, type Type, typeOfArgument } from "../ir/types.js";
+import type { CallSpelling, Spelling } from "../ir/op.js";
+import { typedArguments } from "../ir/typed.js";
+import { none, type Type } from "../ir/types.js";
 import * as py from "./py-build.js";
 import type { Argument as PyArgument, BinaryOperator, CompareOperator, Expression, UnaryOperator } from "./py.js";
 import { forcedElem, type Strength } from "./strength.js";
@@ -277,20 +278,4 @@ function operandKind(statement: OpStatement, argument: Argument): string | undef
   if (i >= 0) return Object.values(operands)[i]?.replace("?", "");
   const option = Object.keys(statement.options).find((name) => statement.options[name] === argument);
   return option === undefined ? undefined : options[option]?.replace("?", "");
-}
-
-/** The arguments of a statement by name, as the rules in its record see them. */
-export function typedArguments(statement: OpStatement): Record<string, Typed | undefined> {
-  const names = Object.keys(statement.op.operands);
-  const operands = names.map((name, i) => [name, statement.operands[i]] as const);
-  const typed = [...operands, ...Object.entries(statement.options)].map(
-    ([name, argument]) => [name, argument && typedOf(argument)] as const,
-  );
-  return Object.fromEntries(typed);
-}
-
-function typedOf(argument: Argument): Typed {
-  if (isList(argument)) return { type: none, items: argument.map(typedOf) };
-  if (isDType(argument)) return { type: none, dtype: argument.dtype };
-  return { type: typeOfArgument(argument), ...(isLiteral(argument) && { literal: argument.value }) };
 }

@@ -6,7 +6,7 @@ import { Handle } from "../ir/handle.js";
 import { type Argument, type Block, type IfStatement, isValue, type Value } from "../ir/nodes.js";
 import type { Checked } from "../ir/problem.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../ir/signatures-control.js";
-import { typeOfArgument } from "../ops/define.js";
+import { typeOfArgument } from "../ir/types.js";
 import { argumentOf, must } from "./argument.js";
 
 type Arm = () => unknown;

@@ -19,7 +19,7 @@ import {
 } from "../ir/signatures-control.js";
 import type { Scalar } from "../ir/tile.js";
 import type { Type } from "../ir/types.js";
-import { typeOfArgument } from "../ops/define.js";
+import { typeOfArgument } from "../ir/types.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /**

@@ -7,7 +7,8 @@ import type { Checked } from "../ir/problem.js";
 import { type MutOut, whyAssign, type WhyMut, whyMut } from "../ir/signatures-control.js";
 import type { Type } from "../ir/types.js";
 import { full } from "../ops/create.js";
-import { opOf, typeOfArgument } from "../ops/define.js";
+import { typeOfArgument } from "../ir/types.js";
+import { opOf } from "../ops/define.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */

@@ -16,7 +16,8 @@ import type {
   Tuning,
   Value,
 } from "../ir/nodes.js";
-import { toArgument, typeOfArgument } from "../ops/define.js";
+import { typeOfArgument } from "../ir/types.js";
+import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";

@@ -3,18 +3,9 @@ import { fail, type Location } from "../diagnostics.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import {
-  type Argument,
-  isDType,
-  isFunction,
-  isList,
-  isValue,
-  type FunctionArgument,
-  type FunctionIR,
-  type Literal,
-  type OpStatement,
-} from "../ir/nodes.js";
-import type { Op, OperandKind, Operands, Typed } from "../ir/op.js";
+import type { Argument, FunctionArgument, OpStatement } from "../ir/nodes.js";
+import type { Op, OperandKind, Operands } from "../ir/op.js";
+import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../ir/types.js";
 
 type OptionalFields = "options" | "method" | "variadic" | "rest" | "strongLiterals36";
@@ -156,52 +147,7 @@ export function inferTypes(
   options: OpStatement["options"],
   at: Location | undefined,
 ): readonly Type[] {
-  const answer = op.infer(typedArguments(op, operands, options));
+  const answer = op.infer(typedArguments({ op, operands, options }));
   if (typeof answer === "string") fail("type", answer, at);
   return "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
-}
-
-/** The arguments of a statement by name, as type rules see them. */
-export function typedArguments(
-  op: Op,
-  operands: OpStatement["operands"],
-  options: OpStatement["options"],
-): Record<string, Typed | undefined> {
-  const typed: Record<string, Typed | undefined> = {};
-  Object.keys(op.operands).forEach((name, i) => (typed[name] = typedOf(operands[i])));
-  for (const [name, argument] of Object.entries(options)) typed[name] = typedOf(argument);
-  return typed;
-}
-
-/** The type of an argument; a number is a constexpr with its own text. */
-export function typeOfArgument(argument: Argument): Type {
-  return typedOf(argument)!.type;
-}
-
-const NONE: Type = { kind: "none" };
-
-function typedOf(argument: Argument | undefined): Typed | undefined {
-  if (argument === undefined) return undefined;
-  if (isValue(argument)) return { type: argument.type };
-  if (isList(argument)) return { type: NONE, items: argument.map((item) => typedOf(item) as Typed) };
-  if (isDType(argument)) return { type: NONE, dtype: argument.dtype };
-  if (isFunction(argument)) return { type: NONE, signature: signatureOf(argument.function) };
-  return typedLiteral(argument);
-}
-
-/** What a helper function takes and gives. */
-function signatureOf({ params, body }: FunctionIR) {
-  return { params: params.map(({ type }) => type), results: body.yields.map(typeOfArgument) };
-}
-
-function typedLiteral({ value }: Literal): Typed {
-  const of =
-    typeof value === "boolean"
-      ? "bool"
-      : typeof value === "string"
-        ? "string"
-        : typeof value === "bigint" || Number.isInteger(value)
-          ? "int"
-          : "float";
-  return { type: { kind: "constexpr", of, text: String(value) }, literal: value };
 }

@@ -83,6 +83,12 @@ function names(): string {
   return ["| Triton | TileScript |", "| --- | --- |", ...lines].join("\n");
 }
 
+const functions = `## Three ways to share a function
+
+- An ordinary TypeScript function is written out where it is called: nothing of it is left in Python. The choice among several is made while the kernel is built.
+- \`tl.fn\` makes a \`@triton.jit\` function of its own, once for each combination of argument types, that the kernel calls. It may take functions too: it is then made once for each.
+- \`constexpr.fn({ relu, gelu })\`, among a kernel's params, is one of several functions, which each call of the wrapper or each config chooses by name: \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton keeps one arm when it compiles. The name is an argument like any other: autotuning may choose it, \`ACTIVATION.eq("relu")\` asks for it, and \`tl.fn\` may be handed the function.`;
+
 /** The whole page. */
 export function languagePage(): string {
   const parts = sections().map(
@@ -95,6 +101,7 @@ export function languagePage(): string {
     "# The language",
     "Made from the op records and their comments by `npm run docs`. Operands come in order, options in one object at the end; a question mark says that it may be left out. Names are Triton's in camelCase, and each comment shows the line that is emitted.",
     ...parts,
+    functions,
     `## libdevice\n\n\`import { libdevice } from "tilescript"\`: functions of CUDA's and HIP's device libraries, each with its exact dtypes.\n\n${libdevice.join(", ")}.`,
     `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and what it is here.\n\n${names()}`,
   ].join("\n\n");

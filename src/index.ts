@@ -26,7 +26,7 @@ export { libdevice } from "./ops/libdevice.js";
 
 // Every type that can occur in what an author exports must have a name here, for declaration files.
 export type { When } from "./dsl/branches.js";
-export type { ConstBool, Constexpr, ConstFloat, ConstLike, ConstString } from "./ir/constexpr.js";
+export type { ConstBool, Constexpr, ConstFloat, ConstFn, ConstLike, ConstString } from "./ir/constexpr.js";
 export type { DType, DTypeName, Element, OneOf } from "./ir/dtype.js";
 export type { AddressLike, MutPointer, OptionalPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
 export type * from "./ir/params.js";

@@ -23,6 +23,8 @@ export interface ConstexprDescription {
   /** A size: a config sets it, or a shape. */
   readonly size: boolean;
   readonly choices?: readonly string[];
+  /** Of a function: what each choice stands for. */
+  readonly functions?: Readonly<Record<string, (...args: unknown[]) => unknown>>;
   /** The dtype variable that it binds, or the members of one that gets the param's name. */
   readonly dtype?: AnyDType | readonly AnyDType[];
   readonly default?: Constant | undefined;
@@ -87,13 +89,28 @@ export const scalar = ((dtype: AnyDType, options: { readonly default?: number } 
 }) as unknown as ScalarBuilder;
 
 function declareString(choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription {
+  return declareChoice("constexpr.string", choices, options.default);
+}
+
+function declareChoice(what: string, choices: readonly string[], initial: string | undefined): ConstexprDescription {
   const at = captureLocation();
   const quoted = () => choices.map((choice) => JSON.stringify(choice)).join(", ");
   if (!Array.isArray(choices) || choices.length === 0 || new Set(choices).size < choices.length)
-    fail("param", "constexpr.string: the first argument lists the strings that are allowed, each once", at);
-  if (options.default !== undefined && !choices.includes(options.default))
-    fail("param", `constexpr.string: the default ${JSON.stringify(options.default)} is none of ${quoted()}`, at);
-  return { kind: "constexpr", of: "string", size: false, choices, default: options.default };
+    fail("param", `${what}: the first argument lists the strings that are allowed, each once`, at);
+  if (initial !== undefined && !choices.includes(initial))
+    fail("param", `${what}: the default ${JSON.stringify(initial)} is none of ${quoted()}`, at);
+  return { kind: "constexpr", of: "string", size: false, choices, default: initial };
+}
+
+function declareFunction(
+  functions: Readonly<Record<string, (...args: unknown[]) => unknown>>,
+  options: { readonly default?: string } = {},
+): ConstexprDescription {
+  const isRecord = typeof functions === "object" && functions !== null;
+  const names = isRecord ? Object.keys(functions) : [];
+  if (names.length === 0 || names.some((name) => typeof functions[name] !== "function"))
+    fail("param", "constexpr.fn: give the functions by name, constexpr.fn({ relu, gelu })", captureLocation());
+  return { ...declareChoice("constexpr.fn", names, options.default), functions };
 }
 
 function declareDType(
@@ -134,6 +151,7 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
   float: declareConstexpr("float", false),
   bool: declareConstexpr("bool", false),
   string: declareString,
+  fn: declareFunction,
   dtype: declareDType,
   launch: Object.assign(declareLaunch("int"), { bool: declareLaunch("bool") }),
 }) as unknown as ConstexprBuilder;

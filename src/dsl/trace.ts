@@ -19,6 +19,7 @@ import type {
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
+import { chosenFunction } from "./choice.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
@@ -302,15 +303,17 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
 }
 
-/** What the body gets for each param: a dtype is a token, all else a handle. */
+/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
 function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
   return Object.fromEntries(
     params.map((param) => {
+      const handle = new Handle(param.value);
       const described = kernel.spec.params[param.name];
-      if (param.kind !== "constexpr" || described?.kind !== "constexpr" || !described.dtype)
-        return [param.name, new Handle(param.value)];
-      // Handles and dtypes are told apart wherever an argument may be either.
-      return [param.name, tokenOf(param.name, described.dtype) as unknown as Handle];
+      if (described?.kind !== "constexpr") return [param.name, handle];
+      const { dtype, functions } = described;
+      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
+      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      return [param.name, other as unknown as Handle];
     }),
   );
 }

@@ -1,8 +1,8 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
-import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
+import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "./constexpr.js";
 import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
-import type { Checked, Problem } from "./problem.js";
+import type { Checked, IsUnion, Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
 import type { Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
@@ -93,6 +93,14 @@ export type ScalarBuilder = <D extends DType<any>>(
 export interface ChoiceOf<in out C extends string> {
   readonly choice: C;
 }
+/** A function out of several, which are called alike. */
+export interface FunctionOf<in out C extends string, F> extends ChoiceOf<C> {
+  readonly functions: F;
+}
+type WhyAlike<F extends (...args: any[]) => unknown> =
+  IsUnion<ReturnType<F>> extends true
+    ? "constexpr.fn: the functions give different types; cast so that all give the same"
+    : "";
 /** A dtype out of a list, which the param gives a name. */
 export interface DTypeChoice<M> {
   readonly dtypes: M;
@@ -116,6 +124,14 @@ export interface ConstexprBuilder {
     choices: C,
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
+  /**
+   * One of these functions, chosen by its name, in a call or in a config: `ACTIVATION: constexpr.fn({ relu, gelu })`
+   * makes `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and give the same types.
+   */
+  fn<const C extends string, F extends (...args: any[]) => unknown>(
+    functions: Checked<{ readonly [K in C]: F }, WhyAlike<F>>,
+    options?: { readonly default?: NoInfer<C> },
+  ): ConstexprParam<FunctionOf<C, F>>;
   /**
    * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`: it stands wherever a dtype may,
    * `x.to(OUT)`. Given a dtype variable it binds that, so that an output may have it though no input does.
@@ -155,13 +171,15 @@ type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
     ? ConstBool<Name>
     : C extends "float"
       ? ConstFloat<Name>
-      : C extends ChoiceOf<infer S>
-        ? ConstString<Name, S>
-        : C extends DTypeChoice<infer M extends readonly DTypeName[]>
-          ? DType<OneOf<Name, M>>
-          : C extends DType<any>
-            ? C
-            : never;
+      : C extends FunctionOf<infer S, infer F>
+        ? ConstFn<Name, S, F>
+        : C extends ChoiceOf<infer S>
+          ? ConstString<Name, S>
+          : C extends DTypeChoice<infer M extends readonly DTypeName[]>
+            ? DType<OneOf<Name, M>>
+            : C extends DType<any>
+              ? C
+              : never;
 
 /** Named dims of all tensors: sizes, dims that are constexprs, and derived dims. */
 export type DimsOfParams<P> = {

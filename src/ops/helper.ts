@@ -78,6 +78,8 @@ function record(
   at: Location | undefined,
 ): TracedHelper {
   const outer = new Map(recorder.constexprs);
+  const isAnonymous = recorder.anonymous;
+  recorder.anonymous = false;
   recorder.open("the helper function", definition.at, "helper");
   const depth = recorder.depth;
   const params: Value[] = [];
@@ -88,6 +90,7 @@ function record(
   const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
   const results = items.map((item) => resultOf(recorder, item, definition, at));
   const body = recorder.close(results);
+  recorder.anonymous = isAnonymous;
   recorder.constexprs.clear();
   for (const [text, value] of outer) recorder.constexprs.set(text, value);
   const helper: FunctionIR = {

@@ -237,3 +237,42 @@ export const dependent = kernel("dependent", { params: vector, ...launch }, ({ x
   tl.store(y.at(offsets), tl.load(x.at(offsets)));
   tl.gdcLaunchDependents();
 });
+
+/** The square, as a function of the module. */
+const squared = tl.fn("squared", (values: any) => values.mul(values));
+/** Its argument is a function. */
+const twice = tl.fn("twice", (f: any, values: any) => f(f(values)));
+
+/** Functions that a config chooses by name: called, folded with, and handed to a function. */
+export const chosen = kernel(
+  "chosen",
+  {
+    params: {
+      ...vector,
+      ACTIVATION: constexpr.fn({
+        relu: (values: any) => tl.maximum(values, 0),
+        squared,
+        none: (values: any) => values,
+      }),
+      COMBINE: constexpr.fn({ add: (a: any, b: any) => a.add(b), max: (a: any, b: any) => tl.maximum(a, b) }),
+    },
+    ...launch,
+    autotune: {
+      key: ["N"],
+      configs: [
+        { BLOCK: 16, ACTIVATION: "relu", COMBINE: "add" },
+        { BLOCK: 16, ACTIVATION: "squared", COMBINE: "max" },
+        { BLOCK: 16, ACTIVATION: "none", COMBINE: "add" },
+      ],
+    },
+    config: undefined as never,
+  },
+  ({ x, y, BLOCK, ACTIVATION, COMBINE }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const values = tl.load(x.at(offsets));
+    // Between the load and the store.
+    const active = ACTIVATION(values);
+    const again = twice(ACTIVATION, active.sub(1));
+    tl.store(y.at(offsets), COMBINE(active, again));
+  },
+);

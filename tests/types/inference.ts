@@ -46,6 +46,7 @@ export const probe = kernel(
       c: tensor.out(tl.float32, ["M", "N"]),
       p: pointer(tl.int8),
       CAUSAL: constexpr.bool(),
+      ACTIVATION: constexpr.fn({ relu, same: <S extends Shape>(x: Tile<"float32", S>) => x }),
       HEAD: constexpr(),
       BLOCK_M: constexpr(),
       BLOCK_N: constexpr(),
@@ -54,10 +55,14 @@ export const probe = kernel(
     grid: ({ M, BLOCK_M }) => [tl.cdiv(M, BLOCK_M)],
     config: { BLOCK_M: 64, BLOCK_N: 64, BLOCK_K: 32 },
   },
-  ({ a, b, q, c, p, M, K, CAUSAL, HEAD, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+  ({ a, b, q, c, p, M, K, CAUSAL, ACTIVATION, HEAD, BLOCK_M, BLOCK_N, BLOCK_K }) => {
     same<typeof a, Tensor<"float16", ["M", "K"], "in">>();
     same<typeof M, Scalar<"int32">>();
     same<typeof CAUSAL, ConstBool<"CAUSAL">>();
+    const active = ACTIVATION(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
+    same<typeof active, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    const isRelu = ACTIVATION.eq("relu");
+    same<typeof isRelu, ConstBool<"ACTIVATION == relu">>();
     same<typeof BLOCK_M, Constexpr<"BLOCK_M">>();
 
     // Constexprs keep their text, and it becomes a dimension.

@@ -75,6 +75,8 @@ function one(spec: string, body = "() => {}", params = 'x: tensor(tl.float32, ["
 }
 const tuned = (config: string, rest = "", params?: string) =>
   one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`, undefined, params);
+const same = '(v: Tile<"float16", [8]>) => v';
+const half = '(v: Tile<"float16", [8]>) => v.to(tl.float32)';
 const flag = 'x: tensor(tl.float32, ["N"]), FLAG: constexpr.bool()';
 const both = 'x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()';
 
@@ -485,6 +487,34 @@ export const chapters: readonly Chapter[] = [
         "a default that is no choice",
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "rleu" })'),
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "relu" })'),
+      ),
+      mistake(
+        "functions to choose from that differ in type",
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ half: ${half}, same: ${same} })`),
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ same: ${same}, other: ${same} })`),
+      ),
+      mistake(
+        "a default that is none of the functions",
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ same: ${same} }, { default: "smae" })`),
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ same: ${same} }, { default: "same" })`),
+      ),
+      mistake(
+        "a config that chooses none of the functions",
+        one('grid: () => [1], config: { ACT: "smae" }', undefined, `ACT: constexpr.fn({ same: ${same} })`),
+        one('grid: () => [1], config: { ACT: "same" }', undefined, `ACT: constexpr.fn({ same: ${same} })`),
+      ),
+      mistake(
+        "a chosen function of another dtype",
+        one(
+          "grid: () => [1]",
+          "({ ACT }) => void ACT(tl.zeros([8], tl.float32))",
+          `ACT: constexpr.fn({ same: ${same} })`,
+        ),
+        one(
+          "grid: () => [1]",
+          "({ ACT }) => void ACT(tl.zeros([8], tl.float16))",
+          `ACT: constexpr.fn({ same: ${same} })`,
+        ),
       ),
       mistake(
         "a default that is no dtype of the list",

@@ -5,6 +5,7 @@ import { checkHost } from "./check/host.js";
 import { checkLimits } from "./check/limits.js";
 import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
+import { checkVersions } from "./check/versions.js";
 import { emitModule } from "./codegen/module.js";
 import { shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
@@ -42,6 +43,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ...checkAccumulation(ir),
     ...checkLimits(ir),
     ...checkOptional(ir),
+    ...checkVersions(ir),
     ...unusedParams(ir),
   );
   if (!source) seen.push(withoutSource(ir));

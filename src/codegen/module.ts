@@ -3,11 +3,10 @@ import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
-import { typedArguments } from "../ir/typed.js";
+import { usesOf39 } from "../ir/versions.js";
 import { argumentsOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
-import type { Op } from "../ir/op.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
 import { emitHelpers } from "./functions.js";
@@ -204,11 +203,7 @@ function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block 
 
 /** Refuses to be imported under a Triton that lacks what the kernel uses. */
 function newestNames(ir: KernelIR): Block {
-  const found = new Set<string>();
-  walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) found.add(nameOf(statement.op));
-  });
-  const [first, ...others] = found;
+  const [first, ...others] = new Set(usesOf39(ir).map(({ name }) => name));
   if (first === undefined) return [];
   const version = py.call(
     "tuple",
@@ -231,11 +226,6 @@ function newestNames(ir: KernelIR): Block {
       ],
     },
   ];
-}
-
-/** What an op is called in Triton. */
-function nameOf({ spelling, name }: Op): string {
-  return spelling.form === "call" ? spelling.name : name;
 }
 
 const PRUNER = "_prune_configs";

@@ -62,6 +62,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
       requires,
       tuning,
       launch: launchOf(kernel),
+      triton: versionOf(kernel),
       reference,
       shapes,
       tolerance,
@@ -88,6 +89,11 @@ function launchOf({ spec }: KernelDefinition): LaunchSpec {
   const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [] } = spec;
   const options = Object.fromEntries(Object.entries(launch).filter(([, value]) => value !== undefined));
   return { options, doNotSpecialize, doNotSpecializeOnAlignment };
+}
+
+function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["triton"] {
+  if (triton === undefined || triton === "3.6" || triton === "3.9") return triton;
+  return fail("kernel", `${name}: triton is ${JSON.stringify(triton)}; it is "3.6" or "3.9"`, at);
 }
 
 /** Names that the spec's tables may hold. */

@@ -288,6 +288,8 @@ export interface KernelIR {
   readonly requires: HostBlock;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
+  /** The oldest Triton that it is for, where the author says so. */
+  readonly triton: "3.6" | "3.9" | undefined;
   readonly reference: Reference | undefined;
   /** Sizes that the author gave to verify and measure with. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];

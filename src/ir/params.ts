@@ -311,6 +311,11 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /** Constexprs that follow from the arguments and from the config that runs: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
   readonly launch?: DriverOptions;
+  /**
+   * The oldest Triton that the kernel is for. What needs 3.9 is a warning where this is left out, an error under "3.6",
+   * and taken as meant under "3.9".
+   */
+  readonly triton?: "3.6" | "3.9";
   /** Integer arguments for which Triton compiles one kernel, whether they are 1, multiples of 16 or neither. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
   /** The same for being a multiple of 16 only; also tensors, whose addresses may then lie anywhere. */

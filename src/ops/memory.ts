@@ -49,7 +49,7 @@ export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain
 
 /**
  * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold 0 unless `other` says otherwise; lanes
- * that an explicit mask leaves out without `other` hold nothing.
+ * that an explicit mask leaves out without `other` hold nothing. `cacheModifier` ".cs" needs Triton 3.9.
  */
 export const load = defineOp<Load>({
   name: "load",
@@ -57,6 +57,7 @@ export const load = defineOp<Load>({
   options: { mask: "value?", other: "value?", ...cacheOptions, volatile: "constant?" },
   effect: "read",
   spelling: { form: "call", name: "tl.load" },
+  since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs",
   infer: (args) => {
     const { address, mask, other } = args;
     const why = whyLoad(address!.type) || whyCached("load", args);

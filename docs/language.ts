@@ -87,7 +87,11 @@ const functions = `## Three ways to share a function
 
 - An ordinary TypeScript function is written out where it is called: nothing of it is left in Python. The choice among several is made while the kernel is built.
 - \`tl.fn\` makes a \`@triton.jit\` function of its own, once for each combination of argument types, that the kernel calls. It may take functions too: it is then made once for each.
-- \`constexpr.fn({ relu, gelu })\`, among a kernel's params, is one of several functions, which each call of the wrapper or each config chooses by name: \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton keeps one arm when it compiles. The name is an argument like any other: autotuning may choose it, \`ACTIVATION.eq("relu")\` asks for it, and \`tl.fn\` may be handed the function.`;
+- \`constexpr.fn({ relu, gelu })\`, among a kernel's params, is one of several functions, which each call of the wrapper or each config chooses by name: \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton keeps one arm when it compiles. The name is an argument like any other: autotuning may choose it, \`ACTIVATION.eq("relu")\` asks for it, and \`tl.fn\` may be handed the function.
+
+## Functions that are Python already
+
+\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` is a \`@triton.jit\` function of a Python file beside the author's. The emitted module stays a file of its own: the function is copied into it, as it is written there, with the jit functions and the \`tl.constexpr\` globals that it uses; a name that the module has already is changed. What it is in TypeScript is said by \`evaluate\`, the same computation with \`tl\`, which gives its types and what it does to memory, and which the evaluator runs; or by \`{ result: (x) => x, effect: "pure" }\`, where only tiles of the dtypes and shapes that come out are given, and a kernel that calls it is not evaluated in-process. It may use \`torch\`, \`triton\`, \`triton.language as tl\` and names that are imported from modules of triton. Numbers and strings are handed over as they are, so \`30\` is an integer there.`;
 
 /** The whole page. */
 export function languagePage(): string {

@@ -1,6 +1,7 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
 import { type FunctionIR, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
+import { embedExterns, type Externs, NO_EXTERNS } from "./extern.js";
 import { Names } from "./names.js";
 
 export interface KernelNames {
@@ -18,6 +19,8 @@ export interface KernelNames {
   readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
   /** Helper functions of the kernel. */
   readonly functions: ReadonlyMap<FunctionIR, string>;
+  /** Functions of Python files, which are among those too. */
+  readonly externs: Externs;
   /** For names in the jit function's body. */
   readonly locals: Names;
 }
@@ -57,10 +60,16 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
     });
     strides.set(param.name, names);
   }
-  const functions = new Map(ir.functions.map((helper) => [helper, taken.take(wantedName(helper, source))] as const));
+  // What the arguments are called does not depend on it.
+  const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
+  const functions = new Map(
+    ir.functions.map(
+      (helper) => [helper, externs.names.get(helper) ?? taken.take(wantedName(helper, source))] as const,
+    ),
+  );
   const locals = new Names();
   for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
-  return { wrapper, jit, op, parameters, tensors, strides, functions, locals };
+  return { wrapper, jit, op, parameters, tensors, strides, functions, externs, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */

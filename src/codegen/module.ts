@@ -1,4 +1,5 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import { fail } from "../diagnostics.js";
 import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
@@ -17,7 +18,7 @@ import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
 import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
-import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
+import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
 import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { deviceHolder, INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
@@ -26,6 +27,9 @@ import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source)
+    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
   const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
@@ -46,10 +50,11 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
-    ...imports(ir, isMentioned),
+    ...imports(ir, isMentioned, names.externs.imports),
     ...newestNames(ir),
     ...constants(ir, isMentioned),
     ...pruner(ir, names),
+    ...names.externs.definitions,
     ...parts,
     ...helperFunctions(isMentioned),
     py.assign(py.name("kernel_fn"), py.name(names.wrapper)),
@@ -153,13 +158,15 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 // ---- around it ------------------------------------------------------------------------------------------------------
 
 /** What spellings need besides `tl`. */
-function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
+function imports(ir: KernelIR, isMentioned: (name: string) => boolean, others: readonly FromImport[]): Block {
   const needed = new Map<string, Set<string>>();
+  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
+  for (const { module, names } of others) for (const { name } of names) need(module, name);
   walkAll(ir, (statement) => {
     const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
     if (spelling?.form !== "call" || !spelling.from) return;
     const [name = ""] = spelling.name.split(".");
-    if (isMentioned(name)) needed.set(spelling.from, (needed.get(spelling.from) ?? new Set()).add(name));
+    if (isMentioned(name)) need(spelling.from, name);
   });
   return [...needed].sort().map(([module, names]) => ({
     kind: "fromImport",

@@ -158,8 +158,9 @@ function apply({ operands }: OpStatement, speaker: Speaker): Expression {
   const [callee, given] = operands;
   if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
   const { name, extras } = helpersOf(speaker);
+  const said = (argument: Argument) => (isDType(argument) ? speaker.dtype(argument.dtype) : speaker.value(argument));
   const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
-  return py.call(name(callee.function), ...given.map((argument) => speaker.value(argument)), ...beside);
+  return py.call(name(callee.function), ...given.map(said), ...beside);
 }
 
 function isElem(extra: Value | Elem): extra is Elem {

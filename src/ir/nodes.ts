@@ -171,6 +171,12 @@ export interface Block {
   readonly yields: readonly Argument[];
 }
 
+/** A function of a Python file, whose path is relative to where `tl.extern` was called. */
+export interface ExternSource {
+  readonly file: string;
+  readonly name: string;
+}
+
 /**
  * A helper function of the kernel, for one signature. It may look at the kernel's own arguments and at constexprs of its
  * callers beside its parameters; emission passes those along.
@@ -182,6 +188,8 @@ export interface FunctionIR {
   /** Yields the results. */
   readonly body: Block;
   readonly noinline: boolean;
+  /** Where its Python is, if the author wrote that; the body says what it means. */
+  readonly extern?: ExternSource | undefined;
   /** Where the author defined it. */
   readonly at: Location | undefined;
 }

@@ -185,7 +185,15 @@ function args(
   const named: PyArgument[] = [];
   names.forEach((name, i) => {
     const argument = statement.operands[i];
-    if (i < from || argument === undefined) return;
+    if (i < from) return;
+    if (argument === undefined) {
+      // What was left out in front of what is given.
+      const isFollowed = names
+        .slice(i + 1)
+        .some((later, j) => statement.operands[i + 1 + j] && !keywords.includes(later));
+      if (isFollowed && !keywords.includes(name)) positional.push(py.none);
+      return;
+    }
     const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
     if (isList(argument) && isSpread) positional.push(...argument.map(say));
     else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));

@@ -91,22 +91,3 @@ export const inlineAsmElementwise = withRecord(asms.pure, ((
   dtype: D,
   options?: { isPure?: boolean; pack?: number },
 ) => AsmOut<A, D>);
-
-// ---- programmatic dependent launch ----------------------------------------------------------------------------------
-
-function gridControl(name: string, python: string) {
-  return defineOp<() => void>({
-    name,
-    operands: {},
-    effect: "write",
-    spelling: { form: "call", name: python },
-    infer: () => none,
-    // Programs run one after the other here, so there is nothing to wait for.
-    evaluate: () => [],
-  });
-}
-
-/** Waits for the kernel before this one, when it was launched with `launchPdl`: `tl.extra.cuda.gdc_wait()`. */
-export const gdcWait = gridControl("gdcWait", "tl.extra.cuda.gdc_wait");
-/** Lets the next kernel start: `tl.extra.cuda.gdc_launch_dependents()`. */
-export const gdcLaunchDependents = gridControl("gdcLaunchDependents", "tl.extra.cuda.gdc_launch_dependents");

@@ -12,6 +12,7 @@ export * from "./dot-scaled.js";
 export { clamp, divRn, fdiv, fma, umulhi } from "./fused.js";
 export { assume, expectZero, maxConstancy, maxContiguous, multipleOf } from "./hints.js";
 export * from "./escape.js";
+export * from "./extra.js";
 export * from "./integer.js";
 export * from "./join.js";
 export * from "./math.js";

@@ -88,6 +88,7 @@ function inputsOf(
 /** What the interpreter cannot run, and why. */
 const notInterpreted: Readonly<Record<string, string>> = {
   mapped: "it has no map_elementwise",
+  asking: "it has no GPU to ask",
   dependent: "it has no dependent launches",
   escaped: "it has no inline assembly, and raw Python is not evaluated",
 };

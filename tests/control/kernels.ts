@@ -303,3 +303,13 @@ export const foreign = kernel(
     pick(capped(soft, scale, "none"), offsets, y.ptr, N);
   },
 );
+
+/** What a program can ask of the GPU that it runs on. */
+export const asking = kernel("asking", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const began = tl.globaltimer();
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.load(x.at(offsets)).add(tl.smid().to(tl.float32)).mul(tl.numWarps());
+  tl.store(y.at(offsets), values.add(tl.numThreads()));
+  const ended = tl.globaltimer();
+  tl.store(y.at(0), ended.sub(began).to(tl.float32));
+});

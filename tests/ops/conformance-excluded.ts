@@ -30,7 +30,7 @@ export const elsewhere: Readonly<Record<string, string>> = {
   tuple_type: "types of arrays",
   // Modules, whose names are in `tl` itself.
   core: "tl",
-  extra: "libdevice",
+  extra: "libdevice, and functions such as tl.globaltimer",
   math: "tl",
   random: "tl",
   standard: "tl",
@@ -45,3 +45,10 @@ export const pending: readonly string[] = [
   "tensor_descriptor",
   "tensor_descriptor_type",
 ];
+
+/** Names of `triton.language.extra.cuda` and `.hip` that have no op of their own, and why. */
+export const extraExcluded: Readonly<Record<string, string>> = {
+  libdevice: "a module: libdevice",
+  convert_custom_float8_sm70: "what a cast to or from float8e4b15 becomes: x.to(tl.float8e4b15)",
+  convert_custom_float8_sm80: "what a cast to or from float8e4b15 becomes: x.to(tl.float8e4b15)",
+};

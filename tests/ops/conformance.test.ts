@@ -5,7 +5,7 @@ import { dtypeNames } from "../../src/ir/dtype.js";
 import { table } from "../../src/ops/table.js";
 import { libdeviceTable } from "../../src/ir/libdevice-table.js";
 import { requirePython } from "../runtime/helpers.js";
-import { elsewhere, excluded, pending } from "./conformance-excluded.js";
+import { elsewhere, excluded, extraExcluded, pending } from "./conformance-excluded.js";
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const spelled = new Set(
@@ -49,6 +49,14 @@ test("methods of tensors", async () => {
   const names = await publicNames("tl.tensor");
   const isKnown = (name: string) => spelled.has(`tl.${name}`) || name in tensorElsewhere || pending.includes(name);
   expect(names.filter((name) => !isKnown(name))).toEqual([]);
+});
+
+test.each(["cuda", "hip"])("triton.language.extra.%s", async (vendor) => {
+  const script = `import triton.language as tl; print(*tl.extra.${vendor}.__all__)`;
+  const names = (await execa(await requirePython(), ["-c", script])).stdout.trim().split(" ");
+  expect(names.length).toBeGreaterThan(2);
+  const left = names.filter((name) => !spelled.has(`tl.extra.${vendor}.${name}`));
+  expect(left.filter((name) => !(name in extraExcluded))).toEqual([]);
 });
 
 test("libdevice", async () => {

@@ -215,6 +215,13 @@ add(
   (a, sa, b, sb, c) => tl.dotScaled(a, sa, "e5m2", b, sb, "bf16", c),
 );
 
+add("dotScaled", "uint8[16, 64]{0,120}, uint8[16, 2]{126,128}, bfloat16[64, 16]", (a, sa, b) =>
+  tl.dotScaled(a, sa, "e5m2", b, null, "bf16"),
+);
+add("dotScaled", "bfloat16[16, 64], uint8[64, 16]{0,120}, uint8[16, 2]{126,128}", (a, b, sb) =>
+  tl.dotScaled(a, null, "bf16", b, sb, "e5m2"),
+);
+
 for (const [name, rules] of Object.entries(libdeviceTable))
   for (const rule of rules.split(" ")) {
     const operands = [...rule.split("->")[0]!].map((letter) => `${dtypeOfLetter(letter)}[8]`).join(", ");

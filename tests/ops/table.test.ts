@@ -69,6 +69,12 @@ test("every op has a sample", () => {
     "inlineAsmElementwise",
     "gdcWait",
     "gdcLaunchDependents",
+    "smid",
+    "hipSmid",
+    "numWarps",
+    "numThreads",
+    "hipNumWarps",
+    "hipNumThreads",
   ];
   const isElsewhere = ({ name, effect, operands }: Op) => {
     const kinds = Object.values(operands);

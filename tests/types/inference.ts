@@ -2,6 +2,7 @@
 import {
   constexpr,
   kernel,
+  libdevice,
   pointer,
   tensor,
   tl,
@@ -26,6 +27,7 @@ function same<A, B>(...mismatch: Equal<A, B> extends true ? [] : ["these types d
   void mismatch;
 }
 
+const W = tl.dtype("W", [tl.float32, tl.float64]);
 const D = tl.dtype("T", [tl.float16, tl.bfloat16]);
 type T = OneOf<"T", ["float16", "bfloat16"]>;
 
@@ -59,6 +61,11 @@ export const probe = kernel(
     same<typeof a, Tensor<"float16", ["M", "K"], "in">>();
     same<typeof M, Scalar<"int32">>();
     same<typeof CAUSAL, ConstBool<"CAUSAL">>();
+    const wideTile = tl.zeros([BLOCK_M], W);
+    const tangent = libdevice.tanh(wideTile);
+    same<typeof tangent, Tile<OneOf<"W", ["float32", "float64"]>, ["BLOCK_M"]>>();
+    const sign = libdevice.signbit(wideTile);
+    same<typeof sign, Tile<"int32", ["BLOCK_M"]>>();
     const active = ACTIVATION(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
     same<typeof active, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
     const isRelu = ACTIVATION.eq("relu");

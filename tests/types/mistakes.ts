@@ -12,7 +12,7 @@ export interface Chapter {
   readonly mistakes: readonly Mistake[];
 }
 
-export const imports = `import { constexpr, kernel, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
+export const imports = `import { constexpr, kernel, libdevice, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
 
 /** The kernel in whose body every line stands, up to that line. */
 export const setting = `const T = tl.dtype("T", [tl.float16, tl.float32]);
@@ -75,6 +75,7 @@ function one(spec: string, body = "() => {}", params = 'x: tensor(tl.float32, ["
 }
 const tuned = (config: string, rest = "", params?: string) =>
   one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`, undefined, params);
+const nibbles = "tl.zeros([16, 16], tl.uint8)";
 const same = '(v: Tile<"float16", [8]>) => v';
 const half = '(v: Tile<"float16", [8]>) => v.to(tl.float32)';
 const flag = 'x: tensor(tl.float32, ["N"]), FLAG: constexpr.bool()';
@@ -487,6 +488,41 @@ export const chapters: readonly Chapter[] = [
         "a default that is no choice",
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "rleu" })'),
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "relu" })'),
+      ),
+      mistake(
+        "a library's function of a dtype variable that it lacks a member of",
+        one(
+          "grid: () => [1]",
+          "({ x }) => void libdevice.tanh(tl.load(x.at(0)))",
+          `x: tensor(tl.dtype("U", [tl.float16, tl.float32]), ["N"])`,
+        ),
+        one(
+          "grid: () => [1]",
+          "({ x }) => void libdevice.tanh(tl.load(x.at(0)))",
+          `x: tensor(tl.dtype("U", [tl.float32, tl.float64]), ["N"])`,
+        ),
+      ),
+      mistake(
+        "a scaled product of 4-bit floats without scales",
+        one(
+          "grid: () => [1]",
+          `() => void tl.dotScaled(${nibbles}, null, "e2m1", tl.zeros([32, 16], tl.float16), null, "fp16")`,
+        ),
+        one(
+          "grid: () => [1]",
+          `() => void tl.dotScaled(${nibbles}, tl.zeros([16, 1], tl.uint8), "e2m1", tl.zeros([32, 16], tl.float16), null, "fp16")`,
+        ),
+      ),
+      mistake(
+        "a function of a Python file called with another dtype",
+        one(
+          "grid: () => [1]",
+          "() => void tl.extern('./ops.py', 'f', { result: (v: Tile<'float16', [8]>) => v })(tl.zeros([8], tl.float32))",
+        ),
+        one(
+          "grid: () => [1]",
+          "() => void tl.extern('./ops.py', 'f', { result: (v: Tile<'float16', [8]>) => v })(tl.zeros([8], tl.float16))",
+        ),
       ),
       mistake(
         "functions to choose from that differ in type",

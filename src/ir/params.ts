@@ -238,6 +238,11 @@ export interface DriverOptions {
   readonly launchPdl?: boolean;
   /** All programs run at once, so that they may wait for each other. */
   readonly launchCooperativeGrid?: boolean;
+  /**
+   * Whether a product and a sum may become one instruction that rounds once. Triton 3.6 and 3.9 do so by default, and 3.9
+   * warns that 3.10 will not: say which is meant to silence it and to keep one meaning.
+   */
+  readonly enableFpFusion?: boolean;
 }
 type FlagValue<P, K> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">

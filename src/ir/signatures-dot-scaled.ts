@@ -102,6 +102,12 @@ export interface ScaledSide {
   /** Whether two in a byte lie along K. */
   readonly kPack: boolean;
 }
+/** How many elements share a scale, where the sizes are numbers. */
+function groupOf({ scale }: ScaledSide, k: Dim): number | undefined {
+  const held = scale?.kind === "tile" ? scale.shape.at(-1) : undefined;
+  return typeof held === "number" && typeof k === "number" ? k / held : undefined;
+}
+
 export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefined): Type | string {
   for (const { format, kPack } of [a, b]) {
     if (!(format in holds)) return `dotScaled: a format is one of ${Object.keys(holds).join(", ")}`;
@@ -118,6 +124,10 @@ export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefin
   const [m, n] = [unpack(s.at(-2)!, a, false), unpack(t.at(-1)!, b, false)];
   const scales = whyScale(a, a.type, m) || whyScale(b, b.type, n);
   if (scales) return scales;
+  const groups = [a, b].map((side) => groupOf(side, left));
+  const [group = groups[1], other = group] = groups;
+  if (group !== other || (group !== undefined && group !== 16 && group !== 32))
+    return `dotScaled: a scale is of 16 or 32 elements along K, the same on both sides; these are of ${groups.join(" and ")}`;
   const shape = [...s.slice(0, -2), m, n];
   const wanted: Elem = "float32";
   if (acc === undefined) return tileType(wanted, shape);

@@ -1,4 +1,5 @@
 /** Signatures of flip, sort, topk and swizzle2d. */
+import { call, isFp8, members } from "./dtype.js";
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "./axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "./cast.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "./constexpr.js";
@@ -37,6 +38,7 @@ export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
 export function inferSort(op: string, x: Type, dim: number | undefined): Type | string {
   if (x.kind !== "tile") return notATile(op, x);
   if (x.shape.length === 0) return `${op}: a scalar has no axis`;
+  if (members(x.dtype).some(isFp8)) return `${op}: ${call(x.dtype)} cannot be compared; cast with .to(tl.float16)`;
   if (dim === undefined) return x;
   if (axisOf(x.shape.length, dim) !== x.shape.length - 1)
     return `${op}: sorts along the last axis only, the tile is ${showShape(x.shape)}`;

@@ -32,7 +32,10 @@ function hint<Name extends string>(
     operands: { x: "value", values: "constant" },
     effect: "pure",
     spelling: { form: "call", name: python },
-    infer: ({ x, values }) => inferHint(name, x!.type, numbers(values)),
+    infer: ({ x, values }) =>
+      (values!.items ?? [values!]).some(({ type }) => type.kind !== "constexpr")
+        ? `${name}: values are numbers or constexprs, known when Triton compiles`
+        : inferHint(name, x!.type, numbers(values)),
     evaluate: ({ x, values }, context) => {
       const wanted = (Array.isArray(values) ? values : [values]).map(Number);
       if (isTile(x) && !x.poison && !holds(x, wanted)) {

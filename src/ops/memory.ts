@@ -1,5 +1,5 @@
 /** Loads and stores. */
-import type { Checked } from "../ir/problem.js";
+import { type Checked, whyChoice } from "../ir/problem.js";
 import {
   type Load,
   loadOut,
@@ -21,8 +21,14 @@ import { defineOp } from "./define.js";
 
 type Options = Readonly<Record<string, Typed | undefined>>;
 
+const CACHED = { load: ["", ".ca", ".cg", ".cv", ".cs"], store: ["", ".wb", ".cg", ".cs", ".wt"] } as const;
+
 /** PTX has one way to say how memory is cached; ptxas refuses two of them together. */
-function whyCached(op: string, { cacheModifier, evictionPolicy, volatile }: Options): string {
+function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: Options): string {
+  const why =
+    whyChoice(`${op}: cacheModifier`, cacheModifier?.literal, CACHED[op]) ||
+    whyChoice(`${op}: evictionPolicy`, evictionPolicy?.literal, ["", "evict_first", "evict_last"]);
+  if (why) return why;
   const given = [
     ...(cacheModifier?.literal ? ["cacheModifier"] : []),
     ...(evictionPolicy?.literal ? ["evictionPolicy"] : []),

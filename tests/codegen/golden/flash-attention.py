@@ -233,12 +233,9 @@ def reference_fn(
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
 
 
-def get_inputs():
+def get_inputs(H=8, S=1024, HEAD_DIM=64):
     """Fresh arguments for attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    H = 8
-    S = 1024
-    HEAD_DIM = 64
     return [
         torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
         torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),

@@ -195,12 +195,9 @@ def reference_fn(a: torch.Tensor, b: torch.Tensor):
     return torch.matmul(a, b)
 
 
-def get_inputs():
+def get_inputs(M=512, K=512, N=512):
     """Fresh arguments for gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 512
-    K = 512
-    N = 512
     return [
         torch.randn((M, K), device=device, dtype=torch.float16),
         torch.randn((K, N), device=device, dtype=torch.float16),

@@ -117,11 +117,9 @@ def reference_fn(x: torch.Tensor):
     return torch.softmax(x, -1)
 
 
-def get_inputs():
+def get_inputs(M=128, N=1000):
     """Fresh arguments for softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 128
-    N = 1000
     return [torch.randn((M, N), device=device, dtype=torch.float32)]
 
 

@@ -102,10 +102,9 @@ def reference_fn(x: torch.Tensor, y: torch.Tensor):
     return x.add(y)
 
 
-def get_inputs():
+def get_inputs(N=100000):
     """Fresh arguments for vector_add, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    N = 100000
     return [
         torch.randn((N,), device=device, dtype=torch.float32),
         torch.randn((N,), device=device, dtype=torch.float32),

@@ -7,7 +7,6 @@ import type { Checked } from "../ir/problem.js";
 import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../ir/signatures-escape.js";
 import type { Tile } from "../ir/tile.js";
 import type { Typed } from "../ir/op.js";
-import { none } from "../ir/types.js";
 import { defineOp, type OpFunction, withRecord } from "./define.js";
 
 type Effects = "pure" | "read" | "write";

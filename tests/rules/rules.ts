@@ -199,8 +199,14 @@ export const rules: readonly Rule[] = [
   ),
   rule("L46", "tl.dot_scaled(…, out_dtype=tl.float16)", (_, t) =>
     t.dotScaled(
-      ...[z("float8e4nv", 128, 64), z("uint8", 128, 2), "e4m3"],
-      ...[z("float8e4nv", 64, 128), z("uint8", 128, 2), "e4m3", undefined, { outDtype: t.float16 }],
+      z("float8e4nv", 128, 64),
+      z("uint8", 128, 2),
+      "e4m3",
+      z("float8e4nv", 64, 128),
+      z("uint8", 128, 2),
+      "e4m3",
+      undefined,
+      { outDtype: t.float16 },
     ),
   ),
   rule("L47", "tl.dot_scaled of the format e3m4", (_, t) =>
@@ -215,8 +221,14 @@ export const rules: readonly Rule[] = [
   ),
   rule("L50", "tl.dot_scaled(…, lhs_k_pack=False) of e4m3", (_, t) =>
     t.dotScaled(
-      ...[z("float8e4nv", 128, 64), z("uint8", 128, 2), "e4m3"],
-      ...[z("float8e4nv", 64, 128), z("uint8", 128, 2), "e4m3", undefined, { lhsKPack: false }],
+      z("float8e4nv", 128, 64),
+      z("uint8", 128, 2),
+      "e4m3",
+      z("float8e4nv", 64, 128),
+      z("uint8", 128, 2),
+      "e4m3",
+      undefined,
+      { lhsKPack: false },
     ),
   ),
   ...atomics,

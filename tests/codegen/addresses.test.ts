@@ -29,7 +29,7 @@ describe("addresses", () => {
       picked = tl.load(rows_ptr + rm * stride_rows_m, mask=rm < M, other=0)
       tile = tl.load(
           x_ptr + picked[:, None] * stride_xn + rh[None, :] * stride_x_head,
-          mask=(picked[:, None] >= 0) & (picked[:, None] < N) & (rh[None, :] < HEAD),
+          mask=(picked[:, None] < N) & (rh[None, :] < HEAD),
           other=0.0,
       )
       tl.store(

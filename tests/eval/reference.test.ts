@@ -25,7 +25,7 @@ function values(
 ): { shape: readonly number[]; data: number[] } {
   const reference = recordReference(
     (({ x, y }: Record<"x" | "y", TorchTensor>, torch: Torch) => author(x, torch, y)) as never,
-    ["x", "y"],
+    { tensors: ["x", "y"], numbers: ["M"] },
     ["out"],
     undefined,
   );

@@ -74,7 +74,7 @@ export const adamwStochastic = kernel(
     const mean = oldMean.mul(beta1).add(g.mul(tl.sub(1, beta1)));
     const square = oldSquare.mul(beta2).add(g.mul(g).mul(tl.sub(1, beta2)));
     const denominator = tl.sqrt(square.div(biasCorrection2)).add(eps);
-    const decayed = weights.sub(weights.mul(lr.mul(weightDecay)));
+    const decayed = weights.mul(tl.sub(1, lr.mul(weightDecay)));
     const updated = decayed.sub(lr.mul(mean.div(biasCorrection1)).div(denominator));
     tl.store(p.at(offsets), roundStochastically(updated, tl.randint(seed, offsets)));
     tl.store(expAvg.at(offsets), mean);

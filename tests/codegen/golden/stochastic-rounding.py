@@ -45,16 +45,13 @@ def adamw_stochastic_kernel(
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < N
     g = tl.load(grad_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
-    mean = tl.load(exp_avg_ptr + offsets, mask=mask, other=0.0) * beta1 + g * (
-        1.0 - beta1
-    )
-    square = tl.load(exp_avg_sq_ptr + offsets, mask=mask, other=0.0) * beta2 + g * g * (
-        1.0 - beta2
-    )
+    old_mean = tl.load(exp_avg_ptr + offsets, mask=mask, other=0.0)
+    old_square = tl.load(exp_avg_sq_ptr + offsets, mask=mask, other=0.0)
+    weights = tl.load(p_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    mean = old_mean * beta1 + g * (1.0 - beta1)
+    square = old_square * beta2 + g * g * (1.0 - beta2)
     denominator = tl.sqrt(square / bias_correction2) + eps
-    decayed = tl.load(p_ptr + offsets, mask=mask, other=0.0).to(tl.float32) * (
-        1.0 - lr * weight_decay
-    )
+    decayed = weights * (1.0 - lr * weight_decay)
     updated = decayed - lr * (mean / bias_correction1) / denominator
     tl.store(
         p_ptr + offsets,

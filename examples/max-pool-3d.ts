@@ -45,7 +45,7 @@ export const maxPool3d = kernel(
       { N: 16, C: 64, D: 16, H: 56, W: 56 },
     ],
   },
-  ({ x, y, indices, C, D, H, W, OD, OH, OW, KERNEL, STRIDE, PADDING, BLOCK }) => {
+  ({ x, y, indices, C, H, W, OH, OW, KERNEL, STRIDE, PADDING, BLOCK }) => {
     const volume = tl.programId(0);
     const n = tl.inBounds(volume.floorDiv(C));
     const c = tl.inBounds(volume.mod(C));

@@ -14,7 +14,7 @@ import {
   transpose,
   zip,
 } from "./torch-array.js";
-import { array, isArray, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
+import { array, isArray, number, numbers, type Args, type TorchFunction } from "./torch-call.js";
 import { castTo } from "./torch-cast.js";
 import { indexFunctions } from "./torch-index.js";
 import { maxPool3d } from "./torch-pool.js";

@@ -29,13 +29,39 @@ describe("addresses", () => {
       picked = tl.load(rows_ptr + rm * stride_rows_m, mask=rm < M, other=0)
       tile = tl.load(
           x_ptr + picked[:, None] * stride_xn + rh[None, :] * stride_x_head,
-          mask=(picked[:, None] < N) & (rh[None, :] < HEAD),
+          mask=(picked[:, None] >= 0) & (picked[:, None] < N) & (rh[None, :] < HEAD),
           other=0.0,
       )
       tl.store(
           y_ptr + rm[:, None] * stride_ym + rh[None, :] * stride_y_head,
           tile,
           mask=rm[:, None] < M,
+      )"
+    `);
+  });
+
+  test("should compare no index with what its range, a claim or its axis says", () => {
+    expect(bodyOf(addresses.promised)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      mask = rm < M
+      picked = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=0)
+      missing = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=-1)
+      cols = rm % K
+      bits = picked & 0xFF00 | tl.load(count_ptr)
+      tile = tl.load(
+          x_ptr + picked[:, None] * stride_xn + cols[None, :] * stride_xk,
+          mask=picked[:, None] < N,
+          other=0.0,
+      )
+      last = tl.load(
+          x_ptr + missing[:, None] * stride_xn + cols[None, :] * stride_xk,
+          mask=(missing[:, None] >= 0) & (missing[:, None] < N),
+          other=0.0,
+      )
+      tl.store(
+          y_ptr + bits[:, None] * stride_ym + cols[None, :] * stride_yk,
+          tile + last,
+          mask=(bits[:, None] >= 0) & (bits[:, None] < M),
       )"
     `);
   });

@@ -12,6 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -159,16 +161,16 @@ def max_pool3d(
             f"max_pool3d: x must be on a GPU, got {x.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.device.index != torch.cuda.current_device():
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
             return max_pool3d(x, KERNEL, STRIDE, PADDING, y=y, indices=indices)
 
     if y is None:
-        y = torch.empty((N, C, OD, OH, OW), device=x.device, dtype=x.dtype)
+        y = x.new_empty((N, C, OD, OH, OW))
     else:
         _check_out("max_pool3d: y", y, (N, C, OD, OH, OW), x.dtype, x.device, {"x": x})
     if indices is None:
-        indices = torch.empty((N, C, OD, OH, OW), device=x.device, dtype=torch.int64)
+        indices = x.new_empty((N, C, OD, OH, OW), dtype=torch.int64)
     else:
         _check_out(
             "max_pool3d: indices",
@@ -231,7 +233,10 @@ def max_pool3d(
     def grid(meta):
         return N * C, triton.cdiv(OD * OH * OW, meta["BLOCK"])
 
-    max_pool3d_kernel[grid](
+    _launch(
+        max_pool3d_kernel,
+        grid,
+        (OD, OH, OW, KERNEL, x.dtype),
         x,
         y,
         indices,
@@ -271,15 +276,21 @@ def reference_fn(x: torch.Tensor, KERNEL: int = 3, STRIDE: int = 2, PADDING: int
     )
 
 
-def get_inputs():
+def get_inputs(N=2, C=3, D=9, H=14, W=13):
     """Fresh arguments for max_pool3d, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    N = 2
-    C = 3
-    D = 9
-    H = 14
-    W = 13
     return [torch.randn((N, C, D, H, W), device=device, dtype=torch.float32), 3, 2, 1]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _check_type(label, value, *types):
@@ -327,23 +338,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -12,6 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -247,7 +249,7 @@ def moe_gemm(
             f"moe_gemm: x must be on a GPU, got {x.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.device.index != torch.cuda.current_device():
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
             return moe_gemm(
                 x,
@@ -261,7 +263,7 @@ def moe_gemm(
             )
 
     if out is None:
-        out = torch.empty((M, TOP_K, N), device=x.device, dtype=x.dtype)
+        out = x.new_empty((M, TOP_K, N))
     else:
         _check_out(
             "moe_gemm: out",
@@ -310,7 +312,10 @@ def moe_gemm(
     def grid(meta):
         return (BLOCKS * triton.cdiv(N, meta["BLOCK_N"]),)
 
-    moe_gemm_kernel[grid](
+    _launch(
+        moe_gemm_kernel,
+        grid,
+        (M, N, K, BLOCK_M, x.dtype, topk_weights is None),
         x,
         w,
         topk_weights,
@@ -398,15 +403,9 @@ def draw_inputs(M, E, TOP_K, BLOCKS, BLOCK_M, device):
     )
 
 
-def get_inputs():
+def get_inputs(M=19, K=40, E=4, N=33, TOP_K=2, BLOCK_M=16):
     """Fresh arguments for moe_gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 19
-    K = 40
-    E = 4
-    N = 33
-    TOP_K = 2
-    BLOCK_M = 16
     BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)
     topk_weights, sorted_token_ids, expert_ids, num_tokens_post_padded = draw_inputs(
         M, E, TOP_K, BLOCKS, BLOCK_M, device
@@ -420,6 +419,17 @@ def get_inputs():
         TOP_K,
         topk_weights,
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -461,23 +471,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

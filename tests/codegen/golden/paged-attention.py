@@ -14,6 +14,8 @@ _INTERPRETED = triton.knobs.runtime.interpret
 _INT32_REACH = 2**31 - 2**20
 # Elements that a tile of Triton may have.
 _MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -225,12 +227,12 @@ def paged_attention(
             f"paged_attention: q must be on a GPU, got {q.device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if q.is_cuda and q.device.index != torch.cuda.current_device():
+    if q.is_cuda and q.get_device() != torch.cuda.current_device():
         with torch.cuda.device(q.device):
             return paged_attention(q, k_cache, v_cache, block_tables, seq_lens, out=out)
 
     if out is None:
-        o = torch.empty((B, H, G, HEAD_DIM), device=q.device, dtype=q.dtype)
+        o = q.new_empty((B, H, G, HEAD_DIM))
     else:
         o = _check_out(
             "paged_attention: out",
@@ -298,7 +300,10 @@ def paged_attention(
             f"holds at most {_MAX_TILE} elements"
         )
 
-    paged_attention_kernel[B, H](
+    _launch(
+        paged_attention_kernel,
+        (B, H),
+        (G, HEAD_DIM, PAGE_SIZE, q.dtype),
         q,
         k_cache,
         v_cache,
@@ -369,16 +374,9 @@ def draw_inputs(B, MAX_PAGES, PAGE_SIZE, device):
     return seq_lens.to(torch.int32)
 
 
-def get_inputs():
+def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
     """Fresh arguments for paged_attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    B = 3
-    H = 2
-    G = 4
-    HEAD_DIM = 64
-    PAGES = 16
-    PAGE_SIZE = 16
-    MAX_PAGES = 5
     seq_lens = draw_inputs(B, MAX_PAGES, PAGE_SIZE, device)
     return [
         torch.randn((B, H, G, HEAD_DIM), device=device, dtype=torch.float16),
@@ -391,6 +389,17 @@ def get_inputs():
         torch.randint(0, PAGES, (B, MAX_PAGES), device=device, dtype=torch.int32),
         seq_lens,
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -432,23 +441,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

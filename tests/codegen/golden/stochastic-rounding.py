@@ -170,7 +170,7 @@ def adamw_stochastic(
             f"adamw_stochastic: p must be on a GPU, got {p.device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if p.is_cuda and p.device.index != torch.cuda.current_device():
+    if p.is_cuda and p.get_device() != torch.cuda.current_device():
         with torch.cuda.device(p.device):
             return adamw_stochastic(
                 p,
@@ -260,10 +260,9 @@ def draw_inputs(N, device):
     return exp_avg_sq.to(torch.float32)
 
 
-def get_inputs():
+def get_inputs(N=100003):
     """Fresh arguments for adamw_stochastic, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    N = 100003
     exp_avg_sq = draw_inputs(N, device)
     return [
         torch.randn((N,), device=device, dtype=torch.bfloat16),
@@ -306,23 +305,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

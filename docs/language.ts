@@ -4,8 +4,9 @@ import { resolve } from "node:path";
 import { dtypeNames } from "../src/ir/dtype.js";
 import { libdeviceTable } from "../src/ir/libdevice-table.js";
 import type { Op } from "../src/ir/op.js";
+import * as ops from "../src/ops/index.js";
 import { table } from "../src/ops/table.js";
-import { elsewhere, excluded, pending } from "../tests/ops/conformance-excluded.js";
+import { elsewhere, excluded } from "../tests/ops/conformance-excluded.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS = ["src/ops", "src/dsl"];
@@ -57,11 +58,23 @@ function call({ operands, options }: Op): string {
   return [...words(operands), ...(optional.length > 0 ? [`{ ${optional.join(", ")} }`] : [])].join(", ");
 }
 
+/** Whether `tl` has it; some ops are methods of descriptors only. */
+const isFunction = ({ name, operands }: Op): boolean => name in ops || !("desc" in operands);
+
+/** How authors call an op. */
+function written(op: Op): string {
+  if (op.spelling.form === "lowered") return `x.${op.name}(…)`;
+  if (op.spelling.form !== "method" || isFunction(op)) return `tl.${op.name}(${call(op)})`;
+  const { desc: _, ...operands } = op.operands;
+  return `desc.${camel(op.spelling.name)}(${call({ ...op, operands })})`;
+}
+
+const camel = (name: string) => name.replace(/_[a-z]/g, (part) => part.slice(1).toUpperCase());
+
 function entry({ name, text }: Entry): string {
   const op = table.find((candidate) => candidate.name === name);
-  const isView = name === "at" || name === "permuteAxes";
-  const head = op ? (isView ? `\`x.${name}(…)\`` : `\`tl.${name}(${call(op)})\``) : `\`tl.${name}\``;
-  const also = op?.method && !isView ? " Also a method." : "";
+  const head = op ? `\`${written(op)}\`` : `\`tl.${name}\``;
+  const also = op?.method ? " Also a method." : "";
   return `- ${head}: ${text}${also}`;
 }
 
@@ -70,15 +83,16 @@ const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.to
 /** What each name of Triton is here. */
 function names(): string {
   const rows = new Map<string, string>();
-  for (const { name, spelling } of table) {
+  for (const op of table) {
+    const { name, spelling } = op;
     if (spelling.form === "call" && spelling.name.startsWith("tl.") && !spelling.name.slice(3).includes("."))
       rows.set(spelling.name.slice(3), `tl.${name}`);
-    else if (spelling.form !== "call" && spelling.form !== "lowered") rows.set(snake(name), `tl.${name}`);
+    else if (spelling.form !== "call" && spelling.form !== "lowered" && isFunction(op))
+      rows.set(snake(name), `tl.${name}`);
   }
   for (const dtype of dtypeNames) rows.set(dtype, `tl.${dtype}`);
   for (const [name, where] of Object.entries(elsewhere)) rows.set(name, where);
   for (const [name, why] of Object.entries(excluded)) rows.set(name, `not offered: ${why}`);
-  for (const name of pending) rows.set(name, "not offered yet");
   const lines = [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, here]) => `| \`${name}\` | ${here} |`);
   return ["| Triton | TileScript |", "| --- | --- |", ...lines].join("\n");
 }

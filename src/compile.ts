@@ -49,7 +49,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
   const lowered = lowerViews(ir);
-  const signature = signatureOf(ir);
+  const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
   const emit = ({ op }: EmitOptions = {}): Emitted => {
     const printed = emitModule(lowered, source, op);
@@ -67,7 +67,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     reference: ir.reference?.kind ?? "none",
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
-    refusal: (at) => refusal(ir, at),
+    refusal: (at) => refusal(lowered, at),
     evaluate: (at, { inputs, tolerance } = {}) => {
       const toleranceOf = (dtype: string) =>
         toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });

@@ -29,7 +29,7 @@ export interface KernelNames {
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "_beyond_int32 _check_out _check_memory _check_choice _check_type _launch _TUNED " +
-  "_overlaps _extent _axes _nest _reaches _prune_configs";
+  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _extent _axes _nest _reaches _prune_configs";
 
 export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
@@ -48,7 +48,8 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
     tensors.set(param.name, isOut ? "out" : taken.take(param.name));
   }
   for (const param of ir.params) {
-    if (param.kind === "tensor") parameters.set(param.pointer, taken.take(`${param.name}_ptr`));
+    if (param.kind === "tensor")
+      parameters.set(param.pointer, taken.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
     else parameters.set(param.value, taken.take(param.kind === "pointer" ? `${param.name}_ptr` : param.name));
   }
   for (const param of ir.params) {

@@ -19,6 +19,7 @@ import { type PrintedModule, printModule } from "./layout.js";
 import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
+import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
 import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
@@ -56,6 +57,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     ...constants(ir, isMentioned),
     ...pruner(ir, names),
     ...names.externs.definitions,
+    ...blockSetter(ir, names),
     ...parts,
     ...helperFunctions(isMentioned),
     py.assign(py.name("kernel_fn"), py.name(names.wrapper)),
@@ -129,7 +131,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
   const present = tensors.filter((param) => !param.optional);
   const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
-  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype.element_ty`);
+  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 
 /** Sizes, scalars and strides that the kernel looks at, that tune it or that prune its configs. */
@@ -163,6 +165,7 @@ function imports(ir: KernelIR, isMentioned: (name: string) => boolean, others: r
   const needed = new Map<string, Set<string>>();
   const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
   for (const { module, names } of others) for (const { name } of names) need(module, name);
+  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
   walkAll(ir, (statement) => {
     const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
     if (spelling?.form !== "call" || !spelling.from) return;

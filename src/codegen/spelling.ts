@@ -249,7 +249,7 @@ function weakElem(statement: OpStatement): Elem | undefined {
 
 function elemOfType(type: Type): Elem | undefined {
   if (type.kind === "tile") return type.dtype;
-  if (type.kind === "pointer" || type.kind === "view") return type.to;
+  if (type.kind === "pointer" || type.kind === "view" || type.kind === "descriptor") return type.to;
   return undefined;
 }
 

@@ -165,6 +165,8 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
       ? { kind: "literal", value: name }
       : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
   const others = described.flatMap(([name, p]): Param[] => {
+    if (p.kind === "tensor" && p.block)
+      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
     if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
@@ -243,6 +245,43 @@ function tensorParam(
     offsets,
     ...(p.options.range && { range: p.options.range }),
     ...(zeroed && { zeroed: true }),
+  };
+}
+
+/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
+function descriptorParam(
+  recorder: Builder,
+  { name: kernel, at }: KernelDefinition,
+  name: string,
+  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
+  dims: readonly Argument[],
+  constexprs: readonly ConstexprParam[],
+): TensorParam {
+  const blockDims = block.map((dim): Argument => {
+    if (typeof dim === "number") return { kind: "literal", value: dim };
+    const param = constexprs.find((each) => each.name === dim);
+    if (param?.of === "int" && param.from !== "heuristic") return param.value;
+    const why =
+      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
+    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
+  });
+  const dtype = elemOf(token);
+  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
+  return {
+    kind: "tensor",
+    name,
+    value,
+    pointer: value,
+    strides: [],
+    dims,
+    dimNames,
+    dtype,
+    role,
+    optional: false,
+    contiguous: false,
+    offsets: "int64",
+    block: blockDims,
+    ...(paddingOption && { padding: paddingOption }),
   };
 }
 

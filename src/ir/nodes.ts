@@ -201,6 +201,7 @@ export interface TensorParam {
   readonly kind: "tensor";
   readonly name: string;
   readonly value: Value;
+  /** Address of its first element; of a descriptor, the descriptor. */
   readonly pointer: Value;
   /** One an axis, in elements. A number where the layout is fixed (`contiguous`), else a run-time scalar. */
   readonly strides: readonly Argument[];
@@ -218,6 +219,9 @@ export interface TensorParam {
   readonly range?: readonly [number | string, number | string];
   /** Holds zeros when the first program starts. */
   readonly zeroed?: boolean;
+  /** The block that a descriptor of it moves. The kernel then gets that descriptor, and neither address nor strides. */
+  readonly block?: readonly Argument[];
+  readonly padding?: "zero" | "nan";
 }
 
 export interface PointerParam {

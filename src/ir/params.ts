@@ -1,8 +1,11 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
 import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "./constexpr.js";
 import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
+import type { Descriptor } from "./descriptor.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
 import type { Checked, IsUnion, Problem } from "./problem.js";
+import type { Show } from "./shape.js";
+import type { DescriptorOptions } from "./signatures-descriptor.js";
 import type { Scalar } from "./tile.js";
 import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
@@ -22,6 +25,10 @@ export interface TensorParam<E extends Element, Ds extends DimNames, A extends A
         : "optional: only an input may be left out; an output is allocated where the caller gives none"
     >,
   ): OptionalParam<E, Ds, A>;
+}
+/** A tensor that the kernel gets as a descriptor, for blocks of shape B. */
+export interface DescriptorParam<E extends Element, Ds extends DimNames, B extends DimNames, A extends Access> {
+  readonly [$param]: ["descriptor", [E, B], Ds, A];
 }
 export interface OptionalParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["optional", E, Ds, A];
@@ -83,6 +90,24 @@ export interface TensorBuilder {
   readonly out: Declare<"out">;
   /** A tensor that the kernel updates in place. */
   readonly inout: Declare<"inout">;
+}
+type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds extends DimNames, const B extends DimNames>(
+  dtype: D,
+  dims: Ds,
+  block: Checked<
+    B,
+    B["length"] extends Ds["length"]
+      ? ""
+      : `descriptor: ${Show<Ds>} needs one block dimension an axis, ${B["length"]} given`
+  >,
+  options?: DescriptorOptions<D[Dt]>,
+) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
+export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
+  readonly [$param]: Problem<'descriptor: call it, descriptor(tl.float16, ["M"], ["BLOCK_M"])'>;
+  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  readonly out: DeclareDescriptor<"out">;
+  /** A tensor that the kernel updates in place. */
+  readonly inout: DeclareDescriptor<"inout">;
 }
 /** A raw pointer: nothing is known of its extent. */
 export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
@@ -159,15 +184,17 @@ type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extend
   ? Tensor<E, Ds, A>
   : D extends ["optional", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
     ? OptionalTensor<E, Ds, A>
-    : D extends ["pointer", infer E extends Element]
-      ? Pointer<E, []>
-      : D extends ["optionalPointer", infer E extends Element]
-        ? OptionalPointer<E>
-        : D extends ["scalar", infer E extends Element]
-          ? Scalar<E>
-          : D extends ["constexpr", infer C]
-            ? ConstOf<C, K & string>
-            : never;
+    : D extends ["descriptor", [infer E extends Element, infer B extends DimNames], any, infer A extends Access]
+      ? Descriptor<E, B, A>
+      : D extends ["pointer", infer E extends Element]
+        ? Pointer<E, []>
+        : D extends ["optionalPointer", infer E extends Element]
+          ? OptionalPointer<E>
+          : D extends ["scalar", infer E extends Element]
+            ? Scalar<E>
+            : D extends ["constexpr", infer C]
+              ? ConstOf<C, K & string>
+              : never;
 type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
   ? Constexpr<Name>
   : C extends "bool" | "launch bool"
@@ -186,7 +213,9 @@ type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
 
 /** Named dims of all tensors: sizes, dims that are constexprs, and derived dims. */
 export type DimsOfParams<P> = {
-  [K in keyof P]: P[K] extends { readonly [$param]: ["tensor" | "optional", any, infer Ds extends DimNames, any] }
+  [K in keyof P]: P[K] extends {
+    readonly [$param]: ["tensor" | "optional" | "descriptor", any, infer Ds extends DimNames, any];
+  }
     ? Extract<Ds[number], string>
     : never;
 }[keyof P];
@@ -202,7 +231,9 @@ export type Args<P, Derived extends string = never> = {
 type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] & string;
 type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
-type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional", any, any, A]>;
+type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
+/** Tensors that the autotuner can put back: it knows no descriptors. */
+type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: sizes that no tensor's shape gives. */
 export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
 /** Constexprs that a caller gives, or a config: flags and choices. */
@@ -270,9 +301,9 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
   >[];
   readonly configs: readonly Config<P, Heuristic>[];
   /** Tensors that the kernel adds to: cleared before each trial. */
-  readonly resetToZero?: readonly TensorNames<P, "out" | "inout">[];
+  readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
   /** Tensors that the kernel updates: put back after each trial. */
-  readonly restoreValue?: readonly TensorNames<P, "inout">[];
+  readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
 }

@@ -5,6 +5,7 @@ import type { DTypeName } from "../ir/dtype.js";
 import type { Typed } from "../ir/op.js";
 import type { Checked } from "../ir/problem.js";
 import type { Context, Runtime } from "../ir/runtime.js";
+import { leastInner } from "../ir/signatures-dot.js";
 import {
   inferDotScaled,
   type ScaledFormat,
@@ -77,6 +78,7 @@ export const dotScaled = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.dot_scaled" },
   contracts: true,
+  least: ({ lhs }) => leastInner("dotScaled", lhs!.type),
   infer: (args) => inferDotScaled(sideOf(args, "lhs"), sideOf(args, "rhs"), args.acc?.type),
   evaluate: scaledProduct,
 });

@@ -6,6 +6,7 @@ import {
   type DotOptions,
   type DotOut,
   inferDot,
+  leastInner,
   type WhyDotAcc,
   type WhyDotFirst,
   type WhyDotSecond,
@@ -40,6 +41,7 @@ export const dot = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.dot" },
   contracts: true,
+  least: ({ a }) => leastInner("dot", a!.type),
   infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc }) =>
     whyChoice("dot: inputPrecision", inputPrecision?.literal, ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]) ||
     whyImprecise(a!.type, maxNumImpreciseAcc?.literal) ||

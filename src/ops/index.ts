@@ -7,6 +7,7 @@ export * from "./combine.js";
 export * from "./compare.js";
 export * from "./create.js";
 export * from "./debug.js";
+export { loadTensorDescriptor, makeTensorDescriptor, storeTensorDescriptor } from "./descriptor.js";
 export * from "./dot.js";
 export * from "./dot-scaled.js";
 export { clamp, divRn, fdiv, fma, umulhi } from "./fused.js";

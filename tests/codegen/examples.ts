@@ -1,6 +1,7 @@
 /** The kernels of `examples/`, for tests that go over all of them. */
 import { fileURLToPath } from "node:url";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
 import { maxPool3d } from "../../examples/max-pool-3d.js";
 import { moeGemm } from "../../examples/moe-gemm.js";
@@ -19,6 +20,7 @@ export const examples = [
   example("vector-add", vectorAdd),
   example("softmax", softmax),
   example("gemm", gemm),
+  example("gemm-tma", gemmTma),
   example("flash-attention", attention),
   example("paged-attention", pagedAttention),
   example("moe-gemm", moeGemm),

@@ -3,7 +3,7 @@ import { execa } from "execa";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../../src/compiled.js";
 import { members, type DTypeName, type Elem } from "../../src/ir/dtype.js";
-import { isValue, type KernelIR } from "../../src/ir/nodes.js";
+import { type Argument, isLiteral, isValue, type KernelIR } from "../../src/ir/nodes.js";
 import { kernelNames } from "../../src/codegen/kernel-names.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
@@ -93,8 +93,10 @@ function argumentsOf(
   for (const param of ir.params) {
     const name = names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
     if (param.kind === "tensor" || param.kind === "pointer") {
-      types[name] = `*${triton(param.dtype)}`;
-      aligned.push(name);
+      const elements = triton(param.dtype);
+      const block = param.kind === "tensor" ? param.block?.map((dim) => sizeOf(dim, config)) : undefined;
+      types[name] = block ? `tensordesc<${elements}[${block.join(",")}]>` : `*${elements}`;
+      if (!block) aligned.push(name);
     } else if (param.kind === "scalar") types[name] = triton(param.dtype);
     else if (param.kind === "size") integer(name, false);
     else {
@@ -109,6 +111,11 @@ function argumentsOf(
         integer(names.parameters.get(stride)!, shape !== "strided" && axis === last);
   }
   return { types, constants, aligned };
+}
+
+/** A dimension of a block. */
+function sizeOf(dim: Argument, { values }: Config): number {
+  return Number(isValue(dim) ? values[dim.parameter!] : isLiteral(dim) && dim.value);
 }
 
 /** `fp16`, `bf16`, `i32`, `u8`, as Triton's launcher abbreviates them. */

@@ -34,8 +34,9 @@ function kernelModule(testCase: OpCase): string {
   return `import triton\nimport triton.language as tl\n${imports}\n${DECLARED}\n\n${rest.slice(0, end)}\n`;
 }
 
-// AMD has one function that CUDA lacks.
-const all = cases({ checks: true }).filter(({ op }) => op !== "libdeviceFastTanhf");
+// AMD has one function that CUDA lacks; the copy engine of sm_90 moves no rows by their numbers.
+const elsewhere = ["libdeviceFastTanhf", "descriptorGather", "descriptorScatter"];
+const all = cases({ checks: true }).filter(({ op }) => !elsewhere.includes(op));
 
 async function wrongOn(python: string, of: readonly OpCase[]): Promise<Record<string, string>> {
   const lines = of.map((testCase) => ({

@@ -26,6 +26,8 @@ export const elsewhere: Readonly<Record<string, string>> = {
   static_range: "tl.staticRange",
   tensor: "Tile",
   to_tensor: "tl.full([], x, dtype)",
+  tensor_descriptor: "Descriptor",
+  tensor_descriptor_type: "Descriptor<E, B, A>",
   tuple: "arrays of JavaScript",
   tuple_type: "types of arrays",
   // Modules, whose names are in `tl` itself.
@@ -36,15 +38,6 @@ export const elsewhere: Readonly<Record<string, string>> = {
   standard: "tl",
   target_info: "tl.targetInfo",
 };
-
-/** Tensor descriptors are not here yet. */
-export const pending: readonly string[] = [
-  "load_tensor_descriptor",
-  "make_tensor_descriptor",
-  "store_tensor_descriptor",
-  "tensor_descriptor",
-  "tensor_descriptor_type",
-];
 
 /** Names of `triton.language.extra.cuda` and `.hip` that have no op of their own, and why. */
 export const extraExcluded: Readonly<Record<string, string>> = {

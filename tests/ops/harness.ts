@@ -37,6 +37,8 @@ export interface OpCase {
   readonly op: string;
   readonly operands: readonly Operand[];
   readonly results: readonly TileType[];
+  /** What the kernel gives back: tensors that it may write, then the results. */
+  readonly outputs: readonly TileType[];
   readonly since39: boolean;
   readonly kernel: unknown;
 }
@@ -54,9 +56,10 @@ function kernelOf(
   checks = false,
 ) {
   const inputs = operands.map(
-    ({ dtype, shape }, i) => [`x${i}`, tensor(tl[dtype], dimsOf(shape) as [number])] as const,
+    ({ dtype, shape }, i) =>
+      [`x${i}`, (sample.whole ? tensor.inout : tensor)(tl[dtype], dimsOf(shape) as [number])] as const,
   );
-  const outputs = (results ?? [{ dtype: "int32" as const, shape: [1] }]).map(
+  const outputs = (results ?? []).map(
     ({ dtype, shape }, i) =>
       [`y${i}`, tensor.out(tl[dtype as DTypeName], dimsOf(shape as number[]) as [number])] as const,
   );
@@ -64,9 +67,10 @@ function kernelOf(
     "sample",
     { params: Object.fromEntries([...inputs, ...outputs]) as any, grid: () => [1], config: {} } as any,
     ((args: any) => {
-      const tiles = operands.map(({ shape }, i) => tl.load(place(args[`x${i}`], shape)));
-      const given = sample.apply(...tiles);
-      const values = Array.isArray(given) ? given : [given];
+      const given = sample.apply(
+        ...operands.map(({ shape }, i) => (sample.whole ? args[`x${i}`] : tl.load(place(args[`x${i}`], shape)))),
+      );
+      const values = Array.isArray(given) ? given : given === undefined ? [] : [given];
       see?.(
         values.map((value) =>
           isHandle(value) ? (valueOf(value).type as TileType) : { kind: "tile", dtype: "int32", shape: [] },
@@ -90,11 +94,15 @@ export function cases({ checks = false } = {}): OpCase[] {
       const operands = operandsOf(text);
       let results: TileType[] = [];
       trace(definitionOf(kernelOf(sample, operands, undefined, (types) => (results = types))));
+      const written = sample.whole
+        ? operands.map(({ dtype, shape }): TileType => ({ kind: "tile", dtype, shape }))
+        : [];
       return {
         id: `${i} ${sample.op} ${text}`,
         op: sample.op,
         operands,
         results,
+        outputs: [...written, ...results],
         since39: sample.since39 ?? false,
         kernel: kernelOf(sample, operands, results, undefined, checks),
       };

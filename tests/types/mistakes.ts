@@ -344,6 +344,83 @@ export const chapters: readonly Chapter[] = [
     mistake("a JavaScript ===", "const z = rm === 1;", "const z = rm.eq(1);"),
     mistake("an index", "const z = rm[0];", "const z = tl.sum(rm, 0);"),
   ]),
+  lines("Tensor descriptors", [
+    mistake(
+      "a block of another rank",
+      "tl.makeTensorDescriptor(a, [BLOCK_M]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "a block of a run-time size",
+      "tl.makeTensorDescriptor(a, [M, BLOCK_K]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "a descriptor of a pointer alone",
+      "tl.makeTensorDescriptor(a.ptr, [BLOCK_M, BLOCK_K]);",
+      "tl.makeTensorDescriptor(a.ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "a last stride that is not 1",
+      "tl.makeTensorDescriptor(a.ptr, [M, K], [1, M], [BLOCK_M, BLOCK_K]);",
+      "tl.makeTensorDescriptor(a.ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "integers padded with NaN",
+      'tl.makeTensorDescriptor(ids, [BLOCK_M], { paddingOption: "nan" });',
+      'tl.makeTensorDescriptor(h, [BLOCK_M], { paddingOption: "nan" });',
+    ),
+    mistake(
+      "an offset too few",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([0]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([0, 0]);",
+    ),
+    mistake(
+      "a range as an offset",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([rm, 0]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([M, 0]);",
+    ),
+    mistake(
+      "a wide offset",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([M.to(tl.int64), 0]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([M, 0]);",
+    ),
+    mistake(
+      "a store of another dtype through a descriptor",
+      "tl.makeTensorDescriptor(c, [BLOCK_M, BLOCK_N]).store([0, 0], f);",
+      "tl.makeTensorDescriptor(c, [BLOCK_M, BLOCK_N]).store([0, 0], f.to(tl.float16));",
+    ),
+    mistake(
+      "a store of another shape through a descriptor",
+      "tl.makeTensorDescriptor(total, [BLOCK_N, BLOCK_M]).store([0, 0], f);",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).store([0, 0], f);",
+    ),
+    mistake(
+      "a number stored through a descriptor",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).store([0, 0], 1);",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).store([0, 0], tl.full([BLOCK_M, BLOCK_N], 1, tl.float32));",
+    ),
+    mistake(
+      "a store to an input through a descriptor",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).store([0, 0], x);",
+      "tl.makeTensorDescriptor(c, [BLOCK_M, BLOCK_K]).store([0, 0], x);",
+    ),
+    mistake(
+      "tl.load of a descriptor",
+      "tl.load(tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]));",
+      "tl.loadTensorDescriptor(tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]), [0, 0]);",
+    ),
+    mistake(
+      "rows through a descriptor of wide blocks",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).gather(rm, 0);",
+      "tl.makeTensorDescriptor(a, [1, BLOCK_K]).gather(rm, 0);",
+    ),
+    mistake(
+      "the greater of float32 through a descriptor",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).atomicMax([0, 0], f);",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).atomicAdd([0, 0], f);",
+    ),
+  ]),
   lines("Atomics", [
     mistake("an atomic on an input", "tl.atomicAdd(bytes.ptr.add(rm), 1);", "tl.atomicAdd(ids.ptr.add(rm), 1);"),
     mistake("an atomic on a tile", "tl.atomicAdd(f, 1);", "tl.atomicAdd(total.at(rm, rn), f);"),

@@ -31,6 +31,9 @@ const letters: Partial<Record<DTypeName, string>> = {
 export const dtypeOfLetter = (letter: string): DTypeName =>
   (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
 
+/** The letter of a dtype; a question mark for those that libdevice has no functions of. */
+export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
+
 export type LibdeviceName = keyof typeof libdeviceTable;
 type Table = typeof libdeviceTable;
 
@@ -86,10 +89,11 @@ export type LibdeviceOut<Name extends LibdeviceName, A> =
 export function inferLibdevice(name: string, rules: string, args: readonly Type[]): Type | string {
   const [first] = args;
   if (first?.kind !== "tile") return first ? notATile(`libdevice.${name}`, first) : `libdevice.${name}: needs a tile`;
-  const letter = (elem: Elem) => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
-  const weak = /[fi]/.test(letter(first.dtype)) ? letter(first.dtype) : "?";
+  const weak = /[fi]/.test(letterOf(first.dtype)) ? letterOf(first.dtype) : "?";
   const isNumber = (type: Type) => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
-  const given = args.map((type) => (type.kind === "tile" ? letter(type.dtype) : isNumber(type) ? weak : "?")).join("");
+  const given = args
+    .map((type) => (type.kind === "tile" ? letterOf(type.dtype) : isNumber(type) ? weak : "?"))
+    .join("");
   const overloads = rules.split(" ").map((rule) => rule.split("->") as [string, string]);
   const found = overloads.find(([takes]) => takes === given);
   if (!found) {

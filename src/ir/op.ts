@@ -6,6 +6,7 @@
 import type { Argument } from "./nodes.js";
 import type { Constant, Context, Runtime } from "./runtime.js";
 import type { Dim } from "./shape.js";
+import type { Targets } from "./targets.js";
 import type { Elem, Type } from "./types.js";
 
 /**
@@ -102,6 +103,8 @@ export interface Op {
     args: Readonly<Record<string, Runtime | undefined>>,
     context: Context,
   ) => Runtime | readonly Runtime[];
+  /** The backends that have it, where not all do. */
+  readonly targets?: Targets;
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */

@@ -30,6 +30,9 @@ const letters: Partial<Record<DTypeName, string>> = {
 export const dtypeOfLetter = (letter: string): DTypeName =>
   (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
 
+/** The letter of a dtype; a question mark for those that libdevice has no functions of. */
+export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
+
 export type LibdeviceName = keyof typeof libdeviceTable;
 type Table = typeof libdeviceTable;
 

@@ -79,6 +79,8 @@ export const dotScaled = defineOp<
   spelling: { form: "call", name: "tl.dot_scaled" },
   contracts: true,
   least: ({ lhs }) => leastInner("dotScaled", lhs!.type),
+  // On gfx942 Triton 3.6 has no lowering for it.
+  targets: { cuda: "3.6", hip: "3.9" },
   infer: (args) => inferDotScaled(sideOf(args, "lhs"), sideOf(args, "rhs"), args.acc?.type),
   evaluate: scaledProduct,
 });

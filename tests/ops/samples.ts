@@ -82,6 +82,13 @@ for (const dim of [0, 1]) add("softmax", each(WIDE, "T[4, 8]"), (x) => t.softmax
 const targets = ["int1", ...ALL];
 for (const from of ["int32", "uint8", "int64", "float32", "float16", "bfloat16", "int1"])
   for (const to of targets) add("to", `${from}[8]{0,9}`, (x) => x.to(tl[to as "int8"]));
+const FP8 = "float8e5 float8e4nv float8e4b15 float8e4b8 float8e5b16".split(" ");
+for (const narrow of FP8)
+  for (const wide of ["float16", "bfloat16", "float32"] as const) {
+    if (wide === "bfloat16" && narrow === "float8e4b15") continue;
+    add("to", `${wide}[8]`, (x) => x.to(tl[narrow as "float8e5"]));
+    add("to", `${narrow}[8]`, (x) => x.to(tl[wide]));
+  }
 add("cast", "float32[8]", (x) => tl.cast(x, tl.float16));
 add("to", "float32[8]", (x) => x.to(tl.int32, { bitcast: true }));
 add("to", "float32[8]", (x) => x.to(tl.float16, { fpDowncastRounding: "rtz" }));
@@ -240,6 +247,7 @@ for (const [name, kind] of Object.entries({ ...reduces, atomicXor: "bits" })) {
 
 // Products.
 add("dot", "float16[16, 16], float16[16, 16] | bfloat16[16, 16], bfloat16[16, 16]", (x, y) => tl.dot(x, y));
+add("dot", each(FP8, "T[32, 32], T[32, 32]"), (x, y) => tl.dot(x, y));
 add("dot", "float32[16, 16], float32[16, 16]", (x, y) => tl.dot(x, y, undefined, { inputPrecision: "ieee" }));
 
 add("dotScaled", "uint8[16, 32], uint8[16, 2]{126,128}, uint8[32, 16], uint8[16, 2]{126,128}", (a, sa, b, sb) =>

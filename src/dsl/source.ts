@@ -5,6 +5,7 @@
 import { Project, type ts } from "ts-morph";
 import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
+import { configPlaces } from "./source-configs.js";
 import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
 
@@ -41,6 +42,10 @@ export function createSourceIndex(): SourceIndex {
     endOf(at) {
       const found = find(at);
       return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    configs(at) {
+      const found = find(at);
+      return found ? configPlaces(found.node) : [];
     },
     lint: (paths) => lintFiles(paths, read),
     frame(at) {

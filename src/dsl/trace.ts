@@ -28,7 +28,7 @@ type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
 /** The program that a kernel's body, grid and other callbacks describe. */
-export function trace(kernel: KernelDefinition): KernelIR {
+export function trace(kernel: KernelDefinition, configs: readonly Location[] = []): KernelIR {
   const recorder = new Builder();
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
@@ -50,7 +50,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
-    const tuning = tuningOf(kernel, completed);
+    const tuning = tuningOf(kernel, completed, configs);
     return {
       name: kernel.name,
       doc,
@@ -69,13 +69,14 @@ export function trace(kernel: KernelDefinition): KernelIR {
   });
 }
 
-function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[]): Tuning {
+function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: readonly Location[]): Tuning {
   const { autotune, config } = spec;
   const raw = autotune?.configs ?? [config ?? {}];
+  const placeOf = (index: number) => (places.length === raw.length ? places[index] : at);
   // What holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
-    configs: raw.map((values) => configOf(values, at)),
+    configs: raw.map((values, i) => configOf(values, placeOf(i))),
     ...(autotune && { key: autotune.key }),
     resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],

@@ -27,6 +27,8 @@ export interface SourceIndex {
   site(at: Location): Site | undefined;
   /** Where the call or property access at `at` ends, exclusive: what to underline. */
   endOf(at: Location): Location | undefined;
+  /** Where each config of the kernel that is defined at `at` stands; none where they are computed. */
+  configs(at: Location): readonly Location[];
   /** Refuses what JavaScript would do silently to traced values in these files. */
   lint(files: readonly string[]): readonly Diagnostic[];
   /** The lines around a place, with a caret under its column. */

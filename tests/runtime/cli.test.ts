@@ -31,7 +31,7 @@ describe("commands without a device", () => {
   it("should print help when nothing is asked for", async () => {
     const { code, out } = await cli(kernel);
     expect(code).toBe(0);
-    for (const flag of ["--run", "--emit [file]", "--check", "--shape", "--device", "--json"])
+    for (const flag of ["--run", "--emit [path]", "--compile <targets>", "--check", "--shape", "--device", "--json"])
       expect(out).toContain(flag);
     expect((await cli(kernel, "--help")).out).toBe(out);
   });

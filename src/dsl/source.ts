@@ -5,9 +5,9 @@
 import { Project, type ts } from "ts-morph";
 import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
-import { configPlaces } from "./source-configs.js";
 import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
+import { specPlaces } from "./source-spec.js";
 
 /** Lines shown before and after the line of a code frame. */
 const CONTEXT = 2;
@@ -43,9 +43,9 @@ export function createSourceIndex(): SourceIndex {
       const found = find(at);
       return found && locate(found.node.getSourceFile(), found.node.getEnd());
     },
-    configs(at) {
+    spec(at) {
       const found = find(at);
-      return found ? configPlaces(found.node) : [];
+      return found && specPlaces(found.node);
     },
     lint: (paths) => lintFiles(paths, read),
     frame(at) {

@@ -19,6 +19,7 @@ import type {
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
+import type { SpecPlaces } from "../ir/source.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
@@ -27,8 +28,8 @@ import { recordReference } from "./reference.js";
 type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
-/** The program that a kernel's body, grid and other callbacks describe. */
-export function trace(kernel: KernelDefinition, configs: readonly Location[] = []): KernelIR {
+/** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
+export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
@@ -50,7 +51,7 @@ export function trace(kernel: KernelDefinition, configs: readonly Location[] = [
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
-    const tuning = tuningOf(kernel, completed, configs);
+    const tuning = tuningOf(kernel, completed, places);
     return {
       name: kernel.name,
       doc,
@@ -61,7 +62,7 @@ export function trace(kernel: KernelDefinition, configs: readonly Location[] = [
       requires,
       tuning,
       launch: launchOf(kernel),
-      reference,
+      reference: reference && { ...reference, at: places?.reference ?? kernel.at },
       shapes,
       tolerance,
       at: kernel.at,
@@ -69,10 +70,10 @@ export function trace(kernel: KernelDefinition, configs: readonly Location[] = [
   });
 }
 
-function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: readonly Location[]): Tuning {
+function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: SpecPlaces | undefined): Tuning {
   const { autotune, config } = spec;
   const raw = autotune?.configs ?? [config ?? {}];
-  const placeOf = (index: number) => (places.length === raw.length ? places[index] : at);
+  const placeOf = (index: number) => (places?.configs.length === raw.length ? places.configs[index] : at);
   // What holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {

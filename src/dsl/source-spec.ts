@@ -1,12 +1,19 @@
-/** Where the author wrote each config of a kernel. */
+/** Where the author wrote the parts of a kernel's spec. */
 import { ts } from "ts-morph";
 import type { Location } from "../diagnostics.js";
+import type { SpecPlaces } from "../ir/source.js";
 import { locate, unwrap } from "./source-site.js";
 
-/** The places of `autotune.configs`, or of `config`, in a call of `kernel`; none where they are computed. */
-export function configPlaces(call: ts.Node): Location[] {
-  if (!ts.isCallExpression(call)) return [];
+/** The places of what a call of `kernel` is given. */
+export function specPlaces(call: ts.Node): SpecPlaces | undefined {
+  if (!ts.isCallExpression(call)) return undefined;
   const spec = call.arguments[1];
+  const reference = property(spec, "reference");
+  return { configs: configPlaces(spec), ...(reference && { reference: placeOf(reference) }) };
+}
+
+/** Each of `autotune.configs`, or `config`; none where they are computed. */
+function configPlaces(spec: ts.Expression | undefined): readonly Location[] {
   const single = property(spec, "config");
   if (single) return [placeOf(single)];
   const configs = property(property(spec, "autotune"), "configs");

@@ -143,13 +143,18 @@ function rootCommand(name: string, description: string, streams: Streams): Comma
 }
 
 /** Makes a command throw, so that one place decides how a mistake is shown. */
-function quiet(command: Command, { out }: Streams): Command {
+function quiet(command: Command, { out, width = 80 }: Streams): Command {
   return command
     .exitOverride()
     .helpOption("--help", "show this")
     .showSuggestionAfterError(false)
     .configureHelp({ showGlobalOptions: false })
-    .configureOutput({ writeOut: out, writeErr: () => undefined, outputError: () => undefined });
+    .configureOutput({
+      writeOut: out,
+      getOutHelpWidth: () => width,
+      writeErr: () => undefined,
+      outputError: () => undefined,
+    });
 }
 
 /** An interrupt ends this process through `exit`, so that the Python worker ends too. */

@@ -127,7 +127,8 @@ export function compileText(
   ].join("\n");
 }
 
-function valuesOf({ at: _, values, ...launch }: Config): CompilationReport["values"] {
+function valuesOf(config: Config): CompilationReport["values"] {
+  const { at: _, values, ...launch } = config;
   return { ...values, ...launch };
 }
 

@@ -7,6 +7,8 @@ export interface Streams {
   readonly color: boolean;
   /** Standard error is a terminal, so a line of progress may be shown there. */
   readonly live?: boolean;
+  /** Columns of standard output, for help. */
+  readonly width?: number;
 }
 
 export const terminal: Streams = {
@@ -14,6 +16,7 @@ export const terminal: Streams = {
   err: (text) => void process.stderr.write(text),
   color: pc.isColorSupported && process.stdout.isTTY === true,
   live: process.stderr.isTTY === true,
+  width: process.stdout.columns,
 };
 
 /** A function that replaces the line of progress; an empty text removes it. */

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,8 +29,10 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
       const text = await readFile(join(templates, template), "utf8");
       made.push([join(folder, file.replace("starter", name)), named(text, template, name)]);
     }
-    if (project) await refuseExisting(name, () => mkdir(name));
-    for (const [path, text] of made) await refuseExisting(path, () => writeFile(path, text, { flag: "wx" }));
+    for (const path of project ? [name] : made.map(([file]) => file))
+      if (existsSync(path)) throw new UsageError(`${path} is there already; nothing of it was changed`);
+    if (project) await mkdir(name);
+    for (const [path, text] of made) await writeFile(path, text, { flag: "wx" });
     const files = made.map(([path]) => path);
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
     else {
@@ -49,13 +52,4 @@ function named(text: string, template: string, name: string): string {
     .replace('kernel(\n  "starter"', `kernel(\n  "${name.replaceAll("-", "_")}"`)
     .replaceAll("./kernel.js", `./${name}.js`)
     .replaceAll("starter", camel);
-}
-
-async function refuseExisting(path: string, make: () => Promise<unknown>): Promise<void> {
-  try {
-    await make();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new UsageError(`${path} is there already; nothing of it was changed`);
-  }
 }

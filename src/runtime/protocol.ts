@@ -33,6 +33,11 @@ export interface RunRequest {
   /** Index of the one config to run; null lets Triton's autotuner choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
+  /** What the module's own `draw_inputs` takes besides a device, and the inputs that it gives, by Python name. */
+  readonly drawn?: {
+    readonly arguments: Readonly<Record<string, number | boolean | string>>;
+    readonly tensors: readonly string[];
+  };
   readonly outputs: readonly WireTensor[];
   /** Python names of what the wrapper returns, in its order: outputs and tensors updated in place. */
   readonly results: readonly string[];

@@ -9,6 +9,7 @@ import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
 import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
+import { specPlaces } from "./source-spec.js";
 
 /** Lines shown before and after the line of a code frame. */
 const CONTEXT = 2;
@@ -47,6 +48,10 @@ export function createSourceIndex(): SourceIndex {
     beside(at, path) {
       const file = resolve(dirname(at.file), path);
       return existsSync(file) ? { text: readFileSync(file, "utf8"), file } : undefined;
+    },
+    spec(at) {
+      const found = find(at);
+      return found && specPlaces(found.node);
     },
     lint: (paths) => lintFiles(paths, read),
     frame(at) {

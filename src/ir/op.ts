@@ -96,6 +96,8 @@ export interface Op {
   readonly claimsInBounds?: boolean;
   /** Options that are always written out, because their default decides results and has changed between versions. */
   readonly pinned?: (args: Readonly<Record<string, Typed | undefined>>) => Readonly<Record<string, Constant>>;
+  /** Whether each lane of the result comes from the same lane of the operands alone. */
+  readonly lanewise?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */

@@ -80,6 +80,7 @@ const record = {
   operands: { x: "value", dtype: "dtype" },
   options,
   method: true,
+  lanewise: true,
   effect: "pure",
   infer: inferCast,
   evaluate,

@@ -59,6 +59,7 @@ function torchExpression(node: TorchNode, ir: KernelIR, names: KernelNames, inpu
   }
   if (node.kind === "dtype") return torchDType(node.name);
   if (node.kind === "attribute") return py.attribute(say(node.of), node.name);
+  if (node.kind === "item") return py.subscript(say(node.of), py.numberLiteral(node.index, "int"));
   const keywords = Object.entries(node.keywords).map(([key, value]) => py.keyword(key, say(value)));
   if (node.kind === "call") return py.call(`torch.${node.name}`, ...node.args.map(say), ...keywords);
   const [receiver, ...args] = node.args.map(say);

@@ -74,7 +74,9 @@ function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
           "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
           at,
         );
+      if (key === Symbol.iterator) return () => items(node, at);
       if (typeof key === "symbol") return undefined;
+      if (/^\d+$/.test(key)) return tensorProxy({ kind: "item", of: node, index: Number(key) }, at);
       const attribute = tensorProxy({ kind: "attribute", of: node, name: key }, at) as () => unknown;
       return new Proxy(attribute, {
         apply: (_target, __, args: unknown[]) => {
@@ -86,10 +88,22 @@ function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
   });
 }
 
+/** What `const [values, indices] = torch.sort(x)` takes. Nobody says how many there are, so spreading has to end. */
+function* items(node: TorchNode, at: Location | undefined): Generator {
+  for (let index = 0; index < MANY_ITEMS; index++) yield tensorProxy({ kind: "item", of: node, index }, at);
+  fail(
+    "reference",
+    "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",
+    at,
+  );
+}
+const MANY_ITEMS = 16;
+
 /** A trailing object becomes keyword arguments. */
 function split(args: readonly unknown[], at: Location | undefined) {
   const last = args.at(-1);
-  const isKeywords = typeof last === "object" && last !== null && !Array.isArray(last) && nodeOf(last) === undefined;
+  const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
+  const isKeywords = isObject && nodeOf(last) === undefined && !isDType(last);
   const positional = isKeywords ? args.slice(0, -1) : args;
   const keywords = Object.entries(isKeywords ? (last as object) : {}).filter(([, value]) => value !== undefined);
   return {

@@ -1,7 +1,8 @@
 /** Evaluates a recorded torch expression in float64. */
 import type { TensorData } from "../compiled.js";
 import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference.js";
-import { isArray, torchFunctions, type TorchFunction, type TorchValue } from "./torch-functions.js";
+import { isArray, type TorchFunction, type TorchValue } from "./torch-arguments.js";
+import { torchFunctions } from "./torch-functions.js";
 import { scalarArray, torchArray, transpose, type TorchArray } from "./torch-array.js";
 
 /** Names what a reference uses and the evaluator does not have. */
@@ -46,6 +47,8 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
         return node.name;
       case "attribute":
         return attribute(node.of, node.name);
+      case "item":
+        return item(node.of, node.index);
       case "call":
       case "method":
         return call(node.name, node.args, node.keywords);
@@ -55,12 +58,22 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
   }
 
   function attribute(of: TorchNode, name: string): TorchValue {
+    if (name === "device") return "cpu";
     if (name === "dtype" && of.kind === "input") return (inputs[of.name] as TensorData).dtype;
     const x = value(of);
     if (isArray(x) && name === "T") return transpose(x, 0, 1);
     if (isArray(x) && name === "mT") return transpose(x, -2, -1);
     if (isArray(x) && name === "shape") return x.shape;
+    if (!isArray(x) && (name === "values" || name === "indices")) return item(of, name === "values" ? 0 : 1);
     throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
+  }
+
+  /** Of several results, or of a shape. */
+  function item(of: TorchNode, index: number): TorchValue {
+    const whole = value(of);
+    const found = Array.isArray(whole) ? (whole as readonly TorchValue[]).at(index) : undefined;
+    if (found === undefined) throw new NotEvaluated(`the reference uses [${index}] of what has no such item here`);
+    return found;
   }
 
   function argument(given: TorchArgument): TorchValue {
@@ -79,7 +92,7 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
     const f = torchFunctions[key]!;
     const positional = bind(name, f, args.map(argument));
     for (const keyword of Object.keys(keywords))
-      if (!f.params.includes(keyword))
+      if (!f.params.includes(keyword) && !f.keywords?.includes(keyword))
         throw new NotEvaluated(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
     const named = Object.entries(keywords).map(([keyword, given]) => [keyword, argument(given)] as const);
     return f.run({ ...positional, ...Object.fromEntries(named) });

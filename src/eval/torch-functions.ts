@@ -1,68 +1,39 @@
 /** What references may call, by torch's names, in float64. A function and the method of its first operand are one entry. */
 import type { DTypeName } from "../ir/dtype.js";
 import { erf, roundHalfEven } from "./torch-math.js";
+import {
+  alongAxis,
+  type Args,
+  array,
+  elementwise,
+  isArray,
+  number,
+  numbers,
+  pairwise,
+  reduction,
+  type TorchFunction,
+  truth,
+} from "./torch-arguments.js";
+import { torchIndexing } from "./torch-indexing.js";
 import { matmul } from "./torch-matmul.js";
 import {
+  map,
   mapLanes,
   reduceAxes,
   reorder,
   reshapeTo,
-  scalarArray,
   torchArray,
   type TorchArray,
-  map,
   transpose,
   zip,
 } from "./torch-array.js";
 import { castTo } from "./torch-cast.js";
+import { torchNeural } from "./torch-neural.js";
 
-export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
-type Args = Readonly<Record<string, TorchValue>>;
-
-/** `params` are torch's parameter names in order; `rest` takes all further positional arguments in one list. */
-export interface TorchFunction {
-  readonly params: readonly string[];
-  readonly rest?: string;
-  run(args: Args): TorchArray | number;
-}
-
-export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
-
-function array(x: TorchValue, name = "this argument"): TorchArray {
-  if (isArray(x)) return x;
-  if (typeof x === "number" || typeof x === "boolean") return scalarArray(Number(x));
-  throw new TypeError(`${name} is no tensor`);
-}
-
-function numbers(x: TorchValue): readonly number[] {
-  if (x === undefined || x === null) return [];
-  return (typeof x === "object" && !isArray(x) ? (x as readonly TorchValue[]).flat() : [x]).map(Number);
-}
-
-const number = (x: TorchValue, otherwise: number): number => (typeof x === "number" ? x : otherwise);
-
-const elementwise = (f: (x: number) => number): TorchFunction => ({
-  params: ["input"],
-  run: ({ input }) => map(array(input), f),
-});
-const pairwise = (f: (x: number, y: number) => number): TorchFunction => ({
-  params: ["input", "other"],
-  run: ({ input, other }) => zip([array(input), array(other)], f as (...values: number[]) => number),
-});
-const reduction = (fold: (lane: Float64Array) => number): TorchFunction => ({
-  params: ["input", "dim", "keepdim", "dtype"],
-  run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, fold),
-});
-const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
-  params: ["input", "dim", "dtype"],
-  run: ({ input, dim }) => mapLanes(array(input), number(dim, -1), f),
-});
 const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => castTo(array(input), dtype),
 });
-const truth = (f: (x: number, y: number) => boolean) => pairwise((x, y) => Number(f(x, y)));
-
 const maximum = (x: number, y: number): number => Math.max(x, y);
 const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
 const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
@@ -98,9 +69,20 @@ function attention({ query, key, value, attn_mask, is_causal, scale }: Args): To
   return matmul(mapLanes(visible, -1, softmax), array(value));
 }
 
-function cumulative(lane: Float64Array): Float64Array {
-  let sum = 0;
-  return lane.map((x) => (sum += x));
+function cumulative(fold: (sofar: number, x: number) => number) {
+  return (lane: Float64Array): Float64Array => {
+    let sofar: number | undefined;
+    return lane.map((x) => (sofar = sofar === undefined ? x : fold(sofar, x)));
+  };
+}
+
+/** Integers that a number holds, beyond 32 bits too. */
+const bits = (f: (x: bigint, y: bigint) => bigint): TorchFunction =>
+  pairwise((x, y) => Number(f(BigInt(x), BigInt(y))));
+
+function norm(lane: Float64Array, p: number): number {
+  if (p === Infinity) return largest(lane.map(Math.abs));
+  return lane.reduce((sum, x) => sum + Math.abs(x) ** p, 0) ** (1 / p);
 }
 
 function variance(lane: Float64Array, correction: number): number {
@@ -160,6 +142,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   pow: pairwise((x, y) => x ** y),
   maximum: pairwise(maximum),
   minimum: pairwise((x, y) => Math.min(x, y)),
+  fmod: pairwise((x, y) => x % y),
+  floor_divide: pairwise((x, y) => Math.floor(x / y)),
+  atan2: pairwise(Math.atan2),
+  hypot: pairwise(Math.hypot),
   lt: truth((x, y) => x < y),
   le: truth((x, y) => x <= y),
   gt: truth((x, y) => x > y),
@@ -168,6 +154,13 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   ne: truth((x, y) => x !== y),
   logical_and: truth((x, y) => x !== 0 && y !== 0),
   logical_or: truth((x, y) => x !== 0 || y !== 0),
+  logical_xor: truth((x, y) => (x !== 0) !== (y !== 0)),
+  bitwise_and: bits((x, y) => x & y),
+  bitwise_or: bits((x, y) => x | y),
+  bitwise_xor: bits((x, y) => x ^ y),
+  isnan: elementwise((x) => Number(Number.isNaN(x))),
+  isinf: elementwise((x) => Number(Math.abs(x) === Infinity)),
+  isfinite: elementwise((x) => Number(Number.isFinite(x))),
   logical_not: elementwise((x) => Number(x === 0)),
   neg: elementwise((x) => -x),
   abs: elementwise(Math.abs),
@@ -175,16 +168,28 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   exp2: elementwise((x) => 2 ** x),
   log: elementwise(Math.log),
   log2: elementwise(Math.log2),
+  log10: elementwise(Math.log10),
+  log1p: elementwise(Math.log1p),
+  expm1: elementwise(Math.expm1),
+  reciprocal: elementwise((x) => 1 / x),
+  sign: elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x))),
   sqrt: elementwise(Math.sqrt),
   rsqrt: elementwise((x) => 1 / Math.sqrt(x)),
   square: elementwise((x) => x * x),
   sin: elementwise(Math.sin),
   cos: elementwise(Math.cos),
+  tan: elementwise(Math.tan),
+  asin: elementwise(Math.asin),
+  acos: elementwise(Math.acos),
+  atan: elementwise(Math.atan),
+  sinh: elementwise(Math.sinh),
+  cosh: elementwise(Math.cosh),
   tanh: elementwise(Math.tanh),
   erf: elementwise(erf),
   floor: elementwise(Math.floor),
   ceil: elementwise(Math.ceil),
   round: elementwise(roundHalfEven),
+  trunc: elementwise(Math.trunc),
   sigmoid: elementwise(sigmoid),
   relu: elementwise((x) => (x < 0 ? 0 : x)),
   silu: elementwise((x) => x * sigmoid(x)),
@@ -212,6 +217,20 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   amax: reduction(largest),
   amin: reduction((lane) => lane.reduce((x, y) => Math.min(x, y), Infinity)),
   prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
+  all: reduction((lane) => Number(lane.every((x) => x !== 0))),
+  any: reduction((lane) => Number(lane.some((x) => x !== 0))),
+  norm: {
+    params: ["input", "p", "dim", "keepdim"],
+    run: ({ input, p, dim, keepdim }) =>
+      reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => norm(lane, number(p, 2))),
+  },
+  std: {
+    params: ["input", "dim", "correction", "keepdim", "unbiased"],
+    run: ({ input, dim, correction, keepdim, unbiased }) => {
+      const less = number(correction, unbiased === false ? 0 : 1);
+      return reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => Math.sqrt(variance(lane, less)));
+    },
+  },
   logsumexp: reduction(logSumExp),
   var: {
     params: ["input", "dim", "correction", "keepdim", "unbiased"],
@@ -225,7 +244,8 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     const norm = logSumExp(lane);
     return lane.map((x) => x - norm);
   }),
-  cumsum: alongAxis(cumulative),
+  cumsum: alongAxis(cumulative((sum, x) => sum + x)),
+  cumprod: alongAxis(cumulative((product, x) => product * x)),
   layer_norm: { params: ["input", "normalized_shape", "weight", "bias", "eps"], run: layerNorm },
   rms_norm: { params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm },
   matmul: { params: ["input", "other"], run: ({ input, other }) => matmul(array(input), array(other)) },
@@ -282,4 +302,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   long: casting("int64"),
   bool: casting("int1"),
   to: { params: ["input", "dtype"], run: ({ input, dtype }) => castTo(array(input), String(dtype)) },
+  ...torchIndexing,
+  ...torchNeural,
 };

@@ -16,6 +16,8 @@ export type TorchNode =
   | TorchCall<"method">
   /** `x.T` */
   | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string }
+  /** `torch.sort(x)[0]` */
+  | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
   /** `torch.float16` */
   | { readonly kind: "dtype"; readonly name: DTypeName };
 

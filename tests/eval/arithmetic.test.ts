@@ -26,7 +26,7 @@ describe("index arithmetic", () => {
       },
       ({ x, out, stride }) => {
         const lanes = tl.arange(0, 4);
-        const offsets = offsetsOf(lanes, stride);
+        const offsets = offsetsOf(lanes, stride) as typeof lanes;
         tl.store(out.at(lanes), tl.load(x.ptr.add(offsets), { mask: offsets.ge(0).and(offsets.lt(4)), other: 0 }));
       },
     );

@@ -1,9 +1,17 @@
 /** Runs a kernel in-process: every program of its grid, on tensors whose every access is checked. */
 import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled.js";
-import { formatLocation } from "../diagnostics.js";
+import { formatLocation, type Location } from "../diagnostics.js";
 import { full } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import type { Argument, KernelIR, PointerParam, TensorParam, Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  type HostBlock,
+  isValue,
+  type KernelIR,
+  type PointerParam,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import type { Addresses, Runtime } from "../ir/runtime.js";
 import { Arithmetic } from "./arithmetic.js";
 import { Bindings, type Launch } from "./bindings.js";
@@ -52,7 +60,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const program = new Program(ir.body, values, memory, bindings, sanitiser, arithmetic, [x, y, z]);
   runGrid(program, x * y * z, run);
   for (const [param, tensor] of tensors)
-    if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, sanitiser);
+    if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitiser);
   const written = memory.filter((tensor) => tensor.role !== "in");
   return {
     outputs: Object.fromEntries(written.map((tensor) => [tensor.name, tensor.read()])),
@@ -141,14 +149,23 @@ function runGrid(program: Program, count: number, { order, seed }: Run): void {
   }
 }
 
-function checkWritten(tensor: Tensor, { value }: TensorParam, { findings, grid }: Sanitiser): void {
+function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitiser): void {
   const { count, first } = tensor.unwritten();
   if (count === 0) return;
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);
   const element = `${tensor.name}[${first.join(", ")}]`;
   const message = `${count} of ${total} elements of ${tensor.name} are never written, the first is ${element} (the grid is [${grid.join(", ")}]); let the grid and the blocks cover it, or let the mask keep its lane`;
-  // Where only one statement writes the tensor, that is the one which leaves them out.
-  const [only, ...others] = tensor.writtenAt;
-  const at = only && others.length === 0 ? only : value.at;
-  findings.add("never-written", at, 1, () => ({ message, program: [], lane: [] }));
+  findings.add("never-written", leftOutAt(tensor, ir.grid, grid) ?? value.at, 1, () => ({
+    message,
+    program: [],
+    lane: [],
+  }));
+}
+
+/** Where no program runs, the grid leaves elements out; where one statement writes the tensor, that one does. */
+function leftOutAt({ writtenAt }: Tensor, { block, at }: HostBlock, grid: readonly number[]): Location | undefined {
+  const empty = block.yields[grid.indexOf(0)];
+  if (empty) return isValue(empty) ? empty.at : at;
+  const [only, ...others] = writtenAt;
+  return others.length === 0 ? only : undefined;
 }

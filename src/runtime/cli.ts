@@ -114,11 +114,13 @@ async function run(kernels: readonly Runnable[], options: CliOptions, streams: S
     const compiled = await compileAll(kernels);
     const selections = compiled.map((kernel) => selectionFor(kernel, options));
     device = await opening;
+    if (options.order && device.kind !== "eval")
+      throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
     const reports: Record<string, unknown>[] = [];
     let correct = true;
     for (const [i, kernel] of compiled.entries()) {
       const tolerance = toleranceOf(options);
-      const verification = await verify(kernel, device, { selection: selections[i]!, tolerance });
+      const verification = await verify(kernel, device, { selection: selections[i]!, tolerance, order: options.order });
       correct &&= summarize(verification, device).correct;
       if (options.json) reports.push(jsonReport(verification, device));
       else streams.out(`${textReport(verification, device, colors, options.verbose === true)}\n`);

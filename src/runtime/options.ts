@@ -23,6 +23,7 @@ export interface CliOptions {
   readonly python?: string;
   readonly rtol?: number;
   readonly atol?: number;
+  readonly order?: "sequential" | "reversed" | "shuffled";
 }
 
 /** The flags that a kernel file and the `tilescript` binary share. */
@@ -37,6 +38,13 @@ export function addKernelOptions(command: Command): Command {
     .option("--python <path>", "the Python to use, with torch and triton")
     .option("--rtol <number>", "relative tolerance instead of the default", positive)
     .option("--atol <number>", "absolute tolerance instead of the default", positive)
+    .addOption(
+      new Option("--order <order>", "in which order the evaluator runs programs, shuffled by the seed").choices([
+        "sequential",
+        "reversed",
+        "shuffled",
+      ]),
+    )
     .option("--json", "print the report as JSON")
     .option("--verbose", "list every case, every failure, and what the worker prints");
 }

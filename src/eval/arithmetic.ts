@@ -3,9 +3,9 @@
  * and, where it is asked for, the ops that make a NaN or an infinity.
  */
 import { broadcastTo, sizeOf, type TileArray } from "../ir/array.js";
-import { isSigned } from "../ir/dtype.js";
+import { type IntName, isSigned } from "../ir/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
-import { bitsOf, isFloat, type NumberData } from "../ir/numeric.js";
+import { bitsOf, isBig, isFloat, type NumberData } from "../ir/numeric.js";
 import type { Op } from "../ir/op.js";
 import type { Runtime } from "../ir/runtime.js";
 import { indexValues } from "./index-values.js";
@@ -37,7 +37,8 @@ export class Arithmetic {
       marked[lane] = 1;
       this.sanitiser.lanes(code, marked, shape, at, describe);
     };
-    if (carries(op) && this.#index.has(result))
+    // Masks have no range to leave.
+    if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
       };
@@ -55,35 +56,57 @@ const carries = ({ fold, operands, spelling }: Op): boolean =>
 
 type Report = (code: string, tile: TileArray, lane: number, describe: () => string) => void;
 
-/** An operand lane by lane: a number, or a tile that broadcasts to the shape. */
-function lanesOf(operand: Runtime | undefined, shape: readonly number[]): (lane: number) => number | bigint {
-  if (!isTile(operand)) return () => operand as number;
-  if (operand.data.length === 1) return () => operand.data[0]!;
-  const { data } = broadcastTo(operand, shape);
-  return (lane) => data[lane]!;
+/** An operand lane by lane: the element of lane `i` is `data[i * step]`. */
+interface Lanes {
+  readonly data: ArrayLike<number | bigint>;
+  readonly step: 0 | 1;
 }
 
-/** Beyond this, numbers of JavaScript are not exact. */
-const EXACT = 2 ** 53;
+function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes {
+  if (!isTile(operand)) return { data: [operand as number], step: 0 };
+  if (operand.data.length === 1) return { data: operand.data, step: 0 };
+  return { data: broadcastTo(operand, shape).data, step: 1 };
+}
+
+/** The largest element, or infinity where one is negative. */
+function highest(data: Lanes["data"]): number {
+  let most = 0;
+  for (let i = 0; i < data.length; i++) {
+    const value = data[i] as number;
+    if (value < 0) return Infinity;
+    if (value > most) most = value;
+  }
+  return Number(most);
+}
+
+/** Whether operands that are not negative, up to these, cannot leave the dtype: every op here grows with both, or shrinks. */
+const isSmall = (op: Op, left: number, right: number, limit: number): boolean =>
+  left + right < limit && !(Number(op.fold!(left, right)) >= limit);
 
 /** `//` and `%` of a negative dividend, and sums and products that leave their dtype: told once for each tile. */
 function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): void {
   const { dtype, data, shape, poison } = result;
-  // Wrapping is what unsigned integers are for, and masks have no range.
-  if (dtype === "int1" || !isSigned(dtype)) return;
+  // Wrapping is what unsigned integers are for.
+  if (!isSigned(dtype as IntName)) return;
   const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
+  const limit = 2 ** (bitsOf(dtype) - 1);
+  const isWide = isBig(dtype);
+  if (!isWide && isSmall(op, highest(a.data), highest(b.data), limit)) return;
   for (let lane = 0; lane < data.length; lane++) {
-    const exact = Number(op.fold!(a(lane), b(lane)));
+    const left = a.data[lane * a.step]!;
+    // 64 bits are enough for any offset; a dividend may be negative in any dtype.
+    if (isWide && left >= 0) continue;
+    const right = b.data[lane * b.step]!;
+    const exact = Number(op.fold!(left, right));
     const got = Number(data[lane]);
     // A divisor of 0 is told by the division itself.
-    if (exact === got || !(Math.abs(exact) < EXACT) || poison?.[lane]) continue;
-    const [left, right] = [a(lane), b(lane)];
+    if (exact === got || !Number.isFinite(exact) || poison?.[lane]) continue;
+    const isOutside = exact < -limit || exact >= limit;
+    if (isWide && Math.abs(exact) >= 2 ** 53) continue;
     const { spelling } = op;
     const sentence =
       spelling.form === "infix" ? `${left} ${spelling.operator} ${right}` : `${op.name}(${left}, ${right})`;
-    const limit = 2 ** (bitsOf(dtype) - 1);
-    if (left < 0 && exact >= -limit && exact < limit)
-      report("negative-division", result, lane, () => truncated(sentence, got, exact));
+    if (left < 0 && !isOutside) report("negative-division", result, lane, () => truncated(sentence, got, exact));
     else report("overflow", result, lane, () => wrapped(sentence, dtype, exact, got));
     return;
   }
@@ -94,7 +117,7 @@ function truncated(sentence: string, got: number, exact: number): string {
 }
 
 function wrapped(sentence: string, dtype: string, exact: number, got: number): string {
-  const wider = dtype === "int32" || dtype === "int64" ? "int64" : "int32";
+  const wider = dtype === "int32" ? "int64" : "int32";
   return `${sentence} is ${exact}, which wraps to ${got} in ${dtype}, and an address or a mask depends on it; cast an operand to tl.${wider} first, or let a view of a tensor declared { offsets: tl.int64 } compute the address`;
 }
 
@@ -136,7 +159,8 @@ function operandsOf(name: string, given: Runtime, shape: readonly number[], isLa
   if (typeof given === "number") return [{ name, any: (_, test) => test(given), at: () => given }];
   if (!isTile(given)) return [];
   if (isLanewise) {
-    const at = lanesOf(given, shape);
+    const { data, step } = lanesOf(given, shape);
+    const at = (lane: number): number | bigint => data[lane * step]!;
     return [{ name, at, any: (lane, test) => test(Number(at(lane))) }];
   }
   const { data } = given;

@@ -67,6 +67,11 @@ export interface Signature {
   readonly sizes: readonly string[];
   /** Those that no input has: the caller gives them, by their names in Python. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
+  /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
+  readonly drawn?: {
+    readonly arguments: readonly { readonly name: string; readonly python: string }[];
+    readonly tensors: readonly string[];
+  };
   /** Members of each dtype variable. */
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
   /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */

@@ -13,8 +13,7 @@ import {
   reduction,
   type TorchFunction,
   truth,
-} from "./torch-arguments.js";
-import { torchIndexing } from "./torch-indexing.js";
+} from "./torch-call.js";
 import { matmul } from "./torch-matmul.js";
 import {
   map,
@@ -28,7 +27,10 @@ import {
   zip,
 } from "./torch-array.js";
 import { castTo } from "./torch-cast.js";
+import { torchIndexing } from "./torch-indexing.js";
 import { torchNeural } from "./torch-neural.js";
+import { indexFunctions } from "./torch-index.js";
+import { maxPool3d } from "./torch-pool.js";
 
 const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
@@ -208,6 +210,11 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     run: ({ condition, input, other }) =>
       zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x! : y!)),
   },
+  lerp: {
+    params: ["input", "end", "weight"],
+    run: ({ input, end, weight }) =>
+      zip([array(input), array(end), array(weight)], (x, y, share) => x! + share! * (y! - x!)),
+  },
   masked_fill: {
     params: ["input", "mask", "value"],
     run: ({ input, mask, value }) => zip([array(input), array(mask), array(value)], (x, m, v) => (m ? v! : x!)),
@@ -292,6 +299,14 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       );
     },
   },
+  max_pool3d: {
+    params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
+    run: ({ input, kernel_size: kernel, stride, padding, return_indices: wantsIndices }) => {
+      const pooled = maxPool3d(array(input), Number(kernel), number(stride, Number(kernel)), number(padding, 0));
+      return wantsIndices === true ? pooled : pooled[0];
+    },
+  },
+  ...indexFunctions,
   size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
   // Everything is float64 here, so widening changes nothing.
   float: { params: ["input"], run: ({ input }) => array(input) },

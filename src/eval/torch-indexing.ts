@@ -9,7 +9,7 @@ import {
   type Args,
   type TorchFunction,
   type TorchValue,
-} from "./torch-arguments.js";
+} from "./torch-call.js";
 import {
   axisOf,
   expandTo,
@@ -113,17 +113,6 @@ function gather({ input, dim, index }: Args): TorchArray {
   return pick(x, places.shape, (i) => base[i]! + places.data[i]! * stride);
 }
 
-function indexSelect(x: TorchArray, axis: number, index: TorchArray): TorchArray {
-  const inner = sizeOf(x.shape.slice(axis + 1));
-  const size = x.shape[axis]!;
-  const shape = x.shape.with(axis, index.data.length);
-  return pick(x, shape, (i) => {
-    const outer = Math.trunc(i / (inner * index.data.length));
-    const place = index.data[Math.trunc(i / inner) % index.data.length]!;
-    return (outer * size + place) * inner + (i % inner);
-  });
-}
-
 /** Tensors one after the other along an axis. */
 function cat(xs: readonly TorchArray[], axis: number): TorchArray {
   const [first] = xs as [TorchArray];
@@ -199,42 +188,15 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
   });
 }
 
-/** `arange(end)`, `arange(start, end)` or `arange(start, end, step)`. */
-function arange({ bounds }: Args): TorchArray {
-  const given = numbers(bounds);
-  const [start, end, step] = given.length === 1 ? [0, given[0]!, 1] : [given[0]!, given[1]!, given[2] ?? 1];
-  const length = Math.max(0, Math.ceil((end - start) / step));
-  return torchArray(
-    [length],
-    Float64Array.from({ length }, (_, i) => start + i * step),
-  );
-}
-
 /** A tensor of one value. A dtype changes only how a fraction is held. */
 const filled = (shape: readonly number[], value: number, dtype: TorchValue): TorchArray => {
   const whole = torchArray(shape, new Float64Array(sizeOf(shape)).fill(value));
   return dtype === undefined ? whole : castTo(whole, String(dtype));
 };
-const making = (value: number): TorchFunction => ({
-  params: [],
-  rest: "size",
-  keywords: ["dtype", "device"],
-  run: ({ size, dtype }) => filled(numbers(size), value, dtype),
-});
 const makingLike = (value: number): TorchFunction => ({
-  params: ["input", "dtype", "device"],
+  params: ["input", "dtype"],
   run: ({ input, dtype }) => filled(array(input).shape, value, dtype),
 });
-
-/** Adds each value, or 1, to the place that its index names. */
-function binCount({ input, weights, minlength }: Args): TorchArray {
-  const places = array(input).data;
-  const added = weights === undefined ? undefined : array(weights).data;
-  const length = Math.max(number(minlength, 0), ...Array.from(places, (place) => place + 1));
-  const counts = new Float64Array(length);
-  places.forEach((place, i) => (counts[place] = counts[place]! + (added?.[i] ?? 1)));
-  return torchArray([length], counts);
-}
 
 /** A copy in which the places that an index names along an axis are written, or added to. */
 const scattering = (combine: (old: number, value: number) => number): TorchFunction => ({
@@ -289,11 +251,6 @@ export const torchIndexing: Readonly<Record<string, TorchFunction>> = {
     run: ({ tensor, split_size_or_sections: size, dim }) =>
       pieces(array(tensor), axisGiven(dim, 0, array(tensor)), size),
   },
-  narrow: {
-    params: ["input", "dim", "start", "length"],
-    run: ({ input, dim, start, length }) =>
-      narrow(array(input), axisGiven(dim, 0, array(input)), number(start, 0), number(length, 0)),
-  },
   select: {
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => {
@@ -324,20 +281,8 @@ export const torchIndexing: Readonly<Record<string, TorchFunction>> = {
   expand: { params: ["input"], rest: "size", run: expanded },
   broadcast_to: { params: ["input", "size"], run: expanded },
   repeat: { params: ["input"], rest: "repeats", run: repeated },
-  repeat_interleave: {
-    params: ["input", "repeats", "dim"],
-    run: ({ input, repeats, dim }) => {
-      const x = dim === undefined ? reshapeTo(array(input), [-1]) : array(input);
-      const axis = axisGiven(dim, 0, x);
-      const places = Float64Array.from({ length: x.shape[axis]! * Number(repeats) }, (_, i) =>
-        Math.trunc(i / Number(repeats)),
-      );
-      return indexSelect(x, axis, torchArray([places.length], places));
-    },
-  },
   flatten: { params: ["input", "start_dim", "end_dim"], run: flatten },
   sort: { params: ["input", "dim", "descending", "stable"], run: sort },
-  argsort: { params: ["input", "dim", "descending", "stable"], run: (args) => sort(args)[1] },
   topk: {
     params: ["input", "k", "dim", "largest", "sorted"],
     run: ({ input, k, dim, largest }) => {
@@ -349,25 +294,15 @@ export const torchIndexing: Readonly<Record<string, TorchFunction>> = {
   argmin: placing(placeOfLeast),
   max: extremum(placeOfGreatest, (x, y) => Math.max(x, y)),
   min: extremum(placeOfLeast, (x, y) => Math.min(x, y)),
-  gather: { params: ["input", "dim", "index"], run: gather },
   take_along_dim: {
     params: ["input", "indices", "dim"],
     run: ({ input, indices, dim }) => gather({ input, dim, index: indices }),
   },
-  index_select: {
-    params: ["input", "dim", "index"],
-    run: ({ input, dim, index }) => indexSelect(array(input), axisGiven(dim, 0, array(input)), array(index)),
-  },
-  scatter: scattering((_, value) => value),
   scatter_add: scattering((old, value) => old + value),
-  bincount: { params: ["input", "weights", "minlength"], run: binCount },
-  arange: { params: [], rest: "bounds", keywords: ["dtype", "device"], run: arange },
-  zeros: making(0),
-  ones: making(1),
   zeros_like: makingLike(0),
   ones_like: makingLike(1),
   full_like: {
-    params: ["input", "fill_value", "dtype", "device"],
+    params: ["input", "fill_value", "dtype"],
     run: ({ input, fill_value: value, dtype }) => filled(array(input).shape, Number(value), dtype),
   },
   nan_to_num: {

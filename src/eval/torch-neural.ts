@@ -9,7 +9,7 @@ import {
   numbers,
   type TorchFunction,
   type TorchValue,
-} from "./torch-arguments.js";
+} from "./torch-call.js";
 import { map, mapLanes, reduceAxes, reshapeTo, scalarArray, torchArray, type TorchArray, zip } from "./torch-array.js";
 
 /** Losses of elements, averaged, summed or left as they are. */

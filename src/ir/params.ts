@@ -4,7 +4,7 @@ import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./d
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
 import type { Checked, Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
-import type { Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
+import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
 
 // ---- builders -------------------------------------------------------------------------------------------------------
@@ -58,7 +58,10 @@ export interface OutTensorOptions extends TensorOptions {
   readonly zeroed?: boolean;
 }
 export interface IndexTensorOptions extends TensorOptions {
-  /** Values of an input that indexes something: lowest, and exclusive highest (a size's name or a number). */
+  /**
+   * What the caller sees to for an input that indexes something: its lowest value, and its exclusive highest (a size's
+   * name or a number). Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
+   */
   readonly range?: readonly [number | string, number | string];
 }
 type OptionsOf<E> = E extends IntName ? IndexTensorOptions : TensorOptions;
@@ -275,7 +278,17 @@ export type Sizes<P, Derived extends string, Heuristic extends string = never> =
 export type ReferenceInputs<P, Derived extends string> = {
   readonly [
     K in TensorNames<P, "in" | "inout"> | ScalarNames<P> | NamesWhere<P, ["constexpr", any]> | DimsOfParams<P> | Derived
-  ]: K extends TensorNames<P> ? TorchTensor : K extends DTypeNames<P> ? TorchDType : TorchScalar;
+  ]: K extends TensorNames<P>
+    ? P[K & keyof P] extends OptionalParam<any, any, any>
+      ? OptionalTorchTensor
+      : TorchTensor
+    : K extends DTypeNames<P>
+      ? TorchDType
+      : TorchScalar;
+};
+/** What inputs may look at: all that is known before a config is chosen. */
+export type InputSizes<P, Derived extends string> = {
+  readonly [K in ScalarNames<P> | Exclude<FlagNames<P>, SizeNames<P>> | DimsOfParams<P> | Derived]: TorchScalar;
 };
 
 /** Everything about a kernel but its body. `Derived` is inferred from `dims` alone, `Heuristic` from `heuristics`. */
@@ -301,6 +314,14 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   )[];
   /** What the caller must see to; checked before each launch, and a fact to the proofs. */
   readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
+  /**
+   * Inputs that random numbers of any value would not do for, in torch, recorded: `({ M, N }, torch) => ({ index:
+   * torch.randperm(N) })`. Each is cast to its dtype; tensors that are not named are drawn as ever.
+   */
+  readonly inputs?: (
+    sizes: InputSizes<P, NoInfer<Derived>>,
+    torch: Torch,
+  ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
   /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
   readonly reference?:
     ((inputs: ReferenceInputs<P, NoInfer<Derived>>, torch: Torch) => TorchResult) | { readonly source: string };

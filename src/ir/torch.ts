@@ -19,7 +19,6 @@ interface ReduceKeywords {
 
 type Shifts = TorchNumber | readonly TorchNumber[];
 interface MakeKeywords {
-  device?: string;
   dtype?: TorchDType;
 }
 /** Some results in order. */
@@ -35,9 +34,22 @@ export interface TorchPair extends Iterable<TorchTensor> {
   readonly indices: TorchTensor;
 }
 
-/** A size, scalar or constexpr argument: a plain number in Python, so an operand here and nothing more. */
+/** A size, scalar or constexpr argument: a plain number in Python. `M.mul(K)` is written `M * K`. */
 export interface TorchScalar {
   readonly [$torch]: "scalar";
+  add(other: TorchNumber): TorchScalar;
+  sub(other: TorchNumber): TorchScalar;
+  mul(other: TorchNumber): TorchScalar;
+  div(other: TorchNumber): TorchScalar;
+  floorDiv(other: TorchNumber): TorchScalar;
+  mod(other: TorchNumber): TorchScalar;
+  pow(other: TorchNumber): TorchScalar;
+}
+
+/** A tensor that the caller may leave out. */
+export interface OptionalTorchTensor extends TorchTensor {
+  /** Another in its place where it is left out: `1 if bias is None else bias`. */
+  otherwise(fallback: TorchTensor): TorchTensor;
 }
 
 /** A tensor of torch. */
@@ -145,10 +157,8 @@ export interface TorchTensor {
   size(dim: number): TorchScalar;
   t(): TorchTensor;
   repeat(...times: readonly TorchNumber[]): TorchTensor;
-  repeat_interleave(times: number, dim?: number): TorchTensor;
   flip(dims: readonly number[]): TorchTensor;
   roll(shifts: Shifts, dims?: Axis): TorchTensor;
-  narrow(dim: number, start: number, length: TorchNumber): TorchTensor;
   select(dim: number, index: number): TorchTensor;
   chunk(chunks: number, dim?: number): TorchPieces;
   split(size: number | readonly number[], dim?: number): TorchPieces;
@@ -156,9 +166,11 @@ export interface TorchTensor {
   triu(diagonal?: number): TorchTensor;
   diagonal(): TorchTensor;
   gather(dim: number, index: TorchTensor): TorchTensor;
-  scatter(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
   scatter_add(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
   index_select(dim: number, index: TorchTensor): TorchTensor;
+  scatter(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
+  narrow(dim: number, start: TorchNumber, length: TorchNumber): TorchTensor;
+  repeat_interleave(repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
 }
 
 /** Functions of `torch`. */
@@ -233,14 +245,12 @@ export interface Torch {
   cumsum(x: TorchTensor, dim: number): TorchTensor;
   cumprod(x: TorchTensor, dim: number): TorchTensor;
   sort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchPair;
-  argsort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchTensor;
   topk(x: TorchTensor, k: number, dim?: number, keywords?: { largest?: boolean }): TorchPair;
   gather(x: TorchTensor, dim: number, index: TorchTensor): TorchTensor;
   take_along_dim(x: TorchTensor, indices: TorchTensor, dim: number): TorchTensor;
   index_select(x: TorchTensor, dim: number, index: TorchTensor): TorchTensor;
   scatter(x: TorchTensor, dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
   scatter_add(x: TorchTensor, dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
-  bincount(x: TorchTensor, keywords?: { weights?: TorchTensor; minlength?: number }): TorchTensor;
   logical_and(a: TorchTensor, b: TorchTensor): TorchTensor;
   logical_or(a: TorchTensor, b: TorchTensor): TorchTensor;
   logical_not(a: TorchTensor): TorchTensor;
@@ -259,19 +269,31 @@ export interface Torch {
   roll(x: TorchTensor, shifts: Shifts, dims?: Axis): TorchTensor;
   flatten(x: TorchTensor, start?: number, end?: number): TorchTensor;
   broadcast_to(x: TorchTensor, size: readonly TorchNumber[]): TorchTensor;
-  repeat_interleave(x: TorchTensor, times: number, dim?: number): TorchTensor;
+  repeat_interleave(x: TorchTensor, repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
   diagonal(x: TorchTensor): TorchTensor;
   transpose(x: TorchTensor, first: number, second: number): TorchTensor;
   tril(x: TorchTensor, diagonal?: number): TorchTensor;
   triu(x: TorchTensor, diagonal?: number): TorchTensor;
-  zeros(size: readonly TorchNumber[], keywords?: MakeKeywords): TorchTensor;
-  ones(size: readonly TorchNumber[], keywords?: MakeKeywords): TorchTensor;
   zeros_like(x: TorchTensor, keywords?: MakeKeywords): TorchTensor;
   ones_like(x: TorchTensor, keywords?: MakeKeywords): TorchTensor;
   full_like(x: TorchTensor, value: TorchNumber, keywords?: MakeKeywords): TorchTensor;
-  arange(end: TorchNumber, keywords?: MakeKeywords): TorchTensor;
-  arange(start: TorchNumber, end: TorchNumber, keywords?: MakeKeywords): TorchTensor;
-  arange(start: TorchNumber, end: TorchNumber, step: TorchNumber, keywords?: MakeKeywords): TorchTensor;
+  lerp(start: TorchTensor, end: TorchTensor, weight: TorchOperand): TorchTensor;
+  argsort(x: TorchTensor, keywords?: { dim?: number; descending?: boolean; stable?: boolean }): TorchTensor;
+  bincount(x: TorchTensor, keywords?: { minlength?: TorchNumber }): TorchTensor;
+  /** The boundaries have rank 1. */
+  searchsorted(boundaries: TorchTensor, x: TorchTensor, keywords?: { right?: boolean }): TorchTensor;
+
+  // On the device of the kernel's tensors.
+  arange(end: TorchNumber, keywords?: { dtype?: TorchDType }): TorchTensor;
+  full(shape: TorchShape, value: TorchNumber, keywords?: { dtype?: TorchDType }): TorchTensor;
+  ones(shape: TorchShape, keywords?: { dtype?: TorchDType }): TorchTensor;
+  zeros(shape: TorchShape, keywords?: { dtype?: TorchDType }): TorchTensor;
+
+  // Random: for `inputs`.
+  rand(shape: TorchShape): TorchTensor;
+  randn(shape: TorchShape): TorchTensor;
+  randint(low: TorchNumber, high: TorchNumber, shape: TorchShape): TorchTensor;
+  randperm(n: TorchNumber): TorchTensor;
 }
 
 type Reduction = "none" | "mean" | "sum";
@@ -289,6 +311,7 @@ interface ConvolutionKeywords {
   dilation?: Axis;
   groups?: number;
 }
+type TorchShape = readonly TorchNumber[];
 
 /** Functions of `torch.nn.functional`. */
 export interface TorchFunctional {
@@ -341,6 +364,21 @@ export interface TorchFunctional {
     v: TorchTensor,
     keywords?: { is_causal?: boolean | TorchScalar; scale?: TorchNumber; attn_mask?: TorchTensor },
   ): TorchTensor;
+  max_pool3d(
+    x: TorchTensor,
+    kernel: TorchNumber,
+    stride?: TorchNumber,
+    padding?: TorchNumber,
+    keywords?: { return_indices?: false },
+  ): TorchTensor;
+  /** The maxima, and the place of each in its volume. */
+  max_pool3d(
+    x: TorchTensor,
+    kernel: TorchNumber,
+    stride: TorchNumber | undefined,
+    padding: TorchNumber | undefined,
+    keywords: { return_indices: true },
+  ): readonly [TorchTensor, TorchTensor];
 }
 
 /** What a reference returns: the output, or the outputs by name or in order. */

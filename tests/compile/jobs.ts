@@ -8,7 +8,7 @@ import { kernelNames } from "../../src/codegen/kernel-names.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
-import { emit, jitFunction } from "../codegen/emit.js";
+import { emit } from "../codegen/emit.js";
 
 export interface Job {
   readonly label: string;
@@ -48,10 +48,16 @@ export const gfx942 = ["hip", "gfx942", 64] as const;
  */
 export type Shape = "aligned" | "odd" | "strided" | "ones";
 
+/** The kernel and its helper functions; the first is to be decorated by who loads them. */
+function jitFunctions(text: string): string {
+  const found = text.matchAll(/^@triton\.jit(?:\(.*\))?\n(def [^]*?)\n\n\n/gm);
+  return [...found].map(([, definition]) => definition).join("\n\n\n@triton.jit\n");
+}
+
 /** One job for each config and each member of the kernel's dtype variable. */
 export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {
   const ir = lowerViews(trace(definitionOf(kernel)));
-  const source = jitFunction(emit(kernel).text);
+  const source = jitFunctions(emit(kernel).text);
   const variable = ir.params.flatMap((param) =>
     param.kind === "tensor" && typeof param.dtype !== "string" ? [param.dtype] : [],
   )[0];

@@ -201,7 +201,6 @@ const cases: Readonly<Record<string, Author>> = {
   broadcast_to: ({ v }, torch) => torch.broadcast_to(v, [2, 4]),
   repeat: ({ x }) => x.repeat(2, 1, 3),
   repeat_interleave: ({ x }) => x.repeat_interleave(2, 0),
-  "repeat_interleave of all": ({ x }) => x.repeat_interleave(3),
   flatten: ({ c }) => c.flatten(1),
   cat: ({ x, y }, torch) => torch.cat([x, y, x], 1),
   stack: ({ x, y }, torch) => torch.stack([x, y], -1).add(torch.stack([y, x], 2)),
@@ -234,7 +233,11 @@ const cases: Readonly<Record<string, Author>> = {
   scatter: ({ x, i, y }) => x.scatter(0, i.narrow(0, 0, 1), y),
   scatter_add: ({ x, i, y }) => x.scatter_add(1, i, y),
   bincount: ({ t }, torch) => torch.bincount(t, { minlength: 6 }),
-  arange: ({ x }, torch) => torch.arange(2, 9, 3, { device: x.device }).add(torch.arange(3)),
+  arange: (_, torch) => torch.arange(5),
+  full: (_, torch) => torch.full([2, 2], 1.5),
+  lerp: ({ x, y, v }, torch) => torch.lerp(x, y, v),
+  searchsorted: ({ x, t }, torch) => torch.searchsorted(t.sort().values.double(), x, { right: true }),
+  max_pool3d: ({ c }, torch) => f(torch).max_pool3d(c.reshape(1, 1, 2, 4, 6), 2) as unknown as TorchTensor,
   zeros: (_, torch) => torch.zeros([2, 3]),
   ones: (_, torch) => torch.ones([4]),
   zeros_like: ({ x }, torch) => torch.zeros_like(x),
@@ -308,7 +311,7 @@ describe("references as PyTorch computes them", { timeout: 120_000 }, () => {
     });
   });
 
-  test("every function is among the cases", () => {
+  test("every function that draws no random numbers is among the cases", () => {
     const used = new Set<string>();
     const visit = (node: unknown): void => {
       if (Array.isArray(node)) node.forEach(visit);
@@ -318,6 +321,6 @@ describe("references as PyTorch computes them", { timeout: 120_000 }, () => {
       Object.values(each).forEach(visit);
     };
     for (const author of Object.values(cases)) visit((trace(definitionOf(kernelOf(author))).reference as any).outputs);
-    expect(Object.keys(torchFunctions).filter((name) => !used.has(name))).toEqual([]);
+    expect(Object.keys(torchFunctions).filter((name) => !used.has(name) && !name.startsWith("rand"))).toEqual([]);
   });
 });

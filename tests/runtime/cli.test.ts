@@ -90,7 +90,7 @@ describe("the evaluator", () => {
         {
           params: { next: tensor.inout(tl.int32, [1], { range: [0, 1] }), out: tensor.out(tl.int32, ["N"]) },
           grid: ({ N }) => [N],
-          reference: ({ next, N }, torch) => [next.add(N), torch.arange(N, { device: next.device }).int()],
+          reference: ({ next, N }, torch) => [next.add(N), torch.arange(N).int()],
         },
         ({ next, out }) => tl.store(out.at(tl.programId(0)), tl.atomicAdd(next.ptr, 1)),
       ),

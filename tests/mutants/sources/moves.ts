@@ -109,7 +109,7 @@ export const shard = kernel(
     grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
     config: { BLOCK: 16 },
     reference: ({ x, rank, limit, N }, torch) => {
-      const places = torch.arange(N, { device: x.device });
+      const places = torch.arange(N);
       const start = torch.zeros_like(places).add(rank).mul(1_000_000_000);
       return torch.where(start.add(places).lt(limit), x, 0);
     },

@@ -1,18 +1,15 @@
-/** How references' functions take their arguments: what a function is, and its operands as arrays and numbers. */
+/** How a function of torch is called here: its arguments, and what it may be given for them. */
 import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./torch-array.js";
 
 export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
 export type Args = Readonly<Record<string, TorchValue>>;
 
+/** `params` are torch's parameter names in order; `rest` takes all further positional arguments in one list. */
 export interface TorchFunction {
-  /** Torch's parameter names in order. */
   readonly params: readonly string[];
-  /** Takes all further positional arguments in one list. */
   readonly rest?: string;
-  /** Parameters that are given by name only. */
-  readonly keywords?: readonly string[];
-  /** One result, or several in order. */
-  run(args: Args): TorchArray | number | readonly TorchArray[];
+  /** `random` gives uniform numbers in [0, 1). */
+  run(args: Args, random: () => number): TorchArray | number | readonly TorchArray[];
 }
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;

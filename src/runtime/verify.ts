@@ -81,7 +81,8 @@ export async function verifyCase(
   at: Case,
   tolerance: Partial<Tolerance> = {},
 ): Promise<Outcome> {
-  const runner = device.kind === "eval" ? evalRunner(kernel, { tolerance }) : await pythonRunner(kernel, device, tolerance);
+  const runner =
+    device.kind === "eval" ? evalRunner(kernel, { tolerance }) : await pythonRunner(kernel, device, tolerance);
   try {
     return await runner.run({ at, label: "given", extra: false }, 0);
   } finally {

@@ -68,10 +68,10 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
     refusal: (at) => refusal(lowered, at),
-    evaluate: (at, { inputs, tolerance } = {}) => {
+    evaluate: (at, { tolerance, ...options } = {}) => {
       const toleranceOf = (dtype: string) =>
         toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-      return evaluateCase(ir, signature, at, toleranceOf, inputs);
+      return evaluateCase(ir, signature, at, toleranceOf, options);
     },
   };
 }

@@ -1,6 +1,14 @@
 /** Property tests of kernels: `import { cases, assertCorrect } from "tilescript/testing"`. */
 import fc from "fast-check";
-import type { Case, CompiledKernel, ConstexprSignature, Evaluation, Layout, TensorSignature } from "./compiled.js";
+import type {
+  Case,
+  CompiledKernel,
+  ConstexprSignature,
+  EvaluateOptions,
+  Evaluation,
+  Layout,
+  TensorSignature,
+} from "./compiled.js";
 import { allowed, formatSizes } from "./runtime/cases.js";
 
 export interface CaseOptions {
@@ -74,12 +82,12 @@ function layoutArbitrary({ contiguous, dims, described }: TensorSignature): fc.A
 }
 
 /**
- * Evaluates one case in-process and throws unless the result agrees with the reference and the sanitiser is silent.
+ * Evaluates one case in-process, by the options of `evaluate`, and throws unless the result agrees with the reference and the sanitiser is silent.
  *
  * @throws Error that says which case, which element or which line.
  */
-export function assertCorrect(kernel: CompiledKernel, at: Case): Evaluation {
-  const evaluation = kernel.evaluate(at);
+export function assertCorrect(kernel: CompiledKernel, at: Case, options: EvaluateOptions = {}): Evaluation {
+  const evaluation = kernel.evaluate(at, options);
   const { comparison, findings } = evaluation;
   const where = `${kernel.signature.name} at ${formatSizes(at.sizes)}, config ${at.config}`;
   const [first] = findings;

@@ -1,5 +1,6 @@
 /** A tensor's memory while a kernel is evaluated: elements where its strides put them, and who touched each. */
 import type { Layout, TensorData } from "../compiled.js";
+import type { Location } from "../diagnostics.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../ir/array.js";
 import type { DTypeName } from "../ir/dtype.js";
 import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
@@ -25,6 +26,8 @@ export class Tensor implements Allocation {
   readonly readers: Int32Array | undefined;
   /** Who last accessed each offset by an atomic. Absent until someone does. */
   atomics: Int32Array | undefined;
+  /** The statements that wrote it. */
+  readonly writtenAt = new Set<Location>();
 
   constructor(
     readonly name: string,

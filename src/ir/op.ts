@@ -115,6 +115,8 @@ export interface Op {
   readonly pinned?: (args: Readonly<Record<string, Typed | undefined>>) => Readonly<Record<string, Constant>>;
   /** Dimensions that Triton wants to be so large at least; asked of every config. */
   readonly least?: (args: Readonly<Record<string, Typed | undefined>>) => readonly Least[];
+  /** Whether each lane of the result comes from the same lane of the operands alone. */
+  readonly lanewise?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */

@@ -82,6 +82,7 @@ const record = {
   operands: { x: "value", dtype: "dtype" },
   options,
   method: true,
+  lanewise: true,
   effect: "pure",
   infer: inferCast,
   evaluate,

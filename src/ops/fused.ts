@@ -47,6 +47,7 @@ export const fdiv = defineOp<
   ) => FdivOut<X, Y>
 >({
   name: "fdiv",
+  lanewise: true,
   operands: { x: "value", y: "value" },
   options: { ieeeRounding: "constant?", approx: "constant?" },
   effect: "pure",
@@ -69,6 +70,7 @@ export const fdiv = defineOp<
 /** `x / y` of float32, correctly rounded: `tl.div_rn(x, y)`. */
 export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>>({
   name: "divRn",
+  lanewise: true,
   operands: { x: "value", y: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.div_rn" },
@@ -102,6 +104,7 @@ export const fma = defineOp<
   ) => TripleOut<X, Y, Z>
 >({
   name: "fma",
+  lanewise: true,
   operands: { x: "value", y: "value", z: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.fma" },

@@ -1,10 +1,10 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
 import type { Elem } from "../ir/dtype.js";
-import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import { type Block as IRBlock, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
 import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
 import type { Op } from "../ir/op.js";
@@ -134,7 +134,14 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
+  const visit = ({ statements, yields }: IRBlock): void => {
+    yields.forEach(use);
+    for (const statement of statements) {
+      argumentsOf(statement).forEach(use);
+      blocksOf(statement).forEach(visit);
+    }
+  };
+  bodiesOf(ir).forEach(visit);
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
   for (const param of ir.params) {

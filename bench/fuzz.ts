@@ -23,6 +23,8 @@ const { values: flags } = parseArgs({
     /** Every so many kernels go to LLVM's IR, and to machine code. */
     llir: { type: "string", default: "10" },
     cubin: { type: "string", default: "50" },
+    /** Stops drawing after so many minutes. */
+    minutes: { type: "string", default: "1000" },
     /** Processes for each version. */
     processes: { type: "string", default: "1" },
     out: { type: "string" },
@@ -34,6 +36,9 @@ const [count, seed, llir, cubin] = [flags.kernels, flags.seed, flags.llir, flags
   number,
   number,
 ];
+
+/** Where `performance.now()` must not come. */
+const end = performance.now() + Number(flags.minutes) * 60_000;
 
 const SHAPES: readonly Shape[] = ["aligned", "odd", "strided", "ones"];
 const stageOf = (i: number): Stage => (i % cubin === 0 ? "cubin" : i % llir === 0 ? "llir" : "ttir");
@@ -100,7 +105,7 @@ async function run(python: string, isNewest: boolean): Promise<void> {
   const workers = Array.from({ length: Number(flags.processes) }, () => new Worker(python, compileScript));
   await distribute(
     workers,
-    () => (at < count ? at++ : undefined),
+    () => (at < count && performance.now() < end ? at++ : undefined),
     async (worker, i) => {
       const made = kernelOf(i);
       if (!made || (made.since39 && !isNewest)) return;
@@ -154,7 +159,7 @@ const result = {
   accepted: Object.fromEntries(accepted),
   failures,
   seconds: Math.round(seconds),
-  kernelsPerSecond: Number((count / seconds).toFixed(2)),
+  kernelsPerSecond: Number((counts.drawn / seconds).toFixed(2)),
   target: "sm_90",
 };
 console.log(JSON.stringify({ ...result, failures: failures.length }, null, 2));

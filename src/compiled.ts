@@ -9,6 +9,8 @@ export type SignatureDType = string | { readonly variable: string };
 
 /** A tensor argument. `dims` holds names of sizes and fixed numbers, one an axis. */
 export interface TensorSignature {
+  /** Reached through a descriptor: rows are contiguous, and a multiple of 16 bytes apart. */
+  readonly described?: boolean;
   readonly name: string;
   /** Its name in Python. */
   readonly python: string;
@@ -67,6 +69,13 @@ export interface Signature {
   readonly sizes: readonly string[];
   /** Those that no input has: the caller gives them, by their names in Python. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
+  /** Sizes that descriptors ask to be multiples of a number. */
+  readonly multiples?: Readonly<Record<string, number>>;
+  /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
+  readonly drawn?: {
+    readonly arguments: readonly { readonly name: string; readonly python: string }[];
+    readonly tensors: readonly string[];
+  };
   /** Members of each dtype variable. */
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
   /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */

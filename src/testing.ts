@@ -1,7 +1,7 @@
 /** Property tests of kernels: `import { cases, assertCorrect } from "tilescript/testing"`. */
 import fc from "fast-check";
 import type { Case, CompiledKernel, ConstexprSignature, Evaluation, Layout, TensorSignature } from "./compiled.js";
-import { formatSizes } from "./runtime/cases.js";
+import { allowed, formatSizes } from "./runtime/cases.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default 150. */
@@ -20,8 +20,9 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
   const { signature } = kernel;
   const { maxSize = 150, maxWork = 2 ** 20, sizes: fixed = {} } = options;
   const size = sizeArbitrary(kernel, maxSize);
+  const sizeOf = (name: string) => size.map((drawn) => allowed(signature, name, drawn));
   const sizes = fc.record(
-    Object.fromEntries(signature.sizes.map((name) => [name, name in fixed ? fc.constant(fixed[name]!) : size])),
+    Object.fromEntries(signature.sizes.map((name) => [name, name in fixed ? fc.constant(fixed[name]!) : sizeOf(name)])),
   );
   const dtypes = fc.record(
     Object.fromEntries(Object.entries(signature.dtypes).map(([name, members]) => [name, fc.constantFrom(...members)])),
@@ -64,7 +65,8 @@ function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignat
 
 type Constant = number | boolean | string;
 
-function layoutArbitrary({ contiguous, dims }: TensorSignature): fc.Arbitrary<Layout> {
+function layoutArbitrary({ contiguous, dims, described }: TensorSignature): fc.Arbitrary<Layout> {
+  if (described) return fc.constant("contiguous");
   if (contiguous) return fc.constantFrom<Layout>("contiguous", "offset");
   return dims.length < 2
     ? fc.constantFrom<Layout>("contiguous", "sliced", "offset")

@@ -334,8 +334,10 @@ class BodyEmitter {
       return py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
     });
     const sites: Location[] = [];
+    // An arm may hold what the same statement of the author became; the comments are the branch's.
+    const own = this.#comments.of(statement.at ? [statement.at] : []);
     const emitted = this.#branches(statement, targets, sites);
-    this.#pushWithComments({ kind: "if", ...emitted }, statement.at, sites);
+    this.#pushWithComments({ kind: "if", ...emitted }, statement.at, sites, own);
   }
 
   /** The arms of a branch; one whose other arm is a branch and nothing else is a chain with `elif`. */
@@ -412,10 +414,15 @@ class BodyEmitter {
     return sites;
   }
 
-  #pushWithComments(statement: PyStatement, at: Location | undefined, sites: readonly Location[]): void {
+  #pushWithComments(
+    statement: PyStatement,
+    at: Location | undefined,
+    sites: readonly Location[],
+    own?: ReturnType<Comments["of"]>,
+  ): void {
     const { comments, isApart } = this.#comments.of(sites);
-    if (isApart && this.#out.length > 0) this.#out.push(py.blank);
-    this.#out.push(...comments);
+    if ((isApart || own?.isApart) && this.#out.length > 0) this.#out.push(py.blank);
+    this.#out.push(...comments, ...(own?.comments ?? []));
     this.#out.push(py.withOrigin(statement, at));
   }
 

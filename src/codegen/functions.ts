@@ -38,7 +38,8 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
   walkAll(ir, (statement) => {
     for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
   });
-  const definitions = ir.functions.map((helper) => {
+  const own = ir.functions.filter(({ extern }) => !extern);
+  const definitions = own.map((helper) => {
     const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
     extras.set(helper, [...capturesOf(helper), ...dtypes]);
     return definition;

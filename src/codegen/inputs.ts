@@ -1,7 +1,13 @@
-/** `get_inputs`: fresh arguments of a typical size for the wrapper. */
+/**
+ * `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. `draw_inputs`: those
+ * that the author describes.
+ */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
+import { partsOf, TorchPython } from "./torch-python.js";
+import { isTorchNode, type TorchArgument } from "../ir/reference.js";
+import type { SourceIndex } from "../ir/source.js";
 import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
@@ -10,22 +16,96 @@ import type { Expression, FunctionDef } from "./py.js";
 import { annotationOf } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
+/** The numbers that the author's inputs look at, in the order of the signature. */
+export function drawArguments(ir: KernelIR): readonly NumberParam[] {
+  const used = new Set<string>();
+  const use = (argument: TorchArgument): void => {
+    if (Array.isArray(argument)) argument.forEach(use);
+    if (!isTorchNode(argument)) return;
+    if (argument.kind === "input") used.add(argument.name);
+    partsOf(argument).forEach(use);
+  };
+  Object.values(ir.inputs).forEach(use);
+  return ir.params.filter(
+    (param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer" && used.has(param.name),
+  );
+}
+
+/** `draw_inputs`, for a kernel whose author describes some. */
+export function drawFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  source: SourceIndex | undefined,
+): readonly FunctionDef[] {
+  const drawn = drawnTensors(ir);
+  if (drawn.length === 0) return [];
+  const nodes = drawn.map(({ name }) => ir.inputs[name]!);
+  const numbers = drawArguments(ir).map(({ value }) => ({ name: names.parameters.get(value)! }));
+  const taken = new Set(["device", ...numbers.map(({ name }) => name)]);
+  const written = new TorchPython(nodes, { ir, names, source, device: py.name("device"), taken });
+  const values = drawn.map((param, i) =>
+    py.call(py.attribute(written.expression(nodes[i]!), "to"), torchDType(firstMember(param.dtype))),
+  );
+  return [
+    {
+      kind: "function",
+      name: DRAW,
+      decorators: [],
+      params: [...numbers, { name: "device" }],
+      docstring: `${listed(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      body: [...written.statements, py.returns(values.length === 1 ? values[0] : py.tuple(...values))],
+    },
+  ];
+}
+
+const DRAW = "draw_inputs";
+
+function listed(names: readonly string[]): string {
+  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(", ")} and ${names.at(-1)!}`;
+}
+
+/** The tensors that the author describes. */
+export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
+  return ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.name in ir.inputs);
+}
+
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
   const pointers = ir.params.filter((param) => param.kind === "pointer");
   const sizes = sizesOf(ir, tensors);
-  const bindings = sizes.map((param) => {
-    const derived = param.kind === "size" ? param.derived : undefined;
-    const [computed] = derived ? hostExpressions(derived, local) : [];
-    return py.assign(local(param.value), computed ?? py.numberLiteral(Number(shape[param.name] ?? 256), "int"));
+  const isDerived = (param: NamedSize): param is SizeParam => param.kind === "size" && param.derived !== undefined;
+  const bindings = sizes.filter(isDerived).map((param) => {
+    const [computed] = hostExpressions(param.derived!, local);
+    return py.assign(local(param.value), computed!);
   });
+  const params = sizes
+    .filter((param) => !isDerived(param))
+    .map((param) => ({
+      name: names.parameters.get(param.value)!,
+      default: py.numberLiteral(Number(shape[param.name] ?? 256), "int"),
+    }));
   const device = py.assign(
     py.name("device"),
     py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
   );
+  const drawn = drawnTensors(ir);
+  const targets = drawn.map(({ name }) => py.name(names.tensors.get(name)!));
+  const drawArgs = drawArguments(ir).map((param) =>
+    sizes.some((size) => size === param) ? local(param.value) : valueExpression(param, shape[param.name]),
+  );
+  const draws =
+    drawn.length === 0
+      ? []
+      : [
+          py.assign(
+            targets.length === 1 ? targets[0]! : py.tuple(...targets),
+            py.call(DRAW, ...drawArgs, py.name("device")),
+          ),
+        ];
   const values = callOrder(ir).map((param) => {
+    if (param.kind === "tensor" && drawn.includes(param)) return py.name(names.tensors.get(param.name)!);
     if (param.kind === "tensor") return tensorExpression(ir, names, param);
     if (sizes.some((size) => size === param)) return local(param.value);
     if (param.kind !== "pointer") return valueExpression(param, shape[param.name]);
@@ -40,9 +120,14 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     kind: "function",
     name: "get_inputs",
     decorators: [],
-    params: [],
-    docstring: `Fresh arguments for ${names.wrapper}, of a typical size.`,
-    body: [...(tensors.length + pointers.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
+    params,
+    docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
+    body: [
+      ...(tensors.length + pointers.length > 0 ? [device] : []),
+      ...bindings,
+      ...draws,
+      py.returns(py.list(...values)),
+    ],
   };
 }
 
@@ -67,12 +152,13 @@ type NamedSize = SizeParam | ConstexprParam;
 function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
   const found = new Set<NamedSize>();
   const add = (param: Param | undefined): void => {
-    if (param?.kind !== "size" && param?.kind !== "constexpr") return;
+    if (param?.kind !== "size" && (param?.kind !== "constexpr" || param.from === "argument")) return;
     const derived = param.kind === "size" ? param.derived : undefined;
     for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
     found.add(param);
   };
-  const names = tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]);
+  const drawn = drawArguments(ir).map(({ name }) => name);
+  const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn];
   for (const name of names) add(ir.params.find((param) => param.name === name));
   return [...found];
 }

@@ -60,6 +60,16 @@ export class Names {
     }
   }
 
+  /** Takes `name` as it is, or with a number behind it. */
+  keep(name: string): string {
+    for (let i = 0; ; i++) {
+      const own = i === 0 ? name : `${name}_${i}`;
+      if (RESERVED.has(own) || !this.#isFree(own, undefined)) continue;
+      this.#blocks.at(-1)!.held.set(own, undefined);
+      return own;
+    }
+  }
+
   #isFree(name: string, type: string | undefined): boolean {
     return this.#blocks.every(
       ({ held, left }) => !held.has(name) && (!left.has(name) || (type !== undefined && left.get(name) === type)),

@@ -1,14 +1,19 @@
-/** What the runtime must know of a kernel to make inputs, call it and judge it; plain data. */
+/** What the runtime must know of a lowered kernel to make inputs, call it and judge it; plain data. */
 import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, TensorSignature } from "../compiled.js";
 import type { Elem } from "../ir/dtype.js";
+import { describedTensors, sizeMultiples } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
 import { walkAll } from "../ir/walk.js";
 import { givenSizes, numberParams } from "./call-order.js";
+import { drawArguments, drawnTensors } from "./inputs.js";
 import { kernelNames } from "./kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const described = new Set(describedTensors(ir).map(({ param }) => param));
+  const multiples = sizeMultiples(ir);
+  const drawn = drawnTensors(ir);
   const python = (param: ScalarParam | ConstexprParam) => names.parameters.get(param.value)!;
   return {
     name: names.wrapper,
@@ -21,6 +26,7 @@ export function signatureOf(ir: KernelIR): Signature {
       dims: param.dimNames,
       optional: param.optional,
       contiguous: param.contiguous,
+      ...(described.has(param) && { described: true }),
       ...(param.range && { range: param.range }),
     })),
     pointers: ir.params.flatMap((param) =>
@@ -48,7 +54,14 @@ export function signatureOf(ir: KernelIR): Signature {
         ...(param.default !== undefined && { default: param.default }),
       })),
     sizes: freeSizes(ir),
+    ...(Object.keys(multiples).length > 0 && { multiples }),
     givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: names.parameters.get(param.value)! })),
+    ...(drawn.length > 0 && {
+      drawn: {
+        arguments: drawArguments(ir).map(({ name, value }) => ({ name, python: names.parameters.get(value)! })),
+        tensors: drawn.map(({ name }) => name),
+      },
+    }),
     dtypes: dtypeVariables(ir),
     contracted: contracted(tensors),
     dot: usesDot(ir),
@@ -99,7 +112,11 @@ function contracted(tensors: readonly TensorParam[]): readonly string[] {
   const dims = (roles: readonly string[]) =>
     new Set(tensors.filter((param) => roles.includes(param.role)).flatMap((param) => param.dimNames));
   const outputs = dims(["out", "inout"]);
-  return [...dims(["in"])].filter((dim): dim is string => typeof dim === "string" && !outputs.has(dim));
+  // A size that an index is below is picked from, not summed over.
+  const picked = new Set(tensors.flatMap(({ range }) => range?.[1] ?? []));
+  return [...dims(["in"])].filter(
+    (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !picked.has(dim),
+  );
 }
 
 function usesDot(ir: KernelIR): boolean {

@@ -43,6 +43,13 @@ function helpersOf({ helpers }: Speaker): Helpers {
 
 const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
 const BOOLEANS = new Set(["and", "or"]);
+const BITWISE = new Set(["&", "|", "^"]);
+
+/** A number of more than a byte among bits: `0xFFFF0000`. */
+function hexadecimal(side: Expression): Expression {
+  if (side.kind !== "number" || !/^\d+$/.test(side.text) || BigInt(side.text) < 256n) return side;
+  return py.number(`0x${BigInt(side.text).toString(16).toUpperCase()}`);
+}
 
 /** The expression of a statement, in a kernel or (with the record's `host` spelling) on the host. */
 export function spell(
@@ -68,8 +75,12 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
   const operands = statement.operands;
   const first = () => say(operands[0]!);
   switch (spelling.form) {
-    case "infix":
-      return infix(operatorOf(statement, spelling, speaker), first(), say(operands[1]!));
+    case "infix": {
+      const operator = operatorOf(statement, spelling, speaker);
+      const sides = [first(), say(operands[1]!)] as const;
+      const [left, right] = BITWISE.has(operator) ? sides.map(hexadecimal) : sides;
+      return infix(operator, left!, right!);
+    }
     case "prefix":
       return py.unary(operatorOf(statement, spelling, speaker) as UnaryOperator, first());
     case "call":
@@ -158,8 +169,9 @@ function apply({ operands }: OpStatement, speaker: Speaker): Expression {
   const [callee, given] = operands;
   if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
   const { name, extras } = helpersOf(speaker);
+  const said = (argument: Argument) => (isDType(argument) ? speaker.dtype(argument.dtype) : speaker.value(argument));
   const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
-  return py.call(name(callee.function), ...given.map((argument) => speaker.value(argument)), ...beside);
+  return py.call(name(callee.function), ...given.map(said), ...beside);
 }
 
 function isElem(extra: Value | Elem): extra is Elem {
@@ -184,7 +196,15 @@ function args(
   const named: PyArgument[] = [];
   names.forEach((name, i) => {
     const argument = statement.operands[i];
-    if (i < from || argument === undefined) return;
+    if (i < from) return;
+    if (argument === undefined) {
+      // What was left out in front of what is given.
+      const isFollowed = names
+        .slice(i + 1)
+        .some((later, j) => statement.operands[i + 1 + j] && !keywords.includes(later));
+      if (isFollowed && !keywords.includes(name)) positional.push(py.none);
+      return;
+    }
     const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
     if (isList(argument) && isSpread) positional.push(...argument.map(say));
     else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
@@ -233,7 +253,7 @@ function weakElem(statement: OpStatement): Elem | undefined {
 
 function elemOfType(type: Type): Elem | undefined {
   if (type.kind === "tile") return type.dtype;
-  if (type.kind === "pointer" || type.kind === "view") return type.to;
+  if (type.kind === "pointer" || type.kind === "view" || type.kind === "descriptor") return type.to;
   return undefined;
 }
 

@@ -2,13 +2,17 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
+import { describedTensors, isOnlyDescribed } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { callOrder, givenSizes, numberParams } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
+import { descriptorCheck, descriptorOf, scratch, setsBlocks } from "./descriptors.js";
+import { LAUNCH } from "./helpers.js";
 import {
   type MessagePart,
+  binderDType,
   defaultDevice,
   derivedChecks,
   DEVICE_PARAMETER,
@@ -97,9 +101,14 @@ class WrapperEmitter implements WrapperContext {
       ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
+      ...describedTensors(this.ir).flatMap(({ param, axis }) =>
+        ifGiven(this, param, descriptorCheck(this, param, axis)),
+      ),
       ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
+      ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.#local(v))),
+      ...scratch(this.ir),
       ...this.#launch(),
       ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
     ];
@@ -216,7 +225,10 @@ class WrapperEmitter implements WrapperContext {
 
   #strides(): Block {
     return this.tensors.flatMap((param) => {
-      const strides = this.names.strides.get(param.name)!;
+      const all = this.names.strides.get(param.name)!;
+      // No offset is computed of what a descriptor alone reaches, so what the kernel does not take is of no use here.
+      const isOnly = isOnlyDescribed(this.ir, param);
+      const strides = all.map((name) => (name !== undefined && isOnly && !this.#strideUsed(name) ? undefined : name));
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));
       const stride = py.attribute(this.tensor(param), "stride");
@@ -291,19 +303,40 @@ class WrapperEmitter implements WrapperContext {
     const grid = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
     const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfig(value));
     const tuple = py.tuple(...grid);
-    const target = usesMeta ? py.name("grid") : tuple;
     const grids: Statement[] = usesMeta
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
-    const launch = py.expression(
-      py.call(
-        usesMeta
-          ? py.subscript(py.name(this.names.jit), target)
-          : py.subscript(py.name(this.names.jit), ...(grid.length === 1 ? [tuple] : grid)),
-        ...this.#arguments(),
-      ),
+    const jit = py.name(this.names.jit);
+    if (this.#isTuned())
+      return [
+        ...grids,
+        py.blank,
+        py.expression(
+          py.call(LAUNCH, jit, usesMeta ? py.name("grid") : tuple, this.#tuningKey(), ...this.#arguments()),
+        ),
+      ];
+    const at = usesMeta ? [py.name("grid")] : grid.length === 1 ? [tuple] : grid;
+    return [...grids, py.blank, py.expression(py.call(py.subscript(jit, ...at), ...this.#arguments()))];
+  }
+
+  /** Whether Triton measures configs, and so has a choice that can be remembered; hooks are for the autotuner to call. */
+  #isTuned(): boolean {
+    const { key, configs } = this.ir.tuning;
+    return key !== undefined && configs.length > 1 && setsBlocks(this.ir).length === 0;
+  }
+
+  /** What the choice of a config depends on, as Triton's autotuner has it: the key, and each tensor's dtype. */
+  #tuningKey(): Expression {
+    const named = (this.ir.tuning.key ?? []).map((name) =>
+      this.#local(this.ir.params.find((param) => param.name === name)!.value),
     );
-    return [...grids, py.blank, launch];
+    const holders = this.ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    const variables = new Set(holders.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])));
+    const dtypes = [...variables].map((variable) => binderDType(this, variable));
+    const given = holders
+      .filter((param) => param.given)
+      .map((param) => py.compare(this.tensor(param), ["is", py.none]));
+    return py.tuple(...named, ...dtypes, ...given);
   }
 
   #arguments(): readonly Argument[] {
@@ -320,7 +353,11 @@ class WrapperEmitter implements WrapperContext {
     );
     const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
     return [
-      ...tensors.map((param) => py.name(this.#localName(param))),
+      ...tensors.map((param) =>
+        param.kind === "tensor" && param.block
+          ? py.name(this.#localText(param.pointer))
+          : py.name(this.#localName(param)),
+      ),
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
       ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
       ...constexprs

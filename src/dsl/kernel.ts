@@ -24,9 +24,11 @@ export interface RawSpec {
   readonly config?: RawConfig;
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
   readonly launch?: Readonly<Record<string, boolean | number>>;
+  readonly triton?: string;
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly requires?: (meta: Meta) => unknown;
+  readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
   readonly reference?:
     ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
   readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];

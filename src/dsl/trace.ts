@@ -19,10 +19,11 @@ import type {
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
+import { chosenFunction } from "./choice.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
-import { recordReference } from "./reference.js";
+import { recordInputs, recordReference } from "./reference.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
@@ -50,6 +51,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
+    const inputs = inputsOf(kernel, params);
     const tuning = tuningOf(kernel, completed);
     return {
       name: kernel.name,
@@ -61,7 +63,9 @@ export function trace(kernel: KernelDefinition): KernelIR {
       requires,
       tuning,
       launch: launchOf(kernel),
+      triton: versionOf(kernel),
       reference,
+      inputs,
       shapes,
       tolerance,
       at: kernel.at,
@@ -89,6 +93,11 @@ function launchOf({ spec }: KernelDefinition): LaunchSpec {
   return { options, doNotSpecialize, doNotSpecializeOnAlignment };
 }
 
+function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["triton"] {
+  if (triton === undefined || triton === "3.6" || triton === "3.9") return triton;
+  return fail("kernel", `${name}: triton is ${JSON.stringify(triton)}; it is "3.6" or "3.9"`, at);
+}
+
 /** Names that the spec's tables may hold. */
 function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param[]): void {
   for (const key of Object.keys(spec.heuristics ?? {})) {
@@ -103,18 +112,28 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
 }
 
 function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
-  const names = (roles: readonly string[]) =>
-    params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
-  const numbers = params
-    .filter((param) => param.kind !== "tensor" && param.kind !== "pointer")
-    .map((param) => param.name);
-  return recordReference(
-    spec.reference,
-    [...names(["in", "inout"]), ...numbers],
-    names(["out", "inout"]),
-    at,
-    variablesOf(params),
-  );
+  const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
+  const given = {
+    tensors: tensorNames(params, ["in", "inout"]),
+    numbers: numbers.map(({ name }) => name),
+    variables: variablesOf(params),
+  };
+  return recordReference(spec.reference, given, tensorNames(params, ["out", "inout"]), at);
+}
+
+/** Inputs are made before a config is chosen. */
+function inputsOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
+  if (!spec.inputs) return {};
+  const early = (param: Param) =>
+    param.kind === "size" ||
+    param.kind === "scalar" ||
+    (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
+  const numbers = params.filter(early).map(({ name }) => name);
+  return recordInputs(spec.inputs, { tensors: [], numbers }, tensorNames(params, ["in", "inout"]), at);
+}
+
+function tensorNames(params: readonly Param[], roles: readonly string[]): readonly string[] {
+  return params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
 }
 
 /** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
@@ -146,6 +165,8 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
       ? { kind: "literal", value: name }
       : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
   const others = described.flatMap(([name, p]): Param[] => {
+    if (p.kind === "tensor" && p.block)
+      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
     if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
@@ -227,6 +248,43 @@ function tensorParam(
   };
 }
 
+/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
+function descriptorParam(
+  recorder: Builder,
+  { name: kernel, at }: KernelDefinition,
+  name: string,
+  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
+  dims: readonly Argument[],
+  constexprs: readonly ConstexprParam[],
+): TensorParam {
+  const blockDims = block.map((dim): Argument => {
+    if (typeof dim === "number") return { kind: "literal", value: dim };
+    const param = constexprs.find((each) => each.name === dim);
+    if (param?.of === "int" && param.from !== "heuristic") return param.value;
+    const why =
+      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
+    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
+  });
+  const dtype = elemOf(token);
+  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
+  return {
+    kind: "tensor",
+    name,
+    value,
+    pointer: value,
+    strides: [],
+    dims,
+    dimNames,
+    dtype,
+    role,
+    optional: false,
+    contiguous: false,
+    offsets: "int64",
+    block: blockDims,
+    ...(paddingOption && { padding: paddingOption }),
+  };
+}
+
 /** Whether the caller gave an argument: Triton knows it when it compiles. */
 function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
   return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
@@ -302,15 +360,17 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
 }
 
-/** What the body gets for each param: a dtype is a token, all else a handle. */
+/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
 function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
   return Object.fromEntries(
     params.map((param) => {
+      const handle = new Handle(param.value);
       const described = kernel.spec.params[param.name];
-      if (param.kind !== "constexpr" || described?.kind !== "constexpr" || !described.dtype)
-        return [param.name, new Handle(param.value)];
-      // Handles and dtypes are told apart wherever an argument may be either.
-      return [param.name, tokenOf(param.name, described.dtype) as unknown as Handle];
+      if (described?.kind !== "constexpr") return [param.name, handle];
+      const { dtype, functions } = described;
+      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
+      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      return [param.name, other as unknown as Handle];
     }),
   );
 }

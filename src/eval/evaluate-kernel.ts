@@ -4,7 +4,7 @@ import { formatLocation } from "../diagnostics.js";
 import { full } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
 import type { Argument, KernelIR, PointerParam, TensorParam, Value } from "../ir/nodes.js";
-import type { Addresses, Runtime } from "../ir/runtime.js";
+import type { Addresses, DescriptorRuntime, Runtime } from "../ir/runtime.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { seedOf, shuffled, uniform } from "./random.js";
@@ -95,6 +95,10 @@ function argumentsOf(
       scalar(param.value, Number(bindings.constant(param.value)));
   }
   for (const [param, allocation] of tensors) {
+    if (param.block) {
+      values.set(param.value, descriptorOf(param, param.block, allocation, bindings));
+      continue;
+    }
     values.set(param.value, { kind: "tensor", allocation });
     values.set(param.pointer, addressesOf(allocation));
     param.strides.forEach((stride, axis) => scalar(stride, allocation.strides[axis]!));
@@ -112,14 +116,26 @@ function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): 
 /** Gives each tensor an address of its own. */
 function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
   const tensors = [...values.values()].flatMap((value) =>
-    isAddresses(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
+    hasMemory(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
   );
   tensors.forEach((tensor, i) => (tensor.base = BigInt(i + 1) * APART));
   return tensors;
 }
 
-const isAddresses = (value: Runtime): value is Addresses =>
-  typeof value === "object" && "kind" in value && value.kind === "addresses";
+const hasMemory = (value: Runtime): value is Addresses | DescriptorRuntime =>
+  typeof value === "object" && "kind" in value && (value.kind === "addresses" || value.kind === "descriptor");
+
+/** What the wrapper makes of a tensor for the kernel. */
+function descriptorOf(
+  { padding = "zero" }: TensorParam,
+  block: readonly Argument[],
+  allocation: Tensor,
+  bindings: Bindings,
+): DescriptorRuntime {
+  const { shape, strides } = allocation;
+  const sizes = block.map((dim) => Number(bindings.constant(dim)));
+  return { kind: "descriptor", allocation, start: 0, shape, strides, block: sizes, padding };
+}
 
 function addressesOf(allocation: Tensor): Addresses {
   return { kind: "addresses", allocation, dtype: allocation.dtype, shape: [], offsets: new Float64Array(1) };

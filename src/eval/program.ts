@@ -338,7 +338,7 @@ const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(d
 
 /** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
 function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
-  if (!type || typeof value !== "object" || !("shape" in value)) return value;
+  if (!type || typeof value !== "object" || !("shape" in value && "dtype" in value)) return value;
   if (
     value.dtype === type.dtype &&
     value.shape.length === type.shape.length &&

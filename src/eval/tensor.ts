@@ -93,7 +93,7 @@ export class Tensor implements Allocation {
  * Strides of a layout. Where a tensor starts in its storage cannot be seen here, for every access is checked against
  * the tensor itself: `offset` is `contiguous`.
  */
-function layoutStrides(shape: readonly number[], layout: Layout): number[] {
+export function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   const rank = shape.length;
   if (layout === "sliced" && rank > 0) return stridesOf(shape).map((stride) => stride * 2);
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);

@@ -3,43 +3,21 @@ import type { DTypeName } from "../ir/dtype.js";
 import { erf, roundHalfEven } from "./torch-math.js";
 import { matmul } from "./torch-matmul.js";
 import {
+  expandTo,
   mapLanes,
   reduceAxes,
   reorder,
   reshapeTo,
-  scalarArray,
   torchArray,
   type TorchArray,
   map,
   transpose,
   zip,
 } from "./torch-array.js";
+import { array, isArray, number, numbers, type Args, type TorchFunction } from "./torch-call.js";
 import { castTo } from "./torch-cast.js";
-
-export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
-type Args = Readonly<Record<string, TorchValue>>;
-
-/** `params` are torch's parameter names in order; `rest` takes all further positional arguments in one list. */
-export interface TorchFunction {
-  readonly params: readonly string[];
-  readonly rest?: string;
-  run(args: Args): TorchArray | number;
-}
-
-export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
-
-function array(x: TorchValue, name = "this argument"): TorchArray {
-  if (isArray(x)) return x;
-  if (typeof x === "number" || typeof x === "boolean") return scalarArray(Number(x));
-  throw new TypeError(`${name} is no tensor`);
-}
-
-function numbers(x: TorchValue): readonly number[] {
-  if (x === undefined || x === null) return [];
-  return (typeof x === "object" && !isArray(x) ? (x as readonly TorchValue[]).flat() : [x]).map(Number);
-}
-
-const number = (x: TorchValue, otherwise: number): number => (typeof x === "number" ? x : otherwise);
+import { indexFunctions } from "./torch-index.js";
+import { maxPool3d } from "./torch-pool.js";
 
 const elementwise = (f: (x: number) => number): TorchFunction => ({
   params: ["input"],
@@ -203,6 +181,11 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     run: ({ condition, input, other }) =>
       zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x! : y!)),
   },
+  lerp: {
+    params: ["input", "end", "weight"],
+    run: ({ input, end, weight }) =>
+      zip([array(input), array(end), array(weight)], (x, y, share) => x! + share! * (y! - x!)),
+  },
   masked_fill: {
     params: ["input", "mask", "value"],
     run: ({ input, mask, value }) => zip([array(input), array(mask), array(value)], (x, m, v) => (m ? v! : x!)),
@@ -272,6 +255,25 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       );
     },
   },
+  flatten: { params: ["input"], run: ({ input }) => reshapeTo(array(input), [-1]) },
+  expand: {
+    params: ["input"],
+    rest: "sizes",
+    run: ({ input, sizes }) => {
+      const { shape } = array(input);
+      const wanted = numbers(sizes);
+      const kept = (size: number, axis: number) => (size === -1 ? shape[axis - wanted.length + shape.length]! : size);
+      return expandTo(array(input), wanted.map(kept));
+    },
+  },
+  max_pool3d: {
+    params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
+    run: ({ input, kernel_size: kernel, stride, padding, return_indices: wantsIndices }) => {
+      const pooled = maxPool3d(array(input), Number(kernel), number(stride, Number(kernel)), number(padding, 0));
+      return wantsIndices === true ? pooled : pooled[0];
+    },
+  },
+  ...indexFunctions,
   size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
   // Everything is float64 here, so widening changes nothing.
   float: { params: ["input"], run: ({ input }) => array(input) },

@@ -17,7 +17,7 @@
 import type { Config, Tolerance } from "../compiled.js";
 import type { Location } from "../diagnostics.js";
 import type { Op } from "./op.js";
-import type { Reference } from "./reference.js";
+import type { Reference, TorchNode } from "./reference.js";
 import type { DTypeVariable } from "./dtype.js";
 import type { ConstKind, Elem, Type } from "./types.js";
 
@@ -47,7 +47,7 @@ export class Value {
     readonly parameter?: string,
     /** Made on the way to what the author wrote at that place, so that the author's name is not its name. */
     readonly anonymous = false,
-    /** The op that made it; absent for parameters, indices and reads. */
+    /** The op that made it, or whose claim about its elements it keeps; absent for parameters, indices and reads. */
     readonly by?: Op,
   ) {}
 }
@@ -171,6 +171,12 @@ export interface Block {
   readonly yields: readonly Argument[];
 }
 
+/** A function of a Python file, whose path is relative to where `tl.extern` was called. */
+export interface ExternSource {
+  readonly file: string;
+  readonly name: string;
+}
+
 /**
  * A helper function of the kernel, for one signature. It may look at the kernel's own arguments and at constexprs of its
  * callers beside its parameters; emission passes those along.
@@ -182,6 +188,8 @@ export interface FunctionIR {
   /** Yields the results. */
   readonly body: Block;
   readonly noinline: boolean;
+  /** Where its Python is, if the author wrote that; the body says what it means. */
+  readonly extern?: ExternSource | undefined;
   /** Where the author defined it. */
   readonly at: Location | undefined;
 }
@@ -193,6 +201,7 @@ export interface TensorParam {
   readonly kind: "tensor";
   readonly name: string;
   readonly value: Value;
+  /** Address of its first element; of a descriptor, the descriptor. */
   readonly pointer: Value;
   /** One an axis, in elements. A number where the layout is fixed (`contiguous`), else a run-time scalar. */
   readonly strides: readonly Argument[];
@@ -210,6 +219,9 @@ export interface TensorParam {
   readonly range?: readonly [number | string, number | string];
   /** Holds zeros when the first program starts. */
   readonly zeroed?: boolean;
+  /** The block that a descriptor of it moves. The kernel then gets that descriptor, and neither address nor strides. */
+  readonly block?: readonly Argument[];
+  readonly padding?: "zero" | "nan";
 }
 
 export interface PointerParam {
@@ -288,7 +300,11 @@ export interface KernelIR {
   readonly requires: HostBlock;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
+  /** The oldest Triton that it is for, where the author says so. */
+  readonly triton: "3.6" | "3.9" | undefined;
   readonly reference: Reference | undefined;
+  /** Tensors that random numbers of any value would not do for, by name. */
+  readonly inputs: Readonly<Record<string, TorchNode>>;
   /** Sizes that the author gave to verify and measure with. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: Partial<Tolerance> | undefined;

@@ -1,9 +1,10 @@
 /** Signatures of flip, sort, topk and swizzle2d. */
+import { isFp8, members } from "./dtype.js";
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "./axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "./cast.js";
-import { call } from "./dtype.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "./constexpr.js";
 import type { Both, Same } from "./problem.js";
+import { whyNoArithmetic, type WhyNoArithmetic } from "./promote.js";
 import type { AsShape, Dim, Shape, Show } from "./shape.js";
 import { showShape } from "./shape.js";
 import { inferArith, inferFloorDivide, notATile, type NotATile, type WhyFloor } from "./signatures-arith.js";
@@ -14,30 +15,24 @@ import { literalValue, tileType, type Type } from "./types.js";
 
 // ---- flip, sort -----------------------------------------------------------------------------------------------------
 
-/** Triton reshapes what it turns or sorts to an axis for each bit of a length, and a tile without axes is none. */
-type IsOne<S, A = [1], B = [1, 1], C = [1, 1, 1]> = true extends Same<S, A> | Same<S, B> | Same<S, C> ? true : false;
-type WhyOne<Op extends string> = `${Op}: Triton does not take a tile of one element; leave it as it is`;
-function whyOne<Op extends string>(op: Op): WhyOne<Op> {
-  return `${op}: Triton does not take a tile of one element; leave it as it is`;
-}
+type WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+const ONE: WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
 
 export type WhyFlip<X, Ax, One = [1]> = X extends TileLike
   ? Same<X[Sh], One> extends true
-    ? WhyOne<"flip">
+    ? WhyOne
     : WhyAxis<"flip", X[Sh], Ax>
   : "";
 export function inferFlip(x: Type, dim: number): Type | string {
   if (x.kind !== "tile") return notATile("flip", x);
-  return x.shape.length === 1 && x.shape[0] === 1 ? whyOne("flip") : whyAxis("flip", x.shape, dim) || x;
+  return x.shape.length === 1 && x.shape[0] === 1 ? ONE : whyAxis("flip", x.shape, dim) || x;
 }
 
 /** sort, topk and bitonicMerge work along the last axis. */
 export type WhySort<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? `${Op}: a scalar has no axis`
-    : IsOne<X[Sh]> extends true
-      ? WhyOne<Op>
-      : ""
+    : WhyNoArithmetic<Op, X[El]>
   : NotATile<Op, X>;
 /** The axis, which Triton wants counted from the front. */
 export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
@@ -52,7 +47,9 @@ export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
 export function inferSort(op: string, x: Type, dim: number | undefined): Type | string {
   if (x.kind !== "tile") return notATile(op, x);
   if (x.shape.length === 0) return `${op}: a scalar has no axis`;
-  if (x.shape.every((length) => length === 1)) return whyOne(op);
+  const why = whyNoArithmetic(op, x.dtype);
+  if (why) return why;
+  if (x.shape.at(-1) === 1) return `${op}: the last axis has one element, which is in order`;
   if (dim === undefined) return x;
   if (axisOf(x.shape.length, dim) !== x.shape.length - 1)
     return `${op}: sorts along the last axis only, the tile is ${showShape(x.shape)}`;
@@ -105,9 +102,9 @@ export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: 
   if (i.kind !== "tile") return notATile("swizzle2d", i);
   const why = [i, j, sizeI, sizeJ, sizeG].map((type) => whyInts("swizzle2d", type)).find((sentence) => sentence !== "");
   if (why) return why;
-  // Triton keeps the product of both sizes in a variable, which makes int32 of numbers that it knows.
-  if (sizeJ.kind === "constexpr" && sizeG.kind === "constexpr" && i.dtype !== "int32" && i.dtype !== "int64")
-    return `swizzle2d: its sizes are int32, the index is ${call(i.dtype)}; cast it with .to(tl.int32)`;
+  // Triton mixes in int32 of its own: only the two widest signed integers come out as they went in.
+  const fits = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
+  if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
   const then = (x: Type | string, y: Type) => {
     if (typeof x === "string") return x;
     const floor = inferFloorDivide("swizzle2d", x, y, () => "");

@@ -26,6 +26,7 @@ import { bodiesOf, definitions } from "../ir/walk.js";
 import { add, mul, sub } from "./arithmetic.js";
 import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
+import { makeTensorDescriptor } from "./descriptor.js";
 import { load } from "./memory.js";
 import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
 import { nonNegativeValues } from "../ir/signs.js";
@@ -122,6 +123,7 @@ class Lowering {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
     } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
+    else if (statement.kind === "op" && statement.op === opOf(makeTensorDescriptor)) this.#describe(statement);
     else if (statement.kind === "op" && this.#viewIn(statement)) this.#access(statement);
     else if (statement.kind === "op" && statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
@@ -172,6 +174,15 @@ class Lowering {
   #tensor(value: Argument | undefined): TensorParam {
     const permuted = isValue(value) ? this.#tensors.get(value) : undefined;
     return permuted ?? this.ir.params.find((p): p is TensorParam => p.kind === "tensor" && p.value === value)!;
+  }
+
+  /** A descriptor of a tensor, with the shape and the strides that the tensor has. */
+  #describe(statement: OpStatement): void {
+    const [base, shape, , block] = statement.operands;
+    if (shape) return this.#recorder.append(statement);
+    const { pointer, dims, strides } = this.#tensor(base);
+    const last: Argument = { kind: "literal", value: 1 };
+    this.#recorder.append({ ...statement, operands: [pointer, dims, [...strides.slice(0, -1), last], block] });
   }
 
   #define(statement: OpStatement): void {
@@ -361,7 +372,7 @@ class Lowering {
   /** The comparisons that keep an index inside its axis; none where it certainly is. */
   #bounds(view: View, index: Argument, axis: number): readonly Handle[] {
     const dim = view.tensor.dims[axis]!;
-    if (view.claimed[axis] || this.#coversExactly(index, dim)) return [];
+    if (view.claimed[axis] || this.#coversExactly(index, dim) || isWithin(index, dim)) return [];
     const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
     const loop = this.#loops.at(-1);
     const lanes = this.#moving(index, loop);
@@ -393,6 +404,11 @@ class Lowering {
     this.#known[depth - 1]!.set(key, made);
     return made;
   }
+}
+
+/** Element 0 of an axis of size 1. */
+function isWithin(index: Argument, dim: Argument): boolean {
+  return isLiteral(index) && isLiteral(dim) && Number(index.value) >= 0 && Number(index.value) < Number(dim.value);
 }
 
 function rankOf(index: Argument): number {

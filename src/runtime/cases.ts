@@ -109,7 +109,10 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
   const free = names.filter((name) => !(name in fixed));
   const shape = (label: string, values: readonly number[], layouts: readonly Layout[] = ["contiguous"]): Shape => ({
     label,
-    sizes: { ...Object.fromEntries(free.map((name, i) => [name, values[i]!])), ...fixed },
+    sizes: {
+      ...Object.fromEntries(free.map((name, i) => [name, allowed(kernel.signature, name, values[i]!)])),
+      ...fixed,
+    },
     layouts,
   });
   const inputs = kernel.signature.tensors.filter((tensor) => tensor.role !== "out");
@@ -138,8 +141,15 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
 
 const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
 
+/** The next size that the kernel takes. */
+export function allowed({ multiples = {} }: Signature, name: string, size: number): number {
+  const multiple = multiples[name] ?? 1;
+  return Math.ceil(size / multiple) * multiple;
+}
+
 /** Whether a wrapper accepts a tensor that lies in memory like this, and whether that differs from contiguous. */
-function takes({ contiguous, dims }: TensorSignature, layout: Layout): boolean {
+function takes({ contiguous, dims, described }: TensorSignature, layout: Layout): boolean {
+  if (described) return false;
   if (layout === "transposed") return !contiguous && dims.length >= 2;
   if (layout === "sliced") return !contiguous && dims.length >= 1;
   return true;

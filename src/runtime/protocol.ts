@@ -4,7 +4,7 @@
  */
 import type { Layout, Tolerance } from "../compiled.js";
 
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -31,6 +31,11 @@ interface RunRequest {
   /** Index of the one config to run; null lets Triton's autotuner choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
+  /** What the module's own `draw_inputs` takes besides a device, and the inputs that it gives, by Python name. */
+  readonly drawn?: {
+    readonly arguments: Readonly<Record<string, number | boolean | string>>;
+    readonly tensors: readonly string[];
+  };
   readonly outputs: readonly WireTensor[];
   /** Python names of what the wrapper returns, in its order: outputs and tensors updated in place. */
   readonly results: readonly string[];

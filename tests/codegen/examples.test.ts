@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { build } from "tilescript";
 import { readFileSync } from "node:fs";
+import { snakeCase } from "../../src/codegen/names.js";
 import { lint } from "./emit.js";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { examples } from "./examples.js";
@@ -36,11 +37,17 @@ describe.each(examples)("$name", ({ name, kernel, file }) => {
       return source === null ? [] : [{ text, source, author: author[line - 1]! }];
     });
     expect(new Set(origins.map((origin) => origin.source))).toEqual(new Set([file]));
-    const stores = origins.filter(({ text }) => /^ +tl\.store\($/.test(text));
+    const stores = origins.flatMap((origin) => {
+      const [, callee] = /^ +(\w+\.store)\(/.exec(origin.text) ?? [];
+      return callee ? [{ ...origin, callee: callee.replace("_desc", "") }] : [];
+    });
     expect(stores.length).toBeGreaterThan(0);
-    for (const { author } of stores) expect(author).toContain("tl.store(");
+    for (const { author, callee } of stores) expect(author).toContain(`${callee}(`);
     for (const { text, author } of origins.filter((origin) => /^ +(\w+) = tl\.load\(/.test(origin.text))) {
-      expect(author).toContain(`const ${/(\w+) =/.exec(text)![1]} = tl.load(`);
+      // What only states a fact about a value leaves nothing in Python.
+      const [, name, expression] = /const (\w+) = (.*)/.exec(author.replace("tl.inBounds(", "")) ?? [];
+      expect(snakeCase(name!)).toBe(/(\w+) =/.exec(text)![1]);
+      expect(expression).toContain("tl.load(");
     }
   });
 });

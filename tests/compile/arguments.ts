@@ -2,7 +2,7 @@
 import { kernelNames } from "../../src/codegen/kernel-names.js";
 import type { Config } from "../../src/compiled.js";
 import type { DTypeName, Elem } from "../../src/ir/dtype.js";
-import { isValue, type KernelIR } from "../../src/ir/nodes.js";
+import { type Argument, isLiteral, isValue, type KernelIR } from "../../src/ir/nodes.js";
 
 export interface Arguments {
   readonly types: Readonly<Record<string, string>>;
@@ -32,8 +32,10 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
   for (const param of ir.params) {
     const name = names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
     if (param.kind === "tensor" || param.kind === "pointer") {
-      types[name] = `*${triton(param.dtype)}`;
-      aligned.push(name);
+      const elements = triton(param.dtype);
+      const block = param.kind === "tensor" ? param.block?.map((dim) => sizeOf(dim, config)) : undefined;
+      types[name] = block ? `tensordesc<${elements}[${block.join(",")}]>` : `*${elements}`;
+      if (!block) aligned.push(name);
     } else if (param.kind === "scalar") types[name] = triton(param.dtype);
     else if (param.kind === "size") integer(name, false);
     else {
@@ -48,6 +50,11 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
         integer(names.parameters.get(stride)!, shape !== "strided" && axis === last);
   }
   return { types, constants, aligned };
+}
+
+/** A dimension of a block. */
+function sizeOf(dim: Argument, { values }: Config): number {
+  return Number(isValue(dim) ? values[dim.parameter!] : isLiteral(dim) && dim.value);
 }
 
 /** `fp16`, `bf16`, `i32`, `u8`, as Triton's launcher abbreviates them. */

@@ -92,6 +92,53 @@ describe("inputs", () => {
     expect([outputs["out"]?.shape, findings]).toEqual([[40], []]);
   });
 
+  test("should be what the author describes, cast to the dtype", () => {
+    const k = kernel(
+      "k",
+      {
+        params: {
+          offsets: tensor(tl.int32, ["N"], { range: [0, "V"] }),
+          table: tensor(tl.float32, ["V"]),
+          out: tensor.out(tl.int32, ["N"]),
+          BLOCK: constexpr(),
+        },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        config: { BLOCK: 32 },
+        inputs: ({ N, V }, torch) => ({
+          offsets: torch
+            .randint(0, V, [N])
+            .sub(torch.ones([N]))
+            .clamp(0),
+        }),
+      },
+      ({ offsets, out, BLOCK }) => {
+        const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(out.at(lanes), tl.load(offsets.at(lanes)));
+      },
+    );
+    const first = evaluate(k, { sizes: { N: 200, V: 6 } });
+    expect(new Set(first.outputs["out"]!.data as Int32Array)).toEqual(new Set([0, 1, 2, 3, 4]));
+    expect(evaluate(k, { sizes: { N: 200, V: 6 } }).outputs).toEqual(first.outputs);
+    expect(evaluate(k, { sizes: { N: 200, V: 6 }, seed: 9 }).outputs).not.toEqual(first.outputs);
+    const wrong = { dtype: "int32", shape: [2], data: Int32Array.of(0, 6) };
+    expect(() => evaluate(k, { sizes: { N: 2, V: 6 } }, { offsets: wrong })).toThrow(
+      "offsets holds 6; its range is 0 up to but not including 6",
+    );
+  });
+
+  test("should be tensors that the kernel reads", () => {
+    const k = kernel(
+      "k",
+      {
+        params: { x: tensor(tl.float32, ["N"]), out: tensor.out(tl.float32, ["N"]) },
+        grid: () => [1],
+        inputs: (({ N }: any, torch: any) => ({ out: torch.rand([N]) })) as never,
+      },
+      () => {},
+    );
+    expect(() => trace(definitionOf(k))).toThrow("inputs: out is no tensor that the kernel reads; those are x");
+  });
+
   test("should be refused when they do not fit", () => {
     const wrong = () => evaluate(rows, { sizes: { M: 5, N: 32 } }, { x: float32s(1, 2) });
     expect(wrong).toThrow("x has shape [5, 32], the data given have [2]");

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { assertCorrect, cases } from "tilescript/testing";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
@@ -12,6 +13,7 @@ test.each([
   [vectorAdd, { maxSize: 3000 }],
   [softmax, { maxSize: 300 }],
   [gemm, { maxSize: 130, maxWork: 2 ** 18 }],
+  [gemmTma, { maxSize: 130, maxWork: 2 ** 18 }],
 ])("$name is right at any shape", async (kernel, options) => {
   const compiled = await build(kernel);
   fc.assert(

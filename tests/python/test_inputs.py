@@ -5,7 +5,7 @@ import unittest
 import torch
 
 from tilescript_worker.calling import GuardedMemory
-from tilescript_worker.inputs import Guarded, draw
+from tilescript_worker.inputs import Guarded, draw, values_of
 
 
 def spec(layout: str, shape: list[int], dtype: str = "float32") -> dict:
@@ -57,6 +57,22 @@ class Inputs(unittest.TestCase):
         self.assertFalse(memory.damaged)
         made[0].as_strided((4,), (1,)).fill_(1)
         self.assertTrue(memory.damaged)
+
+    def test_a_module_draws_what_its_author_describes(self) -> None:
+        class Module:
+            @staticmethod
+            def draw_inputs(n: int, device: str) -> torch.Tensor:
+                return torch.rand(n, device=device)
+
+        inputs = [{**spec("contiguous", [5], "float16"), "python": name} for name in ("x", "y")]
+        request = {"inputs": inputs, "seed": 7, "drawn": {"arguments": {"n": 5}, "tensors": ["y"]}}
+        state = torch.get_rng_state()
+        values = values_of(request, Module)
+        self.assertTrue(torch.equal(values["x"], draw(inputs[0], 7)))
+        self.assertTrue(bool((values["y"] >= 0).all()))
+        self.assertEqual(values["y"].dtype, torch.float16)
+        self.assertTrue(torch.equal(values["y"], values_of(request, Module)["y"]))
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))
 
     def test_every_dtype(self) -> None:
         for dtype in ("float16", "bfloat16", "float64", "float8e5", "float8e4nv", "int8", "uint8", "int64", "int1"):

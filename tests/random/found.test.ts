@@ -92,7 +92,7 @@ const refused: readonly (readonly [string, unknown])[] = [
     over((x) => tl.flip(tl.reshape(tl.max(x), [1]) as any)),
   ],
   [
-    "bitonicMerge: Triton does not take a tile of one element; leave it as it is",
+    "bitonicMerge: the last axis has one element, which is in order",
     over((x) => (tl.bitonicMerge as any)(tl.max(x, 0, { keepDims: true }))),
   ],
   [
@@ -100,7 +100,7 @@ const refused: readonly (readonly [string, unknown])[] = [
     over((x) => tl.histogram(x.to(tl.int32), 16, { mask: tl.broadcastTo(x.col, [16, 16]).gt(0) }).to(tl.float32)),
   ],
   [
-    "swizzle2d: its sizes are int32, the index is uint8; cast it with .to(tl.int32)",
+    "swizzle2d: works on int32 and int64; cast with .to(tl.int32)",
     over((x) => (tl.swizzle2d as any)(x.to(tl.uint8), x.to(tl.uint8), 4, 4, 2)[0].to(tl.float32)),
   ],
   [

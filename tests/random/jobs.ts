@@ -6,8 +6,7 @@ import type { CompiledKernel } from "../../src/compiled.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import type { KernelIR } from "../../src/ir/nodes.js";
-import { typedArguments } from "../../src/ir/typed.js";
-import { walkAll } from "../../src/ir/walk.js";
+import { usesOf39 } from "../../src/ir/versions.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
 import { argumentsOf, type Arguments, type Shape } from "../compile/arguments.js";
 import { build, type Options, type RandomKernel } from "./build.js";
@@ -42,10 +41,7 @@ export function accept(recipe: Recipe, options?: Options): Accepted {
 export function checked(random: RandomKernel): Accepted {
   const compiled = compile(random.kernel);
   const ir = trace(definitionOf(random.kernel));
-  let since39 = false;
-  walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) since39 = true;
-  });
+  const since39 = usesOf39(ir).length > 0;
   return { ...random, compiled, ir, since39 };
 }
 

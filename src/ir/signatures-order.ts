@@ -1,5 +1,4 @@
 /** Signatures of flip, sort, topk and swizzle2d. */
-import { isFp8, members } from "./dtype.js";
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "./axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "./cast.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "./constexpr.js";

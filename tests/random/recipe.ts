@@ -168,7 +168,15 @@ const picks = fc.array(pick, { minLength: 4, maxLength: 4 });
 
 /** Names of the ops that have samples, the common ones first. Each record with a sample is drawn. */
 const isLibdevice = (op: string) => op.startsWith("libdevice");
-const names = [...new Set(samples.map(({ op }) => op))].filter((op) => op !== "libdeviceFastTanhf"); // AMD's alone
+/** Samples that need no tensor: their operands are tiles. */
+const ofTiles = samples.filter(
+  ({ op, operands }) =>
+    op !== "makeTensorDescriptor" &&
+    operandsOf(operands.split(" | ")[0]!).every(({ shape }) =>
+      shape.every((length) => Number.isInteger(Math.log2(length))),
+    ),
+);
+const names = [...new Set(ofTiles.map(({ op }) => op))].filter((op) => op !== "libdeviceFastTanhf"); // AMD's alone
 const ELEMENTWISE =
   "add sub mul minimum maximum div floorDiv mod lt le gt ge eq ne and or xor shl shr where neg not abs fma clamp".split(
     " ",
@@ -177,7 +185,7 @@ const ELEMENTWISE =
 export const alternatives = new Map(
   names.map((name) => [
     name,
-    samples
+    ofTiles
       .filter(({ op }) => op === name)
       .flatMap((sample) => sample.operands.split(" | ").map((text) => ({ sample, operands: operandsOf(text) }))),
   ]),

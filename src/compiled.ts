@@ -18,8 +18,10 @@ export interface TensorSignature {
   readonly optional: boolean;
   /** Whether it must be contiguous. */
   readonly contiguous: boolean;
-  /** For integer inputs that index something: lowest value and exclusive highest, a size's name or a number. */
+  /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
   readonly range?: readonly [number | string, number | string];
+  /** The size that the values of an input split into pieces: they ascend from 0 to it. */
+  readonly splits?: string;
 }
 
 /** A tensor of which the kernel gets an address only. */

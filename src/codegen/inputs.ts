@@ -6,7 +6,7 @@ import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
-import type { Expression, FunctionDef } from "./py.js";
+import type { Argument, Expression, FunctionDef } from "./py.js";
 import { annotationOf } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
@@ -19,7 +19,9 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const bindings = sizes.map((param) => {
     const derived = param.kind === "size" ? param.derived : undefined;
     const [computed] = derived ? hostExpressions(derived, local) : [];
-    return py.assign(local(param.value), computed ?? py.numberLiteral(Number(shape[param.name] ?? 256), "int"));
+    const initial = param.kind === "constexpr" ? param.default : undefined;
+    const value = Number(shape[param.name] ?? initial ?? 256);
+    return py.assign(local(param.value), computed ?? py.numberLiteral(value, "int"));
   });
   const device = py.assign(
     py.name("device"),
@@ -72,7 +74,7 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
     for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
     found.add(param);
   };
-  const names = tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]);
+  const names = tensors.flatMap(({ dimNames, range = [], splits }) => [...dimNames, ...range, splits]);
   for (const name of names) add(ir.params.find((param) => param.name === name));
   return [...found];
 }
@@ -81,15 +83,23 @@ const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem 
 
 function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
   const local = (name: string | number) =>
-    typeof name === "number" ? py.numberLiteral(name, "int") : py.name(parameterName(ir, names, name));
+    typeof name === "number"
+      ? py.numberLiteral(name, Number.isInteger(name) ? "int" : "float")
+      : py.name(parameterName(ir, names, name));
   const shape = py.tuple(...param.dimNames.map(local));
   const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
+  if (param.splits !== undefined)
+    return py.call("torch.linspace", local(0), local(param.splits), ...param.dimNames.map(local), ...placement);
   if (!isInt(name)) {
-    // torch draws normal numbers for the wider floats only.
-    if (!name.startsWith("float8")) return py.call("torch.randn", shape, ...placement);
-    const drawn = py.call("torch.randn", shape, ...py.keywords({ device: py.name("device") }));
-    return py.call(py.attribute(drawn, "to"), torchDType(name));
+    const drawn = (...keywords: readonly Argument[]): Expression =>
+      param.range
+        ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...param.range.map(local))
+        : py.call("torch.randn", shape, ...keywords);
+    // torch draws the wider floats only.
+    if (!name.startsWith("float8")) return drawn(...placement);
+    const wide = drawn(...py.keywords({ device: py.name("device") }));
+    return py.call(py.attribute(wide, "to"), torchDType(name));
   }
   const [low, high] = param.range ?? (name === "int1" ? [0, 2] : [0, 100]);
   return py.call("torch.randint", local(low), local(high), shape, ...placement);

@@ -34,7 +34,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     ...jitFunctions(ir, names, used, source),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...reference(ir, names, launcher),
+    ...reference(ir, names, launcher, source),
     inputsFunction(ir, names),
   ];
   const isMentioned = (name: string) => mentions(parts, name);
@@ -300,11 +300,11 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
   ];
 }
 
-function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef): Block {
+function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef, source: SourceIndex | undefined): Block {
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
   const hasInputs = deviceHolder({ ir }) !== undefined;
-  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), hasInputs);
+  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), source, hasInputs);
   return written ? [written] : [];
 }
 

@@ -22,6 +22,7 @@ export function signatureOf(ir: KernelIR): Signature {
       optional: param.optional,
       contiguous: param.contiguous,
       ...(param.range && { range: param.range }),
+      ...(param.splits && { splits: param.splits }),
     })),
     pointers: ir.params.flatMap((param) =>
       param.kind === "pointer"

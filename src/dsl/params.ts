@@ -2,7 +2,14 @@
 import { fail } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DType, elemOf, isDType } from "../ir/dtype.js";
-import type { ConstexprBuilder, PointerBuilder, OutTensorOptions, ScalarBuilder, TensorBuilder } from "../ir/params.js";
+import type {
+  ConstexprBuilder,
+  IndexTensorOptions,
+  OutTensorOptions,
+  PointerBuilder,
+  ScalarBuilder,
+  TensorBuilder,
+} from "../ir/params.js";
 
 type AnyDType = DType<any>;
 type Role = "in" | "out" | "inout";
@@ -14,7 +21,7 @@ export interface TensorDescription {
   readonly dims: readonly (string | number)[];
   readonly role: Role;
   readonly optional: boolean;
-  readonly options: OutTensorOptions & { readonly range?: readonly [number | string, number | string] };
+  readonly options: OutTensorOptions & Pick<IndexTensorOptions, "range" | "splits">;
 }
 
 export interface ConstexprDescription {

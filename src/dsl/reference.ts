@@ -1,5 +1,6 @@
 /** Records the torch expression that an author writes as a kernel's reference. */
 import { fail, type Location } from "../diagnostics.js";
+import { captureLocation } from "../ir/callsite.js";
 import { type DTypeName, isDType } from "../ir/dtype.js";
 import type { Reference, TorchArgument, TorchNode } from "../ir/reference.js";
 
@@ -59,9 +60,13 @@ function nodeOf(x: unknown): TorchNode | undefined {
 function namespaceProxy(path: string, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => (typeof key === "symbol" ? undefined : namespaceProxy(path === "" ? key : `${path}.${key}`, at)),
-    apply: (_, __, args: unknown[]) => tensorProxy({ kind: "call", name: path, ...split(args, at) }, at),
+    apply: (_, __, args: unknown[]) =>
+      tensorProxy({ kind: "call", name: path, ...split(args, at), at: captureLocation() }, at),
   });
 }
+
+/** Functions of torch that give several values give two: values and indices. */
+const MOST_ITEMS = 2;
 
 /** A torch value. A property of it is an attribute until it is called, then a method. */
 function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
@@ -74,16 +79,24 @@ function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
           "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
           at,
         );
+      if (key === Symbol.iterator) return () => itemsOf(node, at);
       if (typeof key === "symbol") return undefined;
+      if (/^\d+$/.test(key)) return tensorProxy({ kind: "item", of: node, index: Number(key) }, at);
       const attribute = tensorProxy({ kind: "attribute", of: node, name: key }, at) as () => unknown;
       return new Proxy(attribute, {
         apply: (_target, __, args: unknown[]) => {
           const { args: positional, keywords } = split(args, at);
-          return tensorProxy({ kind: "method", name: key, args: [node, ...positional], keywords }, at);
+          const call = { name: key, args: [node, ...positional], keywords, at: captureLocation() };
+          return tensorProxy({ kind: "method", ...call }, at);
         },
       });
     },
   });
+}
+
+/** `const [values, indices] = torch.sort(x)` */
+function* itemsOf(of: TorchNode, at: Location | undefined): Generator<unknown, void> {
+  for (let index = 0; index < MOST_ITEMS; index++) yield tensorProxy({ kind: "item", of, index }, at);
 }
 
 /** A trailing object becomes keyword arguments. */

@@ -223,6 +223,7 @@ function tensorParam(
     contiguous,
     offsets,
     ...(p.options.range && { range: p.options.range }),
+    ...(p.options.splits !== undefined && { splits: p.options.splits }),
     ...(zeroed && { zeroed: true }),
   };
 }

@@ -25,19 +25,30 @@ function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, 
   const shape = tensor.dims.map(number);
   const data = allocate(dtype, sizeOf(shape));
   const random = uniform(seedOf(at.seed, tensor.name));
+  const range = tensor.range?.map(number) as [number, number] | undefined;
+  const between = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
   if (isFloat(dtype)) {
-    const [next, rounded] = [normal(random), round(dtype)];
+    const [next, rounded] = [range ? () => between(range) : normal(random), round(dtype)];
     for (let i = 0; i < data.length; i++) (data as NumberData)[i] = rounded(next());
     return { dtype, shape, data };
   }
-  const [low, end] = tensor.range?.map(number) ?? smallRange(dtype);
-  const next = (): number => low! + Math.floor(random() * (end! - low!));
-  if (isBig(dtype)) for (let i = 0; i < data.length; i++) (data as BigData)[i] = BigInt(next());
-  else for (let i = 0; i < data.length; i++) (data as NumberData)[i] = next();
+  const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
+  const values =
+    tensor.splits === undefined
+      ? Array.from({ length: data.length }, integer)
+      : splits(data.length, number(tensor.splits), random);
+  if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
+  else (data as NumberData).set(values);
   return { dtype, shape, data };
 }
 
-function smallRange(dtype: DTypeName): readonly [number, number] {
+/** Offsets of pieces of random lengths: they ascend from 0 to `end`. */
+function splits(count: number, end: number, random: () => number): readonly number[] {
+  const inner = Array.from({ length: Math.max(0, count - 2) }, () => Math.floor(random() * (end + 1)));
+  return [0, ...inner.toSorted((x, y) => x - y), end].slice(0, count);
+}
+
+function smallRange(dtype: DTypeName): [number, number] {
   if (dtype === "int1") return [0, 2];
   return [isSigned(dtype) ? -SMALL : 0, SMALL + 1];
 }

@@ -1,13 +1,9 @@
 /** Evaluates a recorded torch expression in float64. */
 import type { TensorData } from "../compiled.js";
 import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import { NotEvaluated } from "./not-evaluated.js";
 import { isArray, torchFunctions, type TorchFunction, type TorchValue } from "./torch-functions.js";
 import { scalarArray, torchArray, transpose, type TorchArray } from "./torch-array.js";
-
-/** Names what a reference uses and the evaluator does not have. */
-export class NotEvaluated extends Error {
-  override readonly name = "NotEvaluated";
-}
 
 /** Tensors, and sizes, scalars and constexprs, by name; null for a tensor that was left out. */
 export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
@@ -44,6 +40,8 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
         return inputNamed(node.name);
       case "dtype":
         return node.name;
+      case "item":
+        return item(value(node.of), node.index);
       case "attribute":
         return attribute(node.of, node.name);
       case "call":
@@ -56,11 +54,19 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
 
   function attribute(of: TorchNode, name: string): TorchValue {
     if (name === "dtype" && of.kind === "input") return (inputs[of.name] as TensorData).dtype;
+    // Everything is on one device here.
+    if (name === "device") return null;
     const x = value(of);
     if (isArray(x) && name === "T") return transpose(x, 0, 1);
     if (isArray(x) && name === "mT") return transpose(x, -2, -1);
     if (isArray(x) && name === "shape") return x.shape;
     throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
+  }
+
+  function item(of: TorchValue, index: number): TorchValue {
+    if (!Array.isArray(of) || index >= of.length)
+      throw new NotEvaluated("the reference takes apart what is one value here");
+    return of[index] as TorchValue;
   }
 
   function argument(given: TorchArgument): TorchValue {

@@ -3,18 +3,22 @@ import type { DTypeName } from "../ir/dtype.js";
 import { erf, roundHalfEven } from "./torch-math.js";
 import { matmul } from "./torch-matmul.js";
 import {
+  axisOf,
   mapLanes,
   reduceAxes,
   reorder,
   reshapeTo,
   scalarArray,
   torchArray,
+  total,
   type TorchArray,
   map,
   transpose,
   zip,
 } from "./torch-array.js";
 import { castTo } from "./torch-cast.js";
+import { einsum } from "./torch-einsum.js";
+import { counted, diff, pick, repeatInterleave, segmentReduce, sort, triangle } from "./torch-select.js";
 
 export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
 type Args = Readonly<Record<string, TorchValue>>;
@@ -23,7 +27,7 @@ type Args = Readonly<Record<string, TorchValue>>;
 export interface TorchFunction {
   readonly params: readonly string[];
   readonly rest?: string;
-  run(args: Args): TorchArray | number;
+  run(args: Args): TorchArray | number | readonly TorchArray[];
 }
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
@@ -39,6 +43,7 @@ function numbers(x: TorchValue): readonly number[] {
   return (typeof x === "object" && !isArray(x) ? (x as readonly TorchValue[]).flat() : [x]).map(Number);
 }
 
+const vector = (values: readonly number[]): TorchArray => torchArray([values.length], Float64Array.from(values));
 const number = (x: TorchValue, otherwise: number): number => (typeof x === "number" ? x : otherwise);
 
 const elementwise = (f: (x: number) => number): TorchFunction => ({
@@ -61,11 +66,15 @@ const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => castTo(array(input), dtype),
 });
+const triangular = (lower: boolean): TorchFunction => ({
+  params: ["input", "diagonal"],
+  run: ({ input, diagonal }) => triangle(array(input), number(diagonal, 0), lower),
+});
 const truth = (f: (x: number, y: number) => boolean) => pairwise((x, y) => Number(f(x, y)));
 
 const maximum = (x: number, y: number): number => Math.max(x, y);
-const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
 const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
+const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
 const mean = (lane: Float64Array): number => total(lane) / lane.length;
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
@@ -142,6 +151,13 @@ function rmsNorm(args: Args): TorchArray {
   });
 }
 
+const segmentFolds: Readonly<Record<string, (lane: Float64Array) => number>> = {
+  sum: total,
+  mean,
+  max: largest,
+  min: smallest,
+};
+
 const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
 const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
@@ -169,6 +185,9 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   logical_and: truth((x, y) => x !== 0 && y !== 0),
   logical_or: truth((x, y) => x !== 0 || y !== 0),
   logical_not: elementwise((x) => Number(x === 0)),
+  // Of integers of any width; JavaScript's own operators know int32 alone.
+  bitwise_and: pairwise((x, y) => Number(BigInt(x) & BigInt(y))),
+  bitwise_right_shift: pairwise((x, y) => Math.floor(x / 2 ** y)),
   neg: elementwise((x) => -x),
   abs: elementwise(Math.abs),
   exp: elementwise(Math.exp),
@@ -210,7 +229,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   sum: reduction(total),
   mean: reduction(mean),
   amax: reduction(largest),
-  amin: reduction((lane) => lane.reduce((x, y) => Math.min(x, y), Infinity)),
+  amin: reduction(smallest),
   prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
   logsumexp: reduction(logSumExp),
   var: {
@@ -242,6 +261,15 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       return zip([product, array(bias ?? 0)], (x, y) => x! + y!);
     },
   },
+  einsum: {
+    params: ["equation"],
+    rest: "operands",
+    run: ({ equation, operands }) =>
+      einsum(
+        String(equation),
+        (operands as readonly TorchValue[]).map((operand) => array(operand)),
+      ),
+  },
   scaled_dot_product_attention: {
     params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
     run: attention,
@@ -271,6 +299,27 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
         data,
       );
     },
+  },
+  tril: triangular(true),
+  triu: triangular(false),
+  arange: { params: ["end", "device", "dtype"], run: ({ end }) => vector(counted(Math.ceil(Number(end)))) },
+  narrow: {
+    params: ["input", "dim", "start", "length"],
+    run: ({ input, dim, start, length }) =>
+      pick(array(input), axisOf(Number(dim), array(input).shape.length), counted(Number(length), Number(start))),
+  },
+  repeat_interleave: {
+    params: ["input", "repeats", "dim"],
+    run: ({ input, repeats, dim }) => repeatInterleave(array(input), array(repeats), Number(dim)),
+  },
+  diff: { params: ["input", "n", "dim"], run: ({ input, dim }) => diff(array(input), number(dim, -1)) },
+  segment_reduce: {
+    params: ["data", "reduce", "lengths"],
+    run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
+  },
+  sort: {
+    params: ["input", "dim", "descending", "stable"],
+    run: ({ input, dim, descending }) => sort(array(input), number(dim, -1), descending === true),
   },
   size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
   // Everything is float64 here, so widening changes nothing.

@@ -208,6 +208,8 @@ export interface TensorParam {
   /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
   readonly offsets: "int32" | "int64";
   readonly range?: readonly [number | string, number | string];
+  /** The size that its values split into pieces: they ascend from 0 to it. */
+  readonly splits?: string;
   /** Holds zeros when the first program starts. */
   readonly zeroed?: boolean;
 }

@@ -57,11 +57,15 @@ export interface OutTensorOptions extends TensorOptions {
   /** Holds zeros when the first program starts: for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
-export interface IndexTensorOptions extends TensorOptions {
-  /** Values of an input that indexes something: lowest, and exclusive highest (a size's name or a number). */
+export interface InTensorOptions extends TensorOptions {
+  /** Values that the kernel may be given: lowest, and exclusive highest (a size's name or a number). */
   readonly range?: readonly [number | string, number | string];
 }
-type OptionsOf<E> = E extends IntName ? IndexTensorOptions : TensorOptions;
+export interface IndexTensorOptions extends InTensorOptions {
+  /** Offsets of the pieces that this size is split into: they ascend from 0 to it, and a piece may be empty. */
+  readonly splits?: string;
+}
+type OptionsOf<E> = E extends IntName ? IndexTensorOptions : InTensorOptions;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
   dtype: D,

@@ -1,5 +1,6 @@
 /** The PyTorch expression that a kernel is verified against, as data: printed in Python, evaluated in float64 here. */
 
+import type { Location } from "../diagnostics.js";
 import type { DTypeName } from "./dtype.js";
 
 /** Several outputs have one expression each, by the output's name; a kernel with one output has one. */
@@ -16,8 +17,16 @@ export type TorchNode =
   | TorchCall<"method">
   /** `x.T` */
   | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string }
+  /** One of the values that a call gives: `torch.sort(x)[0]`, or a name of `values, indices = torch.sort(x)`. */
+  | TorchItem
   /** `torch.float16` */
   | { readonly kind: "dtype"; readonly name: DTypeName };
+
+export interface TorchItem {
+  readonly kind: "item";
+  readonly of: TorchNode;
+  readonly index: number;
+}
 
 interface TorchCall<Kind extends string> {
   readonly kind: Kind;
@@ -25,6 +34,8 @@ interface TorchCall<Kind extends string> {
   readonly name: string;
   readonly args: readonly TorchArgument[];
   readonly keywords: Readonly<Record<string, TorchArgument>>;
+  /** Where the author wrote it: what its name is read off. */
+  readonly at: Location | undefined;
 }
 
 export type TorchArgument = TorchNode | number | boolean | string | null | readonly TorchArgument[];

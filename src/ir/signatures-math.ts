@@ -110,8 +110,9 @@ export type CdivOut<X, Y> = PairOut<"cdiv", X, Y>;
 export function inferCdiv(x: Type, y: Type): Type | string {
   return whyInts("cdiv", x) || whyInts("cdiv", y) || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b));
 }
-/** nextPowerOf2: on the host, of sizes. */
+/** nextPowerOf2 and bitLength: on the host, of sizes. */
 export type NextPowerOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `next_power_of_2(${N})` : string>;
+export type BitLengthOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `bit_length(${N})` : string>;
 
 // ---- where ----------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,10 @@ import type { DType } from "./dtype.js";
 export type TorchNumber = number | TorchScalar;
 /** What may stand beside a tensor. */
 export type TorchOperand = TorchTensor | TorchNumber;
+/** Where a tensor is: `x.device`. */
+export interface TorchDevice {
+  readonly [$torch]: "device";
+}
 /** A dtype: the kernel's own (also a dtype variable), or torch's by name. */
 export type TorchDType = DType<any> | string;
 type Axis = number | readonly number[];
@@ -30,6 +34,7 @@ export interface TorchTensor {
   readonly T: TorchTensor;
   readonly mT: TorchTensor;
   readonly dtype: TorchDType;
+  readonly device: TorchDevice;
 
   add(other: TorchOperand): TorchTensor;
   sub(other: TorchOperand): TorchTensor;
@@ -48,6 +53,8 @@ export interface TorchTensor {
   logical_and(other: TorchTensor): TorchTensor;
   logical_or(other: TorchTensor): TorchTensor;
   logical_not(): TorchTensor;
+  bitwise_and(other: TorchOperand): TorchTensor;
+  bitwise_right_shift(other: TorchOperand): TorchTensor;
 
   float(): TorchTensor;
   double(): TorchTensor;
@@ -94,6 +101,10 @@ export interface TorchTensor {
   flatten(start?: number, end?: number): TorchTensor;
   contiguous(): TorchTensor;
   size(dim: number): TorchScalar;
+  tril(diagonal?: number): TorchTensor;
+  triu(diagonal?: number): TorchTensor;
+  narrow(dim: number, start: TorchNumber, length: TorchNumber): TorchTensor;
+  repeat_interleave(repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
   gather(dim: number, index: TorchTensor): TorchTensor;
   index_select(dim: number, index: TorchTensor): TorchTensor;
 }
@@ -130,7 +141,18 @@ export interface Torch {
   amax(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
   amin(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
   cumsum(x: TorchTensor, dim: number): TorchTensor;
-  sort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): readonly [TorchTensor, TorchTensor];
+  diff(x: TorchTensor, keywords?: { dim?: number }): TorchTensor;
+  /** Values and indices. */
+  sort(
+    x: TorchTensor,
+    keywords?: { dim?: number; descending?: boolean; stable?: boolean },
+  ): readonly [TorchTensor, TorchTensor];
+  /** Folds rows that lie one after the other; `lengths` says how many each fold takes. */
+  segment_reduce(
+    x: TorchTensor,
+    reduce: "sum" | "mean" | "max" | "min",
+    keywords: { lengths: TorchTensor },
+  ): TorchTensor;
   maximum(a: TorchTensor, b: TorchTensor): TorchTensor;
   minimum(a: TorchTensor, b: TorchTensor): TorchTensor;
   clamp(x: TorchTensor, min?: TorchNumber, max?: TorchNumber): TorchTensor;
@@ -142,7 +164,7 @@ export interface Torch {
   triu(x: TorchTensor, diagonal?: number): TorchTensor;
   zeros_like(x: TorchTensor): TorchTensor;
   ones_like(x: TorchTensor): TorchTensor;
-  arange(end: TorchNumber, keywords?: { device?: string; dtype?: TorchDType }): TorchTensor;
+  arange(end: TorchNumber, keywords?: { device?: TorchDevice | string; dtype?: TorchDType }): TorchTensor;
 }
 
 /** Functions of `torch.nn.functional`. */

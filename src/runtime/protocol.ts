@@ -4,7 +4,7 @@
  */
 import type { Layout, Tolerance } from "../compiled.js";
 
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -19,9 +19,14 @@ export interface WireTensor {
   readonly fill: Fill;
 }
 
-/** How a tensor's values are drawn: from the normal distribution, or integers from `low` up to but not including `high`. */
+/**
+ * How a tensor's values are drawn: from the normal distribution; numbers or integers from `low` up to but not including
+ * `high`; or offsets that ascend from 0 to `end`.
+ */
 export type Fill =
-  { readonly kind: "normal" } | { readonly kind: "integers"; readonly low: number; readonly high: number };
+  | { readonly kind: "normal" }
+  | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
+  | { readonly kind: "splits"; readonly end: number };
 
 interface RunRequest {
   /** Path of the emitted module. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { build } from "tilescript";
 import { readFileSync } from "node:fs";
+import { snakeCase } from "../../src/codegen/names.js";
 import { lint } from "./emit.js";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { examples } from "./examples.js";
@@ -40,7 +41,8 @@ describe.each(examples)("$name", ({ name, kernel, file }) => {
     expect(stores.length).toBeGreaterThan(0);
     for (const { author } of stores) expect(author).toContain("tl.store(");
     for (const { text, author } of origins.filter((origin) => /^ +(\w+) = tl\.load\(/.test(origin.text))) {
-      expect(author).toContain(`const ${/(\w+) =/.exec(text)![1]} = tl.load(`);
+      const [, name = ""] = /const (\w+) = tl\.load\(/.exec(author) ?? [];
+      expect(snakeCase(name)).toBe(/(\w+) =/.exec(text)![1]);
     }
   });
 });

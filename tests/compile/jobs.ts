@@ -6,9 +6,10 @@ import { members, type DTypeName, type Elem } from "../../src/ir/dtype.js";
 import { isValue, type KernelIR } from "../../src/ir/nodes.js";
 import { kernelNames } from "../../src/codegen/kernel-names.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
+import { Bindings } from "../../src/eval/bindings.js";
 import { trace } from "../../src/dsl/trace.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
-import { emit, jitFunction } from "../codegen/emit.js";
+import { emit, jitFunctions } from "../codegen/emit.js";
 
 export interface Job {
   readonly label: string;
@@ -51,7 +52,7 @@ export type Shape = "aligned" | "odd" | "strided" | "ones";
 /** One job for each config and each member of the kernel's dtype variable. */
 export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {
   const ir = lowerViews(trace(definitionOf(kernel)));
-  const source = jitFunction(emit(kernel).text);
+  const source = jitFunctions(emit(kernel).text).join("\n\n\n@triton.jit\n");
   const variable = ir.params.flatMap((param) =>
     param.kind === "tensor" && typeof param.dtype !== "string" ? [param.dtype] : [],
   )[0];
@@ -84,6 +85,7 @@ function argumentsOf(
     if (types[name] === "constexpr") constants[name] = 1;
     else if (shape === "aligned") aligned.push(name);
   };
+  const constexprs = constexprsOf(ir, config, dtype);
   for (const param of ir.params) {
     const name = names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
     if (param.kind === "tensor" || param.kind === "pointer") {
@@ -93,8 +95,7 @@ function argumentsOf(
     else if (param.kind === "size") integer(name, false);
     else {
       types[name] = "constexpr";
-      constants[name] =
-        config.values[param.name] ?? param.default ?? param.choices?.[0] ?? (param.of === "int" ? 64 : 0);
+      constants[name] = constexprs[param.name]!;
     }
     if (param.kind !== "tensor") continue;
     const last = param.strides.length - 1;
@@ -103,6 +104,23 @@ function argumentsOf(
         integer(names.parameters.get(stride)!, shape !== "strided" && axis === last);
   }
   return { types, constants, aligned };
+}
+
+/** The config's constexprs, those of a caller that says little, and what the host computes where sizes are 64. */
+function constexprsOf(ir: KernelIR, config: Config, dtype: DTypeName): Job["constants"] {
+  const given = ir.params.flatMap((param) =>
+    param.kind === "constexpr" && !param.compute
+      ? [[param.name, param.default ?? param.choices?.[0] ?? (param.of === "int" ? 64 : 0)] as const]
+      : [],
+  );
+  const variables = ir.params.flatMap((param) => ("variable" in param && param.variable ? [param.variable.name] : []));
+  const { constexprs } = new Bindings(ir, {
+    sizes: Object.fromEntries(ir.params.map(({ name }) => [name, 64])),
+    scalars: Object.fromEntries(ir.params.map(({ name }) => [name, 1])),
+    dtypes: Object.fromEntries(variables.map((name) => [name, dtype])),
+    constexprs: { ...Object.fromEntries(given), ...config.values },
+  });
+  return constexprs as Job["constants"];
 }
 
 /** `fp16`, `bf16`, `i32`, `u8`, as Triton's launcher abbreviates them. */

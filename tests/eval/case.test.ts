@@ -87,6 +87,33 @@ describe("inputs", () => {
     ).toBe(true);
   });
 
+  test("should be uniform in a range of floats, and ascend where they split a size", () => {
+    const pieces = kernel(
+      "pieces",
+      {
+        params: {
+          x: tensor(tl.float32, ["N"], { range: [-2, 0] }),
+          offsets: tensor(tl.int32, ["P"], { splits: "N" }),
+          out: tensor.out(tl.float32, ["N"]),
+        },
+        grid: ({ P }) => [P.sub(1)],
+      },
+      ({ x, offsets, out }) => {
+        const row = tl.inBounds(tl.programId(0));
+        for (const i of tl.range(tl.load(offsets.at(row)), tl.load(offsets.at(tl.inBounds(row.add(1))))))
+          tl.store(out.at(tl.inBounds(i)), tl.load(x.at(tl.inBounds(i))));
+      },
+    );
+    const at = { sizes: { N: 50, P: 9 }, dtypes: {}, config: 0, seed: 3 };
+    const { x, offsets } = makeInputs(signatureOf(trace(definitionOf(pieces))), at);
+    expect((x!.data as Float32Array).every((value) => value >= -2 && value < 0)).toBe(true);
+    const ends = [...(offsets!.data as Int32Array)];
+    expect([ends[0], ends.at(-1)]).toEqual([0, 50]);
+    expect(ends).toEqual(ends.toSorted((a, b) => a - b));
+    expect(new Set(ends).size).toBeGreaterThan(3);
+    expect(evaluate(pieces, at).findings).toEqual([]);
+  });
+
   test("should suit the kernel: 64-bit indices, truth values, scalars", () => {
     const { outputs, findings } = evaluate(gathering, { sizes: { V: 3, N: 40 } });
     expect([outputs["out"]?.shape, findings]).toEqual([[40], []]);

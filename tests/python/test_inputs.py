@@ -42,6 +42,20 @@ class Inputs(unittest.TestCase):
         self.assertTrue(torch.equal(draw(spec("sliced", [7]), 3), draw(spec("contiguous", [7]), 3)))
         self.assertFalse(torch.equal(draw(spec("contiguous", [7]), 3), draw(spec("contiguous", [7]), 4)))
 
+    def test_values_lie_in_their_range(self) -> None:
+        values = draw({**spec("contiguous", [500]), "fill": {"kind": "uniform", "low": -2, "high": 0}}, 1)
+        self.assertTrue(bool(((values >= -2) & (values <= 0)).all()))
+        self.assertLess(float(values.mean()), -0.5)
+
+    def test_splits_ascend_from_0_to_the_end(self) -> None:
+        for count in (1, 2, 9):
+            with self.subTest(count):
+                fill = {"kind": "splits", "end": 50}
+                offsets = draw({**spec("contiguous", [count], "int32"), "fill": fill}, 1).tolist()
+                self.assertEqual(offsets, sorted(offsets))
+                self.assertEqual(offsets[0], 0)
+                self.assertEqual(offsets[-1], 50 if count > 1 else 0)
+
     def test_allocated_memory_is_poisoned_and_guarded(self) -> None:
         like = torch.zeros(3, 2).T
         with GuardedMemory() as memory:

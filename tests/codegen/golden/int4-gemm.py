@@ -310,7 +310,7 @@ def reference_fn(
         .sub(zero.unsqueeze(1))
         .mul(scales.unsqueeze(1))
     )
-    return torch.matmul(a, grouped.reshape(K, N))
+    return torch.matmul(a, grouped.reshape(K, N).half().to(a.dtype))
 
 
 def get_inputs():

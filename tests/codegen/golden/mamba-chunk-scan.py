@@ -527,12 +527,16 @@ def get_inputs():
         ),
         torch.empty(
             (BATCH, CHUNKS, CHUNK, HEADS), device=device, dtype=torch.float32
-        ).uniform_(0, 1),
+        ).uniform_(0, 0.1),
         torch.empty(
             (BATCH, CHUNKS, CHUNK, HEADS), device=device, dtype=torch.float32
-        ).uniform_(-2, 0),
-        torch.randn((BATCH, CHUNKS, CHUNK, STATE), device=device, dtype=torch.float16),
-        torch.randn((BATCH, CHUNKS, CHUNK, STATE), device=device, dtype=torch.float16),
+        ).uniform_(-1, 0),
+        torch.empty(
+            (BATCH, CHUNKS, CHUNK, STATE), device=device, dtype=torch.float16
+        ).uniform_(-1, 1),
+        torch.empty(
+            (BATCH, CHUNKS, CHUNK, STATE), device=device, dtype=torch.float16
+        ).uniform_(-1, 1),
         torch.randn(
             (BATCH, CHUNKS, HEADS, STATE, HEAD_DIM), device=device, dtype=torch.float16
         ),

@@ -114,19 +114,43 @@ def vector_add_rows(emitted):
         yield row
 
 
-def host_rows(emitted):
-    """What the wrapper costs on the CPU over a bare launch."""
+def vector_add_calls(emitted):
+    """Launches of vector addition, from the barest to the wrapper."""
     x, y = torch.randn(1000, device="cuda"), torch.randn(1000, device="cuda")
     out = torch.empty_like(x)
     kernel = emitted.vector_add_kernel
-    calls = {
+    return {
         "bare launch": lambda: kernel[(1,)](x, y, out, 1000, BLOCK=1024),
+        "bare launch, allocated": lambda: kernel[(1,)](x, y, torch.empty_like(x), 1000, BLOCK=1024),
         "kernel_fn, out given": lambda: emitted.kernel_fn(x, y, out=out),
         "kernel_fn": lambda: emitted.kernel_fn(x, y),
-        "torch.add": lambda: torch.add(x, y),
+        "torch": lambda: torch.add(x, y),
     }
-    for name, fn in calls.items():
-        yield {"kernel": "vector_add", "provider": name, "host_us": host_microseconds(fn)}
+
+
+def gemm_calls(emitted, twin):
+    """Launches of a small product, from the barest to the wrapper."""
+    a, b = (torch.randn((256, 256), device="cuda", dtype=torch.float16) for _ in "ab")
+    out = torch.empty_like(a)
+    by_hand = hand_written(emitted, twin)
+    emitted.kernel_fn(a, b)
+    tuned = emitted.gemm_kernel
+    config = tuned.best_config.all_kwargs()
+    args = (a, b, out, 256, 256, 256, 256, 1, 256, 1, 256, 1)
+    return {
+        "bare launch": lambda: tuned.fn[(16,)](*args, **config),
+        "hand-written, autotuned": lambda: by_hand(a, b),
+        "kernel_fn, out given": lambda: emitted.kernel_fn(a, b, out=out),
+        "kernel_fn": lambda: emitted.kernel_fn(a, b),
+        "torch": lambda: torch.matmul(a, b),
+    }
+
+
+def host_rows(**calls):
+    """What each way to launch costs on the CPU."""
+    for kernel, providers in calls.items():
+        for name, fn in providers.items():
+            yield {"kernel": kernel, "provider": name, "host_us": host_microseconds(fn)}
 
 
 def main():
@@ -136,12 +160,13 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     add = load("vector_add_module", args.vector_add)
+    gemm, twin = load("gemm_module", args.gemm), load("twin_module", args.twin)
     rows = []
     for row in (
         *vector_add_rows(add),
         *softmax_rows(load("softmax_module", args.softmax)),
-        *gemm_rows(load("gemm_module", args.gemm), load("twin_module", args.twin)),
-        *host_rows(add),
+        *gemm_rows(gemm, twin),
+        *host_rows(vector_add=vector_add_calls(add), gemm=gemm_calls(gemm, twin)),
     ):
         rows.append(row)
         print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items()))

@@ -1,7 +1,8 @@
 """Corrects scalar conditions on Triton's interpreter.
 
-A comparison's handle has its operands' dtype with booleans inside. Spreading one over a tile, as ``tile_mask & (i < n)``
-does, makes numbers of them, which loads and stores refuse as masks. :func:`install` keeps what is inside.
+A comparison's handle has its operands' dtype with booleans inside. Spreading one over a tile, as
+``tile_mask & (i < n)`` does, makes numbers of them, which loads and stores refuse as masks.
+:func:`install` keeps what is inside.
 """
 
 from __future__ import annotations

@@ -23,13 +23,14 @@ def load(path: str, jit: str, config: int | None) -> ModuleType:
     """
     key = (os.path.realpath(path), os.stat(path).st_mtime_ns, config)
     if key not in _loaded:
-        module = _import(path)
+        module = import_file(path)
         _select(getattr(module, jit), config)
         _loaded[key] = module
     return _loaded[key]
 
 
-def _import(path: str) -> ModuleType:
+def import_file(path: str) -> ModuleType:
+    """A file as a module, new each time."""
     name = f"_tilescript_kernel_{next(_count)}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -53,6 +54,12 @@ def _select(kernel: Any, config: int | None) -> None:
         raise RequestError("python-error", f"config {config} was asked for, the kernel has {len(tuner.configs)}")
     tuner.configs = [tuner.configs[config]]
     tuner.cache.clear()
+
+
+def autotuners(module: ModuleType) -> list[Any]:
+    """The autotuner of each kernel of a module that has one."""
+    found = [_autotuner(value) for value in vars(module).values() if hasattr(value, "fn")]
+    return [tuner for place, tuner in enumerate(found) if tuner is not None and tuner not in found[:place]]
 
 
 def _autotuner(kernel: Any) -> Any | None:

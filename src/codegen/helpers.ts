@@ -3,6 +3,11 @@ import * as py from "./py-build.js";
 import type { FunctionDef } from "./py.js";
 import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE } from "./wrapper-checks.js";
 
+/** Launches a tuned kernel. */
+export const LAUNCH = "_launch";
+/** What tuning has chosen. */
+export const TUNED = "_TUNED";
+
 const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
   kind: "function",
   name,
@@ -54,25 +59,26 @@ const overlaps = helper(
   "_overlaps",
   "x y",
   "Whether x and y may share memory.",
-  `distance = y.data_ptr() - x.data_ptr()
-if distance >= _span(x) or -distance >= _span(y):
+  `(start, end), (first, last) = _extent(x), _extent(y)
+if first >= end or start >= last:
     return False
 if x.numel() == 0 or y.numel() == 0:
     return False
 axes = _axes(x.stride(), x.shape, y.shape)
-steps, rest = divmod(distance, x.element_size())
+steps, rest = divmod(first - start, x.element_size())
 alike = x.stride() == y.stride() and x.element_size() == y.element_size()
 return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)`,
 );
 
-const span = helper(
-  "_span",
+const extent = helper(
+  "_extent",
   "x",
-  "Bytes from the first element of x to the end of the last.",
-  `if x.is_contiguous():
-    return x.numel() * x.element_size()
+  "The addresses of the first byte of x and of the byte after its last.",
+  `start = x.data_ptr()
+if x.is_contiguous():
+    return start, start + x.nbytes
 last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-return (last + 1) * x.element_size()`,
+return start, start + (last + 1) * x.element_size()`,
 );
 
 const axes = helper(
@@ -142,11 +148,29 @@ const checkType = helper(
     raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")`,
 );
 
+/**
+ * The autotuner takes longer to look up its choice than a launch takes. A hook that a config runs before its launch is
+ * the autotuner's to call. torch.compile traces the launch itself.
+ */
+const launch = helper(
+  LAUNCH,
+  "kernel grid key *args **options",
+  "Launches with the config that tuning has chosen for this key, or tunes.",
+  `config = None if torch.compiler.is_compiling() else ${TUNED}.get(key)
+if config is not None:
+    kernel.fn[grid](*args, **options, **config)
+    return
+kernel[grid](*args, **options)
+if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+    ${TUNED}[key] = kernel.best_config.all_kwargs()`,
+);
+
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
   const memory =
-    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, span, axes, nest, reaches] : [];
+    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, extent, axes, nest, reaches] : [];
   return [
+    ...(isMentioned(LAUNCH) ? [launch] : []),
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
     ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
     ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),

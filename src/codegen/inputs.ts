@@ -1,4 +1,4 @@
-/** `get_inputs`: fresh arguments of a typical size for the wrapper. */
+/** `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
@@ -16,13 +16,18 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
   const pointers = ir.params.filter((param) => param.kind === "pointer");
   const sizes = sizesOf(ir, tensors);
-  const bindings = sizes.map((param) => {
-    const derived = param.kind === "size" ? param.derived : undefined;
-    const [computed] = derived ? hostExpressions(derived, local) : [];
-    const initial = param.kind === "constexpr" ? param.default : undefined;
-    const value = Number(shape[param.name] ?? initial ?? 256);
-    return py.assign(local(param.value), computed ?? py.numberLiteral(value, "int"));
+  const isDerived = (param: NamedSize): param is SizeParam => param.kind === "size" && param.derived !== undefined;
+  const bindings = sizes.filter(isDerived).map((param) => {
+    const [computed] = hostExpressions(param.derived!, local);
+    return py.assign(local(param.value), computed!);
   });
+  const initial = (param: NamedSize) => (param.kind === "constexpr" ? param.default : undefined);
+  const params = sizes
+    .filter((param) => !isDerived(param))
+    .map((param) => ({
+      name: names.parameters.get(param.value)!,
+      default: py.numberLiteral(Number(shape[param.name] ?? initial(param) ?? 256), "int"),
+    }));
   const device = py.assign(
     py.name("device"),
     py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
@@ -42,8 +47,8 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     kind: "function",
     name: "get_inputs",
     decorators: [],
-    params: [],
-    docstring: `Fresh arguments for ${names.wrapper}, of a typical size.`,
+    params,
+    docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
     body: [...(tensors.length + pointers.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
   };
 }

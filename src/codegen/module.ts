@@ -13,7 +13,7 @@ import { emitBody } from "./body.js";
 import { emitHelpers } from "./functions.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { inputsFunction } from "./inputs.js";
-import { helperFunctions } from "./helpers.js";
+import { helperFunctions, LAUNCH, TUNED } from "./helpers.js";
 import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
 import { flatText } from "./layout-expression.js";
@@ -190,6 +190,11 @@ function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block 
     limits.push(
       py.comment("Elements that a tile of Triton may have."),
       py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
+    );
+  if (isMentioned(LAUNCH))
+    limits.push(
+      py.comment("The config that tuning chose, as arguments of a launch, for each key."),
+      py.assign(py.name(TUNED), py.dict()),
     );
   if (isMentioned(TRITON_DTYPES)) {
     const members = ir.params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));

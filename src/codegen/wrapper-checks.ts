@@ -228,7 +228,7 @@ export function deviceChecks(context: WrapperContext, inputs: readonly (TensorPa
       py.boolOp(
         "and",
         py.attribute(tensor, "is_cuda"),
-        py.compare(py.attribute(device, "index"), ["!=", py.call("torch.cuda.current_device")]),
+        py.compare(py.call(py.attribute(tensor, "get_device")), ["!=", py.call("torch.cuda.current_device")]),
       ),
       {
         kind: "with",
@@ -320,7 +320,13 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
   const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
   const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
   const device = first ? py.attribute(context.tensor(first), "device") : py.name("device");
-  const allocated = py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
+  const allocated = first
+    ? py.call(
+        py.attribute(context.tensor(first), "new_empty"),
+        shape,
+        ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
+      )
+    : py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
   const checked = py.call(
     CHECK_OUT,
     py.string(`${context.names.wrapper}: ${label(context, param)}`),
@@ -344,6 +350,10 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
   ];
 }
 
+function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }: TensorParam): boolean {
+  return typeof left === "string" || typeof right === "string" ? left === right : left.name === right.name;
+}
+
 /** A tensor that is updated in place may not overlap itself or another. */
 export function memoryCheck(context: WrapperContext, param: TensorParam): Block {
   if (param.role !== "inout") return [];
@@ -362,7 +372,8 @@ function tensorsBefore(context: WrapperContext, param: TensorParam): Expression 
   return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
 }
 
-function binderDType(context: WrapperContext, variable: string): Expression {
+/** The dtype that a variable has in this call. */
+export function binderDType(context: WrapperContext, variable: string): Expression {
   const binder = dtypeBinder(context, variable);
   if (binder.kind === "constexpr") return py.name(context.names.parameters.get(binder.value)!);
   return py.attribute(context.tensor(binder), "dtype");

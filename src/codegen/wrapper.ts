@@ -7,8 +7,10 @@ import { constantExpression, driverOptions, launchOptions } from "./autotune.js"
 import { hostExpressions, hostInputs } from "./host.js";
 import { callOrder, givenSizes, numberParams } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
+import { LAUNCH } from "./helpers.js";
 import {
   type MessagePart,
+  binderDType,
   defaultDevice,
   derivedChecks,
   DEVICE_PARAMETER,
@@ -291,19 +293,39 @@ class WrapperEmitter implements WrapperContext {
     const grid = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
     const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfig(value));
     const tuple = py.tuple(...grid);
-    const target = usesMeta ? py.name("grid") : tuple;
     const grids: Statement[] = usesMeta
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
-    const launch = py.expression(
-      py.call(
-        usesMeta
-          ? py.subscript(py.name(this.names.jit), target)
-          : py.subscript(py.name(this.names.jit), ...(grid.length === 1 ? [tuple] : grid)),
-        ...this.#arguments(),
-      ),
+    const jit = py.name(this.names.jit);
+    if (this.#isTuned())
+      return [
+        ...grids,
+        py.blank,
+        py.expression(
+          py.call(LAUNCH, jit, usesMeta ? py.name("grid") : tuple, this.#tuningKey(), ...this.#arguments()),
+        ),
+      ];
+    const at = usesMeta ? [py.name("grid")] : grid.length === 1 ? [tuple] : grid;
+    return [...grids, py.blank, py.expression(py.call(py.subscript(jit, ...at), ...this.#arguments()))];
+  }
+
+  /** Whether Triton measures configs, and so has a choice that can be remembered. */
+  #isTuned(): boolean {
+    return this.ir.tuning.key !== undefined && this.ir.tuning.configs.length > 1;
+  }
+
+  /** What the choice of a config depends on, as Triton's autotuner has it: the key, and each tensor's dtype. */
+  #tuningKey(): Expression {
+    const named = (this.ir.tuning.key ?? []).map((name) =>
+      this.#local(this.ir.params.find((param) => param.name === name)!.value),
     );
-    return [...grids, py.blank, launch];
+    const holders = this.ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    const variables = new Set(holders.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])));
+    const dtypes = [...variables].map((variable) => binderDType(this, variable));
+    const given = holders
+      .filter((param) => param.given)
+      .map((param) => py.compare(this.tensor(param), ["is", py.none]));
+    return py.tuple(...named, ...dtypes, ...given);
   }
 
   #arguments(): readonly Argument[] {

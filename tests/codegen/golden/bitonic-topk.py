@@ -14,6 +14,8 @@ _INTERPRETED = triton.knobs.runtime.interpret
 _INT32_REACH = 2**31 - 2**20
 # Elements that a tile of Triton may have.
 _MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 def _prune_configs(configs, named_args, **kwargs):
@@ -158,16 +160,16 @@ def bitonic_topk(
             f"bitonic_topk: x must be on a GPU, got {x.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.device.index != torch.cuda.current_device():
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
             return bitonic_topk(x, K, values=values, indices=indices)
 
     if values is None:
-        values = torch.empty((M, K), device=x.device, dtype=x.dtype)
+        values = x.new_empty((M, K))
     else:
         _check_out("bitonic_topk: values", values, (M, K), x.dtype, x.device, {"x": x})
     if indices is None:
-        indices = torch.empty((M, K), device=x.device, dtype=torch.int64)
+        indices = x.new_empty((M, K), dtype=torch.int64)
     else:
         _check_out(
             "bitonic_topk: indices",
@@ -203,7 +205,10 @@ def bitonic_topk(
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]),)
 
-    bitonic_topk_kernel[grid](
+    _launch(
+        bitonic_topk_kernel,
+        grid,
+        (N, K, x.dtype),
         x,
         values,
         indices,
@@ -227,12 +232,21 @@ def reference_fn(x: torch.Tensor, K: int):
     return values_1.narrow(1, 0, K), indices_1.narrow(1, 0, K)
 
 
-def get_inputs():
+def get_inputs(M=4096, N=4096):
     """Fresh arguments for bitonic_topk, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 4096
-    N = 4096
     return [torch.randn((M, N), device=device, dtype=torch.float32), 32]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -274,23 +288,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -11,6 +11,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -155,12 +157,12 @@ def attention(
             f"attention: q must be on a GPU, got {q.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if q.is_cuda and q.device.index != torch.cuda.current_device():
+    if q.is_cuda and q.get_device() != torch.cuda.current_device():
         with torch.cuda.device(q.device):
             return attention(q, k, v, CAUSAL, out=out)
 
     if out is None:
-        o = torch.empty((H, S, HEAD_DIM), device=q.device, dtype=q.dtype)
+        o = q.new_empty((H, S, HEAD_DIM))
     else:
         o = _check_out(
             "attention: out",
@@ -197,7 +199,10 @@ def attention(
     def grid(meta):
         return triton.cdiv(S, meta["BLOCK_M"]), H
 
-    attention_kernel[grid](
+    _launch(
+        attention_kernel,
+        grid,
+        (S, HEAD_DIM, q.dtype),
         q,
         k,
         v,
@@ -228,18 +233,26 @@ def reference_fn(
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
 
 
-def get_inputs():
+def get_inputs(H=8, S=1024, HEAD_DIM=64):
     """Fresh arguments for attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    H = 8
-    S = 1024
-    HEAD_DIM = 64
     return [
         torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
         torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
         torch.randn((H, S, HEAD_DIM), device=device, dtype=torch.float16),
         False,
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _check_type(label, value, *types):
@@ -287,23 +300,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

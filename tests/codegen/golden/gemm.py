@@ -11,6 +11,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -144,12 +146,12 @@ def gemm(
             f"gemm: a must be on a GPU, got {a.device}; the CPU needs "
             "TRITON_INTERPRET=1, set before triton is imported"
         )
-    if a.is_cuda and a.device.index != torch.cuda.current_device():
+    if a.is_cuda and a.get_device() != torch.cuda.current_device():
         with torch.cuda.device(a.device):
             return gemm(a, b, out=out)
 
     if out is None:
-        c = torch.empty((M, N), device=a.device, dtype=a.dtype)
+        c = a.new_empty((M, N))
     else:
         c = _check_out("gemm: out", out, (M, N), a.dtype, a.device, {"a": a, "b": b})
     if c.numel() == 0:
@@ -168,7 +170,10 @@ def gemm(
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
 
-    gemm_kernel[grid](
+    _launch(
+        gemm_kernel,
+        grid,
+        (M, N, K, a.dtype),
         a,
         b,
         c,
@@ -190,16 +195,24 @@ def reference_fn(a: torch.Tensor, b: torch.Tensor):
     return torch.matmul(a, b)
 
 
-def get_inputs():
+def get_inputs(M=512, K=512, N=512):
     """Fresh arguments for gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 512
-    K = 512
-    N = 512
     return [
         torch.randn((M, K), device=device, dtype=torch.float16),
         torch.randn((K, N), device=device, dtype=torch.float16),
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -241,23 +254,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

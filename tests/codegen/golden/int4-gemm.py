@@ -12,6 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 def _prune_configs(configs, named_args, **kwargs):
@@ -216,12 +218,12 @@ def int4_gemm(
             f"int4_gemm: a must be on a GPU, got {a.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if a.is_cuda and a.device.index != torch.cuda.current_device():
+    if a.is_cuda and a.get_device() != torch.cuda.current_device():
         with torch.cuda.device(a.device):
             return int4_gemm(a, packed, scales, zeros, GROUP_SIZE, out=out)
 
     if out is None:
-        c = torch.empty((M, N), device=a.device, dtype=torch.float16)
+        c = a.new_empty((M, N))
     else:
         c = _check_out(
             "int4_gemm: out",
@@ -257,7 +259,10 @@ def int4_gemm(
     def grid(meta):
         return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
 
-    int4_gemm_kernel[grid](
+    _launch(
+        int4_gemm_kernel,
+        grid,
+        (M, N, K, GROUP_SIZE),
         a,
         packed,
         scales,
@@ -313,15 +318,11 @@ def reference_fn(
     return torch.matmul(a, grouped.reshape(K, N).half().to(a.dtype))
 
 
-def get_inputs():
+def get_inputs(M=16, GROUPS=32, GROUP_SIZE=128, N_WORDS=512):
     """Fresh arguments for int4_gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 16
-    GROUPS = 32
-    GROUP_SIZE = 128
     K = GROUPS * GROUP_SIZE
     K_WORDS = GROUPS * (GROUP_SIZE // 8)
-    N_WORDS = 512
     N = N_WORDS * 8
     return [
         torch.randn((M, K), device=device, dtype=torch.float16),
@@ -334,6 +335,17 @@ def get_inputs():
         ),
         GROUP_SIZE,
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _check_type(label, value, *types):
@@ -381,23 +393,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -12,6 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -123,12 +125,12 @@ def jagged_softmax(
             "the CPU needs TRITON_INTERPRET=1, set before triton is "
             "imported"
         )
-    if values.is_cuda and values.device.index != torch.cuda.current_device():
+    if values.is_cuda and values.get_device() != torch.cuda.current_device():
         with torch.cuda.device(values.device):
             return jagged_softmax(values, offsets, out=out)
 
     if out is None:
-        out = torch.empty((TOTAL, D), device=values.device, dtype=values.dtype)
+        out = values.new_empty((TOTAL, D))
     else:
         _check_out(
             "jagged_softmax: out",
@@ -159,7 +161,10 @@ def jagged_softmax(
     def grid(meta):
         return OFFSETS - 1, triton.cdiv(D, meta["BLOCK_D"])
 
-    jagged_softmax_kernel[grid](
+    _launch(
+        jagged_softmax_kernel,
+        grid,
+        (D, values.dtype),
         values,
         offsets,
         out,
@@ -187,16 +192,24 @@ def reference_fn(values: torch.Tensor, offsets: torch.Tensor):
     )
 
 
-def get_inputs():
+def get_inputs(TOTAL=16384, D=128, OFFSETS=65):
     """Fresh arguments for jagged_softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    TOTAL = 16384
-    D = 128
-    OFFSETS = 65
     return [
         torch.randn((TOTAL, D), device=device, dtype=torch.float32),
         torch.linspace(0, TOTAL, OFFSETS, device=device, dtype=torch.int32),
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -238,23 +251,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -12,6 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -345,14 +347,12 @@ def mamba_chunk_scan(
             f"mamba_chunk_scan: x must be on a GPU, got {x.device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.device.index != torch.cuda.current_device():
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
             return mamba_chunk_scan(x, dt, decay, b, c, state, skip, out=out)
 
     if out is None:
-        y = torch.empty(
-            (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM), device=x.device, dtype=x.dtype
-        )
+        y = x.new_empty((BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM))
     else:
         y = _check_out(
             "mamba_chunk_scan: out",
@@ -446,7 +446,10 @@ def mamba_chunk_scan(
             HEADS,
         )
 
-    mamba_chunk_scan_kernel[grid](
+    _launch(
+        mamba_chunk_scan_kernel,
+        grid,
+        (CHUNK, HEAD_DIM, STATE, x.dtype),
         x,
         dt,
         decay,
@@ -512,15 +515,9 @@ def reference_fn(
     return inner.add(carried).add(x.mul(skip.unsqueeze(1)))
 
 
-def get_inputs():
+def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, STATE=128):
     """Fresh arguments for mamba_chunk_scan, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    BATCH = 2
-    CHUNKS = 8
-    CHUNK = 256
-    HEADS = 24
-    HEAD_DIM = 64
-    STATE = 128
     return [
         torch.randn(
             (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM), device=device, dtype=torch.float16
@@ -542,6 +539,17 @@ def get_inputs():
         ),
         torch.randn((HEADS,), device=device, dtype=torch.float32),
     ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -583,23 +591,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

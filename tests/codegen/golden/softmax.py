@@ -13,6 +13,8 @@ _INTERPRETED = triton.knobs.runtime.interpret
 _INT32_REACH = 2**31 - 2**20
 # Elements that a tile of Triton may have.
 _MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
 
 
 @triton.autotune(
@@ -65,12 +67,12 @@ def softmax(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor
             f"softmax: x must be on a GPU, got {x.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.device.index != torch.cuda.current_device():
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
             return softmax(x, out=out)
 
     if out is None:
-        y = torch.empty((M, N), device=x.device, dtype=torch.float32)
+        y = x.new_empty((M, N))
     else:
         y = _check_out("softmax: out", out, (M, N), torch.float32, x.device, {"x": x})
     if y.numel() == 0:
@@ -94,8 +96,18 @@ def softmax(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor
             f"BLOCK_N = {BLOCK_N}, N = {N}"
         )
 
-    softmax_kernel[(M,)](
-        x, y, N, stride_xm, stride_xn, stride_ym, stride_yn, BLOCK_N=BLOCK_N
+    _launch(
+        softmax_kernel,
+        (M,),
+        (N,),
+        x,
+        y,
+        N,
+        stride_xm,
+        stride_xn,
+        stride_ym,
+        stride_yn,
+        BLOCK_N=BLOCK_N,
     )
     return y
 
@@ -105,12 +117,21 @@ def reference_fn(x: torch.Tensor):
     return torch.softmax(x, -1)
 
 
-def get_inputs():
+def get_inputs(M=128, N=1000):
     """Fresh arguments for softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    M = 128
-    N = 1000
     return [torch.randn((M, N), device=device, dtype=torch.float32)]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):
@@ -152,23 +173,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

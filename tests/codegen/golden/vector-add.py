@@ -65,12 +65,12 @@ def vector_add(
             f"vector_add: x must be on a GPU, got {x.device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.device.index != torch.cuda.current_device():
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
         with torch.cuda.device(x.device):
             return vector_add(x, y, out=out)
 
     if out is None:
-        z = torch.empty((N,), device=x.device, dtype=torch.float32)
+        z = x.new_empty((N,))
     else:
         z = _check_out(
             "vector_add: out", out, (N,), torch.float32, x.device, {"x": x, "y": y}
@@ -102,10 +102,9 @@ def reference_fn(x: torch.Tensor, y: torch.Tensor):
     return x.add(y)
 
 
-def get_inputs():
+def get_inputs(N=100000):
     """Fresh arguments for vector_add, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    N = 100000
     return [
         torch.randn((N,), device=device, dtype=torch.float32),
         torch.randn((N,), device=device, dtype=torch.float32),
@@ -151,23 +150,24 @@ def _check_memory(label, written, others):
 
 def _overlaps(x, y):
     """Whether x and y may share memory."""
-    distance = y.data_ptr() - x.data_ptr()
-    if distance >= _span(x) or -distance >= _span(y):
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
         return False
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(distance, x.element_size())
+    steps, rest = divmod(first - start, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _span(x):
-    """Bytes from the first element of x to the end of the last."""
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
     if x.is_contiguous():
-        return x.numel() * x.element_size()
+        return start, start + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return (last + 1) * x.element_size()
+    return start, start + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

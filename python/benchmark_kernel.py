@@ -1,0 +1,82 @@
+"""Times any Python file that has ``kernel_fn``, ``reference_fn`` and ``get_inputs``: ``benchmark_kernel.py kernel.py``.
+
+The kernel is compared with its reference first: a wrong kernel is not timed. Times are medians in milliseconds, beside
+eager PyTorch and ``torch.compile`` of the reference. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from tilescript_worker import script
+from tilescript_worker.device import choose
+from tilescript_worker.protocol import RequestError
+
+
+def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    """The times as the result, and the exit code."""
+    device = choose("auto")
+    if device.interpreted:
+        raise RequestError("no-device", "a benchmark needs a GPU; times on Triton's interpreter mean nothing")
+    import torch
+
+    from tilescript_worker.kernel_file import KernelFile, KernelFileError
+    from tilescript_worker.timing import measure
+
+    kernel = KernelFile.load(args.file)
+    unknown = [name for name in args.sizes if name not in kernel.sizes]
+    if unknown:
+        known = ", ".join(kernel.sizes) or "none"
+        raise KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {known}")
+    for result in kernel.comparisons(args.sizes, args.seed, args.rtol, args.atol):
+        if result["wrong"]:
+            raise KernelFileError(
+                f"{result['wrong']} of {result['total']} elements of {result['output']} are wrong; "
+                "verify_kernel.py says more. A wrong kernel is not timed"
+            )
+    inputs = kernel.inputs(args.sizes, args.seed)
+    module = kernel.module
+
+    def time(function: Any) -> dict[str, float]:
+        return measure(lambda: function(*inputs), args.warmup, args.iterations)
+
+    own, reference = time(module.kernel_fn), time(module.reference_fn)
+    result = {
+        "kernel_time_ms": own["median"],
+        "reference_time_ms": reference["median"],
+        "speedup": reference["median"] / own["median"],
+        "warmup_iters": args.warmup,
+        "benchmark_iters": args.iterations,
+        "kernel_spread_ms": [own["low"], own["high"]],
+        "reference_spread_ms": [reference["low"], reference["high"]],
+        "sizes": kernel.sizes | args.sizes,
+        "device": torch.cuda.get_device_name(),
+    }
+    if args.compile:
+        compiled = time(torch.compile(module.reference_fn))
+        result |= {"compiled_time_ms": compiled["median"], "compiled_spread_ms": [compiled["low"], compiled["high"]]}
+    return result, script.OK
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if not name.isidentifier() or not value.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write M=4096")
+    return name, int(value)
+
+
+def main() -> int:
+    parser = script.arguments("Times a Triton kernel beside its PyTorch reference.")
+    parser.add_argument("--size", dest="sizes", action="append", type=_size, default=[], metavar="NAME=N")
+    parser.add_argument("--warmup", type=int, default=25, help="calls before the first that counts (25)")
+    parser.add_argument("--iterations", type=int, default=100, help="calls that are timed (100)")
+    parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
+    args = parser.parse_args()
+    args.sizes = dict(args.sizes)
+    return script.run(args, benchmark)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

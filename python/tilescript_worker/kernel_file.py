@@ -1,0 +1,167 @@
+"""Python files that keep the fixed exports, TileScript's own or not: ``kernel_fn``, ``reference_fn``, ``get_inputs``.
+
+``get_inputs()`` gives a list of fresh arguments. Where it has parameters with integers as defaults, those are sizes,
+and a file is tried at other sizes too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from .compare import compare
+from .modules import autotuners, import_file
+
+# By output dtype, elementwise; every other dtype is compared exactly.
+TOLERANCES = {
+    torch.float16: (1e-3, 1e-3),
+    torch.bfloat16: (1e-2, 1e-2),
+    torch.float32: (1e-5, 1e-5),
+    torch.float64: (1e-12, 1e-12),
+}
+# float32 products of matrices run in TF32, whose inputs keep 10 bits of mantissa.
+TF32 = (1e-2, 1e-1)
+
+EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
+
+
+class KernelFileError(Exception):
+    """A file that cannot be used as it is; the text names the remedy."""
+
+
+class Excluded(Exception):
+    """The kernel's own pruning drops this config at these sizes."""
+
+
+@dataclass(frozen=True)
+class KernelFile:
+    """An imported file with one config of each autotuned kernel left, or all of them for ``config=None``."""
+
+    module: ModuleType
+    path: str
+
+    @classmethod
+    def load(cls, path: str, config: int | None = None) -> KernelFile:
+        """Imports a file of its own each time: what a module remembers must not decide what the next case runs."""
+        module = import_file(path)
+        missing = [name for name in EXPORTS if not callable(getattr(module, name, None))]
+        if missing:
+            raise KernelFileError(f"{path} has no {' and no '.join(missing)}; it must define {', '.join(EXPORTS)}")
+        if config is not None:
+            for tuner in autotuners(module):
+                _leave(tuner, config % len(tuner.configs))
+        return cls(module, path)
+
+    @property
+    def config_count(self) -> int:
+        """How many imports it takes to try every config."""
+        return max((len(tuner.configs) for tuner in autotuners(self.module)), default=1)
+
+    def config_text(self) -> str:
+        """What the configs that are left are, for a report."""
+        left = [config for tuner in autotuners(self.module) for config in tuner.configs]
+        return "; ".join(
+            ", ".join(f"{key}={value}" for key, value in config.all_kwargs().items() if value is not None)
+            for config in left
+        )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Parameters of ``get_inputs`` that are sizes, with their defaults."""
+        parameters = inspect.signature(self.module.get_inputs).parameters.values()
+        return {p.name: p.default for p in parameters if type(p.default) is int}
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether a kernel multiplies matrices: ``tl.dot`` stands in the file."""
+        with open(self.path, encoding="utf-8") as file:
+            return "tl.dot" in file.read()
+
+    def inputs(self, sizes: dict[str, int], seed: int) -> list[Any]:
+        torch.manual_seed(seed)
+        return list(self.module.get_inputs(**sizes))
+
+    def tolerance(self, dtype: torch.dtype, rtol: float | None, atol: float | None) -> dict[str, float]:
+        """The default of a dtype, unless it was given."""
+        base = TF32 if dtype == torch.float32 and self.multiplies else TOLERANCES.get(dtype, (0.0, 0.0))
+        return {"rtol": base[0] if rtol is None else rtol, "atol": base[1] if atol is None else atol}
+
+    def comparisons(
+        self, sizes: dict[str, int], seed: int, rtol: float | None, atol: float | None
+    ) -> Iterator[dict[str, Any]]:
+        """Runs the kernel and the reference on equal inputs, and compares each output."""
+        inputs = self.inputs(sizes, seed)
+        got = _tensors(self.module.kernel_fn(*_copied(inputs)), "kernel_fn")
+        expected = _expected(self.module.reference_fn, inputs)
+        if len(got) != len(expected):
+            raise KernelFileError(
+                f"kernel_fn returns {len(got)} tensors and reference_fn {len(expected)}; they must return the same"
+            )
+        for place, (left, right) in enumerate(zip(got, expected, strict=True)):
+            name = "the output" if len(got) == 1 else f"output {place}"
+            yield compare(name, left, right, self.tolerance(left.dtype, rtol, atol))
+
+
+def drawn_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:
+    """The file's own sizes; primes below them, which no block divides; one more than a power of two; and ones."""
+    if not defaults:
+        return [{}]
+    own = {name: min(size, 1024) for name, size in defaults.items()}
+    odd = {name: _prime_below(max(size // 3 + 7 * place, 3)) for place, (name, size) in enumerate(own.items())}
+    beyond = {name: 1 + 2 ** max(1, int(math.log2(max(size // 4, 2)))) for name, size in own.items()}
+    cases = [own, odd, beyond, {name: 1 for name in own}]
+    return [case for place, case in enumerate(cases) if case not in cases[:place]]
+
+
+def _prime_below(limit: int) -> int:
+    return next(n for n in range(limit, 1, -1) if all(n % d for d in range(2, math.isqrt(n) + 1)))
+
+
+def _leave(tuner: Any, config: int) -> None:
+    """Leaves one config. Triton does not prune a single one, so the kernel's own pruning is asked before a launch."""
+    tuner.configs = [tuner.configs[config]]
+    tuner.cache.clear()
+    if tuner.early_config_prune is None:
+        return
+    run = tuner.run
+
+    def pruned(*args: Any, **kwargs: Any) -> Any:
+        try:
+            kept = tuner.early_config_prune(tuner.configs, dict(zip(tuner.arg_names, args, strict=False)), **kwargs)
+        except ValueError as error:
+            raise Excluded(str(error)) from None
+        if not kept:
+            raise Excluded("no config is left")
+        return run(*args, **kwargs)
+
+    tuner.run = pruned
+
+
+def _copied(values: Sequence[Any]) -> list[Any]:
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
+
+
+def _expected(reference: Callable[..., Any], inputs: Sequence[Any]) -> list[torch.Tensor]:
+    """The reference in float64 where it can be computed so, else in the inputs' own dtypes."""
+    wide = [
+        value.to(torch.float64) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        for value in _copied(inputs)
+    ]
+    try:
+        return _tensors(reference(*wide), "reference_fn")
+    except Exception:
+        # It insists on its inputs' dtype, by a cast or an op that float64 lacks.
+        return _tensors(reference(*_copied(inputs)), "reference_fn")
+
+
+def _tensors(returned: Any, function: str) -> list[torch.Tensor]:
+    values = list(returned) if isinstance(returned, tuple | list) else [returned]
+    if not values or not all(isinstance(value, torch.Tensor) for value in values):
+        raise KernelFileError(f"{function} must return a tensor or several; it returned {returned!r}")
+    return values

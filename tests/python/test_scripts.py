@@ -1,0 +1,114 @@
+"""verify_kernel.py and benchmark_kernel.py as a user runs them, on files that TileScript did not write."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import torch
+
+PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+
+SCALE = """
+import torch
+import triton
+import triton.language as tl
+
+
+def prune(configs, named_args, **kwargs):
+    return [config for config in configs if config.kwargs["BLOCK"] >= named_args["n"] or config.kwargs["BLOCK"] > 32]
+
+
+@triton.autotune(
+    [triton.Config({"BLOCK": block}) for block in (32, 128)], key=["n"], prune_configs_by={"early_config_prune": prune}
+)
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = MASK
+    tl.store(y_ptr + offsets, FACTOR * tl.load(x_ptr + offsets, mask=mask), mask=mask)
+
+
+def kernel_fn(x):
+    y = torch.zeros_like(x)
+    scale_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
+    return y
+
+
+def reference_fn(x):
+    return 2 * x
+
+
+def get_inputs(n=200):
+    device = "cpu" if triton.knobs.runtime.interpret else "cuda"
+    return [torch.randn(n, device=device)]
+"""
+
+
+def run(script, source, *args):
+    """The exit code, the object on stdout, and stderr."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "scale me.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent(source))
+        command = [sys.executable, os.path.join(PYTHON, script), path, *args]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        return ran.returncode, json.loads(ran.stdout) if ran.stdout else None, ran.stderr
+
+
+class Verify(unittest.TestCase):
+    def test_a_right_kernel(self):
+        code, result, errors = run("verify_kernel.py", SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2"))
+        self.assertEqual((code, errors), (0, ""))
+        self.assertTrue(result["correct"])
+        self.assertEqual(result["max_abs_diff"], 0.0)
+        # Four sizes for the wide config, and the one that pruning leaves for the other.
+        self.assertEqual(result["cases"], 5)
+
+    def test_a_mask_that_drops_the_last_element(self):
+        source = SCALE.replace("MASK", "offsets < n - 1").replace("FACTOR", "2")
+        code, result, _ = run("verify_kernel.py", source, "--device", "interpreter")
+        self.assertEqual(code, 1)
+        self.assertFalse(result["correct"])
+        self.assertIn("5 wrong, first n=1, BLOCK=32, num_warps=4", result["details"])
+        self.assertIn("n=200, BLOCK=128, num_warps=4", result["failures"][1])
+        self.assertIn("at [199]", result["failures"][1])
+
+    def test_a_tolerance_that_was_given(self):
+        source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2.001")
+        self.assertEqual(run("verify_kernel.py", source)[0], 1)
+        self.assertEqual(run("verify_kernel.py", source, "--rtol", "0.01")[0], 0)
+
+    def test_a_file_without_a_reference(self):
+        code, result, errors = run("verify_kernel.py", "def kernel_fn(): ...\ndef get_inputs(): return []\n")
+        self.assertEqual(code, 1)
+        self.assertIn("has no reference_fn", result["error"])
+        self.assertNotIn("Traceback", errors)
+
+    def test_an_error_in_the_file(self):
+        source = "def kernel_fn(x): return undefined + x\nreference_fn = kernel_fn\ndef get_inputs(): return [1]\n"
+        code, result, errors = run("verify_kernel.py", source)
+        self.assertEqual(code, 1)
+        self.assertIn("name 'undefined' is not defined (scale me.py:1", result["error"])
+        self.assertNotIn("Traceback", errors)
+
+    def test_no_file(self):
+        command = [sys.executable, os.path.join(PYTHON, "verify_kernel.py"), "missing.py"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertEqual(ran.stderr, "error: there is no file missing.py\n")
+
+
+class Benchmark(unittest.TestCase):
+    @unittest.skipIf(torch.cuda.is_available(), "a GPU is there")
+    def test_no_gpu(self):
+        code, result, _ = run("benchmark_kernel.py", SCALE)
+        self.assertEqual(code, 3)
+        self.assertIn("needs a GPU", result["error"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -39,7 +39,7 @@ export const int4Gemm = kernel(
       ],
     },
     reference: ({ a, packed, scales, zeros, K, N, GROUPS, GROUP_SIZE }, torch) => {
-      const shifts = torch.arange(8, { device: a.device }).mul(4);
+      const shifts = torch.arange(8).mul(4);
       const weights = packed
         .unsqueeze(1)
         .bitwise_right_shift(shifts.reshape(1, 8, 1))

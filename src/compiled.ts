@@ -20,8 +20,6 @@ export interface TensorSignature {
   readonly contiguous: boolean;
   /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
   readonly range?: readonly [number | string, number | string];
-  /** The size that the values of an input split into pieces: they ascend from 0 to it. */
-  readonly splits?: string;
 }
 
 /** A tensor of which the kernel gets an address only. */
@@ -69,6 +67,11 @@ export interface Signature {
   readonly sizes: readonly string[];
   /** Those that no input has: the caller gives them, by their names in Python. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
+  /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
+  readonly drawn?: {
+    readonly arguments: readonly { readonly name: string; readonly python: string }[];
+    readonly tensors: readonly string[];
+  };
   /** Members of each dtype variable. */
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
   /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */

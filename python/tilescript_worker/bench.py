@@ -7,7 +7,7 @@ from typing import Any
 
 from .calling import Arguments, call, given
 from .device import Device
-from .inputs import draw
+from .inputs import values_of
 from .modules import load
 from .protocol import RequestError
 
@@ -20,8 +20,7 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
 
     module = load(request["module"], request["jit"], request["config"])
     arguments: Arguments = {
-        spec["python"]: draw(spec, request["seed"] + place).to(device.torch)
-        for place, spec in enumerate(request["inputs"])
+        name: value.to(device.torch) for name, value in values_of(request, module).items()
     } | given(request)
     result = {
         "kernelMs": _median(lambda: call(module.kernel_fn, arguments), request),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -91,11 +92,23 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
         return torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     if fill["kind"] == "integers":
         return torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
-    if fill["kind"] == "splits":
-        offsets = torch.randint(0, fill["end"] + 1, shape, generator=generator).sort().values
-        offsets[:1], offsets[1:][-1:] = 0, fill["end"]
-        return offsets.to(dtype)
     raise ValueError(f"unknown fill {fill['kind']!r}")
+
+
+def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Tensor]:
+    """The inputs of a request, by Python name: drawn here, or by the module itself where its author describes them."""
+    inputs, seed = request["inputs"], request["seed"]
+    values = {spec["python"]: draw(spec, seed + place) for place, spec in enumerate(inputs)}
+    described = request.get("drawn")
+    if described:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            drawn = module.draw_inputs(**described["arguments"], device="cpu")
+        for name, value in zip(described["tensors"], drawn if isinstance(drawn, tuple) else [drawn], strict=True):
+            # What is left out in this case has no place among the inputs.
+            if name in values:
+                values[name] = value.to(values[name].dtype)
+    return values
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

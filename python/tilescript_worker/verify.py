@@ -11,7 +11,7 @@ import torch
 from .calling import Arguments, GuardedMemory, call, given, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
-from .inputs import Guarded, draw
+from .inputs import Guarded, values_of
 from .modules import load
 from .protocol import number
 
@@ -20,7 +20,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
     module = load(request["module"], request["jit"], request["config"])
     inputs, names = request["inputs"], request["results"]
-    values = {spec["python"]: draw(spec, request["seed"] + place) for place, spec in enumerate(inputs)}
+    values = values_of(request, module)
     guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
     arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
     outputs = {spec["python"]: Guarded.of(spec, device.torch) for spec in request["outputs"]}

@@ -1,7 +1,13 @@
-/** `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. */
+/**
+ * `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. `draw_inputs`: those
+ * that the author describes.
+ */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
+import { partsOf, TorchPython } from "./torch-python.js";
+import { isTorchNode, type TorchArgument } from "../ir/reference.js";
+import type { SourceIndex } from "../ir/source.js";
 import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
@@ -9,6 +15,59 @@ import * as py from "./py-build.js";
 import type { Argument, Expression, FunctionDef } from "./py.js";
 import { annotationOf } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
+
+/** The numbers that the author's inputs look at, in the order of the signature. */
+export function drawArguments(ir: KernelIR): readonly NumberParam[] {
+  const used = new Set<string>();
+  const use = (argument: TorchArgument): void => {
+    if (Array.isArray(argument)) argument.forEach(use);
+    if (!isTorchNode(argument)) return;
+    if (argument.kind === "input") used.add(argument.name);
+    partsOf(argument).forEach(use);
+  };
+  Object.values(ir.inputs).forEach(use);
+  return ir.params.filter(
+    (param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer" && used.has(param.name),
+  );
+}
+
+/** `draw_inputs`, for a kernel whose author describes some. */
+export function drawFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  source: SourceIndex | undefined,
+): readonly FunctionDef[] {
+  const drawn = drawnTensors(ir);
+  if (drawn.length === 0) return [];
+  const nodes = drawn.map(({ name }) => ir.inputs[name]!);
+  const numbers = drawArguments(ir).map(({ value }) => ({ name: names.parameters.get(value)! }));
+  const taken = new Set(["device", ...numbers.map(({ name }) => name)]);
+  const written = new TorchPython(nodes, { ir, names, source, device: py.name("device"), taken });
+  const values = drawn.map((param, i) =>
+    py.call(py.attribute(written.expression(nodes[i]!), "to"), torchDType(firstMember(param.dtype))),
+  );
+  return [
+    {
+      kind: "function",
+      name: DRAW,
+      decorators: [],
+      params: [...numbers, { name: "device" }],
+      docstring: `${listed(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      body: [...written.statements, py.returns(values.length === 1 ? values[0] : py.tuple(...values))],
+    },
+  ];
+}
+
+const DRAW = "draw_inputs";
+
+function listed(names: readonly string[]): string {
+  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(", ")} and ${names.at(-1)!}`;
+}
+
+/** The tensors that the author describes. */
+export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
+  return ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.name in ir.inputs);
+}
 
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
@@ -32,7 +91,22 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     py.name("device"),
     py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
   );
+  const drawn = drawnTensors(ir);
+  const targets = drawn.map(({ name }) => py.name(names.tensors.get(name)!));
+  const drawArgs = drawArguments(ir).map((param) =>
+    sizes.some((size) => size === param) ? local(param.value) : valueExpression(param, shape[param.name]),
+  );
+  const draws =
+    drawn.length === 0
+      ? []
+      : [
+          py.assign(
+            targets.length === 1 ? targets[0]! : py.tuple(...targets),
+            py.call(DRAW, ...drawArgs, py.name("device")),
+          ),
+        ];
   const values = callOrder(ir).map((param) => {
+    if (param.kind === "tensor" && drawn.includes(param)) return py.name(names.tensors.get(param.name)!);
     if (param.kind === "tensor") return tensorExpression(ir, names, param);
     if (sizes.some((size) => size === param)) return local(param.value);
     if (param.kind !== "pointer") return valueExpression(param, shape[param.name]);
@@ -49,7 +123,12 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     decorators: [],
     params,
     docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
-    body: [...(tensors.length + pointers.length > 0 ? [device] : []), ...bindings, py.returns(py.list(...values))],
+    body: [
+      ...(tensors.length + pointers.length > 0 ? [device] : []),
+      ...bindings,
+      ...draws,
+      py.returns(py.list(...values)),
+    ],
   };
 }
 
@@ -79,7 +158,9 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
     for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
     found.add(param);
   };
-  const names = tensors.flatMap(({ dimNames, range = [], splits }) => [...dimNames, ...range, splits]);
+  const isArgument = (param: NumberParam) => param.kind === "constexpr" && param.from === "argument";
+  const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
+  const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn];
   for (const name of names) add(ir.params.find((param) => param.name === name));
   return [...found];
 }
@@ -94,8 +175,6 @@ function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam):
   const shape = py.tuple(...param.dimNames.map(local));
   const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
-  if (param.splits !== undefined)
-    return py.call("torch.linspace", local(0), local(param.splits), ...param.dimNames.map(local), ...placement);
   if (!isInt(name)) {
     const drawn = (...keywords: readonly Argument[]): Expression =>
       param.range

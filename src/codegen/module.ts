@@ -12,7 +12,7 @@ import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
 import { emitHelpers } from "./functions.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { inputsFunction } from "./inputs.js";
+import { drawFunction, inputsFunction } from "./inputs.js";
 import { helperFunctions, LAUNCH, TUNED } from "./helpers.js";
 import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
@@ -21,7 +21,7 @@ import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
-import { deviceHolder, INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
+import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
 import { TRITON_DTYPES } from "./wrapper-numbers.js";
 import { prunedRequirements, wrapper } from "./wrapper.js";
 
@@ -35,6 +35,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...reference(ir, names, launcher, source),
+    ...drawFunction(ir, names, source),
     inputsFunction(ir, names),
   ];
   const isMentioned = (name: string) => mentions(parts, name);
@@ -308,8 +309,7 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
 function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef, source: SourceIndex | undefined): Block {
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
-  const hasInputs = deviceHolder({ ir }) !== undefined;
-  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), source, hasInputs);
+  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), source);
   return written ? [written] : [];
 }
 
@@ -318,9 +318,11 @@ function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
   const inputs = ir.params.filter(
     (param): param is TensorParam => param.kind === "tensor" && param.role !== "out" && !param.optional,
   );
+  const seen = new Set<Value>();
   return inputs.flatMap((param) =>
     param.dims.flatMap((dim, axis): Binding[] => {
-      if (!isValue(dim) || isLiteral(dim)) return [];
+      if (!isValue(dim) || isLiteral(dim) || seen.has(dim)) return [];
+      seen.add(dim);
       const shape = py.attribute(py.name(names.tensors.get(param.name)!), "shape");
       return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
     }),

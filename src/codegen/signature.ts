@@ -4,11 +4,13 @@ import type { Elem } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
 import { walkAll } from "../ir/walk.js";
 import { givenSizes, numberParams } from "./call-order.js";
+import { drawArguments, drawnTensors } from "./inputs.js";
 import { kernelNames } from "./kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const drawn = drawnTensors(ir);
   const python = (param: ScalarParam | ConstexprParam) => names.parameters.get(param.value)!;
   return {
     name: names.wrapper,
@@ -22,7 +24,6 @@ export function signatureOf(ir: KernelIR): Signature {
       optional: param.optional,
       contiguous: param.contiguous,
       ...(param.range && { range: param.range }),
-      ...(param.splits && { splits: param.splits }),
     })),
     pointers: ir.params.flatMap((param) =>
       param.kind === "pointer"
@@ -50,6 +51,12 @@ export function signatureOf(ir: KernelIR): Signature {
       })),
     sizes: freeSizes(ir),
     givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: names.parameters.get(param.value)! })),
+    ...(drawn.length > 0 && {
+      drawn: {
+        arguments: drawArguments(ir).map(({ name, value }) => ({ name, python: names.parameters.get(value)! })),
+        tensors: drawn.map(({ name }) => name),
+      },
+    }),
     dtypes: dtypeVariables(ir),
     contracted: contracted(tensors),
     dot: usesDot(ir),
@@ -100,7 +107,11 @@ function contracted(tensors: readonly TensorParam[]): readonly string[] {
   const dims = (roles: readonly string[]) =>
     new Set(tensors.filter((param) => roles.includes(param.role)).flatMap((param) => param.dimNames));
   const outputs = dims(["out", "inout"]);
-  return [...dims(["in"])].filter((dim): dim is string => typeof dim === "string" && !outputs.has(dim));
+  // A size that an index is below is picked from, not summed over.
+  const picked = new Set(tensors.flatMap(({ range }) => range?.[1] ?? []));
+  return [...dims(["in"])].filter(
+    (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !picked.has(dim),
+  );
 }
 
 function usesDot(ir: KernelIR): boolean {

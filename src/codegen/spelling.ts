@@ -43,6 +43,13 @@ function helpersOf({ helpers }: Speaker): Helpers {
 
 const COMPARISONS = new Set(["<", "<=", ">", ">=", "==", "!="]);
 const BOOLEANS = new Set(["and", "or"]);
+const BITWISE = new Set(["&", "|", "^"]);
+
+/** A number of more than a byte among bits: `0xFFFF0000`. */
+function hexadecimal(side: Expression): Expression {
+  if (side.kind !== "number" || !/^\d+$/.test(side.text) || BigInt(side.text) < 256n) return side;
+  return py.number(`0x${BigInt(side.text).toString(16).toUpperCase()}`);
+}
 
 /** The expression of a statement, in a kernel or (with the record's `host` spelling) on the host. */
 export function spell(
@@ -68,8 +75,12 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
   const operands = statement.operands;
   const first = () => say(operands[0]!);
   switch (spelling.form) {
-    case "infix":
-      return infix(operatorOf(statement, spelling, speaker), first(), say(operands[1]!));
+    case "infix": {
+      const operator = operatorOf(statement, spelling, speaker);
+      const sides = [first(), say(operands[1]!)] as const;
+      const [left, right] = BITWISE.has(operator) ? sides.map(hexadecimal) : sides;
+      return infix(operator, left!, right!);
+    }
     case "prefix":
       return py.unary(operatorOf(statement, spelling, speaker) as UnaryOperator, first());
     case "call":

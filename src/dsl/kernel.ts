@@ -27,6 +27,7 @@ export interface RawSpec {
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly requires?: (meta: Meta) => unknown;
+  readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
   readonly reference?:
     ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
   readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];

@@ -4,7 +4,7 @@ import { captureLocation } from "../ir/callsite.js";
 import { type DType, elemOf, isDType } from "../ir/dtype.js";
 import type {
   ConstexprBuilder,
-  IndexTensorOptions,
+  InTensorOptions,
   OutTensorOptions,
   PointerBuilder,
   ScalarBuilder,
@@ -21,7 +21,7 @@ export interface TensorDescription {
   readonly dims: readonly (string | number)[];
   readonly role: Role;
   readonly optional: boolean;
-  readonly options: OutTensorOptions & Pick<IndexTensorOptions, "range" | "splits">;
+  readonly options: InTensorOptions & OutTensorOptions;
 }
 
 export interface ConstexprDescription {

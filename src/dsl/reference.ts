@@ -1,7 +1,8 @@
-/** Records the torch expression that an author writes as a kernel's reference. */
+/** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
 import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DTypeName, isDType } from "../ir/dtype.js";
+import { numberOperators, type NumberOperator } from "../ir/reference.js";
 import type { Reference, TorchArgument, TorchNode } from "../ir/reference.js";
 
 const NODE: unique symbol = Symbol("tilescript.torch");
@@ -16,20 +17,33 @@ export function python(
 
 type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 
+/** What an author's function is given besides torch. */
+export interface Recorded {
+  readonly tensors: readonly string[];
+  /** Sizes, scalars and constexprs: numbers of Python. */
+  readonly numbers: readonly string[];
+  /** How each dtype variable is read off the arguments. */
+  readonly variables?: Readonly<Record<string, TorchNode>>;
+}
+
 /** Calls the author's function with proxies that write down what is asked of them. */
 export function recordReference(
   author: Author | { readonly source: string } | undefined,
-  inputs: readonly string[],
+  given: Recorded,
   outputs: readonly string[],
   at: Location | undefined,
-  variables: Readonly<Record<string, TorchNode>> = {},
 ): Reference | undefined {
   if (author === undefined) return undefined;
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
-  dtypeVariables = variables;
-  const given = Object.fromEntries(inputs.map((name) => [name, tensorProxy({ kind: "input", name }, at)]));
-  const result = author(given, namespaceProxy("", at));
-  const list = Array.isArray(result) ? result : isRecord(result) ? outputs.map((name) => result[name]) : [result];
+  const result = record(author, given, at);
+  const node = nodeOf(result);
+  const list = Array.isArray(result)
+    ? result
+    : isRecord(result)
+      ? outputs.map((name) => result[name])
+      : node && outputs.length > 1
+        ? outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, at))
+        : [result];
   if (list.length !== outputs.length)
     fail(
       "reference",
@@ -37,6 +51,43 @@ export function recordReference(
       at,
     );
   return { kind: "recorded", outputs: list.map((item, i) => outputNode(item, outputs[i]!, at)) };
+}
+
+/**
+ * The inputs that an author describes, by name.
+ *
+ * @throws TileScriptError if one is no tensor that the kernel reads.
+ */
+export function recordInputs(
+  author: Author,
+  given: Recorded,
+  names: readonly string[],
+  at: Location | undefined,
+): Readonly<Record<string, TorchNode>> {
+  const result = record(author, given, at);
+  if (!isRecord(result))
+    fail("inputs", "inputs: return an object of tensors by name, such as { index: torch.randint(0, N, [M]) }", at);
+  const drawn = Object.entries(result).map(([name, item]) => {
+    if (!names.includes(name))
+      fail("inputs", `inputs: ${name} is no tensor that the kernel reads; those are ${names.join(", ")}`, at);
+    const node = nodeOf(item);
+    return [
+      name,
+      node ?? fail("inputs", `inputs: ${name} is no torch expression, such as torch.rand([N])`, at),
+    ] as const;
+  });
+  return Object.fromEntries(drawn);
+}
+
+function record(author: Author, { tensors, numbers, variables = {} }: Recorded, at: Location | undefined): unknown {
+  dtypeVariables = variables;
+  return author(
+    Object.fromEntries([
+      ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
+      ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
+    ]),
+    namespaceProxy("", at),
+  );
 }
 
 function outputNode(item: unknown, name: string, at: Location | undefined): TorchNode {
@@ -65,9 +116,6 @@ function namespaceProxy(path: string, at: Location | undefined): unknown {
   });
 }
 
-/** Functions of torch that give several values give two: values and indices. */
-const MOST_ITEMS = 2;
-
 /** A torch value. A property of it is an attribute until it is called, then a method. */
 function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
@@ -79,24 +127,43 @@ function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
           "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
           at,
         );
+      // `const [values, indices] = torch.sort(x)`: as many as the author takes.
       if (key === Symbol.iterator) return () => itemsOf(node, at);
       if (typeof key === "symbol") return undefined;
       if (/^\d+$/.test(key)) return tensorProxy({ kind: "item", of: node, index: Number(key) }, at);
+      if (key === "otherwise")
+        return (fallback: unknown) =>
+          tensorProxy({ kind: "otherwise", of: node, fallback: argument(fallback, at) }, at);
       const attribute = tensorProxy({ kind: "attribute", of: node, name: key }, at) as () => unknown;
       return new Proxy(attribute, {
         apply: (_target, __, args: unknown[]) => {
           const { args: positional, keywords } = split(args, at);
-          const call = { name: key, args: [node, ...positional], keywords, at: captureLocation() };
-          return tensorProxy({ kind: "method", ...call }, at);
+          const method = { kind: "method", name: key, args: [node, ...positional], keywords } as const;
+          return key === "size" ? numberProxy(method, at) : tensorProxy({ ...method, at: captureLocation() }, at);
         },
       });
     },
   });
 }
 
-/** `const [values, indices] = torch.sort(x)` */
-function* itemsOf(of: TorchNode, at: Location | undefined): Generator<unknown, void> {
-  for (let index = 0; index < MOST_ITEMS; index++) yield tensorProxy({ kind: "item", of, index }, at);
+function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
+  for (let index = 0; ; index++) yield tensorProxy({ kind: "item", of, index }, at);
+}
+
+/** A number of Python: its methods are the operators. */
+function numberProxy(node: TorchNode, at: Location | undefined): unknown {
+  return new Proxy(() => undefined, {
+    get: (_, key) => {
+      if (key === NODE) return node;
+      if (key === Symbol.toPrimitive)
+        fail("reference", "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)", at);
+      if (typeof key === "symbol") return undefined;
+      if (!Object.hasOwn(numberOperators, key))
+        fail("reference", `reference: a number has no .${key}; it has ${Object.keys(numberOperators).join(", ")}`, at);
+      return (other: unknown) =>
+        numberProxy({ kind: "arithmetic", operator: key as NumberOperator, args: [node, argument(other, at)] }, at);
+    },
+  });
 }
 
 /** A trailing object becomes keyword arguments. */

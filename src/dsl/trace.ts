@@ -22,7 +22,7 @@ import type { TorchNode } from "../ir/reference.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
-import { recordReference } from "./reference.js";
+import { recordInputs, recordReference } from "./reference.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
@@ -50,6 +50,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
+    const inputs = inputsOf(kernel, params);
     const tuning = tuningOf(kernel, completed);
     return {
       name: kernel.name,
@@ -62,6 +63,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
       tuning,
       launch: launchOf(kernel),
       reference,
+      inputs,
       shapes,
       tolerance,
       at: kernel.at,
@@ -103,18 +105,28 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
 }
 
 function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
-  const names = (roles: readonly string[]) =>
-    params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
-  const numbers = params
-    .filter((param) => param.kind !== "tensor" && param.kind !== "pointer")
-    .map((param) => param.name);
-  return recordReference(
-    spec.reference,
-    [...names(["in", "inout"]), ...numbers],
-    names(["out", "inout"]),
-    at,
-    variablesOf(params),
-  );
+  const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
+  const given = {
+    tensors: tensorNames(params, ["in", "inout"]),
+    numbers: numbers.map(({ name }) => name),
+    variables: variablesOf(params),
+  };
+  return recordReference(spec.reference, given, tensorNames(params, ["out", "inout"]), at);
+}
+
+/** Inputs are made before a config is chosen. */
+function inputsOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
+  if (!spec.inputs) return {};
+  const early = (param: Param) =>
+    param.kind === "size" ||
+    param.kind === "scalar" ||
+    (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
+  const numbers = params.filter(early).map(({ name }) => name);
+  return recordInputs(spec.inputs, { tensors: [], numbers }, tensorNames(params, ["in", "inout"]), at);
+}
+
+function tensorNames(params: readonly Param[], roles: readonly string[]): readonly string[] {
+  return params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
 }
 
 /** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
@@ -223,7 +235,6 @@ function tensorParam(
     contiguous,
     offsets,
     ...(p.options.range && { range: p.options.range }),
-    ...(p.options.splits !== undefined && { splits: p.options.splits }),
     ...(zeroed && { zeroed: true }),
   };
 }

@@ -6,7 +6,7 @@ import { walkAll } from "../ir/walk.js";
 import { Bindings } from "./bindings.js";
 import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
-import { makeInputs } from "./inputs.js";
+import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
 import { launchOf } from "./launch.js";
 import { NotEvaluated } from "./not-evaluated.js";
 import { evaluateReference, type ReferenceInputs } from "./reference.js";
@@ -33,7 +33,11 @@ export function evaluateCase(
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
-  const inputs = { ...makeInputs(signature, at, { ...at.sizes, ...sizes }), ...given };
+  // A bigint constexpr does not exist: the host computes in numbers.
+  const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
+  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes });
+  const inputs = { ...drawn, ...describedInputs(ir, drawn, numbers, at.seed), ...given };
+  checkRanges(signature, inputs, { ...at.sizes, ...sizes });
   const { absent = [], layouts, seed } = at;
   let result: RunResult;
   try {
@@ -45,8 +49,6 @@ export function evaluateCase(
   const { outputs, findings, more } = result;
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const unchecked = more > 0 ? [`${more} more findings are not listed`] : [];
-  // A bigint constexpr does not exist: the host computes in numbers.
-  const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
   const verdict = compared(ir, outputs, { ...numbers, ...inputs, ...missing }, tolerance);
   if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
   return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };

@@ -1,10 +1,14 @@
 /** Inputs that a kernel is tried with, drawn from the case's seed. */
 import type { Case, Signature, TensorData, TensorSignature } from "../compiled.js";
-import { sizeOf } from "../ir/array.js";
+import { sizeOf, tileArray } from "../ir/array.js";
+import { cast } from "../ir/array-cast.js";
 import { type DTypeName, isSigned } from "../ir/dtype.js";
 import { allocate, isBig, isFloat, type BigData, type NumberData } from "../ir/numeric.js";
 import { round } from "../ir/numeric-float.js";
+import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "./random.js";
+import { evaluateReference, type ReferenceInputs } from "./reference.js";
+import type { TorchArray } from "./torch-array.js";
 
 /** Integers that index nothing stay small, so that sums of them are exact in any dtype. */
 const SMALL = 8;
@@ -17,6 +21,48 @@ export function makeInputs(
 ): Record<string, TensorData> {
   const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
   return Object.fromEntries(read.map((tensor) => [tensor.name, draw(tensor, at, sizes)]));
+}
+
+/** The tensors that the author describes, instead of those drawn for them, whose dtypes and shapes they have. */
+export function describedInputs(
+  { inputs }: Pick<KernelIR, "inputs">,
+  drawn: Readonly<Record<string, TensorData>>,
+  sizes: ReferenceInputs,
+  seed: number,
+): Record<string, TensorData> {
+  const names = Object.keys(inputs);
+  // All of them, though some are left out: a case then has the same numbers with and without.
+  const values = evaluateReference(Object.values(inputs), sizes, uniform(seedOf(seed, "inputs")));
+  const found = names.flatMap((name, i) => {
+    const of = drawn[name];
+    return of ? [[name, fitted(name, values[i]!, of)] as const] : [];
+  });
+  return Object.fromEntries(found);
+}
+
+function fitted(name: string, { shape, data }: TorchArray, of: TensorData): TensorData {
+  if (shape.join() !== of.shape.join())
+    throw new Error(`inputs: ${name} has shape [${of.shape.join(", ")}], inputs give [${shape.join(", ")}]`);
+  const values = cast(tileArray("float64", shape, data), of.dtype as DTypeName);
+  return { dtype: of.dtype, shape, data: values.data };
+}
+
+/**
+ * Holds inputs to the ranges that the kernel relies on.
+ *
+ * @throws Error that names the tensor and the first value outside.
+ */
+export function checkRanges(
+  { tensors }: Signature,
+  inputs: Readonly<Record<string, TensorData>>,
+  sizes: Readonly<Record<string, number>>,
+): void {
+  for (const { name, range } of tensors) {
+    const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
+    const wrong = range && inputs[name]?.data.find((value) => Number(value) < low! || Number(value) >= end!);
+    if (wrong !== undefined)
+      throw new Error(`${name} holds ${wrong}; its range is ${low} up to but not including ${end}`);
+  }
 }
 
 function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, number>>): TensorData {
@@ -33,19 +79,10 @@ function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, 
     return { dtype, shape, data };
   }
   const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
-  const values =
-    tensor.splits === undefined
-      ? Array.from({ length: data.length }, integer)
-      : splits(data.length, number(tensor.splits), random);
+  const values = Array.from({ length: data.length }, integer);
   if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
   else (data as NumberData).set(values);
   return { dtype, shape, data };
-}
-
-/** Offsets of pieces of random lengths: they ascend from 0 to `end`. */
-function splits(count: number, end: number, random: () => number): readonly number[] {
-  const inner = Array.from({ length: Math.max(0, count - 2) }, () => Math.floor(random() * (end + 1)));
-  return [0, ...inner.toSorted((x, y) => x - y), end].slice(0, count);
 }
 
 function smallRange(dtype: DTypeName): [number, number] {

@@ -1,19 +1,24 @@
-/** Evaluates a recorded torch expression in float64. */
+/** Evaluates recorded torch expressions in float64. */
 import type { TensorData } from "../compiled.js";
-import { isTorchNode, type TorchArgument, type TorchNode } from "../ir/reference.js";
 import { NotEvaluated } from "./not-evaluated.js";
-import { isArray, torchFunctions, type TorchFunction, type TorchValue } from "./torch-functions.js";
+import { isTorchNode, type NumberOperator, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import { isArray, type TorchFunction, type TorchValue } from "./torch-call.js";
+import { torchFunctions } from "./torch-functions.js";
 import { scalarArray, torchArray, transpose, type TorchArray } from "./torch-array.js";
 
 /** Tensors, and sizes, scalars and constexprs, by name; null for a tensor that was left out. */
 export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
 
 /**
- * The outputs of a reference, one for each node.
+ * The values of expressions, one for each node. `random` gives uniform numbers in [0, 1) to those that draw.
  *
  * @throws NotEvaluated if a function is not known here.
  */
-export function evaluateReference(nodes: readonly TorchNode[], inputs: ReferenceInputs): readonly TorchArray[] {
+export function evaluateReference(
+  nodes: readonly TorchNode[],
+  inputs: ReferenceInputs,
+  random?: () => number,
+): readonly TorchArray[] {
   const arrays = new Map<string, TorchArray>();
   const known = new Map<TorchNode, TorchValue>();
 
@@ -40,10 +45,16 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
         return inputNamed(node.name);
       case "dtype":
         return node.name;
-      case "item":
-        return item(value(node.of), node.index);
       case "attribute":
         return attribute(node.of, node.name);
+      case "item":
+        return item(node.of, node.index);
+      case "arithmetic": {
+        const [x, y] = node.args.map((side) => Number(argument(side)));
+        return arithmetic[node.operator](x!, y!);
+      }
+      case "otherwise":
+        return value(node.of) ?? argument(node.fallback);
       case "call":
       case "method":
         return call(node.name, node.args, node.keywords);
@@ -54,8 +65,6 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
 
   function attribute(of: TorchNode, name: string): TorchValue {
     if (name === "dtype" && of.kind === "input") return (inputs[of.name] as TensorData).dtype;
-    // Everything is on one device here.
-    if (name === "device") return null;
     const x = value(of);
     if (isArray(x) && name === "T") return transpose(x, 0, 1);
     if (isArray(x) && name === "mT") return transpose(x, -2, -1);
@@ -63,10 +72,11 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
     throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
   }
 
-  function item(of: TorchValue, index: number): TorchValue {
-    if (!Array.isArray(of) || index >= of.length)
-      throw new NotEvaluated("the reference takes apart what is one value here");
-    return of[index] as TorchValue;
+  function item(of: TorchNode, index: number): TorchValue {
+    const list = value(of);
+    if (!Array.isArray(list) || index >= list.length)
+      throw new NotEvaluated(`the reference takes item ${index} of what has no such item`);
+    return (list as readonly TorchValue[])[index];
   }
 
   function argument(given: TorchArgument): TorchValue {
@@ -88,7 +98,7 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
       if (!f.params.includes(keyword))
         throw new NotEvaluated(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
     const named = Object.entries(keywords).map(([keyword, given]) => [keyword, argument(given)] as const);
-    return f.run({ ...positional, ...Object.fromEntries(named) });
+    return f.run({ ...positional, ...Object.fromEntries(named) }, random ?? notRandom(name));
   }
 
   return nodes.map((node) => {
@@ -97,6 +107,23 @@ export function evaluateReference(nodes: readonly TorchNode[], inputs: Reference
     if (typeof result === "number") return scalarArray(result);
     throw new NotEvaluated("the reference gives no tensor");
   });
+}
+
+/** Python's operators on numbers. */
+const arithmetic: Readonly<Record<NumberOperator, (x: number, y: number) => number>> = {
+  add: (x, y) => x + y,
+  sub: (x, y) => x - y,
+  mul: (x, y) => x * y,
+  div: (x, y) => x / y,
+  floorDiv: (x, y) => Math.floor(x / y),
+  mod: (x, y) => x - y * Math.floor(x / y),
+  pow: (x, y) => x ** y,
+};
+
+function notRandom(name: string): () => never {
+  return () => {
+    throw new NotEvaluated(`the reference draws random numbers with ${name}; those belong into inputs`);
+  };
 }
 
 function float64s({ data }: TensorData): Float64Array {

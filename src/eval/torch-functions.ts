@@ -3,12 +3,11 @@ import type { DTypeName } from "../ir/dtype.js";
 import { erf, roundHalfEven } from "./torch-math.js";
 import { matmul } from "./torch-matmul.js";
 import {
-  axisOf,
+  expandTo,
   mapLanes,
   reduceAxes,
   reorder,
   reshapeTo,
-  scalarArray,
   torchArray,
   total,
   type TorchArray,
@@ -16,35 +15,12 @@ import {
   transpose,
   zip,
 } from "./torch-array.js";
+import { array, isArray, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
 import { castTo } from "./torch-cast.js";
 import { einsum } from "./torch-einsum.js";
-import { counted, diff, pick, repeatInterleave, segmentReduce, sort, triangle } from "./torch-select.js";
-
-export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
-type Args = Readonly<Record<string, TorchValue>>;
-
-/** `params` are torch's parameter names in order; `rest` takes all further positional arguments in one list. */
-export interface TorchFunction {
-  readonly params: readonly string[];
-  readonly rest?: string;
-  run(args: Args): TorchArray | number | readonly TorchArray[];
-}
-
-export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
-
-function array(x: TorchValue, name = "this argument"): TorchArray {
-  if (isArray(x)) return x;
-  if (typeof x === "number" || typeof x === "boolean") return scalarArray(Number(x));
-  throw new TypeError(`${name} is no tensor`);
-}
-
-function numbers(x: TorchValue): readonly number[] {
-  if (x === undefined || x === null) return [];
-  return (typeof x === "object" && !isArray(x) ? (x as readonly TorchValue[]).flat() : [x]).map(Number);
-}
-
-const vector = (values: readonly number[]): TorchArray => torchArray([values.length], Float64Array.from(values));
-const number = (x: TorchValue, otherwise: number): number => (typeof x === "number" ? x : otherwise);
+import { indexFunctions } from "./torch-index.js";
+import { maxPool3d } from "./torch-pool.js";
+import { concatenate, diff, segmentReduce, sort, triangle } from "./torch-select.js";
 
 const elementwise = (f: (x: number) => number): TorchFunction => ({
   params: ["input"],
@@ -222,6 +198,11 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     run: ({ condition, input, other }) =>
       zip([array(condition), array(input), array(other)], (c, x, y) => (c ? x! : y!)),
   },
+  lerp: {
+    params: ["input", "end", "weight"],
+    run: ({ input, end, weight }) =>
+      zip([array(input), array(end), array(weight)], (x, y, share) => x! + share! * (y! - x!)),
+  },
   masked_fill: {
     params: ["input", "mask", "value"],
     run: ({ input, mask, value }) => zip([array(input), array(mask), array(value)], (x, m, v) => (m ? v! : x!)),
@@ -302,16 +283,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   },
   tril: triangular(true),
   triu: triangular(false),
-  arange: { params: ["end", "device", "dtype"], run: ({ end }) => vector(counted(Math.ceil(Number(end)))) },
-  narrow: {
-    params: ["input", "dim", "start", "length"],
-    run: ({ input, dim, start, length }) =>
-      pick(array(input), axisOf(Number(dim), array(input).shape.length), counted(Number(length), Number(start))),
-  },
-  repeat_interleave: {
-    params: ["input", "repeats", "dim"],
-    run: ({ input, repeats, dim }) => repeatInterleave(array(input), array(repeats), Number(dim)),
-  },
   diff: { params: ["input", "n", "dim"], run: ({ input, dim }) => diff(array(input), number(dim, -1)) },
   segment_reduce: {
     params: ["data", "reduce", "lengths"],
@@ -321,6 +292,37 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     params: ["input", "dim", "descending", "stable"],
     run: ({ input, dim, descending }) => sort(array(input), number(dim, -1), descending === true),
   },
+  argsort: {
+    params: ["input", "dim", "descending", "stable"],
+    run: ({ input, dim, descending }) => sort(array(input), number(dim, -1), descending === true)[1],
+  },
+  cat: {
+    params: ["tensors", "dim"],
+    run: ({ tensors, dim }) =>
+      concatenate(
+        (tensors as readonly TorchValue[]).map((tensor) => array(tensor)),
+        number(dim, 0),
+      ),
+  },
+  flatten: { params: ["input"], run: ({ input }) => reshapeTo(array(input), [-1]) },
+  expand: {
+    params: ["input"],
+    rest: "sizes",
+    run: ({ input, sizes }) => {
+      const { shape } = array(input);
+      const wanted = numbers(sizes);
+      const kept = (size: number, axis: number) => (size === -1 ? shape[axis - wanted.length + shape.length]! : size);
+      return expandTo(array(input), wanted.map(kept));
+    },
+  },
+  max_pool3d: {
+    params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
+    run: ({ input, kernel_size: kernel, stride, padding, return_indices: wantsIndices }) => {
+      const pooled = maxPool3d(array(input), Number(kernel), number(stride, Number(kernel)), number(padding, 0));
+      return wantsIndices === true ? pooled : pooled[0];
+    },
+  },
+  ...indexFunctions,
   size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
   // Everything is float64 here, so widening changes nothing.
   float: { params: ["input"], run: ({ input }) => array(input) },

@@ -1,15 +1,24 @@
-/** Functions of torch that pick, repeat, order and fold rows of an axis, in float64. */
+/** Functions of torch that pick, repeat, join, order and fold rows of an axis, in float64. */
 import { sizeOf } from "../ir/array.js";
 import { axisOf, reduceAxes, torchArray, transpose, type TorchArray } from "./torch-array.js";
 
 /** The rows of an axis in the places that `picks` says. */
-export function pick(x: TorchArray, axis: number, picks: readonly number[]): TorchArray {
+export function pick(x: TorchArray, dim: number, picks: ArrayLike<number>): TorchArray {
+  const axis = axisOf(dim, x.shape.length);
   const moved = transpose(x, 0, axis);
-  const [, ...rest] = moved.shape;
-  const row = sizeOf(rest);
-  const out = new Float64Array(picks.length * row);
-  for (const [i, from] of picks.entries()) out.set(moved.data.subarray(from * row, (from + 1) * row), i * row);
+  const [rows = 1, ...rest] = moved.shape;
+  const width = sizeOf(rest);
+  const out = new Float64Array(picks.length * width);
+  for (let i = 0; i < picks.length; i++) {
+    const from = inside(picks[i]!, rows);
+    out.set(moved.data.subarray(from * width, (from + 1) * width), i * width);
+  }
   return transpose(torchArray([picks.length, ...rest], out), 0, axis);
+}
+
+export function inside(index: number, size: number): number {
+  if (index < 0 || index >= size) throw new RangeError(`index ${index} is out of bounds for an axis of size ${size}`);
+  return index;
 }
 
 /** `start, start + 1, …` */
@@ -21,6 +30,15 @@ export function repeatInterleave(x: TorchArray, repeats: TorchArray, dim: number
   const times = (row: number): number => repeats.data[repeats.data.length === 1 ? 0 : row]!;
   const rows = counted(x.shape[axis]!).flatMap((row) => counted(times(row)).fill(row));
   return pick(x, axis, rows);
+}
+
+/** Arrays one after the other along an axis. */
+export function concatenate(xs: readonly TorchArray[], dim: number): TorchArray {
+  const moved = xs.map((x) => transpose(x, 0, axisOf(dim, x.shape.length)));
+  const rows = moved.reduce((sum, { shape }) => sum + shape[0]!, 0);
+  const data = Float64Array.from(moved.flatMap((x) => [...x.data]));
+  const [, ...rest] = moved[0]!.shape;
+  return transpose(torchArray([rows, ...rest], data), 0, axisOf(dim, rest.length + 1));
 }
 
 /** Elements less the ones before them. */

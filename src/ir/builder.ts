@@ -103,7 +103,9 @@ export class Builder {
     types: readonly Type[],
     at: Location | undefined,
   ): readonly Value[] {
-    const results = types.map((type) => this.value(type, at, undefined, op));
+    const [first] = operands;
+    const by = op.keepsClaims && isValue(first) && first.by?.claimsInBounds ? first.by : op;
+    const results = types.map((type) => this.value(type, at, undefined, by));
     this.append({ kind: "op", op, operands, options, results, at });
     return results;
   }

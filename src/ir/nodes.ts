@@ -17,7 +17,7 @@
 import type { Config, Tolerance } from "../compiled.js";
 import type { Location } from "../diagnostics.js";
 import type { Op } from "./op.js";
-import type { Reference } from "./reference.js";
+import type { Reference, TorchNode } from "./reference.js";
 import type { DTypeVariable } from "./dtype.js";
 import type { ConstKind, Elem, Type } from "./types.js";
 
@@ -47,7 +47,7 @@ export class Value {
     readonly parameter?: string,
     /** Made on the way to what the author wrote at that place, so that the author's name is not its name. */
     readonly anonymous = false,
-    /** The op that made it; absent for parameters, indices and reads. */
+    /** The op that made it, or whose claim about its elements it keeps; absent for parameters, indices and reads. */
     readonly by?: Op,
   ) {}
 }
@@ -208,8 +208,6 @@ export interface TensorParam {
   /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
   readonly offsets: "int32" | "int64";
   readonly range?: readonly [number | string, number | string];
-  /** The size that its values split into pieces: they ascend from 0 to it. */
-  readonly splits?: string;
   /** Holds zeros when the first program starts. */
   readonly zeroed?: boolean;
 }
@@ -291,6 +289,8 @@ export interface KernelIR {
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
   readonly reference: Reference | undefined;
+  /** Tensors that random numbers of any value would not do for, by name. */
+  readonly inputs: Readonly<Record<string, TorchNode>>;
   /** Sizes that the author gave to verify and measure with. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: Partial<Tolerance> | undefined;

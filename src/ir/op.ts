@@ -94,6 +94,8 @@ export interface Op {
   readonly hostOnly?: boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */
   readonly claimsInBounds?: boolean;
+  /** Gives the elements of its first operand, so what is claimed of that is claimed of the result. */
+  readonly keepsClaims?: boolean;
   /** Options that are always written out, because their default decides results and has changed between versions. */
   readonly pinned?: (args: Readonly<Record<string, Typed | undefined>>) => Readonly<Record<string, Constant>>;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */

@@ -1,10 +1,10 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
 import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
-import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
+import type { DType, DTypeName, Dt, Element, Members, OneOf } from "./dtype.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
 import type { Checked, Problem } from "./problem.js";
 import type { Scalar } from "./tile.js";
-import type { Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
+import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
 
 // ---- builders -------------------------------------------------------------------------------------------------------
@@ -58,19 +58,17 @@ export interface OutTensorOptions extends TensorOptions {
   readonly zeroed?: boolean;
 }
 export interface InTensorOptions extends TensorOptions {
-  /** Values that the kernel may be given: lowest, and exclusive highest (a size's name or a number). */
+  /**
+   * What the caller sees to: the lowest value, and the exclusive highest (a size's name or a number). Inputs are drawn
+   * from it, and a view masks no lower bound of an index that is not negative by it.
+   */
   readonly range?: readonly [number | string, number | string];
 }
-export interface IndexTensorOptions extends InTensorOptions {
-  /** Offsets of the pieces that this size is split into: they ascend from 0 to it, and a piece may be empty. */
-  readonly splits?: string;
-}
-type OptionsOf<E> = E extends IntName ? IndexTensorOptions : InTensorOptions;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
   dtype: D,
   dims: Ds,
-  options?: A extends "out" ? OutTensorOptions : OptionsOf<D[Dt]>,
+  options?: A extends "out" ? OutTensorOptions : InTensorOptions,
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
@@ -78,7 +76,7 @@ export interface TensorBuilder {
   <D extends DType<any>, const Ds extends DimNames>(
     dtype: D,
     dims: Ds,
-    options?: OptionsOf<D[Dt]>,
+    options?: InTensorOptions,
   ): TensorParam<D[Dt], Mutable<Ds>, "in">;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
   readonly out: Declare<"out">;
@@ -279,7 +277,17 @@ export type Sizes<P, Derived extends string, Heuristic extends string = never> =
 export type ReferenceInputs<P, Derived extends string> = {
   readonly [
     K in TensorNames<P, "in" | "inout"> | ScalarNames<P> | NamesWhere<P, ["constexpr", any]> | DimsOfParams<P> | Derived
-  ]: K extends TensorNames<P> ? TorchTensor : K extends DTypeNames<P> ? TorchDType : TorchScalar;
+  ]: K extends TensorNames<P>
+    ? P[K & keyof P] extends OptionalParam<any, any, any>
+      ? OptionalTorchTensor
+      : TorchTensor
+    : K extends DTypeNames<P>
+      ? TorchDType
+      : TorchScalar;
+};
+/** What inputs may look at: all that is known before a config is chosen. */
+export type InputSizes<P, Derived extends string> = {
+  readonly [K in ScalarNames<P> | Exclude<FlagNames<P>, SizeNames<P>> | DimsOfParams<P> | Derived]: TorchScalar;
 };
 
 /** Everything about a kernel but its body. `Derived` is inferred from `dims` alone, `Heuristic` from `heuristics`. */
@@ -305,6 +313,14 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   )[];
   /** What the caller must see to; checked before each launch, and a fact to the proofs. */
   readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
+  /**
+   * Inputs that random numbers of any value would not do for, in torch, recorded: `({ M, N }, torch) => ({ index:
+   * torch.randperm(N) })`. Each is cast to its dtype; tensors that are not named are drawn as ever.
+   */
+  readonly inputs?: (
+    sizes: InputSizes<P, NoInfer<Derived>>,
+    torch: Torch,
+  ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
   /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
   readonly reference?:
     ((inputs: ReferenceInputs<P, NoInfer<Derived>>, torch: Torch) => TorchResult) | { readonly source: string };

@@ -1,5 +1,7 @@
-/** The PyTorch expression that a kernel is verified against, as data: printed in Python, evaluated in float64 here. */
-
+/**
+ * PyTorch expressions as data: what a kernel is verified against, and inputs that are more than random numbers. Printed
+ * in Python, evaluated in float64 here.
+ */
 import type { Location } from "../diagnostics.js";
 import type { DTypeName } from "./dtype.js";
 
@@ -17,16 +19,26 @@ export type TorchNode =
   | TorchCall<"method">
   /** `x.T` */
   | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string }
-  /** One of the values that a call gives: `torch.sort(x)[0]`, or a name of `values, indices = torch.sort(x)`. */
-  | TorchItem
   /** `torch.float16` */
-  | { readonly kind: "dtype"; readonly name: DTypeName };
+  | { readonly kind: "dtype"; readonly name: DTypeName }
+  /** One of the results of a call that gives several: `torch.sort(x)[1]` */
+  | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
+  /** `M * TOP_K`, of numbers of Python */
+  | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: readonly TorchArgument[] }
+  /** An input that may be left out, or what stands for it then. */
+  | { readonly kind: "otherwise"; readonly of: TorchNode; readonly fallback: TorchArgument };
 
-export interface TorchItem {
-  readonly kind: "item";
-  readonly of: TorchNode;
-  readonly index: number;
-}
+/** Methods of numbers, and Python's operators. */
+export const numberOperators = {
+  add: "+",
+  sub: "-",
+  mul: "*",
+  div: "/",
+  floorDiv: "//",
+  mod: "%",
+  pow: "**",
+} as const;
+export type NumberOperator = keyof typeof numberOperators;
 
 interface TorchCall<Kind extends string> {
   readonly kind: Kind;
@@ -34,8 +46,8 @@ interface TorchCall<Kind extends string> {
   readonly name: string;
   readonly args: readonly TorchArgument[];
   readonly keywords: Readonly<Record<string, TorchArgument>>;
-  /** Where the author wrote it: what its name is read off. */
-  readonly at: Location | undefined;
+  /** Where the author wrote it. */
+  readonly at?: Location | undefined;
 }
 
 export type TorchArgument = TorchNode | number | boolean | string | null | readonly TorchArgument[];

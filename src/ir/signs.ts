@@ -2,7 +2,15 @@
  * Which integers are certainly not negative, by the rules in op records. A view leaves out the lower bound of an index
  * where this holds. Plain and fixed on purpose: what is emitted must not depend on what a solver finds.
  */
-import { type Argument, isLiteral, isValue, type KernelIR, type Value, type Variable } from "./nodes.js";
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Value,
+  type Variable,
+} from "./nodes.js";
 import { bodiesOf, definitions, handedOver, walkAll } from "./walk.js";
 
 /** Overflow apart, which the wrapper's limit on extents excludes. */
@@ -32,6 +40,7 @@ export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean
     if (given) return given.every(ask);
     switch (statement?.kind) {
       case "op":
+        if (statement.op.effect === "read") return loads(statement);
         return statement.op.nonNegative?.(statement.operands.map(ask)) ?? false;
       case "read":
         return held.has(statement.variable);
@@ -46,6 +55,14 @@ export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean
       default:
         return false;
     }
+  };
+  /** What a tensor holds that the caller promised a range of, and what masked lanes hold instead. */
+  const loads = ({ operands: [address], options }: OpStatement): boolean => {
+    const view = isValue(address) ? made.get(address) : undefined;
+    const tensor = view?.kind === "op" && view.results[0]?.type.kind === "view" ? view.operands[0] : undefined;
+    const param = ir.params.find((other) => other.kind === "tensor" && other.value === tensor);
+    const lowest = param?.kind === "tensor" ? param.range?.[0] : undefined;
+    return typeof lowest === "number" && lowest >= 0 && (options.other === undefined || ask(options.other));
   };
   for (let settled = false; !settled;) {
     settled = true;

@@ -9,10 +9,6 @@ import type { DType } from "./dtype.js";
 export type TorchNumber = number | TorchScalar;
 /** What may stand beside a tensor. */
 export type TorchOperand = TorchTensor | TorchNumber;
-/** Where a tensor is: `x.device`. */
-export interface TorchDevice {
-  readonly [$torch]: "device";
-}
 /** A dtype: the kernel's own (also a dtype variable), or torch's by name. */
 export type TorchDType = DType<any> | string;
 type Axis = number | readonly number[];
@@ -23,9 +19,22 @@ interface ReduceKeywords {
 
 declare const $torch: unique symbol;
 
-/** A size, scalar or constexpr argument: a plain number in Python, so an operand here and nothing more. */
+/** A size, scalar or constexpr argument: a plain number in Python. `M.mul(K)` is written `M * K`. */
 export interface TorchScalar {
   readonly [$torch]: "scalar";
+  add(other: TorchNumber): TorchScalar;
+  sub(other: TorchNumber): TorchScalar;
+  mul(other: TorchNumber): TorchScalar;
+  div(other: TorchNumber): TorchScalar;
+  floorDiv(other: TorchNumber): TorchScalar;
+  mod(other: TorchNumber): TorchScalar;
+  pow(other: TorchNumber): TorchScalar;
+}
+
+/** A tensor that the caller may leave out. */
+export interface OptionalTorchTensor extends TorchTensor {
+  /** Another in its place where it is left out: `1 if bias is None else bias`. */
+  otherwise(fallback: TorchTensor): TorchTensor;
 }
 
 /** A tensor of torch. */
@@ -34,7 +43,6 @@ export interface TorchTensor {
   readonly T: TorchTensor;
   readonly mT: TorchTensor;
   readonly dtype: TorchDType;
-  readonly device: TorchDevice;
 
   add(other: TorchOperand): TorchTensor;
   sub(other: TorchOperand): TorchTensor;
@@ -107,6 +115,7 @@ export interface TorchTensor {
   repeat_interleave(repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
   gather(dim: number, index: TorchTensor): TorchTensor;
   index_select(dim: number, index: TorchTensor): TorchTensor;
+  scatter(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
 }
 
 /** Functions of `torch`. */
@@ -164,8 +173,25 @@ export interface Torch {
   triu(x: TorchTensor, diagonal?: number): TorchTensor;
   zeros_like(x: TorchTensor): TorchTensor;
   ones_like(x: TorchTensor): TorchTensor;
-  arange(end: TorchNumber, keywords?: { device?: TorchDevice | string; dtype?: TorchDType }): TorchTensor;
+  lerp(start: TorchTensor, end: TorchTensor, weight: TorchOperand): TorchTensor;
+  argsort(x: TorchTensor, keywords?: { dim?: number; descending?: boolean; stable?: boolean }): TorchTensor;
+  bincount(x: TorchTensor, keywords?: { minlength?: TorchNumber }): TorchTensor;
+  /** The boundaries have rank 1. */
+  searchsorted(boundaries: TorchTensor, x: TorchTensor, keywords?: { right?: boolean }): TorchTensor;
+
+  // On the device of the kernel's tensors.
+  arange(end: TorchNumber, keywords?: { dtype?: TorchDType }): TorchTensor;
+  full(shape: TorchShape, value: TorchNumber, keywords?: { dtype?: TorchDType }): TorchTensor;
+  ones(shape: TorchShape, keywords?: { dtype?: TorchDType }): TorchTensor;
+  zeros(shape: TorchShape, keywords?: { dtype?: TorchDType }): TorchTensor;
+
+  // Random: for `inputs`.
+  rand(shape: TorchShape): TorchTensor;
+  randn(shape: TorchShape): TorchTensor;
+  randint(low: TorchNumber, high: TorchNumber, shape: TorchShape): TorchTensor;
+  randperm(n: TorchNumber): TorchTensor;
 }
+type TorchShape = readonly TorchNumber[];
 
 /** Functions of `torch.nn.functional`. */
 export interface TorchFunctional {
@@ -192,6 +218,21 @@ export interface TorchFunctional {
     v: TorchTensor,
     keywords?: { is_causal?: boolean | TorchScalar; scale?: TorchNumber; attn_mask?: TorchTensor },
   ): TorchTensor;
+  max_pool3d(
+    x: TorchTensor,
+    kernel: TorchNumber,
+    stride?: TorchNumber,
+    padding?: TorchNumber,
+    keywords?: { return_indices?: false },
+  ): TorchTensor;
+  /** The maxima, and the place of each in its volume. */
+  max_pool3d(
+    x: TorchTensor,
+    kernel: TorchNumber,
+    stride: TorchNumber | undefined,
+    padding: TorchNumber | undefined,
+    keywords: { return_indices: true },
+  ): readonly [TorchTensor, TorchTensor];
 }
 
 /** What a reference returns: the output, or the outputs by name or in order. */

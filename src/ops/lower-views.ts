@@ -361,7 +361,7 @@ class Lowering {
   /** The comparisons that keep an index inside its axis; none where it certainly is. */
   #bounds(view: View, index: Argument, axis: number): readonly Handle[] {
     const dim = view.tensor.dims[axis]!;
-    if (view.claimed[axis] || this.#coversExactly(index, dim)) return [];
+    if (view.claimed[axis] || this.#coversExactly(index, dim) || isWithin(index, dim)) return [];
     const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
     const loop = this.#loops.at(-1);
     const lanes = this.#moving(index, loop);
@@ -393,6 +393,11 @@ class Lowering {
     this.#known[depth - 1]!.set(key, made);
     return made;
   }
+}
+
+/** Element 0 of an axis of size 1. */
+function isWithin(index: Argument, dim: Argument): boolean {
+  return isLiteral(index) && isLiteral(dim) && Number(index.value) >= 0 && Number(index.value) < Number(dim.value);
 }
 
 function rankOf(index: Argument): number {

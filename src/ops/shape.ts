@@ -75,6 +75,7 @@ export const expandDims = defineOp<
     }, x);
   },
   nonNegative: keepsSign,
+  keepsClaims: true,
 });
 
 /** A new axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */

@@ -20,13 +20,11 @@ export interface WireTensor {
 }
 
 /**
- * How a tensor's values are drawn: from the normal distribution; numbers or integers from `low` up to but not including
- * `high`; or offsets that ascend from 0 to `end`.
+ * How a tensor's values are drawn: from the normal distribution, or numbers or integers from `low` up to but not
+ * including `high`.
  */
 export type Fill =
-  | { readonly kind: "normal" }
-  | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
-  | { readonly kind: "splits"; readonly end: number };
+  { readonly kind: "normal" } | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number };
 
 interface RunRequest {
   /** Path of the emitted module. */
@@ -36,6 +34,11 @@ interface RunRequest {
   /** Index of the one config to run; null lets Triton's autotuner choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
+  /** What the module's own `draw_inputs` takes besides a device, and the inputs that it gives, by Python name. */
+  readonly drawn?: {
+    readonly arguments: Readonly<Record<string, number | boolean | string>>;
+    readonly tensors: readonly string[];
+  };
   readonly outputs: readonly WireTensor[];
   /** Python names of what the wrapper returns, in its order: outputs and tensors updated in place. */
   readonly results: readonly string[];

@@ -45,6 +45,7 @@ export function verifyRequest(
     jit: signature.jit,
     config: options.tuned ? null : at.config,
     inputs: wire.filter((tensor) => tensor.role !== "out"),
+    ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
     outputs: wire.filter((tensor) => tensor.role === "out"),
     results: written.map(({ python }) => python),
     arguments: argumentsOf(kernel, at),
@@ -74,7 +75,6 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
 function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
   const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
   const isFloat = /^(float|bfloat)/.test(dtype);
-  if (tensor.splits !== undefined) return { kind: "splits", end: number(tensor.splits) };
   if (tensor.range) {
     const [low, high] = tensor.range;
     return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
@@ -82,6 +82,16 @@ function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
   if (isFloat) return { kind: "normal" };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
+}
+
+/** How the module is asked for the inputs that the author describes. */
+function drawnOf({ signature }: CompiledKernel, at: Case, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
+  const { arguments: wanted, tensors } = signature.drawn!;
+  const known = { ...sizes, ...at.scalars, ...at.constexprs };
+  return {
+    arguments: Object.fromEntries(wanted.map(({ name, python }) => [python, known[name]!])),
+    tensors: tensors.map((name) => signature.tensors.find((tensor) => tensor.name === name)!.python),
+  };
 }
 
 function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {

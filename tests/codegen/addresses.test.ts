@@ -40,6 +40,32 @@ describe("addresses", () => {
     `);
   });
 
+  test("should compare no index with what its range, a claim or its axis says", () => {
+    expect(bodyOf(addresses.promised)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      mask = rm < M
+      picked = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=0)
+      missing = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=-1)
+      cols = rm % K
+      bits = (picked & 0xFF00) | tl.load(count_ptr)
+      tile = tl.load(
+          x_ptr + picked[:, None] * stride_xn + cols[None, :] * stride_xk,
+          mask=picked[:, None] < N,
+          other=0.0,
+      )
+      last = tl.load(
+          x_ptr + missing[:, None] * stride_xn + cols[None, :] * stride_xk,
+          mask=(missing[:, None] >= 0) & (missing[:, None] < N),
+          other=0.0,
+      )
+      tl.store(
+          y_ptr + bits[:, None] * stride_ym + cols[None, :] * stride_yk,
+          tile + last,
+          mask=(bits[:, None] >= 0) & (bits[:, None] < M),
+      )"
+    `);
+  });
+
   test("should cast to int64 what is multiplied by a stride", () => {
     expect(bodyOf(addresses.wide)).toMatchInlineSnapshot(`
       "row = tl.program_id(0)

@@ -27,7 +27,7 @@ export function lint(text: string): string[] {
 
 /** The `@triton.jit` functions of a module, helper functions first, without further decorators. */
 export function jitFunctions(text: string): readonly string[] {
-  return Array.from(text.matchAll(/^@triton\.jit\n(def [^]*?)\n\n\n/gm), ([, source]) => source!);
+  return Array.from(text.matchAll(/^@triton\.jit(?:\(.*\))?\n(def [^]*?)\n\n\n/gm), ([, source]) => source!);
 }
 
 /** The kernel of a module, without decorators. */

@@ -6,7 +6,11 @@ import { gemm } from "../../examples/gemm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
 import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
 import { chunkScan } from "../../examples/mamba-chunk-scan.js";
+import { maxPool3d } from "../../examples/max-pool-3d.js";
+import { moeGemm } from "../../examples/moe-gemm.js";
+import { pagedAttention } from "../../examples/paged-attention.js";
 import { softmax } from "../../examples/softmax.js";
+import { adamwStochastic } from "../../examples/stochastic-rounding.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 
 const example = (name: string, kernel: unknown) => ({
@@ -24,4 +28,8 @@ export const examples = [
   example("bitonic-topk", bitonicTopk),
   example("int4-gemm", int4Gemm),
   example("jagged-softmax", jaggedSoftmax),
+  example("paged-attention", pagedAttention),
+  example("moe-gemm", moeGemm),
+  example("max-pool-3d", maxPool3d),
+  example("stochastic-rounding", adamwStochastic),
 ];

@@ -52,6 +52,7 @@ export type Shape = "aligned" | "odd" | "strided" | "ones";
 /** One job for each config and each member of the kernel's dtype variable. */
 export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {
   const ir = lowerViews(trace(definitionOf(kernel)));
+  // Who loads them decorates the first.
   const source = jitFunctions(emit(kernel).text).join("\n\n\n@triton.jit\n");
   const variable = ir.params.flatMap((param) =>
     param.kind === "tensor" && typeof param.dtype !== "string" ? [param.dtype] : [],

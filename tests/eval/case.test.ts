@@ -87,36 +87,74 @@ describe("inputs", () => {
     ).toBe(true);
   });
 
-  test("should be uniform in a range of floats, and ascend where they split a size", () => {
-    const pieces = kernel(
-      "pieces",
+  test("should be uniform in a range of floats", () => {
+    const copy = kernel(
+      "copy",
       {
-        params: {
-          x: tensor(tl.float32, ["N"], { range: [-2, 0] }),
-          offsets: tensor(tl.int32, ["P"], { splits: "N" }),
-          out: tensor.out(tl.float32, ["N"]),
-        },
-        grid: ({ P }) => [P.sub(1)],
+        params: { x: tensor(tl.float32, ["N"], { range: [-2, 0] }), out: tensor.out(tl.float32, ["N"]) },
+        grid: ({ N }) => [N],
       },
-      ({ x, offsets, out }) => {
-        const row = tl.inBounds(tl.programId(0));
-        for (const i of tl.range(tl.load(offsets.at(row)), tl.load(offsets.at(tl.inBounds(row.add(1))))))
-          tl.store(out.at(tl.inBounds(i)), tl.load(x.at(tl.inBounds(i))));
+      ({ x, out }) => {
+        const i = tl.inBounds(tl.programId(0));
+        tl.store(out.at(i), tl.load(x.at(i)));
       },
     );
-    const at = { sizes: { N: 50, P: 9 }, dtypes: {}, config: 0, seed: 3 };
-    const { x, offsets } = makeInputs(signatureOf(trace(definitionOf(pieces))), at);
+    const at = { sizes: { N: 50 }, dtypes: {}, config: 0, seed: 3 };
+    const { x } = makeInputs(signatureOf(trace(definitionOf(copy))), at);
     expect((x!.data as Float32Array).every((value) => value >= -2 && value < 0)).toBe(true);
-    const ends = [...(offsets!.data as Int32Array)];
-    expect([ends[0], ends.at(-1)]).toEqual([0, 50]);
-    expect(ends).toEqual(ends.toSorted((a, b) => a - b));
-    expect(new Set(ends).size).toBeGreaterThan(3);
-    expect(evaluate(pieces, at).findings).toEqual([]);
+    expect(new Set(x!.data as Float32Array).size).toBeGreaterThan(40);
   });
 
   test("should suit the kernel: 64-bit indices, truth values, scalars", () => {
     const { outputs, findings } = evaluate(gathering, { sizes: { V: 3, N: 40 } });
     expect([outputs["out"]?.shape, findings]).toEqual([[40], []]);
+  });
+
+  test("should be what the author describes, cast to the dtype", () => {
+    const k = kernel(
+      "k",
+      {
+        params: {
+          offsets: tensor(tl.int32, ["N"], { range: [0, "V"] }),
+          table: tensor(tl.float32, ["V"]),
+          out: tensor.out(tl.int32, ["N"]),
+          BLOCK: constexpr(),
+        },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        config: { BLOCK: 32 },
+        inputs: ({ N, V }, torch) => ({
+          offsets: torch
+            .randint(0, V, [N])
+            .sub(torch.ones([N]))
+            .clamp(0),
+        }),
+      },
+      ({ offsets, out, BLOCK }) => {
+        const lanes = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(out.at(lanes), tl.load(offsets.at(lanes)));
+      },
+    );
+    const first = evaluate(k, { sizes: { N: 200, V: 6 } });
+    expect(new Set(first.outputs["out"]!.data as Int32Array)).toEqual(new Set([0, 1, 2, 3, 4]));
+    expect(evaluate(k, { sizes: { N: 200, V: 6 } }).outputs).toEqual(first.outputs);
+    expect(evaluate(k, { sizes: { N: 200, V: 6 }, seed: 9 }).outputs).not.toEqual(first.outputs);
+    const wrong = { dtype: "int32", shape: [2], data: Int32Array.of(0, 6) };
+    expect(() => evaluate(k, { sizes: { N: 2, V: 6 } }, { offsets: wrong })).toThrow(
+      "offsets holds 6; its range is 0 up to but not including 6",
+    );
+  });
+
+  test("should be tensors that the kernel reads", () => {
+    const k = kernel(
+      "k",
+      {
+        params: { x: tensor(tl.float32, ["N"]), out: tensor.out(tl.float32, ["N"]) },
+        grid: () => [1],
+        inputs: (({ N }: any, torch: any) => ({ out: torch.rand([N]) })) as never,
+      },
+      () => {},
+    );
+    expect(() => trace(definitionOf(k))).toThrow("inputs: out is no tensor that the kernel reads; those are x");
   });
 
   test("should be refused when they do not fit", () => {

@@ -5,7 +5,7 @@ import { recordReference } from "../../src/dsl/reference.js";
 import { compareOutput } from "../../src/eval/compare.js";
 import { NotEvaluated } from "../../src/eval/not-evaluated.js";
 import { evaluateReference } from "../../src/eval/reference.js";
-import type { Torch, TorchTensor } from "../../src/ir/torch.js";
+import type { Torch, TorchScalar, TorchTensor } from "../../src/ir/torch.js";
 import { float32s } from "./helpers.js";
 
 type Author = (x: TorchTensor, torch: Torch, y: TorchTensor) => TorchTensor;
@@ -26,7 +26,7 @@ function values(
 ): { shape: readonly number[]; data: number[] } {
   const reference = recordReference(
     (({ x, y }: Record<"x" | "y", TorchTensor>, torch: Torch) => author(x, torch, y)) as never,
-    ["x", "y"],
+    { tensors: ["x", "y"], numbers: ["M"] },
     ["out"],
     undefined,
   );
@@ -162,6 +162,64 @@ describe("torch functions", () => {
     expect(() => values((a, t) => t.stack([a, a]))).toThrow(NotEvaluated);
     expect(() => values((a, t) => t.stack([a, a]))).toThrow("the reference uses stack, which cannot be evaluated here");
     expect(() => values((a, t) => t.einsum("ij", a))).toThrow(NotEvaluated);
+  });
+});
+
+const table: TensorData = { dtype: "int64", shape: [4], data: BigInt64Array.of(2n, 0n, 2n, 1n) };
+const volume: TensorData = {
+  dtype: "float64",
+  shape: [1, 1, 2, 2, 3],
+  data: Float64Array.of(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1),
+};
+
+describe("torch functions of places", () => {
+  // What PyTorch 2.15 gives.
+  const cases: readonly (readonly [string, Author, readonly number[]])[] = [
+    ["index_select", (a, _, i) => a.index_select(1, i), [3, 1, 3, -2, -1, 0.5, -1, 4]],
+    ["argsort", (a, t) => t.argsort(a, { descending: true, stable: true }), [2, 0, 1, 1, 0, 2]],
+    ["bincount", (_, t, i) => t.bincount(i, { minlength: 5 }), [1, 1, 2, 0, 0]],
+    ["searchsorted", (_, t, i) => t.searchsorted(t.arange(4).mul(2), i, { right: true }), [2, 1, 2, 1]],
+    ["searchsorted left", (_, t, i) => t.searchsorted(t.arange(4).mul(2), i), [1, 0, 1, 1]],
+    ["gather", (_, t, i) => t.arange(5).mul(3).gather(0, i), [6, 0, 6, 3]],
+    ["repeat_interleave", (a) => a.repeat_interleave(2, 1), [1, 1, -2, -2, 3, 3, 0.5, 0.5, 4, 4, -1, -1]],
+    ["narrow", (a) => a.narrow(1, 1, 2), [-2, 3, 4, -1]],
+    ["lerp", (a, t) => t.lerp(a, a.neg(), 0.25), [0.5, -1, 1.5, 0.25, 2, -0.5]],
+    ["expand", (a) => a.view(2, 1, 3).expand(2, 2, -1), [1, -2, 3, 1, -2, 3, 0.5, 4, -1, 0.5, 4, -1]],
+    // argsort of the indices is [1, 3, 0, 2].
+    ["scatter", (a, t, i) => t.zeros([4]).scatter(0, t.argsort(i), a.flatten().narrow(0, 0, 4)), [3, 1, 0.5, -2]],
+  ];
+  test.each(cases)("%s", (_, author, expected) => {
+    expectClose(values(author, x, table).data, expected);
+  });
+  test("max_pool3d", () => {
+    const pooled = (which: 0 | 1) =>
+      values((a, t) => t.nn.functional.max_pool3d(a, 2, 1, 1, { return_indices: true })[which], volume).data;
+    expectClose(pooled(0).slice(0, 12), [0, 1, 2, 2, 3, 4, 4, 2, 3, 4, 4, 0]);
+    expectClose(pooled(1).slice(12, 24), [6, 7, 8, 8, 9, 4, 4, 8, 9, 4, 4, 11]);
+  });
+
+  test("should compute with numbers as Python does", () => {
+    const reference = recordReference(
+      (({ M, x }: { M: TorchScalar; x: TorchTensor }) => x.mul(M.mul(2).sub(1).floorDiv(2).pow(2).mod(7))) as never,
+      { tensors: ["x"], numbers: ["M"] },
+      ["out"],
+      undefined,
+    );
+    if (reference?.kind !== "recorded") throw new Error("not recorded");
+    const [result] = evaluateReference(reference.outputs, { x, M: 4 });
+    expect(result!.data[0]).toBe(2);
+  });
+
+  test("should draw random numbers for inputs only", () => {
+    expect(() => values((_, t) => t.rand([3]))).toThrow("those belong into inputs");
+  });
+
+  test("should refuse what a number of Python has not", () => {
+    const record = (author: (given: { M: TorchScalar }) => unknown) => () =>
+      recordReference(author as never, { tensors: [], numbers: ["M"] }, ["out"], undefined);
+    expect(record(({ M }) => (M as unknown as TorchTensor).exp())).toThrow(
+      "reference: a number has no .exp; it has add, sub, mul, div, floorDiv, mod, pow",
+    );
   });
 });
 

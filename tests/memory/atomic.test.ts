@@ -50,7 +50,7 @@ describe("emission", () => {
           tl.atomic_add(
               counts_ptr + values * stride_counts_bins,
               1,
-              mask=(values >= 0) & (values < BINS) & (offsets < N),
+              mask=(values < BINS) & (offsets < N),
               sem="relaxed",
           )"
     `);

@@ -5,7 +5,7 @@ import unittest
 import torch
 
 from tilescript_worker.calling import GuardedMemory
-from tilescript_worker.inputs import Guarded, draw
+from tilescript_worker.inputs import Guarded, draw, values_of
 
 
 def spec(layout: str, shape: list[int], dtype: str = "float32") -> dict:
@@ -47,15 +47,6 @@ class Inputs(unittest.TestCase):
         self.assertTrue(bool(((values >= -2) & (values <= 0)).all()))
         self.assertLess(float(values.mean()), -0.5)
 
-    def test_splits_ascend_from_0_to_the_end(self) -> None:
-        for count in (1, 2, 9):
-            with self.subTest(count):
-                fill = {"kind": "splits", "end": 50}
-                offsets = draw({**spec("contiguous", [count], "int32"), "fill": fill}, 1).tolist()
-                self.assertEqual(offsets, sorted(offsets))
-                self.assertEqual(offsets[0], 0)
-                self.assertEqual(offsets[-1], 50 if count > 1 else 0)
-
     def test_allocated_memory_is_poisoned_and_guarded(self) -> None:
         like = torch.zeros(3, 2).T
         with GuardedMemory() as memory:
@@ -71,6 +62,22 @@ class Inputs(unittest.TestCase):
         self.assertFalse(memory.damaged)
         made[0].as_strided((4,), (1,)).fill_(1)
         self.assertTrue(memory.damaged)
+
+    def test_a_module_draws_what_its_author_describes(self) -> None:
+        class Module:
+            @staticmethod
+            def draw_inputs(n: int, device: str) -> torch.Tensor:
+                return torch.rand(n, device=device)
+
+        inputs = [{**spec("contiguous", [5], "float16"), "python": name} for name in ("x", "y")]
+        request = {"inputs": inputs, "seed": 7, "drawn": {"arguments": {"n": 5}, "tensors": ["y"]}}
+        state = torch.get_rng_state()
+        values = values_of(request, Module)
+        self.assertTrue(torch.equal(values["x"], draw(inputs[0], 7)))
+        self.assertTrue(bool((values["y"] >= 0).all()))
+        self.assertEqual(values["y"].dtype, torch.float16)
+        self.assertTrue(torch.equal(values["y"], values_of(request, Module)["y"]))
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))
 
     def test_every_dtype(self) -> None:
         for dtype in ("float16", "bfloat16", "float64", "float8e5", "float8e4nv", "int8", "uint8", "int64", "int1"):

@@ -22,7 +22,8 @@ it("should be as ruff wants it", async () => {
   for (const folder of [pythonFolder, join(pythonFolder, "tilescript_worker"), tests])
     for (const name of (await readdir(folder)).filter((each) => each.endsWith(".py"))) {
       const text = await readFile(join(folder, name), "utf8");
-      expect(ruff.check(text).map(({ code, message }) => `${name}: ${code} ${message}`)).toEqual([]);
+      const found = ruff.check(text) as { code: string; message: string }[];
+      expect(found.map(({ code, message }) => `${name}: ${code} ${message}`)).toEqual([]);
       expect(ruff.format(text), name).toBe(text);
     }
 });

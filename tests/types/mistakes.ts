@@ -575,9 +575,9 @@ export const chapters: readonly Chapter[] = [
         one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"]).optional()'),
       ),
       mistake(
-        "floats that split a size",
-        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"], { splits: "N" })'),
-        one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { splits: "N" })'),
+        "a range of an output",
+        one("grid: () => [1]", undefined, 'x: tensor.out(tl.int32, ["N"], { range: [0, "N"] })'),
+        one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { range: [0, "N"] })'),
       ),
     ],
   },

@@ -100,7 +100,7 @@ def bitonic_topk_kernel(
         # Floats as integers in the same order; the complement puts the largest first,
         # the column sets equal ones apart.
         bits = block.to(tl.int32, bitcast=True)
-        ordered = bits ^ ((bits >> 31) & 2147483647)
+        ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
         keys = ((~ordered).to(tl.int64) << 32) | cols[None, :].to(tl.int64)
         for i in tl.static_range(1, LOG_K + 1):
             keys = merge(keys, opposite, i, BLOCK_N, BLOCK_M)
@@ -110,7 +110,7 @@ def bitonic_topk_kernel(
     for i in tl.static_range(LOG_K + 1, LOG_N + 1):
         best = merge(best, lanes, i, BLOCK_N, BLOCK_M)
     ordered = ~(best >> 32).to(tl.int32)
-    bits = ordered ^ ((ordered >> 31) & 2147483647)
+    bits = ordered ^ ((ordered >> 31) & 0x7FFFFFFF)
     mask = (rows[:, None] < M) & (lanes[None, :] < K)
     tl.store(
         values_ptr + rows[:, None] * stride_values_m + lanes[None, :] * stride_values_k,
@@ -121,7 +121,7 @@ def bitonic_topk_kernel(
         indices_ptr
         + rows[:, None] * stride_indices_m
         + lanes[None, :] * stride_indices_k,
-        best & 4294967295,
+        best & 0xFFFFFFFF,
         mask=mask,
     )
 
@@ -228,8 +228,8 @@ def bitonic_topk(
 
 def reference_fn(x: torch.Tensor, K: int):
     """What bitonic_topk computes, in PyTorch."""
-    values_1, indices_1 = torch.sort(x, dim=1, descending=True, stable=True)
-    return values_1.narrow(1, 0, K), indices_1.narrow(1, 0, K)
+    values, indices = torch.sort(x, dim=1, descending=True, stable=True)
+    return values.narrow(1, 0, K), indices.narrow(1, 0, K)
 
 
 def get_inputs(M=4096, N=4096):

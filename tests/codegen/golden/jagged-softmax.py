@@ -192,13 +192,20 @@ def reference_fn(values: torch.Tensor, offsets: torch.Tensor):
     )
 
 
+def draw_inputs(TOTAL, OFFSETS, device):
+    """offsets of jagged_softmax, at random."""
+    cuts = torch.sort(torch.randint(0, TOTAL + 1, [OFFSETS - 2], device=device))[0]
+    offsets = torch.cat(
+        [torch.full([1], 0, device=device), cuts, torch.full([1], TOTAL, device=device)]
+    )
+    return offsets.to(torch.int32)
+
+
 def get_inputs(TOTAL=16384, D=128, OFFSETS=65):
     """Fresh arguments for jagged_softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    return [
-        torch.randn((TOTAL, D), device=device, dtype=torch.float32),
-        torch.linspace(0, TOTAL, OFFSETS, device=device, dtype=torch.int32),
-    ]
+    offsets = draw_inputs(TOTAL, OFFSETS, device)
+    return [torch.randn((TOTAL, D), device=device, dtype=torch.float32), offsets]
 
 
 def _launch(kernel, grid, key, *args, **options):

@@ -1,0 +1,167 @@
+/** Recorded torch expressions as Python: a line for what the author gave a name, expressions within it. */
+import type { KernelIR } from "../ir/nodes.js";
+import { isTorchNode, numberOperators, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import type { Site, SourceIndex } from "../ir/source.js";
+import { type KernelNames, parameterName } from "./kernel-names.js";
+import { Names, snakeCase } from "./names.js";
+import * as py from "./py-build.js";
+import type { Expression, Statement } from "./py.js";
+import { torchDType } from "./wrapper-checks.js";
+
+/** Functions that make a tensor of no other: they must be told its device. */
+const FACTORIES: ReadonlySet<string> = new Set("arange full ones rand randint randn randperm zeros".split(" "));
+
+export interface TorchPythonOptions {
+  readonly ir: KernelIR;
+  readonly names: KernelNames;
+  readonly source: SourceIndex | undefined;
+  /** Where tensors that are made of no other go. */
+  readonly device: Expression;
+  /** Names of the function's parameters, and of sizes that it binds. */
+  readonly taken: ReadonlySet<string>;
+}
+
+export class TorchPython {
+  /** Lines that come before the expressions. */
+  readonly statements: Statement[] = [];
+  /** Names of arguments that were used. */
+  readonly used = new Set<string>();
+  readonly #options: TorchPythonOptions;
+  readonly #locals = new Names();
+  readonly #uses = new Map<TorchNode, number>();
+  readonly #written = new Map<TorchNode, Expression>();
+  /** Results of calls that the author took apart. */
+  readonly #items = new Map<TorchNode, readonly Expression[]>();
+
+  /** `roots` are all the expressions that will be asked for. */
+  constructor(roots: readonly TorchNode[], options: TorchPythonOptions) {
+    this.#options = options;
+    for (const name of options.taken) this.#locals.take(name);
+    roots.forEach((root) => this.#count(root));
+  }
+
+  #count(argument: TorchArgument): void {
+    if (Array.isArray(argument)) argument.forEach((item) => this.#count(item));
+    if (!isTorchNode(argument)) return;
+    const uses = this.#uses.get(argument) ?? 0;
+    this.#uses.set(argument, uses + 1);
+    if (uses === 0) partsOf(argument).forEach((part) => this.#count(part));
+  }
+
+  /** Several results as one: a call that gives just these, or a tuple. */
+  results(nodes: readonly TorchNode[]): Expression {
+    const [first] = nodes;
+    if (nodes.length === 1) return this.expression(first!);
+    const whole = first?.kind === "item" ? first.of : undefined;
+    const isWhole = nodes.every((node, i) => node.kind === "item" && node.of === whole && node.index === i);
+    if (isWhole && !hasName(this.#site(whole!))) return this.#compute(whole!);
+    return py.tuple(...nodes.map((node) => this.expression(node)));
+  }
+
+  expression(node: TorchNode): Expression {
+    const known = this.#written.get(node);
+    if (known) return known;
+    const site = this.#site(node);
+    const isShared = (node.kind === "call" || node.kind === "method") && this.#uses.get(node)! > 1;
+    const value = this.#compute(node);
+    const items = site?.names?.map((name) => py.name(name === undefined ? "_" : this.#locals.take(name)));
+    // An output or an input has the name of its argument, which it would hide.
+    const isHiding = site?.name !== undefined && this.#options.taken.has(snakeCase(site.name));
+    const name = (isHiding ? undefined : site?.name) ?? (isShared ? "value" : undefined);
+    if (items) this.#items.set(node, items);
+    else if (name === undefined) return value;
+    // Python takes all of several values apart or none, so the only one that is wanted is picked.
+    const [only, ...others] = items ?? [];
+    const picked = only && others.length === 0 ? only : undefined;
+    const target = picked ?? (items ? py.tuple(...items) : py.name(this.#locals.take(name!)));
+    this.statements.push(py.assign(target, picked ? py.subscript(value, py.number("0")) : value));
+    this.#written.set(node, target);
+    return target;
+  }
+
+  #site(node: TorchNode): Site | undefined {
+    const at = node.kind === "call" || node.kind === "method" ? node.at : undefined;
+    return at && this.#options.source?.site(at);
+  }
+
+  #argument(argument: TorchArgument): Expression {
+    if (isTorchNode(argument)) return this.expression(argument);
+    if (argument === null) return py.none;
+    if (typeof argument === "boolean") return py.boolean(argument);
+    if (typeof argument === "string") return py.string(argument);
+    if (typeof argument === "number") return py.numberLiteral(argument, Number.isInteger(argument) ? "int" : "float");
+    return py.list(...argument.map((item) => this.#argument(item)));
+  }
+
+  #compute(node: TorchNode): Expression {
+    switch (node.kind) {
+      case "input":
+        return this.#input(node.name);
+      case "dtype":
+        return torchDType(node.name);
+      case "attribute":
+        return py.attribute(this.expression(node.of), node.name);
+      case "item": {
+        const of = this.expression(node.of);
+        return this.#items.get(node.of)?.[node.index] ?? py.subscript(of, py.number(String(node.index)));
+      }
+      case "arithmetic": {
+        const [left, right] = node.args.map((side) => this.#argument(side));
+        return py.binary(left!, numberOperators[node.operator], right!);
+      }
+      case "otherwise": {
+        const of = this.expression(node.of);
+        return py.conditional(this.#argument(node.fallback), py.compare(of, ["is", py.none]), of);
+      }
+      case "call":
+      case "method":
+        return this.#call(node);
+      default:
+        return node satisfies never;
+    }
+  }
+
+  #call({ kind, name, args, keywords: given }: Extract<TorchNode, { kind: "call" | "method" }>): Expression {
+    const isFactory = kind === "call" && FACTORIES.has(name) && !("device" in given);
+    const values = args.map((argument) => this.#argument(argument));
+    const keywords = [
+      ...Object.entries(given).map(([key, value]) => py.keyword(key, this.#argument(value))),
+      ...py.keywords({ device: isFactory ? this.#options.device : undefined }),
+    ];
+    if (kind === "call") return py.call(`torch.${name}`, ...values, ...keywords);
+    const [receiver, ...rest] = values;
+    return py.call(py.attribute(receiver!, name), ...rest, ...keywords);
+  }
+
+  #input(name: string): Expression {
+    const { ir, names } = this.#options;
+    const python = names.tensors.get(name) ?? parameterName(ir, names, name);
+    this.used.add(python);
+    return py.name(python);
+  }
+}
+
+function hasName(site: Site | undefined): boolean {
+  return site?.name !== undefined || site?.names !== undefined;
+}
+
+/** What a node is made of. */
+export function partsOf(node: TorchNode): readonly TorchArgument[] {
+  switch (node.kind) {
+    case "call":
+    case "method":
+      return [...node.args, ...Object.values(node.keywords)];
+    case "arithmetic":
+      return node.args;
+    case "otherwise":
+      return [node.of, node.fallback];
+    case "attribute":
+    case "item":
+      return [node.of];
+    case "input":
+    case "dtype":
+      return [];
+    default:
+      return node satisfies never;
+  }
+}

@@ -1,0 +1,389 @@
+"""The maximum of each KERNEL^3 window of x, STRIDE apart, and its place in the
+volume D x H x W.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": 128}, num_warps=4),
+        triton.Config({"BLOCK": 256}, num_warps=4),
+        triton.Config({"BLOCK": 512}, num_warps=8),
+    ],
+    key=["OD", "OH", "OW", "KERNEL"],
+)
+@triton.jit
+def max_pool3d_kernel(
+    x_ptr,
+    y_ptr,
+    indices_ptr,
+    C,
+    D,
+    H,
+    W,
+    OD,
+    OH,
+    OW,
+    stride_xn,
+    stride_xc,
+    stride_xd,
+    stride_xh,
+    stride_xw,
+    stride_yn,
+    stride_yc,
+    stride_y_od,
+    stride_y_oh,
+    stride_y_ow,
+    stride_indices_n,
+    stride_indices_c,
+    stride_indices_od,
+    stride_indices_oh,
+    stride_indices_ow,
+    KERNEL: tl.constexpr,
+    STRIDE: tl.constexpr,
+    PADDING: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    volume = tl.program_id(0)
+    n = volume // C
+    c = volume % C
+    offsets = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    od = offsets // (OW * OH)
+    oh = (offsets // OW) % OH
+    ow = offsets % OW
+    first_d = od * STRIDE - PADDING
+    first_h = oh * STRIDE - PADDING
+    first_w = ow * STRIDE - PADDING
+    best = tl.full([BLOCK], float("-inf"), dtype=tl.float32)
+    # The first element of the window in the volume: the maximum if all are -inf.
+    d0 = tl.maximum(first_d, 0)
+    h0 = tl.maximum(first_h, 0)
+    w0 = tl.maximum(first_w, 0)
+    place = (d0 * H + h0) * W + w0
+    for kd in tl.static_range(KERNEL):
+        for kh in tl.static_range(KERNEL):
+            for kw in tl.static_range(KERNEL):
+                d = first_d + kd
+                h = first_h + kh
+                w = first_w + kw
+                value = tl.load(
+                    x_ptr
+                    + n * stride_xn
+                    + c * stride_xc
+                    + d * stride_xd
+                    + h * stride_xh
+                    + w * stride_xw,
+                    mask=(d >= 0) & (d < D) & (h >= 0) & (h < H) & (w >= 0) & (w < W),
+                    other=float("-inf"),
+                ).to(tl.float32)
+                # NaN is the maximum of a window that has one, as in PyTorch.
+                better = (value > best) | (value != value)
+                best = tl.where(better, value, best)
+                place = tl.where(better, (d * H + h) * W + w, place)
+    mask = od < OD
+    tl.store(
+        y_ptr
+        + n * stride_yn
+        + c * stride_yc
+        + od * stride_y_od
+        + oh * stride_y_oh
+        + ow * stride_y_ow,
+        best.to(y_ptr.dtype.element_ty),
+        mask=mask,
+    )
+    tl.store(
+        indices_ptr
+        + n * stride_indices_n
+        + c * stride_indices_c
+        + od * stride_indices_od
+        + oh * stride_indices_oh
+        + ow * stride_indices_ow,
+        place.to(tl.int64),
+        mask=mask,
+    )
+
+
+def max_pool3d(
+    x: torch.Tensor,
+    KERNEL: int = 3,
+    STRIDE: int = 2,
+    PADDING: int = 1,
+    *,
+    y: torch.Tensor | None = None,
+    indices: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The maximum of each KERNEL^3 window of x, STRIDE apart, and its place in the
+    volume D x H x W.
+
+    Args:
+        x: [N, C, D, H, W] float32 or float16 or bfloat16.
+        KERNEL: an int that the kernel is compiled for.
+        STRIDE: an int that the kernel is compiled for.
+        PADDING: an int that the kernel is compiled for.
+        y: where to write [N, C, OD, OH, OW] float32 or float16 or bfloat16;
+        allocated if None.
+        indices: where to write [N, C, OD, OH, OW] int64; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_type("max_pool3d: KERNEL", KERNEL, int)
+    _check_type("max_pool3d: STRIDE", STRIDE, int)
+    _check_type("max_pool3d: PADDING", PADDING, int)
+    if x.ndim != 5:
+        raise ValueError(
+            f"max_pool3d: x must have shape [N, C, D, H, W], got {list(x.shape)}"
+        )
+    N, C, D, H, W = x.shape
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(
+            "max_pool3d: x must be torch.float32 or torch.float16 or "
+            f"torch.bfloat16, got {x.dtype}"
+        )
+    OD = (D + PADDING * 2 - KERNEL) // STRIDE + 1
+    OH = (H + PADDING * 2 - KERNEL) // STRIDE + 1
+    OW = (W + PADDING * 2 - KERNEL) // STRIDE + 1
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"max_pool3d: x must be on a GPU, got {x.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return max_pool3d(x, KERNEL, STRIDE, PADDING, y=y, indices=indices)
+
+    if y is None:
+        y = x.new_empty((N, C, OD, OH, OW))
+    else:
+        _check_out("max_pool3d: y", y, (N, C, OD, OH, OW), x.dtype, x.device, {"x": x})
+    if indices is None:
+        indices = x.new_empty((N, C, OD, OH, OW), dtype=torch.int64)
+    else:
+        _check_out(
+            "max_pool3d: indices",
+            indices,
+            (N, C, OD, OH, OW),
+            torch.int64,
+            x.device,
+            {"x": x, "y": y},
+        )
+    if y.numel() == 0 and indices.numel() == 0:
+        return y, indices
+
+    stride_xn, stride_xc, stride_xd, stride_xh, stride_xw = x.stride()
+    stride_yn, stride_yc, stride_y_od, stride_y_oh, stride_y_ow = y.stride()
+    (
+        stride_indices_n,
+        stride_indices_c,
+        stride_indices_od,
+        stride_indices_oh,
+        stride_indices_ow,
+    ) = indices.stride()
+    if (N - 1) * stride_xn + (C - 1) * stride_xc + (D - 1) * stride_xd + (
+        H - 1
+    ) * stride_xh + (W - 1) * stride_xw >= _INT32_REACH:
+        raise _beyond_int32("max_pool3d: x")
+    if (N - 1) * stride_yn + (C - 1) * stride_yc + (OD - 1) * stride_y_od + (
+        OH - 1
+    ) * stride_y_oh + (OW - 1) * stride_y_ow >= _INT32_REACH:
+        raise _beyond_int32("max_pool3d: y")
+    if (N - 1) * stride_indices_n + (C - 1) * stride_indices_c + (
+        OD - 1
+    ) * stride_indices_od + (OH - 1) * stride_indices_oh + (
+        OW - 1
+    ) * stride_indices_ow >= _INT32_REACH:
+        raise _beyond_int32("max_pool3d: indices")
+    if not PADDING * 2 <= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: PADDING * 2 <= "
+            f"KERNEL with PADDING = {PADDING}, KERNEL = {KERNEL}"
+        )
+    if not D + PADDING * 2 >= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: D + PADDING * 2 >= "
+            f"KERNEL with D = {D}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}"
+        )
+    if not H + PADDING * 2 >= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: H + PADDING * 2 >= "
+            f"KERNEL with H = {H}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}"
+        )
+    if not W + PADDING * 2 >= KERNEL:
+        raise ValueError(
+            "max_pool3d: a requirement does not hold: W + PADDING * 2 >= "
+            f"KERNEL with W = {W}, PADDING = {PADDING}, "
+            f"KERNEL = {KERNEL}"
+        )
+
+    def grid(meta):
+        return N * C, triton.cdiv(OD * OH * OW, meta["BLOCK"])
+
+    _launch(
+        max_pool3d_kernel,
+        grid,
+        (OD, OH, OW, KERNEL, x.dtype),
+        x,
+        y,
+        indices,
+        C,
+        D,
+        H,
+        W,
+        OD,
+        OH,
+        OW,
+        stride_xn,
+        stride_xc,
+        stride_xd,
+        stride_xh,
+        stride_xw,
+        stride_yn,
+        stride_yc,
+        stride_y_od,
+        stride_y_oh,
+        stride_y_ow,
+        stride_indices_n,
+        stride_indices_c,
+        stride_indices_od,
+        stride_indices_oh,
+        stride_indices_ow,
+        KERNEL=KERNEL,
+        STRIDE=STRIDE,
+        PADDING=PADDING,
+    )
+    return y, indices
+
+
+def reference_fn(x: torch.Tensor, KERNEL: int = 3, STRIDE: int = 2, PADDING: int = 1):
+    """What max_pool3d computes, in PyTorch."""
+    return torch.nn.functional.max_pool3d(
+        x, KERNEL, STRIDE, PADDING, return_indices=True
+    )
+
+
+def get_inputs(N=2, C=3, D=9, H=14, W=13):
+    """Fresh arguments for max_pool3d, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [torch.randn((N, C, D, H, W), device=device, dtype=torch.float32), 3, 2, 1]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _check_type(label, value, *types):
+    """Refuses a value of another type; True and False are no integers here."""
+    if type(value) not in types:
+        raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = max_pool3d

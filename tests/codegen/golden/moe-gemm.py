@@ -1,0 +1,522 @@
+"""out[t, k] = x[t] @ w[expert of t's choice k]^T, times the choice's routing weight
+where weights are given.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3
+        ),
+        triton.Config(
+            {"BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 1}, num_warps=4, num_stages=3
+        ),
+        triton.Config(
+            {"BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 8}, num_warps=4, num_stages=3
+        ),
+        triton.Config(
+            {"BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8}, num_warps=4, num_stages=4
+        ),
+    ],
+    key=["M", "N", "K", "BLOCK_M"],
+)
+@triton.jit
+def moe_gemm_kernel(
+    x_ptr,
+    w_ptr,
+    topk_weights_ptr,
+    sorted_token_ids_ptr,
+    expert_ids_ptr,
+    num_tokens_post_padded_ptr,
+    out_ptr,
+    M,
+    K,
+    N,
+    TOP_K,
+    BLOCKS,
+    stride_xm,
+    stride_xk,
+    stride_we,
+    stride_wn,
+    stride_wk,
+    stride_topk_weights_m,
+    stride_topk_weights_top_k,
+    stride_expert_ids_blocks,
+    stride_out_m,
+    stride_out_top_k,
+    stride_out_n,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
+    # Grouped order: neighbouring programs share a block of tokens, and an expert's
+    # matrix, in L2.
+    pid = tl.program_id(0)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    num_pid_in_group = num_pid_n * GROUP_M
+    first_pid_m = (pid // num_pid_in_group) * GROUP_M
+    group_size_m = tl.minimum(BLOCKS - first_pid_m, GROUP_M)
+    pid_m = first_pid_m + (pid % num_pid_in_group) % group_size_m
+    pid_n = (pid % num_pid_in_group) // group_size_m
+    if pid_m * BLOCK_M >= tl.load(num_tokens_post_padded_ptr):
+        return
+
+    block = pid_m
+    choices = tl.load(sorted_token_ids_ptr + block * BLOCK_M + tl.arange(0, BLOCK_M))
+    # What a block is filled up with is of token M, which the masks leave out.
+    tokens = choices // TOP_K
+    slots = choices % TOP_K
+    expert = tl.load(expert_ids_ptr + block * stride_expert_ids_blocks)
+    rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    bn = rn % N
+    acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    rk = tl.arange(0, BLOCK_K)
+    x_ptrs = x_ptr + (tokens[:, None] * stride_xm + rk[None, :] * stride_xk)
+    w_ptrs = w_ptr + (
+        expert.to(tl.int64) * stride_we
+        + bn[None, :].to(tl.int64) * stride_wn
+        + rk[:, None].to(tl.int64) * stride_wk
+    )
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(
+            x_ptrs, mask=(tokens[:, None] < M) & (rk[None, :] < K - k), other=0.0
+        )
+        b = tl.load(w_ptrs, mask=rk[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        x_ptrs += BLOCK_K * stride_xk
+        w_ptrs += tl.full([], stride_wk, tl.int64) * BLOCK_K
+    if topk_weights_ptr is not None:
+        acc *= tl.load(
+            topk_weights_ptr
+            + tokens * stride_topk_weights_m
+            + slots * stride_topk_weights_top_k,
+            mask=tokens < M,
+            other=0.0,
+        )[:, None]
+    tl.store(
+        out_ptr
+        + tokens[:, None] * stride_out_m
+        + slots[:, None] * stride_out_top_k
+        + rn[None, :] * stride_out_n,
+        acc.to(out_ptr.dtype.element_ty),
+        mask=(tokens[:, None] < M) & (rn[None, :] < N),
+    )
+
+
+def moe_gemm(
+    x: torch.Tensor,
+    w: torch.Tensor,
+    sorted_token_ids: torch.Tensor,
+    expert_ids: torch.Tensor,
+    num_tokens_post_padded: torch.Tensor,
+    TOP_K: int,
+    topk_weights: torch.Tensor | None = None,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """out[t, k] = x[t] @ w[expert of t's choice k]^T, times the choice's routing
+    weight where weights are given.
+
+    Args:
+        x: [M, K] float16 or bfloat16.
+        w: [E, N, K] float16 or bfloat16.
+        topk_weights: [M, TOP_K] float32, or None.
+        sorted_token_ids: [BLOCKS, BLOCK_M] int32, contiguous.
+        expert_ids: [BLOCKS] int32.
+        num_tokens_post_padded: [1] int32.
+        TOP_K: a size of the result.
+        out: where to write [M, TOP_K, N] float16 or bfloat16; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 2:
+        raise ValueError(f"moe_gemm: x must have shape [M, K], got {list(x.shape)}")
+    M, K = x.shape
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"moe_gemm: x must be torch.float16 or torch.bfloat16, got {x.dtype}"
+        )
+    if w.ndim != 3 or w.shape[2] != K:
+        raise ValueError(
+            f"moe_gemm: w must have shape [E, N, K={K}], got {list(w.shape)}"
+        )
+    E = w.shape[0]
+    N = w.shape[1]
+    if w.dtype != x.dtype:
+        raise TypeError(f"moe_gemm: w must be {x.dtype} as x is, got {w.dtype}")
+    if sorted_token_ids.ndim != 2:
+        raise ValueError(
+            "moe_gemm: sorted_token_ids must have shape [BLOCKS, BLOCK_M], "
+            f"got {list(sorted_token_ids.shape)}"
+        )
+    BLOCK_M = sorted_token_ids.shape[1]
+    if not sorted_token_ids.is_contiguous():
+        raise ValueError(
+            "moe_gemm: sorted_token_ids must be contiguous, got strides "
+            f"{sorted_token_ids.stride()}; call .contiguous() first"
+        )
+    if sorted_token_ids.dtype != torch.int32:
+        raise TypeError(
+            "moe_gemm: sorted_token_ids must be torch.int32, got "
+            f"{sorted_token_ids.dtype}"
+        )
+    if expert_ids.ndim != 1:
+        raise ValueError(
+            "moe_gemm: expert_ids must have shape [BLOCKS], got "
+            f"{list(expert_ids.shape)}"
+        )
+    if expert_ids.dtype != torch.int32:
+        raise TypeError(
+            f"moe_gemm: expert_ids must be torch.int32, got {expert_ids.dtype}"
+        )
+    if num_tokens_post_padded.ndim != 1 or num_tokens_post_padded.shape[0] != 1:
+        raise ValueError(
+            "moe_gemm: num_tokens_post_padded must have shape [1], got "
+            f"{list(num_tokens_post_padded.shape)}"
+        )
+    if num_tokens_post_padded.dtype != torch.int32:
+        raise TypeError(
+            "moe_gemm: num_tokens_post_padded must be torch.int32, got "
+            f"{num_tokens_post_padded.dtype}"
+        )
+    BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)
+    if topk_weights is not None:
+        if (
+            topk_weights.ndim != 2
+            or topk_weights.shape[0] != M
+            or topk_weights.shape[1] != TOP_K
+        ):
+            raise ValueError(
+                f"moe_gemm: topk_weights must have shape [M={M}, "
+                f"TOP_K={TOP_K}], got {list(topk_weights.shape)}"
+            )
+        if topk_weights.dtype != torch.float32:
+            raise TypeError(
+                "moe_gemm: topk_weights must be torch.float32, got "
+                f"{topk_weights.dtype}"
+            )
+    if sorted_token_ids.shape[0] != BLOCKS:
+        raise ValueError(
+            f"moe_gemm: sorted_token_ids must have shape [BLOCKS={BLOCKS}, "
+            f"BLOCK_M={BLOCK_M}], got {list(sorted_token_ids.shape)}"
+        )
+    if expert_ids.shape[0] != BLOCKS:
+        raise ValueError(
+            f"moe_gemm: expert_ids must have shape [BLOCKS={BLOCKS}], "
+            f"got {list(expert_ids.shape)}"
+        )
+    if w.device != x.device:
+        raise ValueError(f"moe_gemm: w must be on {x.device} as x is, got {w.device}")
+    if topk_weights is not None:
+        if topk_weights.device != x.device:
+            raise ValueError(
+                f"moe_gemm: topk_weights must be on {x.device} as x is, got "
+                f"{topk_weights.device}"
+            )
+    if sorted_token_ids.device != x.device:
+        raise ValueError(
+            f"moe_gemm: sorted_token_ids must be on {x.device} as x is, "
+            f"got {sorted_token_ids.device}"
+        )
+    if expert_ids.device != x.device:
+        raise ValueError(
+            f"moe_gemm: expert_ids must be on {x.device} as x is, got "
+            f"{expert_ids.device}"
+        )
+    if num_tokens_post_padded.device != x.device:
+        raise ValueError(
+            f"moe_gemm: num_tokens_post_padded must be on {x.device} as "
+            f"x is, got {num_tokens_post_padded.device}"
+        )
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"moe_gemm: x must be on a GPU, got {x.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return moe_gemm(
+                x,
+                w,
+                sorted_token_ids,
+                expert_ids,
+                num_tokens_post_padded,
+                TOP_K,
+                topk_weights,
+                out=out,
+            )
+
+    if out is None:
+        out = x.new_empty((M, TOP_K, N))
+    else:
+        _check_out(
+            "moe_gemm: out",
+            out,
+            (M, TOP_K, N),
+            x.dtype,
+            x.device,
+            {
+                "x": x,
+                "w": w,
+                "topk_weights": topk_weights,
+                "sorted_token_ids": sorted_token_ids,
+                "expert_ids": expert_ids,
+                "num_tokens_post_padded": num_tokens_post_padded,
+            },
+        )
+    if out.numel() == 0:
+        return out
+
+    stride_xm, stride_xk = x.stride()
+    stride_we, stride_wn, stride_wk = w.stride()
+    stride_topk_weights_m, stride_topk_weights_top_k = (
+        (0, 0) if topk_weights is None else topk_weights.stride()
+    )
+    stride_expert_ids_blocks = expert_ids.stride(0)
+    stride_num_tokens_post_padded_0 = num_tokens_post_padded.stride(0)
+    stride_out_m, stride_out_top_k, stride_out_n = out.stride()
+    if (M - 1) * stride_xm + (K - 1) * stride_xk >= _INT32_REACH:
+        raise _beyond_int32("moe_gemm: x")
+    if topk_weights is not None:
+        if (M - 1) * stride_topk_weights_m + (
+            TOP_K - 1
+        ) * stride_topk_weights_top_k >= _INT32_REACH:
+            raise _beyond_int32("moe_gemm: topk_weights")
+    if sorted_token_ids.numel() >= _INT32_REACH:
+        raise _beyond_int32("moe_gemm: sorted_token_ids")
+    if (BLOCKS - 1) * stride_expert_ids_blocks >= _INT32_REACH:
+        raise _beyond_int32("moe_gemm: expert_ids")
+    if (1 - 1) * stride_num_tokens_post_padded_0 >= _INT32_REACH:
+        raise _beyond_int32("moe_gemm: num_tokens_post_padded")
+    if (M - 1) * stride_out_m + (TOP_K - 1) * stride_out_top_k + (
+        N - 1
+    ) * stride_out_n >= _INT32_REACH:
+        raise _beyond_int32("moe_gemm: out")
+
+    def grid(meta):
+        return (BLOCKS * triton.cdiv(N, meta["BLOCK_N"]),)
+
+    _launch(
+        moe_gemm_kernel,
+        grid,
+        (M, N, K, BLOCK_M, x.dtype, topk_weights is None),
+        x,
+        w,
+        topk_weights,
+        sorted_token_ids,
+        expert_ids,
+        num_tokens_post_padded,
+        out,
+        M,
+        K,
+        N,
+        TOP_K,
+        BLOCKS,
+        stride_xm,
+        stride_xk,
+        stride_we,
+        stride_wn,
+        stride_wk,
+        stride_topk_weights_m,
+        stride_topk_weights_top_k,
+        stride_expert_ids_blocks,
+        stride_out_m,
+        stride_out_top_k,
+        stride_out_n,
+        BLOCK_M=BLOCK_M,
+    )
+    return out
+
+
+def reference_fn(
+    x: torch.Tensor,
+    w: torch.Tensor,
+    sorted_token_ids: torch.Tensor,
+    expert_ids: torch.Tensor,
+    num_tokens_post_padded: torch.Tensor,
+    TOP_K: int,
+    topk_weights: torch.Tensor | None = None,
+):
+    """What moe_gemm computes, in PyTorch."""
+    M = x.shape[0]
+    N = w.shape[1]
+    BLOCK_M = sorted_token_ids.shape[1]
+    products = torch.matmul(x, w.mT).transpose(0, 1)
+    experts = torch.zeros([M * TOP_K + 1], dtype=torch.int64, device=x.device)
+    choices = sorted_token_ids.flatten().long()
+    chosen = experts.scatter(
+        0, choices, expert_ids.long().repeat_interleave(BLOCK_M, 0)
+    ).narrow(0, 0, M * TOP_K)
+    picked = products.gather(1, chosen.view(M, TOP_K, 1).expand(M, TOP_K, N))
+    return picked.mul(
+        (
+            torch.ones([M, TOP_K], device=x.device)
+            if topk_weights is None
+            else topk_weights
+        ).unsqueeze(-1)
+    )
+
+
+def draw_inputs(M, E, TOP_K, BLOCKS, BLOCK_M, device):
+    """topk_weights, sorted_token_ids, expert_ids and num_tokens_post_padded of
+    moe_gemm, at random.
+    """
+    topk_weights = torch.rand([M, TOP_K], device=device)
+    expert = torch.randint(0, E, [M * TOP_K], device=device)
+    counts = torch.bincount(expert, minlength=E)
+    padded = counts.add(BLOCK_M - 1).div(BLOCK_M, rounding_mode="floor").mul(BLOCK_M)
+    ends = padded.cumsum(0)
+    gaps = ends.sub(padded).sub(counts.cumsum(0).sub(counts))
+    order = torch.argsort(expert, stable=True)
+    places = torch.arange(M * TOP_K, device=device).add(
+        gaps.index_select(0, expert.index_select(0, order))
+    )
+    ids = torch.full([BLOCKS * BLOCK_M], M * TOP_K, device=device).scatter(
+        0, places, order
+    )
+    sorted_token_ids = ids.view(BLOCKS, BLOCK_M)
+    expert_ids = torch.searchsorted(
+        ends, torch.arange(BLOCKS, device=device).mul(BLOCK_M), right=True
+    ).clamp(0, E - 1)
+    num_tokens_post_padded = padded.sum(0, keepdim=True)
+    return (
+        topk_weights.to(torch.float32),
+        sorted_token_ids.to(torch.int32),
+        expert_ids.to(torch.int32),
+        num_tokens_post_padded.to(torch.int32),
+    )
+
+
+def get_inputs(M=19, K=40, E=4, N=33, TOP_K=2, BLOCK_M=16):
+    """Fresh arguments for moe_gemm, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)
+    topk_weights, sorted_token_ids, expert_ids, num_tokens_post_padded = draw_inputs(
+        M, E, TOP_K, BLOCKS, BLOCK_M, device
+    )
+    return [
+        torch.randn((M, K), device=device, dtype=torch.float16),
+        torch.randn((E, N, K), device=device, dtype=torch.float16),
+        sorted_token_ids,
+        expert_ids,
+        num_tokens_post_padded,
+        TOP_K,
+        topk_weights,
+    ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = moe_gemm

@@ -1,0 +1,492 @@
+"""softmax(q @ k^T / sqrt(head dim)) @ v for one query token a sequence; G query
+heads share a head of the cache.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Elements that a tile of Triton may have.
+_MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({}, num_warps=4, num_stages=3),
+        triton.Config({}, num_warps=4, num_stages=2),
+        triton.Config({}, num_warps=8, num_stages=2),
+    ],
+    key=["G", "HEAD_DIM", "PAGE_SIZE"],
+)
+@triton.jit
+def paged_attention_kernel(
+    q_ptr,
+    k_cache_ptr,
+    v_cache_ptr,
+    block_tables_ptr,
+    seq_lens_ptr,
+    o_ptr,
+    G,
+    stride_qb,
+    stride_qh,
+    stride_qg,
+    stride_q_head_dim,
+    stride_k_cache_pages,
+    stride_k_cache_page_size,
+    stride_k_cache_h,
+    stride_k_cache_head_dim,
+    stride_v_cache_pages,
+    stride_v_cache_page_size,
+    stride_v_cache_h,
+    stride_v_cache_head_dim,
+    stride_block_tables_b,
+    stride_block_tables_max_pages,
+    stride_seq_lens_b,
+    stride_ob,
+    stride_oh,
+    stride_og,
+    stride_o_head_dim,
+    HEAD_DIM: tl.constexpr,
+    PAGE_SIZE: tl.constexpr,
+    BLOCK_G: tl.constexpr,
+):
+    seq = tl.program_id(0)
+    head = tl.program_id(1)
+    rg = tl.arange(0, BLOCK_G)
+    rd = tl.arange(0, HEAD_DIM)
+    mask_g = rg[:, None] < G
+    queries = tl.load(
+        q_ptr
+        + seq * stride_qb
+        + head * stride_qh
+        + rg[:, None] * stride_qg
+        + rd[None, :] * stride_q_head_dim,
+        mask=mask_g,
+        other=0.0,
+    )
+    seq_len = tl.load(seq_lens_ptr + seq * stride_seq_lens_b)
+    # Powers of two are cheaper than of e: log2(e) goes into the scale.
+    scale = tl.rsqrt(tl.full([], HEAD_DIM, tl.float32)) * 1.44269504
+    best = tl.full([BLOCK_G], float("-inf"), dtype=tl.float32)
+    total = tl.zeros([BLOCK_G], dtype=tl.float32)
+    acc = tl.zeros([BLOCK_G, HEAD_DIM], dtype=tl.float32)
+    for page in range(tl.cdiv(seq_len, PAGE_SIZE)):
+        block = tl.load(
+            block_tables_ptr
+            + seq * stride_block_tables_b
+            + page * stride_block_tables_max_pages
+        )
+        slots = tl.arange(0, PAGE_SIZE)
+        keys = tl.load(
+            k_cache_ptr
+            + block * stride_k_cache_pages
+            + slots[:, None] * stride_k_cache_page_size
+            + head * stride_k_cache_h
+            + rd[None, :] * stride_k_cache_head_dim
+        )
+        scores = tl.dot(queries, tl.trans(keys)) * scale
+        seen = tl.where(
+            (page * PAGE_SIZE + slots)[None, :] < seq_len, scores, float("-inf")
+        )
+        new_best = tl.maximum(best, tl.max(seen, axis=1))
+        weights = tl.exp2(seen - new_best[:, None])
+        alpha = tl.exp2(best - new_best)
+        total = total * alpha + tl.sum(weights, axis=1)
+        values = tl.load(
+            v_cache_ptr
+            + block * stride_v_cache_pages
+            + slots[:, None] * stride_v_cache_page_size
+            + head * stride_v_cache_h
+            + rd[None, :] * stride_v_cache_head_dim
+        )
+        acc = tl.dot(weights.to(o_ptr.dtype.element_ty), values, acc * alpha[:, None])
+        best = new_best
+    tl.store(
+        o_ptr
+        + seq * stride_ob
+        + head * stride_oh
+        + rg[:, None] * stride_og
+        + rd[None, :] * stride_o_head_dim,
+        (acc / total[:, None]).to(o_ptr.dtype.element_ty),
+        mask=mask_g,
+    )
+
+
+def paged_attention(
+    q: torch.Tensor,
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor,
+    block_tables: torch.Tensor,
+    seq_lens: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """softmax(q @ k^T / sqrt(head dim)) @ v for one query token a sequence; G query
+    heads share a head of the cache.
+
+    Args:
+        q: [B, H, G, HEAD_DIM] float16 or bfloat16.
+        k_cache: [PAGES, PAGE_SIZE, H, HEAD_DIM] float16 or bfloat16.
+        v_cache: [PAGES, PAGE_SIZE, H, HEAD_DIM] float16 or bfloat16.
+        block_tables: [B, MAX_PAGES] int32.
+        seq_lens: [B] int32.
+        out: where to write [B, H, G, HEAD_DIM] float16 or bfloat16; allocated if
+        None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if q.ndim != 4:
+        raise ValueError(
+            "paged_attention: q must have shape [B, H, G, HEAD_DIM], got "
+            f"{list(q.shape)}"
+        )
+    B, H, G, HEAD_DIM = q.shape
+    if q.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"paged_attention: q must be torch.float16 or torch.bfloat16, got {q.dtype}"
+        )
+    if k_cache.ndim != 4 or k_cache.shape[2] != H or k_cache.shape[3] != HEAD_DIM:
+        raise ValueError(
+            "paged_attention: k_cache must have shape [PAGES, PAGE_SIZE, "
+            f"H={H}, HEAD_DIM={HEAD_DIM}], got {list(k_cache.shape)}"
+        )
+    PAGES = k_cache.shape[0]
+    PAGE_SIZE = k_cache.shape[1]
+    if k_cache.dtype != q.dtype:
+        raise TypeError(
+            f"paged_attention: k_cache must be {q.dtype} as q is, got {k_cache.dtype}"
+        )
+    if (
+        v_cache.ndim != 4
+        or v_cache.shape[0] != PAGES
+        or v_cache.shape[1] != PAGE_SIZE
+        or v_cache.shape[2] != H
+        or v_cache.shape[3] != HEAD_DIM
+    ):
+        raise ValueError(
+            f"paged_attention: v_cache must have shape [PAGES={PAGES}, "
+            f"PAGE_SIZE={PAGE_SIZE}, H={H}, HEAD_DIM={HEAD_DIM}], "
+            f"got {list(v_cache.shape)}"
+        )
+    if v_cache.dtype != q.dtype:
+        raise TypeError(
+            f"paged_attention: v_cache must be {q.dtype} as q is, got {v_cache.dtype}"
+        )
+    if block_tables.ndim != 2 or block_tables.shape[0] != B:
+        raise ValueError(
+            f"paged_attention: block_tables must have shape [B={B}, "
+            f"MAX_PAGES], got {list(block_tables.shape)}"
+        )
+    MAX_PAGES = block_tables.shape[1]
+    if block_tables.dtype != torch.int32:
+        raise TypeError(
+            "paged_attention: block_tables must be torch.int32, got "
+            f"{block_tables.dtype}"
+        )
+    if seq_lens.ndim != 1 or seq_lens.shape[0] != B:
+        raise ValueError(
+            f"paged_attention: seq_lens must have shape [B={B}], "
+            f"got {list(seq_lens.shape)}"
+        )
+    if seq_lens.dtype != torch.int32:
+        raise TypeError(
+            f"paged_attention: seq_lens must be torch.int32, got {seq_lens.dtype}"
+        )
+    if k_cache.device != q.device:
+        raise ValueError(
+            f"paged_attention: k_cache must be on {q.device} as q is, "
+            f"got {k_cache.device}"
+        )
+    if v_cache.device != q.device:
+        raise ValueError(
+            f"paged_attention: v_cache must be on {q.device} as q is, "
+            f"got {v_cache.device}"
+        )
+    if block_tables.device != q.device:
+        raise ValueError(
+            f"paged_attention: block_tables must be on {q.device} as q "
+            f"is, got {block_tables.device}"
+        )
+    if seq_lens.device != q.device:
+        raise ValueError(
+            f"paged_attention: seq_lens must be on {q.device} as q is, "
+            f"got {seq_lens.device}"
+        )
+    if not (q.is_cuda or q.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"paged_attention: q must be on a GPU, got {q.device}; the "
+            "CPU needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if q.is_cuda and q.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(q.device):
+            return paged_attention(q, k_cache, v_cache, block_tables, seq_lens, out=out)
+
+    if out is None:
+        o = q.new_empty((B, H, G, HEAD_DIM))
+    else:
+        o = _check_out(
+            "paged_attention: out",
+            out,
+            (B, H, G, HEAD_DIM),
+            q.dtype,
+            q.device,
+            {
+                "q": q,
+                "k_cache": k_cache,
+                "v_cache": v_cache,
+                "block_tables": block_tables,
+                "seq_lens": seq_lens,
+            },
+        )
+    if o.numel() == 0:
+        return o
+
+    stride_qb, stride_qh, stride_qg, stride_q_head_dim = q.stride()
+    (
+        stride_k_cache_pages,
+        stride_k_cache_page_size,
+        stride_k_cache_h,
+        stride_k_cache_head_dim,
+    ) = k_cache.stride()
+    (
+        stride_v_cache_pages,
+        stride_v_cache_page_size,
+        stride_v_cache_h,
+        stride_v_cache_head_dim,
+    ) = v_cache.stride()
+    stride_block_tables_b, stride_block_tables_max_pages = block_tables.stride()
+    stride_seq_lens_b = seq_lens.stride(0)
+    stride_ob, stride_oh, stride_og, stride_o_head_dim = o.stride()
+    if (B - 1) * stride_qb + (H - 1) * stride_qh + (G - 1) * stride_qg + (
+        HEAD_DIM - 1
+    ) * stride_q_head_dim >= _INT32_REACH:
+        raise _beyond_int32("paged_attention: q")
+    if (PAGES - 1) * stride_k_cache_pages + (
+        PAGE_SIZE - 1
+    ) * stride_k_cache_page_size + (H - 1) * stride_k_cache_h + (
+        HEAD_DIM - 1
+    ) * stride_k_cache_head_dim >= _INT32_REACH:
+        raise _beyond_int32("paged_attention: k_cache")
+    if (PAGES - 1) * stride_v_cache_pages + (
+        PAGE_SIZE - 1
+    ) * stride_v_cache_page_size + (H - 1) * stride_v_cache_h + (
+        HEAD_DIM - 1
+    ) * stride_v_cache_head_dim >= _INT32_REACH:
+        raise _beyond_int32("paged_attention: v_cache")
+    if (B - 1) * stride_block_tables_b + (
+        MAX_PAGES - 1
+    ) * stride_block_tables_max_pages >= _INT32_REACH:
+        raise _beyond_int32("paged_attention: block_tables")
+    if (B - 1) * stride_seq_lens_b >= _INT32_REACH:
+        raise _beyond_int32("paged_attention: seq_lens")
+    if (B - 1) * stride_ob + (H - 1) * stride_oh + (G - 1) * stride_og + (
+        HEAD_DIM - 1
+    ) * stride_o_head_dim >= _INT32_REACH:
+        raise _beyond_int32("paged_attention: out")
+    BLOCK_G = max(triton.next_power_of_2(G), 16)
+    if BLOCK_G > _MAX_TILE:
+        raise ValueError(
+            f"paged_attention: BLOCK_G would be {BLOCK_G}; a tile "
+            f"holds at most {_MAX_TILE} elements"
+        )
+
+    _launch(
+        paged_attention_kernel,
+        (B, H),
+        (G, HEAD_DIM, PAGE_SIZE, q.dtype),
+        q,
+        k_cache,
+        v_cache,
+        block_tables,
+        seq_lens,
+        o,
+        G,
+        stride_qb,
+        stride_qh,
+        stride_qg,
+        stride_q_head_dim,
+        stride_k_cache_pages,
+        stride_k_cache_page_size,
+        stride_k_cache_h,
+        stride_k_cache_head_dim,
+        stride_v_cache_pages,
+        stride_v_cache_page_size,
+        stride_v_cache_h,
+        stride_v_cache_head_dim,
+        stride_block_tables_b,
+        stride_block_tables_max_pages,
+        stride_seq_lens_b,
+        stride_ob,
+        stride_oh,
+        stride_og,
+        stride_o_head_dim,
+        HEAD_DIM=HEAD_DIM,
+        PAGE_SIZE=PAGE_SIZE,
+        BLOCK_G=BLOCK_G,
+    )
+    return o
+
+
+def reference_fn(
+    q: torch.Tensor,
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor,
+    block_tables: torch.Tensor,
+    seq_lens: torch.Tensor,
+):
+    """What paged_attention computes, in PyTorch."""
+    B = q.shape[0]
+    H = q.shape[1]
+    HEAD_DIM = q.shape[3]
+    PAGE_SIZE = k_cache.shape[1]
+    MAX_PAGES = block_tables.shape[1]
+    pages = block_tables.flatten()
+    k = (
+        k_cache.index_select(0, pages)
+        .view(B, MAX_PAGES * PAGE_SIZE, H, HEAD_DIM)
+        .transpose(1, 2)
+    )
+    scores = torch.matmul(q, k.mT).div(HEAD_DIM**0.5)
+    unused = torch.arange(MAX_PAGES * PAGE_SIZE, device=q.device).ge(
+        seq_lens.view(B, 1, 1, 1)
+    )
+    v = (
+        v_cache.index_select(0, pages)
+        .view(B, MAX_PAGES * PAGE_SIZE, H, HEAD_DIM)
+        .transpose(1, 2)
+    )
+    return torch.matmul(torch.softmax(scores.masked_fill(unused, float("-inf")), -1), v)
+
+
+def draw_inputs(B, MAX_PAGES, PAGE_SIZE, device):
+    """seq_lens of paged_attention, at random."""
+    seq_lens = torch.randint(0, MAX_PAGES * PAGE_SIZE, [B], device=device).add(1)
+    return seq_lens.to(torch.int32)
+
+
+def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
+    """Fresh arguments for paged_attention, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    seq_lens = draw_inputs(B, MAX_PAGES, PAGE_SIZE, device)
+    return [
+        torch.randn((B, H, G, HEAD_DIM), device=device, dtype=torch.float16),
+        torch.randn(
+            (PAGES, PAGE_SIZE, H, HEAD_DIM), device=device, dtype=torch.float16
+        ),
+        torch.randn(
+            (PAGES, PAGE_SIZE, H, HEAD_DIM), device=device, dtype=torch.float16
+        ),
+        torch.randint(0, PAGES, (B, MAX_PAGES), device=device, dtype=torch.int32),
+        seq_lens,
+    ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = paged_attention

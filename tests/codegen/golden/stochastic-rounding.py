@@ -1,0 +1,356 @@
+"""One step of AdamW, in place; the parameters are rounded stochastically, by the
+seed and each one's place.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+
+
+@triton.jit
+def round_stochastically(x, random):
+    """bfloat16 is the upper half of float32: random bits added to the lower half
+    carry as often as it is large.
+    """
+    carried = x.to(tl.uint32, bitcast=True) + (random >> 16)
+    rounded = (carried & 0xFFFF0000).to(tl.float32, bitcast=True)
+    # A carry out of NaN's bits would make a number of it.
+    return tl.where(x == x, rounded, x).to(tl.bfloat16)
+
+
+@triton.jit(do_not_specialize=["seed"])
+def adamw_stochastic_kernel(
+    p_ptr,
+    grad_ptr,
+    exp_avg_ptr,
+    exp_avg_sq_ptr,
+    lr: tl.float32,
+    beta1: tl.float32,
+    beta2: tl.float32,
+    eps: tl.float32,
+    weight_decay: tl.float32,
+    bias_correction1: tl.float32,
+    bias_correction2: tl.float32,
+    seed: tl.int32,
+    N,
+    BLOCK: tl.constexpr,
+):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < N
+    g = tl.load(grad_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    old_mean = tl.load(exp_avg_ptr + offsets, mask=mask, other=0.0)
+    old_square = tl.load(exp_avg_sq_ptr + offsets, mask=mask, other=0.0)
+    weights = tl.load(p_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    mean = old_mean * beta1 + g * (1.0 - beta1)
+    square = old_square * beta2 + g * g * (1.0 - beta2)
+    denominator = tl.sqrt(square / bias_correction2) + eps
+    decayed = weights * (1.0 - lr * weight_decay)
+    updated = decayed - lr * (mean / bias_correction1) / denominator
+    tl.store(
+        p_ptr + offsets,
+        round_stochastically(updated, tl.randint(seed, offsets)),
+        mask=mask,
+    )
+    tl.store(exp_avg_ptr + offsets, mean, mask=mask)
+    tl.store(exp_avg_sq_ptr + offsets, square, mask=mask)
+
+
+def adamw_stochastic(
+    p: torch.Tensor,
+    grad: torch.Tensor,
+    exp_avg: torch.Tensor,
+    exp_avg_sq: torch.Tensor,
+    lr: float = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.01,
+    bias_correction1: float = 1.0,
+    bias_correction2: float = 1.0,
+    seed: int = 0,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One step of AdamW, in place; the parameters are rounded stochastically, by the
+    seed and each one's place.
+
+    Args:
+        p: [N] bfloat16, contiguous; updated in place.
+        grad: [N] bfloat16, contiguous.
+        exp_avg: [N] float32, contiguous; updated in place.
+        exp_avg_sq: [N] float32, contiguous; updated in place.
+        lr: a number, passed as float32.
+        beta1: a number, passed as float32.
+        beta2: a number, passed as float32.
+        eps: a number, passed as float32.
+        weight_decay: a number, passed as float32.
+        bias_correction1: a number, passed as float32.
+        bias_correction2: a number, passed as float32.
+        seed: a number, passed as int32.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if p.ndim != 1:
+        raise ValueError(
+            f"adamw_stochastic: p must have shape [N], got {list(p.shape)}"
+        )
+    N = p.shape[0]
+    if not p.is_contiguous():
+        raise ValueError(
+            "adamw_stochastic: p must be contiguous, got strides "
+            f"{p.stride()}; call .contiguous() first"
+        )
+    if p.dtype != torch.bfloat16:
+        raise TypeError(f"adamw_stochastic: p must be torch.bfloat16, got {p.dtype}")
+    if grad.ndim != 1 or grad.shape[0] != N:
+        raise ValueError(
+            f"adamw_stochastic: grad must have shape [N={N}], got {list(grad.shape)}"
+        )
+    if not grad.is_contiguous():
+        raise ValueError(
+            "adamw_stochastic: grad must be contiguous, got strides "
+            f"{grad.stride()}; call .contiguous() first"
+        )
+    if grad.dtype != torch.bfloat16:
+        raise TypeError(
+            f"adamw_stochastic: grad must be torch.bfloat16, got {grad.dtype}"
+        )
+    if exp_avg.ndim != 1 or exp_avg.shape[0] != N:
+        raise ValueError(
+            f"adamw_stochastic: exp_avg must have shape [N={N}], "
+            f"got {list(exp_avg.shape)}"
+        )
+    if not exp_avg.is_contiguous():
+        raise ValueError(
+            "adamw_stochastic: exp_avg must be contiguous, got strides "
+            f"{exp_avg.stride()}; call .contiguous() first"
+        )
+    if exp_avg.dtype != torch.float32:
+        raise TypeError(
+            f"adamw_stochastic: exp_avg must be torch.float32, got {exp_avg.dtype}"
+        )
+    if exp_avg_sq.ndim != 1 or exp_avg_sq.shape[0] != N:
+        raise ValueError(
+            f"adamw_stochastic: exp_avg_sq must have shape [N={N}], "
+            f"got {list(exp_avg_sq.shape)}"
+        )
+    if not exp_avg_sq.is_contiguous():
+        raise ValueError(
+            "adamw_stochastic: exp_avg_sq must be contiguous, got "
+            f"strides {exp_avg_sq.stride()}; call .contiguous() first"
+        )
+    if exp_avg_sq.dtype != torch.float32:
+        raise TypeError(
+            "adamw_stochastic: exp_avg_sq must be torch.float32, got "
+            f"{exp_avg_sq.dtype}"
+        )
+    if grad.device != p.device:
+        raise ValueError(
+            f"adamw_stochastic: grad must be on {p.device} as p is, got {grad.device}"
+        )
+    if exp_avg.device != p.device:
+        raise ValueError(
+            f"adamw_stochastic: exp_avg must be on {p.device} as p is, "
+            f"got {exp_avg.device}"
+        )
+    if exp_avg_sq.device != p.device:
+        raise ValueError(
+            f"adamw_stochastic: exp_avg_sq must be on {p.device} as p "
+            f"is, got {exp_avg_sq.device}"
+        )
+    if not (p.is_cuda or p.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"adamw_stochastic: p must be on a GPU, got {p.device}; the "
+            "CPU needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if p.is_cuda and p.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(p.device):
+            return adamw_stochastic(
+                p,
+                grad,
+                exp_avg,
+                exp_avg_sq,
+                lr,
+                beta1,
+                beta2,
+                eps,
+                weight_decay,
+                bias_correction1,
+                bias_correction2,
+                seed,
+            )
+    _check_memory("adamw_stochastic: p", p, {"grad": grad})
+    _check_memory("adamw_stochastic: exp_avg", exp_avg, {"p": p, "grad": grad})
+    _check_memory(
+        "adamw_stochastic: exp_avg_sq",
+        exp_avg_sq,
+        {"p": p, "grad": grad, "exp_avg": exp_avg},
+    )
+
+    if p.numel() == 0 and exp_avg.numel() == 0 and exp_avg_sq.numel() == 0:
+        return p, exp_avg, exp_avg_sq
+
+    if p.numel() >= _INT32_REACH:
+        raise _beyond_int32("adamw_stochastic: p")
+    if grad.numel() >= _INT32_REACH:
+        raise _beyond_int32("adamw_stochastic: grad")
+    if exp_avg.numel() >= _INT32_REACH:
+        raise _beyond_int32("adamw_stochastic: exp_avg")
+    if exp_avg_sq.numel() >= _INT32_REACH:
+        raise _beyond_int32("adamw_stochastic: exp_avg_sq")
+
+    def grid(meta):
+        return (triton.cdiv(N, meta["BLOCK"]),)
+
+    adamw_stochastic_kernel[grid](
+        p,
+        grad,
+        exp_avg,
+        exp_avg_sq,
+        lr,
+        beta1,
+        beta2,
+        eps,
+        weight_decay,
+        bias_correction1,
+        bias_correction2,
+        seed,
+        N,
+        BLOCK=1024,
+    )
+    return p, exp_avg, exp_avg_sq
+
+
+def reference_fn(
+    p: torch.Tensor,
+    grad: torch.Tensor,
+    exp_avg: torch.Tensor,
+    exp_avg_sq: torch.Tensor,
+    lr: float = 0.001,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
+    weight_decay: float = 0.01,
+    bias_correction1: float = 1.0,
+    bias_correction2: float = 1.0,
+    seed: int = 0,
+):
+    """What adamw_stochastic computes, in PyTorch."""
+    decayed = p.sub(p.mul(lr * weight_decay))
+    mean = torch.lerp(grad, exp_avg, beta1)
+    square = torch.lerp(grad.square(), exp_avg_sq, beta2)
+    denominator = torch.sqrt(square.div(bias_correction2)).add(eps)
+    return (
+        decayed.sub(mean.div(bias_correction1).mul(lr).div(denominator)),
+        mean,
+        square,
+    )
+
+
+def draw_inputs(N, device):
+    """exp_avg_sq of adamw_stochastic, at random."""
+    exp_avg_sq = torch.randn([N], device=device).square()
+    return exp_avg_sq.to(torch.float32)
+
+
+def get_inputs(N=100003):
+    """Fresh arguments for adamw_stochastic, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    exp_avg_sq = draw_inputs(N, device)
+    return [
+        torch.randn((N,), device=device, dtype=torch.bfloat16),
+        torch.randn((N,), device=device, dtype=torch.bfloat16),
+        torch.randn((N,), device=device, dtype=torch.float32),
+        exp_avg_sq,
+        0.001,
+        0.9,
+        0.999,
+        1e-8,
+        0.01,
+        1.0,
+        1.0,
+        0,
+    ]
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = adamw_stochastic

@@ -1,5 +1,5 @@
 /** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
-import { fail } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DType, elemOf, isDType } from "../ir/dtype.js";
 import type {
@@ -22,6 +22,8 @@ export interface TensorDescription {
   readonly role: Role;
   readonly optional: boolean;
   readonly options: InTensorOptions & OutTensorOptions;
+  /** Where the author declares it. */
+  readonly at: Location | undefined;
 }
 
 export interface ConstexprDescription {
@@ -50,7 +52,7 @@ function declareTensor(role: Role) {
     if (!Array.isArray(dims) || dims.length === 0)
       fail("param", 'tensor: the second argument lists its dims, such as ["M", "K"]', at);
     for (const dim of dims) checkDim(dim, at);
-    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options };
+    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
     return { ...description, optional: () => optionalTensor(description, at) };
   };
 }

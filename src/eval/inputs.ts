@@ -59,9 +59,14 @@ export function checkRanges(
 ): void {
   for (const { name, range } of tensors) {
     const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
-    const wrong = range && inputs[name]?.data.find((value) => Number(value) < low! || Number(value) >= end!);
+    const given = inputs[name];
+    if (!range || !given) continue;
+    // Floats of a narrow dtype may be rounded to the end.
+    const isEndIn = isFloat(given.dtype as DTypeName);
+    const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
+    const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));
     if (wrong !== undefined)
-      throw new Error(`${name} holds ${wrong}; its range is ${low} up to but not including ${end}`);
+      throw new Error(`${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`);
   }
 }
 

@@ -68,19 +68,28 @@ function softmax(lane: Float64Array): Float64Array {
   return powers.map((x) => x / sum);
 }
 
-/** softmax(query keyᵀ · scale + mask) value over the last two axes; a causal query sees no key after its own place. */
-function attention({ query, key, value, attn_mask, is_causal, scale }: Args): TorchArray {
+/**
+ * softmax(query keyᵀ · scale + mask) value over the last two axes. Where a mask of truth values is false, and after its
+ * own place if it is causal, a query sees no key; one that sees none gives 0.
+ */
+function attention(
+  { query, key, value, attn_mask, is_causal, scale }: Args,
+  isTruth: (param: string) => boolean,
+): TorchArray {
   const [q, k] = [array(query), array(key)];
   const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
   const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
-  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => x! + y!) : scores;
+  const isShown = isTruth("attn_mask");
+  const add = (score: number, mask: number): number => (!isShown ? score + mask : mask !== 0 ? score : -Infinity);
+  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => add(x!, y!)) : scores;
   const [rows, columns] = masked.shape.slice(-2) as [number, number];
   const seen = (i: number) => is_causal !== true || i % columns <= Math.trunc(i / columns) % rows;
   const visible = torchArray(
     masked.shape,
     masked.data.map((x, i) => (seen(i) ? x : -Infinity)),
   );
-  return matmul(mapLanes(visible, -1, softmax), array(value));
+  const weigh = (lane: Float64Array) => (largest(lane) === -Infinity ? lane.map(() => 0) : softmax(lane));
+  return matmul(mapLanes(visible, -1, weigh), array(value));
 }
 
 function cumulative(lane: Float64Array): Float64Array {
@@ -253,7 +262,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   },
   scaled_dot_product_attention: {
     params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
-    run: attention,
+    run: (args, _random, isTruth) => attention(args, isTruth),
   },
   transpose: {
     params: ["input", "dim0", "dim1"],

@@ -59,8 +59,8 @@ export interface OutTensorOptions extends TensorOptions {
 }
 export interface InTensorOptions extends TensorOptions {
   /**
-   * What the caller sees to: the lowest value, and the exclusive highest (a size's name or a number). Inputs are drawn
-   * from it, and a view masks no lower bound of an index that is not negative by it.
+   * What the caller sees to: the lowest value, and the highest (a size's name or a number), which integers stay below
+   * and floats may be. Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
    */
   readonly range?: readonly [number | string, number | string];
 }

@@ -103,6 +103,9 @@ describe("inputs", () => {
     const { x } = makeInputs(signatureOf(trace(definitionOf(copy))), at);
     expect((x!.data as Float32Array).every((value) => value >= -2 && value < 0)).toBe(true);
     expect(new Set(x!.data as Float32Array).size).toBeGreaterThan(40);
+    const ends = (value: number) => ({ x: { dtype: "float32", shape: [2], data: Float32Array.of(-2, value) } });
+    expect(evaluate(copy, { sizes: { N: 2 } }, ends(0)).findings).toEqual([]);
+    expect(() => evaluate(copy, { sizes: { N: 2 } }, ends(0.5))).toThrow("x holds 0.5; its range is -2 up to 0");
   });
 
   test("should suit the kernel: 64-bit indices, truth values, scalars", () => {

@@ -1,5 +1,6 @@
 /** Recorded torch expressions in float64, against values that PyTorch gives, and the comparison with them. */
 import { describe, expect, test } from "vitest";
+import { tl } from "tilescript";
 import type { TensorData } from "../../src/compiled.js";
 import { recordReference } from "../../src/dsl/reference.js";
 import { compareOutput } from "../../src/eval/compare.js";
@@ -62,8 +63,7 @@ describe("torch functions", () => {
     ["exp2", (a, t) => t.exp2(a), [2, 0.25, 8, Math.SQRT2, 16, 0.5]],
     ["tril", (a) => a.tril(), [1, 0, 0, 0.5, 4, 0]],
     ["triu", (a) => a.triu(1), [0, -2, 3, 0, 0, -1]],
-    ["narrow", (a) => a.narrow(1, 1, 2), [-2, 3, 4, -1]],
-    ["repeat_interleave", (a) => a.narrow(1, 0, 1).repeat_interleave(2, 0), [1, 1, 0.5, 0.5]],
+    ["cat", (a, t) => t.cat([a, a.narrow(1, 0, 1)], 1), [1, -2, 3, 1, 0.5, 4, -1, 0.5]],
     ["repeat_interleave by lengths", (a, t) => a.repeat_interleave(t.arange(2), 0), [0.5, 4, -1]],
     ["diff", (a, t) => t.diff(a), [-3, 5, 3.5, -5]],
     ["bit operators", (_, t) => t.arange(4).mul(-3).bitwise_right_shift(1).bitwise_and(6), [0, 6, 4, 2]],
@@ -171,6 +171,35 @@ const volume: TensorData = {
   shape: [1, 1, 2, 2, 3],
   data: Float64Array.of(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1),
 };
+
+describe("attention's mask", () => {
+  // What PyTorch 2.15 gives.
+  const seen = [1, -2, 3, 0.5000000550723941, 3.9999993391312705, -0.9999995594208471];
+  const added = [
+    0.9999999820957697, -1.9999997851492344, 2.999999856766156, 0.5000000016630424, 3.9999999800434916,
+    -0.9999999866956609,
+  ];
+  const masks: readonly (readonly [string, Author, readonly number[]])[] = [
+    ["truth values", (m) => m.gt(0), seen],
+    ["a row that sees nothing", (m) => m.gt(1), [0, 0, 0, 0.5, 4, -1]],
+    ["moved truth values", (_, t) => t.ones([2, 2], { dtype: tl.int1 }).T.tril(), seen],
+    ["truth values of two conditions", (m) => m.gt(0).mul(m.lt(4)), [1, -2, 3, 1, -2, 3]],
+    ["numbers", (m) => m, added],
+    ["zeros and infinities", (m, t) => t.where(m.gt(0), 0, -Infinity), seen],
+  ];
+  test.each(masks)("%s", (_, mask, expected) => {
+    const attended: Author = (a, t, y) =>
+      t.nn.functional.scaled_dot_product_attention(a, a, a, { attn_mask: mask(a.narrow(1, 0, 2), t, y) });
+    expectClose(values(attended).data, expected);
+  });
+
+  test("an input of truth values", () => {
+    const mask: TensorData = { dtype: "int1", shape: [2, 2], data: Uint8Array.of(1, 0, 1, 1) };
+    const attended: Author = (a, t, y) =>
+      t.nn.functional.scaled_dot_product_attention(a, a, a, { attn_mask: y.view(2, 2) });
+    expectClose(values(attended, x, mask).data, seen);
+  });
+});
 
 describe("torch functions of places", () => {
   // What PyTorch 2.15 gives.

@@ -5,6 +5,7 @@ import { checkHost } from "./check/host.js";
 import { checkLimits } from "./check/limits.js";
 import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
+import { checkVersions } from "./check/versions.js";
 import { emitModule } from "./codegen/module.js";
 import { shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
@@ -34,7 +35,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
-  const ir = trace(definition);
+  const ir = trace(definition, definition.at && source?.spec(definition.at));
   seen.push(
     ...checkStructure(ir),
     ...checkHost(ir),
@@ -42,12 +43,13 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ...checkAccumulation(ir),
     ...checkLimits(ir),
     ...checkOptional(ir),
+    ...checkVersions(ir),
     ...unusedParams(ir),
   );
   if (!source) seen.push(withoutSource(ir));
   failOn(seen);
   const lowered = lowerViews(ir);
-  const signature = signatureOf(ir);
+  const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
   const emit = ({ op }: EmitOptions = {}): Emitted => {
     const printed = emitModule(lowered, source, op);
@@ -65,11 +67,11 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     reference: ir.reference?.kind ?? "none",
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
-    refusal: (at) => refusal(ir, at),
-    evaluate: (at, { inputs, tolerance } = {}) => {
+    refusal: (at) => refusal(lowered, at),
+    evaluate: (at, { tolerance, ...options } = {}) => {
       const toleranceOf = (dtype: string) =>
         toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-      return evaluateCase(ir, signature, at, toleranceOf, inputs);
+      return evaluateCase(ir, signature, at, toleranceOf, options);
     },
   };
 }

@@ -39,9 +39,10 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
   walkAll(ir, (statement) => {
     for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
   });
+  const own = ir.functions.filter(({ extern }) => !extern);
   // Triton's functions are generic: what was traced for other types or constexprs often reads the same.
   const written = new Map<string, FunctionDef>();
-  for (const helper of ir.functions) {
+  for (const helper of own) {
     const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
     extras.set(helper, [...capturesOf(helper), ...dtypes]);
     const text = JSON.stringify({ ...definition, name: "" });

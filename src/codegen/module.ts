@@ -1,13 +1,13 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import { fail } from "../diagnostics.js";
 import type { Elem } from "../ir/dtype.js";
-import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import { type Block as IRBlock, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
-import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, walkAll } from "../ir/walk.js";
+import { usesOf39 } from "../ir/versions.js";
+import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
-import type { Op } from "../ir/op.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
 import { emitHelpers } from "./functions.js";
@@ -18,7 +18,8 @@ import { type KernelNames, kernelNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
 import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
-import type { Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
+import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
+import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
 import { opDefinitions, type OpOptions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
@@ -27,6 +28,9 @@ import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source)
+    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
   const names = kernelNames(ir, source);
   const used = usedParameters(ir);
   const launcher = wrapper(ir, names, used);
@@ -48,10 +52,12 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
-    ...imports(ir, isMentioned),
+    ...imports(ir, isMentioned, names.externs.imports),
     ...newestNames(ir),
     ...constants(ir, isMentioned),
     ...pruner(ir, names),
+    ...names.externs.definitions,
+    ...blockSetter(ir, names),
     ...parts,
     ...helperFunctions(isMentioned),
     py.assign(py.name("kernel_fn"), py.name(names.wrapper)),
@@ -125,7 +131,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
   const present = tensors.filter((param) => !param.optional);
   const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
-  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype.element_ty`);
+  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 
 /** Sizes, scalars and strides that the kernel looks at, that tune it or that prune its configs. */
@@ -135,7 +141,14 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
+  const visit = ({ statements, yields }: IRBlock): void => {
+    yields.forEach(use);
+    for (const statement of statements) {
+      argumentsOf(statement).forEach(use);
+      blocksOf(statement).forEach(visit);
+    }
+  };
+  bodiesOf(ir).forEach(visit);
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
   for (const param of ir.params) {
@@ -155,13 +168,16 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
 // ---- around it ------------------------------------------------------------------------------------------------------
 
 /** What spellings need besides `tl`. */
-function imports(ir: KernelIR, isMentioned: (name: string) => boolean): Block {
+function imports(ir: KernelIR, isMentioned: (name: string) => boolean, others: readonly FromImport[]): Block {
   const needed = new Map<string, Set<string>>();
+  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
+  for (const { module, names } of others) for (const { name } of names) need(module, name);
+  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
   walkAll(ir, (statement) => {
     const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
     if (spelling?.form !== "call" || !spelling.from) return;
     const [name = ""] = spelling.name.split(".");
-    if (isMentioned(name)) needed.set(spelling.from, (needed.get(spelling.from) ?? new Set()).add(name));
+    if (isMentioned(name)) need(spelling.from, name);
   });
   return [...needed].sort().map(([module, names]) => ({
     kind: "fromImport",
@@ -210,11 +226,7 @@ function constants(ir: KernelIR, isMentioned: (name: string) => boolean): Block 
 
 /** Refuses to be imported under a Triton that lacks what the kernel uses. */
 function newestNames(ir: KernelIR): Block {
-  const found = new Set<string>();
-  walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) found.add(nameOf(statement.op));
-  });
-  const [first, ...others] = found;
+  const [first, ...others] = new Set(usesOf39(ir).map(({ name }) => name));
   if (first === undefined) return [];
   const version = py.call(
     "tuple",
@@ -237,11 +249,6 @@ function newestNames(ir: KernelIR): Block {
       ],
     },
   ];
-}
-
-/** What an op is called in Triton. */
-function nameOf({ spelling, name }: Op): string {
-  return spelling.form === "call" ? spelling.name : name;
 }
 
 const PRUNER = "_prune_configs";

@@ -2,11 +2,14 @@
  * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, code frames, and
  * the lint. Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
  */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { Project, type ts } from "ts-morph";
 import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
 import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
+import { specPlaces } from "./source-spec.js";
 
 /** Lines shown before and after the line of a code frame. */
 const CONTEXT = 2;
@@ -41,6 +44,14 @@ export function createSourceIndex(): SourceIndex {
     endOf(at) {
       const found = find(at);
       return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    beside(at, path) {
+      const file = resolve(dirname(at.file), path);
+      return existsSync(file) ? { text: readFileSync(file, "utf8"), file } : undefined;
+    },
+    spec(at) {
+      const found = find(at);
+      return found && specPlaces(found.node);
     },
     lint: (paths) => lintFiles(paths, read),
     frame(at) {

@@ -19,6 +19,8 @@ import type {
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
+import { chosenFunction } from "./choice.js";
+import type { SpecPlaces } from "../ir/source.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
@@ -27,8 +29,8 @@ import { recordInputs, recordReference } from "./reference.js";
 type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
-/** The program that a kernel's body, grid and other callbacks describe. */
-export function trace(kernel: KernelDefinition): KernelIR {
+/** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
+export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
@@ -52,7 +54,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
     const inputs = inputsOf(kernel, params);
-    const tuning = tuningOf(kernel, completed);
+    const tuning = tuningOf(kernel, completed, places);
     return {
       name: kernel.name,
       doc,
@@ -63,7 +65,8 @@ export function trace(kernel: KernelDefinition): KernelIR {
       requires,
       tuning,
       launch: launchOf(kernel),
-      reference,
+      triton: versionOf(kernel),
+      reference: reference && { ...reference, at: places?.reference ?? kernel.at },
       inputs,
       shapes,
       tolerance,
@@ -72,13 +75,14 @@ export function trace(kernel: KernelDefinition): KernelIR {
   });
 }
 
-function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[]): Tuning {
+function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: SpecPlaces | undefined): Tuning {
   const { autotune, config } = spec;
   const raw = autotune?.configs ?? [config ?? {}];
+  const placeOf = (index: number) => (places?.configs.length === raw.length ? places.configs[index] : at);
   // What holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
-    configs: raw.map((values) => configOf(values, at)),
+    configs: raw.map((values, i) => configOf(values, placeOf(i))),
     ...(autotune && { key: autotune.key }),
     resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],
@@ -90,6 +94,11 @@ function launchOf({ spec }: KernelDefinition): LaunchSpec {
   const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [] } = spec;
   const options = Object.fromEntries(Object.entries(launch).filter(([, value]) => value !== undefined));
   return { options, doNotSpecialize, doNotSpecializeOnAlignment };
+}
+
+function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["triton"] {
+  if (triton === undefined || triton === "3.6" || triton === "3.9") return triton;
+  return fail("kernel", `${name}: triton is ${JSON.stringify(triton)}; it is "3.6" or "3.9"`, at);
 }
 
 /** Names that the spec's tables may hold. */
@@ -159,6 +168,8 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
       ? { kind: "literal", value: name }
       : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
   const others = described.flatMap(([name, p]): Param[] => {
+    if (p.kind === "tensor" && p.block)
+      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
     if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
@@ -256,6 +267,43 @@ function tensorParam(
   };
 }
 
+/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
+function descriptorParam(
+  recorder: Builder,
+  { name: kernel, at }: KernelDefinition,
+  name: string,
+  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
+  dims: readonly Argument[],
+  constexprs: readonly ConstexprParam[],
+): TensorParam {
+  const blockDims = block.map((dim): Argument => {
+    if (typeof dim === "number") return { kind: "literal", value: dim };
+    const param = constexprs.find((each) => each.name === dim);
+    if (param?.of === "int" && param.from !== "heuristic") return param.value;
+    const why =
+      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
+    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
+  });
+  const dtype = elemOf(token);
+  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
+  return {
+    kind: "tensor",
+    name,
+    value,
+    pointer: value,
+    strides: [],
+    dims,
+    dimNames,
+    dtype,
+    role,
+    optional: false,
+    contiguous: false,
+    offsets: "int64",
+    block: blockDims,
+    ...(paddingOption && { padding: paddingOption }),
+  };
+}
+
 /** Whether the caller gave an argument: Triton knows it when it compiles. */
 function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
   return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
@@ -331,15 +379,17 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
 }
 
-/** What the body gets for each param: a dtype is a token, all else a handle. */
+/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
 function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
   return Object.fromEntries(
     params.map((param) => {
+      const handle = new Handle(param.value);
       const described = kernel.spec.params[param.name];
-      if (param.kind !== "constexpr" || described?.kind !== "constexpr" || !described.dtype)
-        return [param.name, new Handle(param.value)];
-      // Handles and dtypes are told apart wherever an argument may be either.
-      return [param.name, tokenOf(param.name, described.dtype) as unknown as Handle];
+      if (described?.kind !== "constexpr") return [param.name, handle];
+      const { dtype, functions } = described;
+      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
+      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      return [param.name, other as unknown as Handle];
     }),
   );
 }

@@ -65,11 +65,13 @@ export function evaluateReference(
   }
 
   function attribute(of: TorchNode, name: string): TorchValue {
+    if (name === "device") return "cpu";
     if (name === "dtype" && of.kind === "input") return (inputs[of.name] as TensorData).dtype;
     const x = value(of);
     if (isArray(x) && name === "T") return transpose(x, 0, 1);
     if (isArray(x) && name === "mT") return transpose(x, -2, -1);
     if (isArray(x) && name === "shape") return x.shape;
+    if (!isArray(x) && (name === "values" || name === "indices")) return item(of, name === "values" ? 0 : 1);
     throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
   }
 

@@ -1,54 +1,76 @@
-/** `torch.einsum` in float64: operands are contracted in pairs, from the left, each pair as a matrix product. */
-import { NotEvaluated } from "./not-evaluated.js";
-import { reduceAxes, reorder, reshapeTo, total, type TorchArray } from "./torch-array.js";
-import { matmul } from "./torch-matmul.js";
+/**
+ * `torch.einsum` in float64: a letter an axis, summed over where the output does not have it. Operands are contracted in
+ * pairs, from the left.
+ */
+import { sizeOf, stridesOf } from "../ir/array.js";
+import { torchArray, type TorchArray } from "./torch-array.js";
 
-/** An array and the letter of each axis. */
-interface Term {
-  readonly letters: readonly string[];
-  readonly array: TorchArray;
-}
-
-/** @throws NotEvaluated for an ellipsis, a diagonal and an output that is not written out. */
+/** @throws RangeError if the equation does not fit the operands, or has an ellipsis, which is not known here. */
 export function einsum(equation: string, operands: readonly TorchArray[]): TorchArray {
-  const [inputs = "", output] = equation.replaceAll(" ", "").split("->");
-  const terms = inputs.split(",").map((letters, i): Term => ({ letters: [...letters], array: operands[i]! }));
-  const isPlain = terms.every(({ letters }) => new Set(letters).size === letters.length);
-  if (output === undefined || !isPlain || equation.includes("."))
-    throw new NotEvaluated(`the reference uses einsum("${equation}"), which cannot be evaluated here`);
-  const [first, ...rest] = terms;
-  const kept = (others: readonly Term[]) => new Set([...output, ...others.flatMap(({ letters }) => letters)]);
-  let result = summed(first!, kept(rest));
-  for (const [i, term] of rest.entries()) result = contracted(result, term, kept(rest.slice(i + 1)));
-  return inOrder(result, [...output]).array;
+  const [left = "", right] = equation.replace(/\s/g, "").split("->");
+  const inputs = left.split(",");
+  if (left.includes(".") || inputs.length !== operands.length)
+    throw new RangeError(`einsum: ${equation} does not fit ${operands.length} operands`);
+  const sizes = new Map<string, number>();
+  inputs.forEach((letters, i) => {
+    const { shape } = operands[i]!;
+    if (letters.length !== shape.length) throw new RangeError(`einsum: ${letters} does not fit [${shape.join(", ")}]`);
+    [...letters].forEach((letter, axis) => sizes.set(letter, Math.max(sizes.get(letter) ?? 1, shape[axis]!)));
+  });
+  const counts = (letter: string): number => left.split(letter).length - 1;
+  const output = [
+    ...(right ??
+      [...sizes.keys()]
+        .filter((letter) => counts(letter) === 1)
+        .toSorted()
+        .join("")),
+  ];
+  const [first = "", ...rest] = inputs;
+  if (rest.length === 0) return contracted([first], operands, output, sizes);
+  let [letters, result] = [first, operands[0]!];
+  rest.forEach((next, i) => {
+    const later = [...output, ...rest.slice(i + 1).join("")];
+    const kept = [...new Set(letters + next)].filter((letter) => later.includes(letter));
+    const wanted = i === rest.length - 1 ? output : kept;
+    result = contracted([letters, next], [result, operands[i + 1]!], wanted, sizes);
+    letters = wanted.join("");
+  });
+  return result;
 }
 
-/** Without the axes that nothing else has. */
-function summed({ letters, array }: Term, kept: ReadonlySet<string>): Term {
-  const gone = letters.flatMap((letter, axis) => (kept.has(letter) ? [] : [axis]));
-  if (gone.length === 0) return { letters, array };
-  return { letters: letters.filter((letter) => kept.has(letter)), array: reduceAxes(array, gone, false, total) };
-}
-
-function contracted(left: Term, right: Term, kept: ReadonlySet<string>): Term {
-  const a = summed(left, new Set([...kept, ...right.letters]));
-  const b = summed(right, new Set([...kept, ...left.letters]));
-  const shared = a.letters.filter((letter) => b.letters.includes(letter));
-  const batch = shared.filter((letter) => kept.has(letter));
-  const inner = shared.filter((letter) => !kept.has(letter));
-  const own = (term: Term) => term.letters.filter((letter) => !shared.includes(letter));
-  const x = inOrder(a, [...batch, ...own(a), ...inner]);
-  const y = inOrder(b, [...batch, ...inner, ...own(b)]);
-  const size = (term: Term, letters: readonly string[]) =>
-    letters.reduce((product, letter) => product * term.array.shape[term.letters.indexOf(letter)]!, 1);
-  const [n, k] = [size(a, batch), size(a, inner)];
-  const product = matmul(reshapeTo(x.array, [n, size(a, own(a)), k]), reshapeTo(y.array, [n, k, size(b, own(b))]));
-  const letters = [...batch, ...own(a), ...own(b)];
-  const shape = letters.map((letter) => size(a.letters.includes(letter) ? a : b, [letter]));
-  return { letters, array: reshapeTo(product, shape) };
-}
-
-function inOrder({ letters, array }: Term, wanted: readonly string[]): Term {
-  const order = wanted.map((letter) => letters.indexOf(letter));
-  return { letters: wanted, array: reorder(array, order) };
+/** The sum of products over the letters that the output does not have. */
+function contracted(
+  inputs: readonly string[],
+  operands: readonly TorchArray[],
+  output: readonly string[],
+  sizes: ReadonlyMap<string, number>,
+): TorchArray {
+  const used = [...new Set(inputs.join(""))];
+  const summed = used.filter((letter) => !output.includes(letter));
+  const letters = [...output, ...summed];
+  const steps = operands.map(({ shape }, i) => {
+    const strides = stridesOf(shape);
+    const axes = [...inputs[i]!];
+    return letters.map((letter) =>
+      axes.reduce((sum, each, axis) => sum + (each === letter && shape[axis] !== 1 ? strides[axis]! : 0), 0),
+    );
+  });
+  const shape = output.map((letter) => sizes.get(letter)!);
+  const all = letters.map((letter) => sizes.get(letter)!);
+  const inner = sizeOf(all.slice(output.length));
+  const out = new Float64Array(sizeOf(shape));
+  // Counts through all letters, the last fastest, and moves each operand's place along.
+  const index = all.map(() => 0);
+  const places = operands.map(() => 0);
+  for (let i = 0; i < out.length * inner; i++) {
+    out[Math.trunc(i / inner)]! += operands.reduce((product, { data }, n) => product * data[places[n]!]!, 1);
+    for (let axis = all.length - 1; axis >= 0; axis--) {
+      index[axis]! += 1;
+      const isOver = index[axis] === all[axis];
+      steps.forEach((step, n) => (places[n]! += isOver ? -step[axis]! * (all[axis]! - 1) : step[axis]!));
+      if (!isOver) break;
+      index[axis] = 0;
+    }
+  }
+  return torchArray(shape, out);
 }

@@ -1,9 +1,22 @@
 /** What references may call, by torch's names, in float64. A function and the method of its first operand are one entry. */
 import type { DTypeName } from "../ir/dtype.js";
 import { erf, roundHalfEven } from "./torch-math.js";
+import {
+  alongAxis,
+  type Args,
+  array,
+  elementwise,
+  isArray,
+  number,
+  numbers,
+  pairwise,
+  reduction,
+  type TorchFunction,
+  truth,
+} from "./torch-call.js";
 import { matmul } from "./torch-matmul.js";
 import {
-  expandTo,
+  map,
   mapLanes,
   reduceAxes,
   reorder,
@@ -11,43 +24,20 @@ import {
   torchArray,
   total,
   type TorchArray,
-  map,
   transpose,
   zip,
 } from "./torch-array.js";
-import { array, isArray, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
 import { castTo } from "./torch-cast.js";
-import { einsum } from "./torch-einsum.js";
+import { torchIndexing } from "./torch-indexing.js";
+import { torchNeural } from "./torch-neural.js";
 import { indexFunctions } from "./torch-index.js";
 import { maxPool3d } from "./torch-pool.js";
-import { concatenate, diff, segmentReduce, sort, triangle } from "./torch-select.js";
+import { diff, segmentReduce } from "./torch-select.js";
 
-const elementwise = (f: (x: number) => number): TorchFunction => ({
-  params: ["input"],
-  run: ({ input }) => map(array(input), f),
-});
-const pairwise = (f: (x: number, y: number) => number): TorchFunction => ({
-  params: ["input", "other"],
-  run: ({ input, other }) => zip([array(input), array(other)], f as (...values: number[]) => number),
-});
-const reduction = (fold: (lane: Float64Array) => number): TorchFunction => ({
-  params: ["input", "dim", "keepdim", "dtype"],
-  run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, fold),
-});
-const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
-  params: ["input", "dim", "dtype"],
-  run: ({ input, dim }) => mapLanes(array(input), number(dim, -1), f),
-});
 const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => castTo(array(input), dtype),
 });
-const triangular = (lower: boolean): TorchFunction => ({
-  params: ["input", "diagonal"],
-  run: ({ input, diagonal }) => triangle(array(input), number(diagonal, 0), lower),
-});
-const truth = (f: (x: number, y: number) => boolean) => pairwise((x, y) => Number(f(x, y)));
-
 const maximum = (x: number, y: number): number => Math.max(x, y);
 const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
 const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
@@ -92,9 +82,20 @@ function attention(
   return matmul(mapLanes(visible, -1, weigh), array(value));
 }
 
-function cumulative(lane: Float64Array): Float64Array {
-  let sum = 0;
-  return lane.map((x) => (sum += x));
+function cumulative(fold: (sofar: number, x: number) => number) {
+  return (lane: Float64Array): Float64Array => {
+    let sofar: number | undefined;
+    return lane.map((x) => (sofar = sofar === undefined ? x : fold(sofar, x)));
+  };
+}
+
+/** Integers that a number holds, beyond 32 bits too. */
+const bits = (f: (x: bigint, y: bigint) => bigint): TorchFunction =>
+  pairwise((x, y) => Number(f(BigInt(x), BigInt(y))));
+
+function norm(lane: Float64Array, p: number): number {
+  if (p === Infinity) return largest(lane.map(Math.abs));
+  return lane.reduce((sum, x) => sum + Math.abs(x) ** p, 0) ** (1 / p);
 }
 
 function variance(lane: Float64Array, correction: number): number {
@@ -161,6 +162,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   pow: pairwise((x, y) => x ** y),
   maximum: pairwise(maximum),
   minimum: pairwise((x, y) => Math.min(x, y)),
+  fmod: pairwise((x, y) => x % y),
+  floor_divide: pairwise((x, y) => Math.floor(x / y)),
+  atan2: pairwise(Math.atan2),
+  hypot: pairwise(Math.hypot),
   lt: truth((x, y) => x < y),
   le: truth((x, y) => x <= y),
   gt: truth((x, y) => x > y),
@@ -169,9 +174,14 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   ne: truth((x, y) => x !== y),
   logical_and: truth((x, y) => x !== 0 && y !== 0),
   logical_or: truth((x, y) => x !== 0 || y !== 0),
+  logical_xor: truth((x, y) => (x !== 0) !== (y !== 0)),
+  bitwise_and: bits((x, y) => x & y),
+  bitwise_or: bits((x, y) => x | y),
+  bitwise_xor: bits((x, y) => x ^ y),
+  isnan: elementwise((x) => Number(Number.isNaN(x))),
+  isinf: elementwise((x) => Number(Math.abs(x) === Infinity)),
+  isfinite: elementwise((x) => Number(Number.isFinite(x))),
   logical_not: elementwise((x) => Number(x === 0)),
-  // Of integers of any width; JavaScript's own operators know int32 alone.
-  bitwise_and: pairwise((x, y) => Number(BigInt(x) & BigInt(y))),
   bitwise_right_shift: pairwise((x, y) => Math.floor(x / 2 ** y)),
   neg: elementwise((x) => -x),
   abs: elementwise(Math.abs),
@@ -179,16 +189,28 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   exp2: elementwise((x) => 2 ** x),
   log: elementwise(Math.log),
   log2: elementwise(Math.log2),
+  log10: elementwise(Math.log10),
+  log1p: elementwise(Math.log1p),
+  expm1: elementwise(Math.expm1),
+  reciprocal: elementwise((x) => 1 / x),
+  sign: elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x))),
   sqrt: elementwise(Math.sqrt),
   rsqrt: elementwise((x) => 1 / Math.sqrt(x)),
   square: elementwise((x) => x * x),
   sin: elementwise(Math.sin),
   cos: elementwise(Math.cos),
+  tan: elementwise(Math.tan),
+  asin: elementwise(Math.asin),
+  acos: elementwise(Math.acos),
+  atan: elementwise(Math.atan),
+  sinh: elementwise(Math.sinh),
+  cosh: elementwise(Math.cosh),
   tanh: elementwise(Math.tanh),
   erf: elementwise(erf),
   floor: elementwise(Math.floor),
   ceil: elementwise(Math.ceil),
   round: elementwise(roundHalfEven),
+  trunc: elementwise(Math.trunc),
   sigmoid: elementwise(sigmoid),
   relu: elementwise((x) => (x < 0 ? 0 : x)),
   silu: elementwise((x) => x * sigmoid(x)),
@@ -221,6 +243,20 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   amax: reduction(largest),
   amin: reduction(smallest),
   prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
+  all: reduction((lane) => Number(lane.every((x) => x !== 0))),
+  any: reduction((lane) => Number(lane.some((x) => x !== 0))),
+  norm: {
+    params: ["input", "p", "dim", "keepdim"],
+    run: ({ input, p, dim, keepdim }) =>
+      reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => norm(lane, number(p, 2))),
+  },
+  std: {
+    params: ["input", "dim", "correction", "keepdim", "unbiased"],
+    run: ({ input, dim, correction, keepdim, unbiased }) => {
+      const less = number(correction, unbiased === false ? 0 : 1);
+      return reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => Math.sqrt(variance(lane, less)));
+    },
+  },
   logsumexp: reduction(logSumExp),
   var: {
     params: ["input", "dim", "correction", "keepdim", "unbiased"],
@@ -234,7 +270,8 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     const norm = logSumExp(lane);
     return lane.map((x) => x - norm);
   }),
-  cumsum: alongAxis(cumulative),
+  cumsum: alongAxis(cumulative((sum, x) => sum + x)),
+  cumprod: alongAxis(cumulative((product, x) => product * x)),
   layer_norm: { params: ["input", "normalized_shape", "weight", "bias", "eps"], run: layerNorm },
   rms_norm: { params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm },
   matmul: { params: ["input", "other"], run: ({ input, other }) => matmul(array(input), array(other)) },
@@ -250,15 +287,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       const product = matmul(array(input), transpose(array(weight), 0, 1));
       return zip([product, array(bias ?? 0)], (x, y) => x! + y!);
     },
-  },
-  einsum: {
-    params: ["equation"],
-    rest: "operands",
-    run: ({ equation, operands }) =>
-      einsum(
-        String(equation),
-        (operands as readonly TorchValue[]).map((operand) => array(operand)),
-      ),
   },
   scaled_dot_product_attention: {
     params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
@@ -290,39 +318,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       );
     },
   },
-  tril: triangular(true),
-  triu: triangular(false),
   diff: { params: ["input", "n", "dim"], run: ({ input, dim }) => diff(array(input), number(dim, -1)) },
   segment_reduce: {
     params: ["data", "reduce", "lengths"],
     run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
-  },
-  sort: {
-    params: ["input", "dim", "descending", "stable"],
-    run: ({ input, dim, descending }) => sort(array(input), number(dim, -1), descending === true),
-  },
-  argsort: {
-    params: ["input", "dim", "descending", "stable"],
-    run: ({ input, dim, descending }) => sort(array(input), number(dim, -1), descending === true)[1],
-  },
-  cat: {
-    params: ["tensors", "dim"],
-    run: ({ tensors, dim }) =>
-      concatenate(
-        (tensors as readonly TorchValue[]).map((tensor) => array(tensor)),
-        number(dim, 0),
-      ),
-  },
-  flatten: { params: ["input"], run: ({ input }) => reshapeTo(array(input), [-1]) },
-  expand: {
-    params: ["input"],
-    rest: "sizes",
-    run: ({ input, sizes }) => {
-      const { shape } = array(input);
-      const wanted = numbers(sizes);
-      const kept = (size: number, axis: number) => (size === -1 ? shape[axis - wanted.length + shape.length]! : size);
-      return expandTo(array(input), wanted.map(kept));
-    },
   },
   max_pool3d: {
     params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
@@ -342,4 +341,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   long: casting("int64"),
   bool: casting("int1"),
   to: { params: ["input", "dtype"], run: ({ input, dtype }) => castTo(array(input), String(dtype)) },
+  ...torchIndexing,
+  ...torchNeural,
 };

@@ -1,4 +1,4 @@
-/** Functions of torch that pick, repeat, join, order and fold rows of an axis, in float64. */
+/** Functions of torch that pick, repeat and fold rows of an axis, in float64. */
 import { sizeOf } from "../ir/array.js";
 import { axisOf, reduceAxes, torchArray, transpose, type TorchArray } from "./torch-array.js";
 
@@ -32,15 +32,6 @@ export function repeatInterleave(x: TorchArray, repeats: TorchArray, dim: number
   return pick(x, axis, rows);
 }
 
-/** Arrays one after the other along an axis. */
-export function concatenate(xs: readonly TorchArray[], dim: number): TorchArray {
-  const moved = xs.map((x) => transpose(x, 0, axisOf(dim, x.shape.length)));
-  const rows = moved.reduce((sum, { shape }) => sum + shape[0]!, 0);
-  const data = Float64Array.from(moved.flatMap((x) => [...x.data]));
-  const [, ...rest] = moved[0]!.shape;
-  return transpose(torchArray([rows, ...rest], data), 0, axisOf(dim, rest.length + 1));
-}
-
 /** Elements less the ones before them. */
 export function diff(x: TorchArray, dim: number): TorchArray {
   const axis = axisOf(dim, x.shape.length);
@@ -64,45 +55,4 @@ export function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: F
     start += length;
   }
   return torchArray([lengths.data.length, ...rest], out);
-}
-
-/** Each lane in order, NaN the largest, and where its elements were; equal ones stay in order. */
-export function sort(x: TorchArray, dim: number, descending: boolean): readonly [TorchArray, TorchArray] {
-  const last = x.shape.length - 1;
-  const moved = transpose(x, dim, last);
-  const length = moved.shape[last]!;
-  const places = new Float64Array(moved.data.length);
-  for (let start = 0; start < places.length; start += length) {
-    const lane = moved.data.subarray(start, start + length);
-    const compare = (i: number, j: number): number => {
-      const [a, b] = [lane[i]!, lane[j]!];
-      return (
-        Number(a > b || (Number.isNaN(a) && !Number.isNaN(b))) - Number(a < b || (Number.isNaN(b) && !Number.isNaN(a)))
-      );
-    };
-    const sign = descending ? -1 : 1;
-    places.set(
-      counted(length).sort((i, j) => sign * compare(i, j)),
-      start,
-    );
-  }
-  const indices = torchArray(moved.shape, places);
-  const values = torchArray(
-    moved.shape,
-    places.map((place, i) => moved.data[i - (i % length) + place]!),
-  );
-  return [transpose(values, dim, last), transpose(indices, dim, last)];
-}
-
-/** Zeros above a diagonal of the last two axes, or below it. */
-export function triangle(x: TorchArray, diagonal: number, lower: boolean): TorchArray {
-  const [rows, columns] = x.shape.slice(-2) as [number, number];
-  const isKept = (i: number): boolean => {
-    const distance = (i % columns) - (Math.trunc(i / columns) % rows);
-    return lower ? distance <= diagonal : distance >= diagonal;
-  };
-  return torchArray(
-    x.shape,
-    x.data.map((value, i) => (isKept(i) ? value : 0)),
-  );
 }

@@ -4,14 +4,17 @@ import type { ReferenceInputs } from "./reference.js";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
 
-const TRUTHS = words("lt le gt ge eq ne logical_and logical_or logical_not bool");
+const TRUTHS = words(
+  "lt le gt ge eq ne logical_and logical_or logical_xor logical_not isnan isinf isfinite all any bool",
+);
 /** Their results are of the first operand's dtype. */
 const MOVES = words(
-  "amax amin contiguous diff expand flatten gather index_select masked_fill narrow permute repeat_interleave reshape " +
-    "scatter squeeze transpose tril triu unsqueeze view",
+  "amax amin broadcast_to chunk contiguous diagonal diff expand flatten flip gather index_select masked_fill narrow " +
+    "permute repeat repeat_interleave reshape roll scatter select split squeeze t take_along_dim transpose tril triu " +
+    "unsqueeze view",
 );
 /** Of truth values alone, their results are truth values. */
-const MIXES = words("add bitwise_and cat clamp full maximum minimum mul where");
+const MIXES = words("add bitwise_and bitwise_or bitwise_xor cat clamp full maximum minimum mul stack where");
 
 export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceInputs): boolean {
   const all = (others: readonly TorchArgument[]): boolean => others.every((other) => isTruth(other, inputs));
@@ -23,6 +26,7 @@ export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceIn
       return typeof given === "object" ? given?.dtype === "int1" : typeof given === "boolean";
     }
     case "attribute":
+    case "item":
       return isTruth(argument.of, inputs);
     case "otherwise":
       return all([argument.of, argument.fallback]);
@@ -32,12 +36,16 @@ export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceIn
       const dtype = keywords["dtype"] ?? (name === "to" ? args[1] : undefined);
       if (isTorchNode(dtype)) return dtype.kind === "dtype" && dtype.name === "int1";
       // A condition and a shape come first, a dim comes last.
-      const operands = name === "where" || name === "full" ? args.slice(1) : name === "cat" ? args.slice(0, 1) : args;
+      const operands =
+        name === "where" || name === "full"
+          ? args.slice(1)
+          : name === "cat" || name === "stack"
+            ? args.slice(0, 1)
+            : args;
       return TRUTHS.has(name) || (MOVES.has(name) ? isTruth(args[0], inputs) : MIXES.has(name) && all(operands));
     }
     case "arithmetic":
     case "dtype":
-    case "item":
       return false;
     default:
       return argument satisfies never;

@@ -145,6 +145,9 @@ export interface ConstString<Name extends string, Choice extends string> extends
   readonly then: NotACondition;
 }
 
+/** A function out of several, by name. A call is a branch, decided when Triton compiles the kernel. */
+export type ConstFn<Name extends string, Choice extends string, F> = F & Pick<ConstString<Name, Choice>, "eq" | "ne">;
+
 // ---- constexprs as dimensions ---------------------------------------------------------------------------------------
 
 type DimOfText<N> = N extends `${infer X extends number}` ? X : N;

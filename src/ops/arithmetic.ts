@@ -91,6 +91,7 @@ const dividendSign = ([dividend]: readonly boolean[]) => dividend === true;
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>({
   name: "add",
+  lanewise: true,
   operands,
   method: true,
   variadic: true,
@@ -106,6 +107,7 @@ export const add = defineOp<Pair<"add">>({
 /** `x - y` */
 export const sub = defineOp<Pair<"sub">>({
   name: "sub",
+  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -119,6 +121,7 @@ export const sub = defineOp<Pair<"sub">>({
 /** `x * y` */
 export const mul = defineOp<Pair<"mul">>({
   name: "mul",
+  lanewise: true,
   operands,
   method: true,
   variadic: true,
@@ -134,6 +137,7 @@ export const mul = defineOp<Pair<"mul">>({
 /** `x / y`: float32, or float64 where a side is. */
 export const div = defineOp<Pair<"div">>({
   name: "div",
+  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -160,6 +164,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>({
 /** `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. */
 export const mod = defineOp<Pair<"mod">>({
   name: "mod",
+  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -174,6 +179,7 @@ export const mod = defineOp<Pair<"mod">>({
 /** `-x` */
 export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>({
   name: "neg",
+  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",

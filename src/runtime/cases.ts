@@ -88,6 +88,33 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
   return { cases, left: [...left] };
 }
 
+/**
+ * What to compile: every config with every dtype, flag and choice, each at the first sizes that it takes, the author's
+ * before ours.
+ */
+export function compileCases(
+  kernel: CompiledKernel,
+  selection: Selection,
+): Omit<Plan, "cases"> & { cases: readonly Case[] } {
+  const { signature } = kernel;
+  const known = shapesFor(kernel, selection);
+  const shapes = [
+    ...known.filter(({ label }) => label === "author's"),
+    ...known.filter(({ label }) => label !== "author's"),
+  ];
+  const cases: Case[] = [];
+  const left = new Set<string>();
+  for (const config of selection.config === undefined ? kernel.configs.keys() : [selection.config]) {
+    for (const variant of variantsFor(signature, selection)) {
+      const tried = shapes.map((shape) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
+      const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
+      if (at) cases.push(...withAndWithout(signature, at, true, 0));
+      else left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
+    }
+  }
+  return { cases, left: [...left] };
+}
+
 /** The case with what may be left out, and without it: both, or each in turn. */
 function withAndWithout({ tensors }: Signature, at: Case, both: boolean, turn: number): readonly Case[] {
   const optional = tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
@@ -113,7 +140,10 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
   const free = names.filter((name) => !(name in fixed));
   const shape = (label: string, values: readonly number[], layouts: readonly Layout[] = ["contiguous"]): Shape => ({
     label,
-    sizes: { ...Object.fromEntries(free.map((name, i) => [name, values[i]!])), ...fixed },
+    sizes: {
+      ...Object.fromEntries(free.map((name, i) => [name, allowed(kernel.signature, name, values[i]!)])),
+      ...fixed,
+    },
     layouts,
     free,
   });
@@ -151,8 +181,15 @@ function shrink(shape: Shape): Shape | undefined {
 
 const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
 
+/** The next size that the kernel takes. */
+export function allowed({ multiples = {} }: Signature, name: string, size: number): number {
+  const multiple = multiples[name] ?? 1;
+  return Math.ceil(size / multiple) * multiple;
+}
+
 /** Whether a wrapper accepts a tensor that lies in memory like this, and whether that differs from contiguous. */
-function takes({ contiguous, dims }: TensorSignature, layout: Layout): boolean {
+function takes({ contiguous, dims, described }: TensorSignature, layout: Layout): boolean {
+  if (described) return false;
   if (layout === "transposed") return !contiguous && dims.length >= 2;
   if (layout === "sliced") return !contiguous && dims.length >= 1;
   return true;

@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
 import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
@@ -23,6 +24,7 @@ export const examples = [
   example("vector-add", vectorAdd),
   example("softmax", softmax),
   example("gemm", gemm),
+  example("gemm-tma", gemmTma),
   example("flash-attention", attention),
   example("mamba-chunk-scan", chunkScan),
   example("bitonic-topk", bitonicTopk),

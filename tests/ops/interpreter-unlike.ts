@@ -8,6 +8,10 @@ interface Entry {
 
 export const unlikes: readonly Entry[] = [
   {
+    why: "it has no reductions through descriptors",
+    is: ({ op }) => op.startsWith("descriptorAtomic"),
+  },
+  {
     why: "bfloat16 is computed on bit patterns and truncated",
     is: ({ operands, results }) => [...operands, ...results].some(({ dtype }) => dtype === "bfloat16"),
   },

@@ -5,6 +5,7 @@ import { build } from "tilescript";
 import { assertCorrect, cases } from "tilescript/testing";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
 import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
@@ -20,6 +21,7 @@ test.each([
   [vectorAdd, { maxSize: 3000 }],
   [softmax, { maxSize: 300 }],
   [gemm, { maxSize: 130, maxWork: 2 ** 18 }],
+  [gemmTma, { maxSize: 130, maxWork: 2 ** 18 }],
 ])("$name is right at any shape", async (kernel, options) => {
   const compiled = await build(kernel);
   fc.assert(

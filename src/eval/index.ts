@@ -13,6 +13,7 @@ import { evaluateReference, NotEvaluated, type ReferenceInputs } from "./referen
 import { UnknownAddress } from "./tensor.js";
 
 export { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
+export { checked } from "./checked.js";
 export { sizesOf } from "./launch.js";
 export { makeInputs } from "./inputs.js";
 export { refusal } from "./refusal.js";

@@ -1,6 +1,6 @@
 /** Functions of torch that pick and place elements by their index. */
 import { sizeOf, stridedIndex, stridesOf } from "../ir/array.js";
-import { axisOf, expandTo, torchArray, type TorchArray } from "./torch-array.js";
+import { axisOf, expandTo, reduceAxes, torchArray, type TorchArray, zip } from "./torch-array.js";
 import { array, axisGiven, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
 
 /** Elements by their place in the operand's row-major order. */
@@ -68,6 +68,31 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
   });
 }
 
+/** Elements less the ones before them. */
+function diff({ input, dim }: Args): TorchArray {
+  const x = array(input);
+  const axis = axisGiven(dim, -1, x);
+  const length = Math.max(0, x.shape[axis]! - 1);
+  return zip(
+    [narrow(x, axis, Math.min(1, length), length), narrow(x, axis, 0, length)],
+    (after, before) => after! - before!,
+  );
+}
+
+/** Folds the first axis in pieces of these lengths. */
+export function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
+  const [, ...rest] = x.shape;
+  const row = sizeOf(rest);
+  const out = new Float64Array(lengths.data.length * row);
+  let start = 0;
+  for (const [i, length] of lengths.data.entries()) {
+    const piece = torchArray([length, ...rest], x.data.subarray(start * row, (start + length) * row));
+    out.set(reduceAxes(piece, [0], false, fold).data, i * row);
+    start += length;
+  }
+  return torchArray([lengths.data.length, ...rest], out);
+}
+
 function repeatInterleave({ input, repeats, dim }: Args): TorchArray {
   const x = array(input);
   const axis = axisGiven(dim, 0, x);
@@ -114,6 +139,7 @@ export const torchIndex: Readonly<Record<string, TorchFunction>> = {
       return pick(x, [length], stridedIndex([length], [columns + 1]));
     },
   },
+  diff: { params: ["input", "n", "dim"], run: diff },
   index_select: {
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => slices(array(input), axisGiven(dim, 0, array(input)), array(index).data),

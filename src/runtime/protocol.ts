@@ -21,12 +21,12 @@ export interface WireTensor {
 }
 
 /**
- * Where a tensor's values come from: the normal distribution, integers from `low` up to but not including `high`, or a
- * file of its elements in row-major order.
+ * Where a tensor's values come from: the normal distribution, numbers or integers from `low` up to but not including
+ * `high`, or a file of its elements in row-major order.
  */
 export type Fill =
   | { readonly kind: "normal" }
-  | { readonly kind: "integers"; readonly low: number; readonly high: number }
+  | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
   | { readonly kind: "file"; readonly path: string };
 
 /** What it takes to call a wrapper. */

@@ -12,25 +12,29 @@ const ramp = Float32Array.from({ length: 30 * 40 }, (_, i) => i / 1000);
 const b = NDArray.of(ramp, [30, 40], tl.float16); // copied, and rounded to float16
 const c = NDArray.of([1, 2, 3, 4], [2, 2]); // float32
 
-c.t().toArray(); // [[1, 3], [2, 4]]
-a.slice(0, 10, 20); // a[10:20]
-a.slice(1, 0, undefined, 2).strides; // a[:, ::2] has strides [30, 2]
-a.transpose(0, 1).data; // a Float32Array in row-major order
+const lists = c.t().toArray(); // [[1, 3], [2, 4]]
+const rows = a.slice(0, 10, 20); // a[10:20]
+const even = a.slice(1, 0, undefined, 2); // a[:, ::2], with strides [30, 2]
+const values = a.transpose(0, 1).data; // a Float32Array in row-major order
 // end
 
 test("a product of two arrays", async () => {
   // begin evaluate
   const { outputs, correct, findings } = await gemm.evaluate({ a, b }, { BLOCK_M: 32, BLOCK_N: 32, BLOCK_K: 16 });
-  outputs.c.shape; // [50, 40]
+  expect(outputs.c.shape).toEqual([50, 40]);
   expect(correct).toBe(true);
   expect(findings).toEqual([]);
   // end
-  expect(outputs.c.shape).toEqual([50, 40]);
-  expect(c.t().toArray()).toEqual([
+});
+
+test("what the comments on arrays say", () => {
+  expect(lists).toEqual([
     [1, 3],
     [2, 4],
   ]);
-  expect(a.slice(1, 0, undefined, 2).strides).toEqual([30, 2]);
+  expect(rows.data).toEqual(a.data.slice(300, 600));
+  expect(even.strides).toEqual([30, 2]);
+  expect(values[1]).toBe(a.data[30]);
 });
 
 // begin property

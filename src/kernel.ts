@@ -13,7 +13,7 @@ import { fromBytes, toBytes } from "./ir/numeric-bits.js";
 import type { KernelFunction } from "./ir/params.js";
 
 declare module "./ir/params.js" {
-  interface Kernel<Name extends string, P> {
+  interface Kernel<out Name extends string, in out P> {
     /**
      * Runs the kernel in-process on these inputs, every access checked, and compares with its reference.
      *

@@ -1,5 +1,5 @@
 /**
- * Fills the marked parts of README.md and docs/architecture.md with real source and real output: `npm run docs`.
+ * Fills the marked parts of README.md, docs/architecture.md and docs/cli.md with real source and real output: `npm run docs`.
  * A test asks whether they are up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -8,10 +8,13 @@ import { format } from "prettier";
 import { gemm } from "../examples/gemm.js";
 import { compile } from "../src/compile.js";
 import { createSourceIndex } from "../src/dsl/source.js";
+import { runBinary, runCli } from "../src/runtime/cli.js";
+import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js";
+import type { Streams } from "../src/runtime/streams.js";
 import { languagePage } from "./language.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
-export const documents = ["README.md", "docs/architecture.md", "docs/language.md"] as const;
+export const documents = ["README.md", "docs/architecture.md", "docs/language.md", "docs/cli.md"] as const;
 
 const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
 const fence = (language: string, text: string) => `\n\`\`\`${language}\n${text.trim()}\n\`\`\`\n`;
@@ -25,7 +28,7 @@ function between(text: string, first: RegExp, last: RegExp): string {
 }
 
 /** Every part that a document may hold, by the name in its mark. */
-function parts(): Readonly<Record<string, string>> {
+async function parts(): Promise<Readonly<Record<string, string>>> {
   const example = read("examples/gemm.ts").replace(/^\/\*\*.*\*\/\n/, "");
   const compiled = compile(gemm, { source: createSourceIndex() });
   const jit = between(compiled.python, /^@triton\.jit$/, /^def gemm\($/).replace(/\n+def gemm\($/, "");
@@ -36,18 +39,38 @@ function parts(): Readonly<Record<string, string>> {
     wrapper: fence("python", wrapper),
     ir: fence("", compiled.ir),
     compile: fence("ts", between(read("src/compile.ts"), /^export function compile/, /^}/)),
+    ...(await commandParts()),
     exp: fence("ts", between(read("src/ops/math.ts"), /^function math/, /^}/)),
   };
 }
 
+/** `help`, `help_file`, and for each command `help_NAME` and `json_NAME`: its help, and the types of its report. */
+async function commandParts(): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  const help = async (part: string, print: (streams: Streams) => Promise<number>): Promise<void> => {
+    let text = "";
+    await print({ out: (chunk) => (text += chunk), err: () => undefined, color: false, width: 100 });
+    found[part] = fence("", text);
+  };
+  await help("help", (streams) => runBinary(["--help"], streams));
+  await help("help_file", (streams) => runCli("gemm.ts", ["--help"], [], streams));
+  for (const { name } of [...kernelCommands, ...plainCommands])
+    await help(`help_${name}`, (streams) => runBinary([name, "--help"], streams));
+  const types = read("src/runtime/reports.ts")
+    .split(/^\/\/ (\w+)$/m)
+    .slice(1);
+  for (let i = 0; i < types.length; i += 2) found[`json_${types[i]}`] = fence("ts", types[i + 1]!);
+  return found;
+}
+
 /** The document with every marked part filled in, or made anew where all of it is generated. */
 export async function render(document: string): Promise<string> {
-  const text = document === "docs/language.md" ? languagePage() : filled(document);
+  const text = document === "docs/language.md" ? languagePage() : await filled(document);
   return format(text, { parser: "markdown", printWidth: 120 });
 }
 
-function filled(document: string): string {
-  const known = parts();
+async function filled(document: string): Promise<string> {
+  const known = await parts();
   return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
     const part = known[name];
     if (part === undefined) throw new Error(`${document}: no part is called ${name}`);

@@ -34,7 +34,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
-  const ir = trace(definition);
+  const ir = trace(definition, definition.at && source?.spec(definition.at));
   seen.push(
     ...checkStructure(ir),
     ...checkHost(ir),

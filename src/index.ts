@@ -1,7 +1,9 @@
 /** TileScript: Triton kernels in TypeScript. */
 import { build } from "./build.js";
-import { definitionOf } from "./dsl/kernel.js";
+import { definitionOf, KernelDefinition } from "./dsl/kernel.js";
 import type { Kernel } from "./ir/params.js";
+import { addBuilder } from "./runtime/builders.js";
+import type { Runnable } from "./runtime/commands/command.js";
 import { type FileMeta, main as runMain } from "./runtime/main.js";
 
 export { build } from "./build.js";
@@ -36,11 +38,17 @@ export type { Mut, Scalar, Tile, TileLike } from "./ir/tile.js";
 export type { Torch, TorchTensor } from "./ir/torch.js";
 
 /**
- * Makes a kernel file a program: `tsx gemm.ts --run`, `--emit`, `--check`, `--help`. Does nothing when the file is
- * imported.
+ * Makes a kernel file a program: `tsx gemm.ts --run`, `--check`, `--emit`, `--compile`, `--help`. Does nothing when the
+ * file is imported.
  *
  * @param meta the file's `import.meta`, or `module` in a CommonJS file
  */
 export function main(meta: FileMeta, ...kernels: readonly Kernel<string, any>[]): void {
-  runMain(meta, ...kernels.map((kernel) => ({ name: definitionOf(kernel).name, compile: () => build(kernel) })));
+  runMain(meta, ...kernels.map(runnable));
 }
+
+function runnable(kernel: unknown): Runnable {
+  return { name: definitionOf(kernel).name, compile: () => build(kernel) };
+}
+
+addBuilder((value) => (value instanceof KernelDefinition ? runnable(value) : undefined));

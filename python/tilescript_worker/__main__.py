@@ -1,4 +1,4 @@
-"""Starts the worker: ``python -m tilescript_worker --device auto|cuda|hip|interpreter``."""
+"""Starts the worker: ``python -m tilescript_worker --device auto|cuda|hip|interpreter|compiler``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .protocol import Handler, serve
 def main() -> None:
     """Reads the options, keeps standard output for the protocol alone, and serves requests until told to stop."""
     parser = argparse.ArgumentParser(prog="tilescript_worker")
-    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter"], default="auto")
+    parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter", "compiler"], default="auto")
     options = parser.parse_args()
     # Whatever the kernel's module prints, also from C, must not end up between two replies.
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -31,7 +31,10 @@ class Device:
 
 
 def choose(wanted: str) -> Device:
-    """Takes a GPU if one was asked for or is there, else sets up the interpreter and corrects it."""
+    """Takes a GPU if one was asked for or is there, else sets up the interpreter and corrects it.
+
+    The compiler needs no device: it is told which GPU to compile for.
+    """
     import torch
 
     gpu = "hip" if getattr(torch.version, "hip", None) else "cuda"
@@ -40,12 +43,15 @@ def choose(wanted: str) -> Device:
     if wanted == "interpreter":
         # Triton reads this when it decorates its own library, so it has to stand before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from . import bf16, booleans
+        from . import assertions, bf16, booleans
 
         bf16.install()
         booleans.install()
+        assertions.install()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)
+    if wanted == "compiler":
+        return Device("compiler", "cpu")
     if wanted != gpu or not torch.cuda.is_available():
         raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device")
     return Device(wanted, "cuda")
@@ -62,6 +68,7 @@ def describe(device: Device) -> dict[str, Any]:
         "device": device.kind,
         "deviceName": torch.cuda.get_device_name() if on_gpu else "Triton's interpreter on the CPU",
         "capability": list(torch.cuda.get_device_capability()) if on_gpu else None,
+        "gpus": [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())],
         "versions": {
             "python": platform.python_version(),
             "torch": str(torch.__version__),

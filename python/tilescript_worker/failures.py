@@ -3,24 +3,61 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
+import tempfile
 import traceback
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
 
 def describe(error: BaseException, module: str | None) -> dict[str, Any]:
     """The error message of the protocol. ``fatal`` says that this process can't be trusted any more."""
-    root = _root(error)
-    kind = _kind(root)
-    frames = [frame for link in _chain(error) for frame in _frames(link, module)]
-    if not frames and module:
-        frames = _compiler_frames(error, module)
+    chain = _chain(error)
+    kind = _kind(chain)
+    printed = getattr(error, "compiler_output", "")
+    frames = [frame for link in chain for frame in _frames(link, module)]
+    message = _message(chain[-1])
+    if module:
+        # Inside the kernel, so deeper than the wrapper's line that launches it.
+        frames += _compiler_frames(chain, module)
+        if place := _printed_error(printed, module):
+            line, message = place
+            frames.append(_frame_of_line(module, line))
+            kind = "compile-error"
     return {
         "kind": kind,
-        "message": _message(root),
-        "exception": type(root).__name__,
+        "message": message,
+        "exception": type(chain[-1]).__name__,
         "frames": frames,
+        "raw": "".join(traceback.format_exception(error)) + printed,
         "fatal": kind == "device-error",
     }
+
+
+@contextmanager
+def compiler_output(folder: str) -> Iterator[None]:
+    """Keeps what Triton's compilers print (C++, past ``sys.stderr``) with the exception that it explains."""
+    sys.stderr.flush()
+    real = os.dup(2)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        except Exception as error:
+            error.compiler_output = _read(file)  # type: ignore[attr-defined]
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(real, 2)
+            os.close(real)
+            sys.stderr.write(_read(file))
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -31,15 +68,18 @@ def _chain(error: BaseException) -> list[BaseException]:
     return chain
 
 
-def _root(error: BaseException) -> BaseException:
-    return _chain(error)[-1]
-
-
 def _message(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+    """What an exception says, without the source that Triton's compiler puts before it."""
+    text = getattr(error, "error_message", None) or str(error) or type(error).__name__
+    # Triton's compiler gives the `repr` of what went wrong.
+    return re.sub(r"^(\w+)\((['\"])(.*)\2\)$", r"\1: \3", text, flags=re.DOTALL)
 
 
-def _kind(error: BaseException) -> str:
+_COMPILE_ERRORS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
+
+
+def _kind(chain: list[BaseException]) -> str:
+    error = chain[-1]
     name = type(error).__name__
     text = str(error)
     if name == "OutOfMemoryError" or isinstance(error, MemoryError) or "out of memory" in text:
@@ -50,7 +90,7 @@ def _kind(error: BaseException) -> str:
         return "device-error"
     if isinstance(error, NotImplementedError) and "not supported in interpreter mode" in text:
         return "unsupported"
-    if name in {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}:
+    if any(type(link).__name__ in _COMPILE_ERRORS for link in chain):
         return "compile-error"
     return "python-error"
 
@@ -66,19 +106,41 @@ def _frames(error: BaseException, module: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def _compiler_frames(error: BaseException, module: str) -> list[dict[str, Any]]:
+def _compiler_frames(chain: list[BaseException], module: str) -> list[dict[str, Any]]:
     """Triton's compiler counts lines from the kernel's ``def``; the text of that line finds it in the file."""
-    for link in reversed(_chain(error)):
+    for link in reversed(chain):
         source, node = getattr(link, "src", None), getattr(link, "node", None)
         if not isinstance(source, str) or not hasattr(node, "lineno"):
             continue
-        with open(module, encoding="utf-8") as file:
-            lines = file.read().split("\n")
+        lines = _lines(module)
         for start in range(len(lines)):
             if lines[start] and source.startswith(lines[start] + "\n"):
-                text = lines[start + node.lineno - 1]
-                return [{"line": start + node.lineno, "function": "", "text": text.strip()}]
+                return [_frame_of_line(module, start + node.lineno)]
     return []
+
+
+def _printed_error(printed: str, module: str) -> tuple[int, str] | None:
+    """The line of the module and the words of an error that a pass of the compiler printed, or ptxas."""
+    if found := re.findall(rf"{re.escape(module)}:(\d+):\d+\)*: error: (.*)", printed):
+        return int(found[-1][0]), found[-1][1]
+    if not (found := re.search(r"^ptxas\S* .*, line (\d+); error *: (.*)", printed, re.MULTILINE)):
+        return None
+    # Triton prints the PTX too. In it, `.file 1 "…/gemm.py"` and `.loc 1 42 5` say where an instruction comes from.
+    ptx = re.search(r"^//\n// Generated by LLVM NVPTX.*", printed, re.MULTILINE | re.DOTALL)
+    before = "\n".join(ptx[0].split("\n")[: int(found[1])]) if ptx else ""
+    places = re.findall(r"^\s*\.loc\s+(\d+) (\d+)", before, re.MULTILINE)
+    files = dict(re.findall(r'^\s*\.file\s+(\d+) "(.*)"', ptx[0], re.MULTILINE)) if ptx else {}
+    here = [int(line) for file, line in places if files.get(file, "").endswith(os.path.basename(module))]
+    return (here[-1], f"ptxas: {found[2]}") if here else None
+
+
+def _frame_of_line(module: str, line: int) -> dict[str, Any]:
+    return {"line": line, "function": "", "text": _lines(module)[line - 1].strip()}
+
+
+def _lines(module: str) -> list[str]:
+    with open(module, encoding="utf-8") as file:
+        return file.read().split("\n")
 
 
 def _same_file(left: str, right: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .bench import bench
+from .compile import compile_case
 from .device import choose, describe
 from .protocol import Handler
 from .verify import verify
@@ -11,6 +12,8 @@ from .verify import verify
 def handlers(wanted: str) -> dict[str, Handler]:
     """One handler for each type of request, on the device that was asked for."""
     device = choose(wanted)
+    if device.kind == "compiler":
+        return {"compile": compile_case}
     return {
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +13,7 @@ import torch
 from .calling import Arguments, GuardedMemory, call, given, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
+from .failures import compiler_output
 from .inputs import Guarded, values_of
 from .modules import load
 from .protocol import number
@@ -29,7 +32,8 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         outputs, passed = {}, {}
 
     started = time.perf_counter()
-    with GuardedMemory() as memory:
+    compiles = not device.interpreted
+    with compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext(), GuardedMemory() as memory:
         returned = call(module.kernel_fn, arguments | passed)
     device.synchronize()
     kernel_ms = (time.perf_counter() - started) * 1e3

@@ -29,6 +29,7 @@ export function referenceFunction(
     name: "reference_fn",
     decorators: [],
     params: hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER],
+    origin: reference.at,
     docstring: `What ${names.wrapper} computes, in PyTorch.`,
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };

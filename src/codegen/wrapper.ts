@@ -109,6 +109,7 @@ class WrapperEmitter implements WrapperContext {
     return {
       kind: "function",
       name: this.names.wrapper,
+      origin: this.ir.at,
       decorators: [],
       params: this.#parameters(outputs),
       returns:

@@ -7,6 +7,7 @@ import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
 import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
+import { specPlaces } from "./source-spec.js";
 
 /** Lines shown before and after the line of a code frame. */
 const CONTEXT = 2;
@@ -41,6 +42,10 @@ export function createSourceIndex(): SourceIndex {
     endOf(at) {
       const found = find(at);
       return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    spec(at) {
+      const found = find(at);
+      return found && specPlaces(found.node);
     },
     lint: (paths) => lintFiles(paths, read),
     frame(at) {

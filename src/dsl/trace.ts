@@ -19,6 +19,7 @@ import type {
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
+import type { SpecPlaces } from "../ir/source.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
@@ -27,8 +28,8 @@ import { recordInputs, recordReference } from "./reference.js";
 type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
-/** The program that a kernel's body, grid and other callbacks describe. */
-export function trace(kernel: KernelDefinition): KernelIR {
+/** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
+export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
@@ -51,7 +52,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
     checkNames(kernel, params);
     const reference = referenceOf(kernel, params);
     const inputs = inputsOf(kernel, params);
-    const tuning = tuningOf(kernel, completed);
+    const tuning = tuningOf(kernel, completed, places);
     return {
       name: kernel.name,
       doc,
@@ -62,7 +63,7 @@ export function trace(kernel: KernelDefinition): KernelIR {
       requires,
       tuning,
       launch: launchOf(kernel),
-      reference,
+      reference: reference && { ...reference, at: places?.reference ?? kernel.at },
       inputs,
       shapes,
       tolerance,
@@ -71,13 +72,14 @@ export function trace(kernel: KernelDefinition): KernelIR {
   });
 }
 
-function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[]): Tuning {
+function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: SpecPlaces | undefined): Tuning {
   const { autotune, config } = spec;
   const raw = autotune?.configs ?? [config ?? {}];
+  const placeOf = (index: number) => (places?.configs.length === raw.length ? places.configs[index] : at);
   // What holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
-    configs: raw.map((values) => configOf(values, at)),
+    configs: raw.map((values, i) => configOf(values, placeOf(i))),
     ...(autotune && { key: autotune.key }),
     resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],

@@ -5,8 +5,11 @@
 import type { Location } from "../diagnostics.js";
 import type { DTypeName } from "./dtype.js";
 
+/** A kernel's reference, and where the author wrote it. */
+export type Reference = Written & { readonly at?: Location | undefined };
+
 /** Several outputs have one expression each, by the output's name; a kernel with one output has one. */
-export type Reference =
+export type Written =
   | { readonly kind: "recorded"; readonly outputs: readonly TorchNode[] }
   /** The body of a Python function, as the author wrote it. It can't be evaluated here. */
   | { readonly kind: "python"; readonly source: string };

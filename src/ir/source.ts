@@ -21,12 +21,21 @@ export interface Site {
   readonly statement: Location;
 }
 
+/** Where the parts of a kernel's spec stand. */
+export interface SpecPlaces {
+  /** Each config, in order; none where they are computed. */
+  readonly configs: readonly Location[];
+  readonly reference?: Location;
+}
+
 /** Answers questions about the author's files. Every file is read and parsed once. */
 export interface SourceIndex {
   /** The call or property access at a position that a stack trace gave, or undefined if there is none. */
   site(at: Location): Site | undefined;
   /** Where the call or property access at `at` ends, exclusive: what to underline. */
   endOf(at: Location): Location | undefined;
+  /** Where the parts of the kernel that is defined at `at` stand. */
+  spec(at: Location): SpecPlaces | undefined;
   /** Refuses what JavaScript would do silently to traced values in these files. */
   lint(files: readonly string[]): readonly Diagnostic[];
   /** The lines around a place, with a caret under its column. */

@@ -84,6 +84,33 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
   return { cases, left: [...left] };
 }
 
+/**
+ * What to compile: every config with every dtype, flag and choice, each at the first sizes that it takes, the author's
+ * before ours.
+ */
+export function compileCases(
+  kernel: CompiledKernel,
+  selection: Selection,
+): Omit<Plan, "cases"> & { cases: readonly Case[] } {
+  const { signature } = kernel;
+  const known = shapesFor(kernel, selection);
+  const shapes = [
+    ...known.filter(({ label }) => label === "author's"),
+    ...known.filter(({ label }) => label !== "author's"),
+  ];
+  const cases: Case[] = [];
+  const left = new Set<string>();
+  for (const config of selection.config === undefined ? kernel.configs.keys() : [selection.config]) {
+    for (const variant of variantsFor(signature, selection)) {
+      const tried = shapes.map((shape) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
+      const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
+      if (at) cases.push(...withAndWithout(signature, at, true, 0));
+      else left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
+    }
+  }
+  return { cases, left: [...left] };
+}
+
 /** The case with what may be left out, and without it: both, or each in turn. */
 function withAndWithout({ tensors }: Signature, at: Case, both: boolean, turn: number): readonly Case[] {
   const optional = tensors.filter((tensor) => tensor.optional).map(({ name }) => name);

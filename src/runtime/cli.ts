@@ -1,75 +1,121 @@
-/** Runs what the flags ask for, and turns every outcome into an exit code. Nothing here throws at the user. */
-import { mkdir, writeFile } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+/** Runs the command that the arguments name, and turns every outcome into an exit code. Nothing here throws at the user. */
+import { Command, CommanderError, Option } from "commander";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import pc from "picocolors";
-import type { CompiledKernel } from "../compiled.js";
-import { formatDiagnostic, type Diagnostic, type TileScriptError } from "../diagnostics.js";
-import { closeDevice, openDevice, type Device } from "./devices.js";
-import { kernelCommand, parse, selectionFor, toleranceOf, type CliOptions } from "./options.js";
+import { diagnosticText } from "./code-frame.js";
+import type { KernelCommand, PlainCommand, Runnable } from "./commands/command.js";
+import { kernelCommands, plainCommands } from "./commands/index.js";
+import { choose, importKernels, isBuildError, kernelFiles } from "./kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "./problems.js";
-import { joinReports, jsonProblem, jsonReport } from "./report-json.js";
-import { textReport } from "./report-text.js";
-import { codeFrame, relocateMap } from "./source-map.js";
-import { summarize } from "./summary.js";
-import { verify } from "./verify.js";
+import type { Problem } from "./reports.js";
+import { printJson, terminal, type Streams } from "./streams.js";
+import { watch } from "./watch.js";
 
-/** What the runner needs of a kernel: a name, and a way to build it. */
-export interface Runnable {
-  readonly name: string;
-  compile(): Promise<CompiledKernel>;
+/** Options of any command, as commander gives them. */
+interface Given extends Readonly<Record<string, unknown>> {
+  readonly kernel?: string;
+  readonly watch?: true;
 }
 
-/** Where output goes. */
-export interface Streams {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  readonly color: boolean;
-}
-
-export const terminal: Streams = {
-  out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
-  color: pc.isColorSupported && process.stdout.isTTY === true,
-};
-
-/** Runs the command line of a kernel file and returns the exit code. */
-export async function runCli(
+/** Runs the command line of a kernel file and returns the exit code: `gemm.ts --run`. */
+export function runCli(
   file: string,
   args: readonly string[],
   kernels: readonly Runnable[],
   streams: Streams = terminal,
 ): Promise<number> {
-  return guard(streams, args, async () => {
-    const command = kernelCommand(basename(file)).configureOutput({ writeOut: streams.out });
-    if (!parse(command, args)) return exitCodes.ok;
-    if (command.args.length > 0) throw new UsageError(`unexpected argument ${command.args[0]}`);
-    const options = command.opts<CliOptions>();
-    if (!options.run && !options.emit && options.emitOp === undefined && !options.check) {
-      streams.out(command.helpInformation());
-      return exitCodes.ok;
-    }
-    return runOptions(kernels, options, streams);
+  return guarded(args, streams, (running) => {
+    const program = rootCommand(basename(file), "Verify, emit, check or compile the kernels of this file.", streams);
+    for (const { name, description, flag } of kernelCommands)
+      program.addOption(new Option(flag?.text ?? `--${name}`, description));
+    // A flag with a value stands for the option that it gives.
+    const all = new Set(
+      kernelCommands.flatMap(({ options, flag }) => options.filter((each) => each.attributeName() !== flag?.option)),
+    );
+    for (const option of all) program.addOption(option);
+    program.action(() => {
+      const given = program.opts<Given>();
+      const chosen = kernelCommands.filter(({ name }) => given[name] !== undefined);
+      const [command] = chosen;
+      if (!command) return streams.out(program.helpInformation());
+      if (chosen.length > 1)
+        throw new UsageError(`${chosen.map(({ name }) => `--${name}`).join(" and ")} are two commands; give one`);
+      for (const option of all)
+        if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
+          throw new UsageError(`${option.long} does not go with --${command.name}`);
+      const value = command.flag && { [command.flag.option]: given[command.name] };
+      running(command, () => runKernels(command, [file], async () => kernels, { ...given, ...value }, streams));
+    });
+    return program;
   });
 }
 
-/** Does what parsed options ask for. */
-export async function runOptions(all: readonly Runnable[], options: CliOptions, streams: Streams): Promise<number> {
-  const kernels = choose(all, options);
-  if (options.emit || options.emitOp !== undefined) return emit(kernels, options, streams);
-  if (!options.run) return check(kernels, streams);
-  return run(kernels, options, streams);
+/** Runs the `tilescript` command and returns the exit code: `tilescript run gemm.ts`. */
+export function runBinary(args: readonly string[], streams: Streams = terminal): Promise<number> {
+  return guarded(args, streams, (running) => {
+    const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
+    const sub = (name: string, description: string, options: readonly Option[]): Command => {
+      const command = quiet(program.command(name), streams).description(description);
+      for (const option of options) command.addOption(option);
+      return command;
+    };
+    for (const command of kernelCommands)
+      sub(command.name, command.description, command.options)
+        .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
+        .action((names: string[], given: Given) =>
+          running(command, async () => {
+            const files = await kernelFiles(names);
+            return runKernels(command, files, () => importKernels(files, names), given, streams);
+          }),
+        );
+    for (const command of plainCommands) {
+      const made = sub(command.name, command.description, command.options);
+      if (command.argument) made.argument(command.argument.text, command.argument.description);
+      made.action((...parts: unknown[]) => {
+        const argument = command.argument ? (parts[0] as string) : undefined;
+        running(command, () => command.run(argument, made.opts(), streams));
+      });
+    }
+    if (args.length === 0) program.action(() => streams.out(program.helpInformation()));
+    return program;
+  });
 }
 
-/** Turns what is thrown into one readable message and an exit code. */
-export async function guard(streams: Streams, args: readonly string[], action: () => Promise<number>): Promise<number> {
+async function runKernels(
+  command: KernelCommand,
+  files: readonly string[],
+  kernels: () => Promise<readonly Runnable[]>,
+  given: Given,
+  streams: Streams,
+): Promise<number> {
+  if (given.watch) return watch(files, streams);
+  return command.run(choose(await kernels(), given.kernel), given, streams);
+}
+
+type Running = (command: KernelCommand | PlainCommand, action: () => Promise<number>) => void;
+
+/** Parses, runs the command that was found, and turns what is thrown into one readable message and an exit code. */
+async function guarded(
+  args: readonly string[],
+  streams: Streams,
+  build: (running: Running) => Command,
+): Promise<number> {
   const [json, verbose] = [args.includes("--json"), args.includes("--verbose")];
+  let problem = (details: string): object => ({ ok: false, details }) satisfies Problem;
   const report = (message: string, code: number): number => {
-    if (json && code !== exitCodes.usage) streams.out(`${JSON.stringify(jsonProblem(message))}\n`);
+    if (json && code !== exitCodes.usage) printJson(streams, problem(message));
     streams.err(`${message}\n`);
     return code;
   };
   try {
+    let action = async (): Promise<number> => exitCodes.ok;
+    parse(
+      build((command, run) => {
+        if ("problem" in command && command.problem) problem = command.problem;
+        action = run;
+      }),
+      args,
+    );
     return await action();
   } catch (error) {
     if (error instanceof UsageError) return report(`error: ${error.message}`, exitCodes.usage);
@@ -77,6 +123,38 @@ export async function guard(streams: Streams, args: readonly string[], action: (
     if (isBuildError(error)) return report(error.diagnostics.map(diagnosticText).join("\n"), exitCodes.failed);
     return report(unexpectedText(error, verbose), exitCodes.failed);
   }
+}
+
+/** Commander's sentence as a UsageError; nothing is thrown when help was printed. */
+function parse(command: Command, args: readonly string[]): void {
+  try {
+    command.parse(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw new UsageError(error.message.replace(/^error: /, ""));
+  }
+}
+
+function rootCommand(name: string, description: string, streams: Streams): Command {
+  return quiet(new Command(name), streams)
+    .description(description)
+    .helpOption("--help", "show this")
+    .helpCommand(false);
+}
+
+/** Makes a command throw, so that one place decides how a mistake is shown. */
+function quiet(command: Command, { out, width = 80 }: Streams): Command {
+  return command
+    .exitOverride()
+    .helpOption("--help", "show this")
+    .showSuggestionAfterError(false)
+    .configureHelp({ showGlobalOptions: false })
+    .configureOutput({
+      writeOut: out,
+      getOutHelpWidth: () => width,
+      writeErr: () => undefined,
+      outputError: () => undefined,
+    });
 }
 
 /** An interrupt ends this process through `exit`, so that the Python worker ends too. */
@@ -94,93 +172,3 @@ function unexpectedText(error: unknown, verbose: boolean): string {
 }
 
 const ownFolder = fileURLToPath(new URL("../", import.meta.url));
-
-/** By name: a kernel file that tsx imported for the binary has its own copy of the class. */
-function isBuildError(error: unknown): error is TileScriptError {
-  return error instanceof Error && error.name === "TileScriptError" && "diagnostics" in error;
-}
-
-async function run(kernels: readonly Runnable[], options: CliOptions, streams: Streams): Promise<number> {
-  const colors = pc.createColors(streams.color && !options.json);
-  // Python takes seconds to start, so it starts while the kernels are built.
-  const opening = openDevice({
-    device: options.device,
-    python: options.python,
-    ...(options.verbose && { onOutput: streams.err }),
-  });
-  opening.catch(() => undefined);
-  let device: Device | undefined;
-  try {
-    const compiled = await compileAll(kernels);
-    const selections = compiled.map((kernel) => selectionFor(kernel, options));
-    device = await opening;
-    const reports: Record<string, unknown>[] = [];
-    let correct = true;
-    for (const [i, kernel] of compiled.entries()) {
-      const tolerance = toleranceOf(options);
-      const verification = await verify(kernel, device, { selection: selections[i]!, tolerance });
-      correct &&= summarize(verification, device).correct;
-      if (options.json) reports.push(jsonReport(verification, device));
-      else streams.out(`${textReport(verification, device, colors, options.verbose === true)}\n`);
-    }
-    if (options.json) streams.out(`${JSON.stringify(joinReports(reports), null, 2)}\n`);
-    return correct ? exitCodes.ok : exitCodes.failed;
-  } finally {
-    device ??= await opening.catch(() => undefined);
-    if (device) await closeDevice(device);
-  }
-}
-
-async function emit(kernels: readonly Runnable[], options: CliOptions, streams: Streams): Promise<number> {
-  if (kernels.length > 1) throw new UsageError(`--emit needs one kernel; choose by --kernel ${names(kernels)}`);
-  const [kernel] = await compileAll(kernels);
-  if (!kernel) return exitCodes.ok;
-  warn([kernel], streams);
-  const { emit: target = true, emitOp: namespace } = options;
-  const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace } });
-  if (target === true) {
-    streams.out(python);
-    return exitCodes.ok;
-  }
-  const folder = dirname(resolve(target));
-  await mkdir(folder, { recursive: true });
-  await writeFile(target, python);
-  await writeFile(`${target}.map`, relocateMap(map, folder));
-  streams.err(`wrote ${target} and ${target}.map\n`);
-  return exitCodes.ok;
-}
-
-async function check(kernels: readonly Runnable[], streams: Streams): Promise<number> {
-  const compiled = await compileAll(kernels);
-  warn(compiled, streams);
-  for (const { signature, configs } of compiled) {
-    streams.out(`${signature.name}: ok, ${configs.length} config${configs.length === 1 ? "" : "s"}\n`);
-  }
-  return exitCodes.ok;
-}
-
-async function compileAll(kernels: readonly Runnable[]): Promise<CompiledKernel[]> {
-  const compiled: CompiledKernel[] = [];
-  for (const kernel of kernels) compiled.push(await kernel.compile());
-  return compiled;
-}
-
-function warn(kernels: readonly CompiledKernel[], streams: Streams): void {
-  for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${diagnosticText(warning)}\n`);
-}
-
-function diagnosticText(diagnostic: Diagnostic): string {
-  const frame = diagnostic.at ? codeFrame(diagnostic.at) : "";
-  return frame ? `${formatDiagnostic(diagnostic)}\n${frame}` : formatDiagnostic(diagnostic);
-}
-
-function choose(kernels: readonly Runnable[], { kernel }: CliOptions): readonly Runnable[] {
-  if (kernel === undefined) return kernels;
-  const chosen = kernels.filter(({ name }) => name === kernel);
-  if (chosen.length === 0) throw new UsageError(`--kernel: there is no ${kernel}; there is ${names(kernels)}`);
-  return chosen;
-}
-
-function names(kernels: readonly Runnable[]): string {
-  return kernels.map(({ name }) => name).join(", ");
-}

@@ -1,7 +1,7 @@
 /** `main(import.meta, gemm)`: what makes a kernel file a program. */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Runnable } from "./cli.js";
+import type { Runnable } from "./commands/command.js";
 
 /** What a file knows of itself: `import.meta`, or `module` in a CommonJS file. */
 export interface FileMeta {

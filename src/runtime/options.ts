@@ -1,101 +1,65 @@
-/** The command line of a kernel file: flags, and their values checked against the kernel. */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+/** Options that several commands have, and their values checked against the kernel. */
+import { InvalidArgumentError, Option } from "commander";
 import type { CompiledKernel, Tolerance } from "../compiled.js";
 import { sizeNames, type Selection } from "./cases.js";
 import { deviceNames, type DeviceName } from "./devices.js";
 import { UsageError } from "./problems.js";
 
-export interface CliOptions {
-  readonly run?: true;
-  readonly check?: true;
-  /** True for standard output, else the path to write. */
-  readonly emit?: true | string;
-  /** The namespace under which PyTorch registers what is emitted. */
-  readonly emitOp?: string;
+export interface JsonOptions {
   readonly json?: true;
-  readonly verbose?: true;
-  readonly kernel?: string;
+}
+
+/** Which of a kernel's cases. */
+export interface SelectionOptions extends JsonOptions {
   readonly shape?: Readonly<Record<string, string>>;
   readonly dtype?: Readonly<Record<string, string>>;
-  readonly device: DeviceName;
   readonly config?: number;
   readonly seed: number;
   readonly python?: string;
+  readonly verbose?: true;
+}
+
+/** Where to run, and how exact the results must be. */
+export interface DeviceOptions {
+  readonly device: DeviceName;
   readonly rtol?: number;
   readonly atol?: number;
 }
 
-/** The flags that a kernel file and the `tilescript` binary share. */
-export function addKernelOptions(command: Command): Command {
-  return command
-    .option("--shape <sizes>", "verify these sizes only, such as M=300,N=200,K=100", assignments)
-    .option("--dtype <dtypes>", "members of dtype variables, such as T=bfloat16", assignments)
-    .addOption(new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"))
-    .option("--config <index>", "one autotune config instead of all", whole)
-    .option("--seed <number>", "seed of the inputs", whole, 0)
-    .option("--kernel <name>", "one kernel of a file that has several")
-    .option("--python <path>", "the Python to use, with torch and triton")
-    .option("--rtol <number>", "relative tolerance instead of the default", positive)
-    .option("--atol <number>", "absolute tolerance instead of the default", positive)
-    .option("--json", "print the report as JSON")
-    .option("--verbose", "list every case, every failure, and what the worker prints");
-}
-
-/** The command of a kernel file: `tsx gemm.ts --run`. */
-export function kernelCommand(file: string): Command {
-  const command = quiet(new Command(file))
-    .description("Verify, emit or check the kernels of this file.")
-    .option("--run", "verify against the reference on the best device there is")
-    .option("--emit [file]", "print the Python module, or write it with its source map")
-    .option("--emit-op <namespace>", "emit, and register as torch.ops.NAMESPACE.NAME")
-    .option("--check", "build and check only");
-  return addKernelOptions(command).helpOption("--help", "show this");
-}
-
-/** Makes a command throw, so that one place decides how a mistake is shown. */
-export function quiet(command: Command): Command {
-  return command
-    .exitOverride()
-    .showSuggestionAfterError(false)
-    .configureOutput({ writeErr: () => undefined, outputError: () => undefined });
-}
-
-/** Parses, or throws a UsageError with commander's sentence. `undefined` means that help was printed. */
-export function parse(command: Command, args: readonly string[]): Command | undefined {
-  try {
-    return command.parse(args, { from: "user" });
-  } catch (error) {
-    const mistake = commanderMistake(error);
-    if (mistake) throw mistake;
-    return undefined;
-  }
-}
-
-/** A commander error as a UsageError; undefined if it only ended the command after printing help. */
-export function commanderMistake(error: unknown): UsageError | undefined {
-  if (!(error instanceof CommanderError)) throw error;
-  if (error.exitCode === 0) return undefined;
-  return new UsageError(error.message.replace(/^error: /, ""));
-}
+/** One declaration each: a kernel file has the options of all commands at once. */
+export const options = {
+  shape: new Option("--shape <sizes>", "these sizes only, such as M=300,N=200,K=100").argParser(assignments),
+  dtype: new Option("--dtype <dtypes>", "members of dtype variables, such as T=bfloat16").argParser(assignments),
+  device: new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"),
+  config: new Option("--config <index>", "one autotune config instead of all").argParser(whole),
+  seed: new Option("--seed <number>", "seed of the inputs").argParser(whole).default(0),
+  kernel: new Option("--kernel <name>", "one kernel of a file that has several"),
+  python: new Option("--python <path>", "the Python to use, with torch and triton"),
+  rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
+  atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
+  watch: new Option("--watch", "run again whenever a source changes"),
+  json: new Option("--json", "print the report as JSON"),
+  verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),
+};
 
 /** What the flags select, checked against the kernel's signature. */
-export function selectionFor(kernel: CompiledKernel, options: CliOptions): Selection {
+export function selectionFor(kernel: CompiledKernel, given: SelectionOptions): Selection {
   const { signature, configs } = kernel;
-  const sizes = options.shape && checkedSizes(sizeNames(signature), options.shape);
-  const dtypes = options.dtype && checkedDtypes(signature.dtypes, options.dtype);
-  if (options.config !== undefined && options.config >= configs.length) {
-    throw new UsageError(`--config ${options.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
+  const sizes = given.shape && checkedSizes(sizeNames(signature), given.shape);
+  const dtypes = given.dtype && checkedDtypes(signature.dtypes, given.dtype);
+  if (given.config !== undefined && given.config >= configs.length) {
+    throw new UsageError(`--config ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
   }
   return {
-    seed: options.seed,
+    seed: given.seed,
     ...(sizes && { sizes }),
     ...(dtypes && { dtypes }),
-    ...(options.config !== undefined && { config: options.config }),
+    ...(given.config !== undefined && { config: given.config }),
   };
 }
 
 /** Tolerances given on the command line. */
-export function toleranceOf({ rtol, atol }: CliOptions): Partial<Tolerance> {
+export function toleranceOf({ rtol, atol }: DeviceOptions): Partial<Tolerance> {
   return { ...(rtol !== undefined && { rtol }), ...(atol !== undefined && { atol }) };
 }
 

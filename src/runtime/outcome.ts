@@ -37,6 +37,8 @@ export interface CaseFailure {
   readonly message: string;
   readonly exception?: string;
   readonly at?: Location;
+  /** The whole traceback. */
+  readonly raw?: string;
   /** The line of emitted Python. */
   readonly python?: { readonly file: string; readonly line: number; readonly text: string };
 }

@@ -3,6 +3,7 @@
  * is the other side; a change of either raises `PROTOCOL_VERSION` in both.
  */
 import type { Layout, Tolerance } from "../compiled.js";
+import type { Resources, Target } from "./targets.js";
 
 export const PROTOCOL_VERSION = 3;
 
@@ -23,7 +24,8 @@ export interface WireTensor {
 export type Fill =
   { readonly kind: "normal" } | { readonly kind: "integers"; readonly low: number; readonly high: number };
 
-interface RunRequest {
+/** What it takes to call a wrapper. */
+export interface RunRequest {
   /** Path of the emitted module. */
   readonly module: string;
   /** Name of its `@triton.jit` function. */
@@ -64,10 +66,23 @@ export interface BenchRequest extends RunRequest {
   readonly compile: boolean;
 }
 
+export interface CompileRequest extends RunRequest {
+  readonly type: "compile";
+  /** Arguments of Triton's `GPUTarget`. */
+  readonly target: Target["triton"];
+}
+
+export interface CompileResult extends Resources {
+  /** What Triton took, or its cache. */
+  readonly seconds: number;
+}
+
 export interface HelloResult {
   readonly device: "cuda" | "hip" | "interpreter";
   readonly deviceName: string;
   readonly capability: readonly number[] | null;
+  /** Names of all GPUs that torch sees. */
+  readonly gpus: readonly string[];
   readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
 }
 
@@ -143,6 +158,8 @@ export interface WireFailure {
   readonly message: string;
   readonly exception?: string;
   readonly frames: readonly WireFrame[];
+  /** The whole traceback, with what the compilers printed. */
+  readonly raw?: string;
   /** The process can't be trusted any more, and is replaced. */
   readonly fatal: boolean;
 }
@@ -152,9 +169,10 @@ export interface Results {
   readonly hello: HelloResult;
   readonly verify: VerifyResult;
   readonly bench: BenchResult;
+  readonly compile: CompileResult;
 }
 
-export type WorkerRequest = HelloRequest | VerifyRequest | BenchRequest;
+export type WorkerRequest = HelloRequest | VerifyRequest | BenchRequest | CompileRequest;
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };

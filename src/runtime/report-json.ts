@@ -1,11 +1,12 @@
-/** The report for programs. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are the contract; the rest may grow. */
+/** The report of `run` for programs. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are the contract; the rest may grow. */
 import type { Device } from "./devices.js";
+import type { CaseReport, OutputReport, RunReport } from "./reports.js";
 import type { Outcome, OutputComparison } from "./outcome.js";
 import { summarize } from "./summary.js";
 import type { Verification } from "./verify.js";
 
-/** One kernel's report. Numbers that JSON can't hold (NaN, infinity) are null. */
-export function jsonReport(verification: Verification, device: Device): Record<string, unknown> {
+/** One kernel's report. */
+export function jsonReport(verification: Verification, device: Device): RunReport {
   const { kernel } = verification;
   const summary = summarize(verification, device);
   return {
@@ -24,34 +25,34 @@ export function jsonReport(verification: Verification, device: Device): Record<s
     }),
     configs: { total: kernel.configs.length, tried: summary.configsTried },
     not_checked: summary.notChecked,
-    warnings: kernel.warnings.map(({ code, message, at }) => ({ code, message, ...(at && { at }) })),
+    warnings: kernel.warnings,
     seconds: verification.seconds,
     cases: verification.outcomes.map(jsonCase),
   };
 }
 
 /** A report of something that ended before any case ran. */
-export function jsonProblem(message: string, kernel?: string): Record<string, unknown> {
-  return { correct: false, max_abs_diff: null, max_rel_diff: null, details: message, ...(kernel && { kernel }) };
+export function jsonProblem(details: string): RunReport {
+  return { correct: false, max_abs_diff: null, max_rel_diff: null, details };
 }
 
 /** Several kernels in one report: correct if each is. */
-export function joinReports(reports: readonly Record<string, unknown>[]): Record<string, unknown> {
+export function joinReports(reports: readonly RunReport[]): RunReport {
   if (reports.length === 1) return reports[0]!;
-  const largest = (key: string): number | null => {
+  const largest = (key: "max_abs_diff" | "max_rel_diff"): number | null => {
     const values = reports.map((report) => report[key]);
-    return values.every((value) => typeof value === "number") ? Math.max(...values) : null;
+    return values.every((value) => value !== null) ? Math.max(...values) : null;
   };
   return {
-    correct: reports.every((report) => report["correct"] === true),
+    correct: reports.every(({ correct }) => correct),
     max_abs_diff: largest("max_abs_diff"),
     max_rel_diff: largest("max_rel_diff"),
-    details: reports.map((report) => `${String(report["kernel"])}: ${String(report["details"])}`).join("; "),
+    details: reports.map(({ kernel, details }) => `${kernel}: ${details}`).join("; "),
     kernels: reports,
   };
 }
 
-function jsonCase(outcome: Outcome): Record<string, unknown> {
+function jsonCase(outcome: Outcome): CaseReport {
   const { at, failure } = outcome;
   return {
     label: outcome.label,
@@ -72,7 +73,7 @@ function jsonCase(outcome: Outcome): Record<string, unknown> {
   };
 }
 
-function jsonComparison(comparison: OutputComparison): Record<string, unknown> {
+function jsonComparison(comparison: OutputComparison): OutputReport {
   return {
     max_abs_diff: comparison.maxAbsDiff,
     max_rel_diff: comparison.maxRelDiff,

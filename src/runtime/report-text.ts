@@ -2,9 +2,10 @@
 import type pc from "picocolors";
 import { formatLocation, type Location } from "../diagnostics.js";
 import { formatSizes } from "./cases.js";
+import { codeFrame } from "./code-frame.js";
 import type { Device } from "./devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "./outcome.js";
-import { codeFrame } from "./source-map.js";
+
 import { headline, larger, summarize, type Summary } from "./summary.js";
 import { describeCase, type Verification } from "./verify.js";
 
@@ -24,7 +25,7 @@ export function textReport(verification: Verification, device: Device, colors: C
     `${colors.bold(kernel.signature.name)} ${verdict}: ${summary.details} (${seconds.toFixed(1)} s)`,
     ...facts(verification, device, summary).map(([name, text]) => `  ${colors.dim(name.padEnd(11))} ${text}`),
     ...(verbose ? outcomes.map((outcome) => `  ${caseLine(outcome, kernel.configs.length, colors)}`) : []),
-    ...shown.flatMap((outcome) => ["", ...indent(failureText(outcome, kernel.configs.length, colors))]),
+    ...shown.flatMap((outcome) => ["", ...indent(failureText(outcome, kernel.configs.length, colors, verbose))]),
     ...(shown.length < failed.length ? ["", `  … and ${failed.length - shown.length} more; --verbose shows all`] : []),
     ...(summary.notChecked.length > 0
       ? [`  ${colors.yellow("not checked")}`, ...summary.notChecked.map((text) => `    - ${text}`)]
@@ -100,7 +101,7 @@ function caseLine(outcome: Outcome, configs: number, colors: Colors): string {
 }
 
 /** One failed case: what, where, and the values or the lines around it. */
-function failureText(outcome: Outcome, configs: number, colors: Colors): string {
+function failureText(outcome: Outcome, configs: number, colors: Colors, verbose: boolean): string {
   const { failure } = outcome;
   const lines = [`${colors.red("failed")} ${describeCase(outcome.at, configs)}`];
   // Findings say it themselves, with program and lane.
@@ -109,6 +110,7 @@ function failureText(outcome: Outcome, configs: number, colors: Colors): string 
     lines.push(...failure.message.split("\n").slice(1));
     if (failure.at) lines.push(...frame(failure.at));
     if (failure.python) lines.push(`${failure.python.file}:${failure.python.line}: ${failure.python.text}`);
+    if (failure.raw !== undefined && verbose) lines.push("", ...failure.raw.trimEnd().split("\n"));
   }
   for (const finding of outcome.findings.slice(0, SHOWN_FAILURES)) {
     lines.push(

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
-import type { Fill, VerifyRequest, WireTensor } from "./protocol.js";
 import { toleranceFor } from "../tolerance.js";
+import type { CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
+import type { Target } from "./targets.js";
 
 /** A folder of its own for an emitted module while it runs. */
 export interface Workspace {
@@ -33,27 +34,42 @@ export function verifyRequest(
   at: Case,
   options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
 ): VerifyRequest {
-  const { signature } = kernel;
-  const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
+  const run = runRequest(kernel, module, at);
   const sizes = kernel.sizes(at);
-  const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
-  const written = wire.filter((tensor) => tensor.role !== "in");
   const override = { ...kernel.tolerance, ...options.tolerance };
   return {
+    ...run,
     type: "verify",
-    module,
-    jit: signature.jit,
     config: options.tuned ? null : at.config,
-    inputs: wire.filter((tensor) => tensor.role !== "out"),
-    ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
-    outputs: wire.filter((tensor) => tensor.role === "out"),
-    results: written.map(({ python }) => python),
-    arguments: argumentsOf(kernel, at),
-    seed: at.seed,
+    ...(kernel.signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
     passOut: options.passOut,
     tolerances: Object.fromEntries(
-      written.map(({ python, dtype }) => [python, toleranceFor(dtype, signature, sizes, override)]),
+      [...run.inputs, ...run.outputs]
+        .filter(({ role }) => role !== "in")
+        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)]),
     ),
+  };
+}
+
+/** The request to compile one case for a GPU. */
+export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
+  return { ...runRequest(kernel, module, at), type: "compile", target: triton };
+}
+
+function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
+  const { signature } = kernel;
+  const sizes = kernel.sizes(at);
+  const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
+  const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
+  return {
+    module,
+    jit: signature.jit,
+    config: at.config,
+    inputs: wire.filter((tensor) => tensor.role !== "out"),
+    outputs: wire.filter((tensor) => tensor.role === "out"),
+    results: wire.filter((tensor) => tensor.role !== "in").map(({ python }) => python),
+    arguments: argumentsOf(kernel, at),
+    seed: at.seed,
   };
 }
 

@@ -1,6 +1,5 @@
-/** From a line of emitted Python back to the author's TypeScript, and the lines around it. */
+/** From a line of emitted Python back to the author's TypeScript. */
 import { LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import { readFileSync } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Location } from "../diagnostics.js";
@@ -22,24 +21,4 @@ export function relocateMap(map: string, folder: string): string {
 function sourcePath(source: string): string {
   if (source.startsWith("file:")) return fileURLToPath(source);
   return isAbsolute(source) ? source : resolve(source);
-}
-
-/** The line of a location with its neighbours and a caret, or an empty string if the file can't be read. */
-export function codeFrame(at: Location, around = 1): string {
-  let lines: string[];
-  try {
-    lines = readFileSync(at.file, "utf8").split("\n");
-  } catch {
-    return "";
-  }
-  const first = Math.max(1, at.line - around);
-  const last = Math.min(lines.length, at.line + around);
-  const width = String(last).length;
-  const shown: string[] = [];
-  for (let number = first; number <= last; number++) {
-    const mark = number === at.line ? ">" : " ";
-    shown.push(`${mark} ${String(number).padStart(width)} | ${lines[number - 1] ?? ""}`.trimEnd());
-    if (number === at.line) shown.push(`  ${" ".repeat(width)} | ${" ".repeat(at.column - 1)}^`);
-  }
-  return shown.join("\n");
 }

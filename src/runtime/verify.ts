@@ -3,9 +3,9 @@ import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
 import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
-import { fromWire, type WireComparison, type WireFailure } from "./protocol.js";
+import { failureOf } from "./failure.js";
+import { fromWire, type WireComparison } from "./protocol.js";
 import { openWorkspace, verifyRequest, type Workspace } from "./request.js";
-import { authorLocation } from "./source-map.js";
 
 export interface VerifyOptions {
   readonly selection: Selection;
@@ -222,19 +222,6 @@ function comparisonOf(wire: WireComparison, tolerance: Tolerance | undefined): O
     ...(wire.problem !== undefined && { problem: `${wire.output} ${wire.problem}` }),
     ...(tolerance && { tolerance }),
     ...(wire.referenceDiff !== undefined && { referenceDiff: fromWire(wire.referenceDiff) }),
-  };
-}
-
-/** The innermost line of the emitted module is where it went wrong. */
-function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailure {
-  const frame = error.frames.at(-1);
-  const at = frame && authorLocation(kernel.map, frame.line);
-  return {
-    kind: error.kind,
-    message: error.message,
-    ...(error.exception !== undefined && { exception: error.exception }),
-    ...(at && { at }),
-    ...(frame && { python: { file: kernel.file, line: frame.line, text: frame.text } }),
   };
 }
 

@@ -17,7 +17,7 @@ import {
 export interface WorkerOptions {
   /** The Python executable. */
   readonly python: string;
-  readonly device: "auto" | "cuda" | "hip" | "interpreter";
+  readonly device: "auto" | "cuda" | "hip" | "interpreter" | "compiler";
   /** Environment variables of the process; this process's by default. */
   readonly env?: NodeJS.ProcessEnv;
   /** Called with what the process prints beside the protocol. */

@@ -8,12 +8,14 @@ type of each argument, values of constexprs, attributes, options and a target.
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from tilescript_worker.resources import resources  # noqa: E402
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
 
@@ -50,11 +52,12 @@ def compile_job(folder, job):
         )
         target = GPUTarget(*job["target"])
         kernel = triton.compile(source, target=target, options=job["options"])
-        result["shared"] = kernel.metadata.shared
-        if target.backend == "cuda":
-            result.update(cuda_details(folder, kernel, job))
-        if job.get("ttir"):
-            result["ttir"] = kernel.asm["ttir"]
+        result.update(resources(kernel))
+        if job.get("sass"):
+            result["sass"] = disassembly(kernel.asm["cubin"])
+        for text in ("ttir", "amdgcn"):
+            if job.get(text):
+                result[text] = kernel.asm[text]
     except Exception as error:
         while error.__cause__ is not None:
             error = error.__cause__
@@ -63,19 +66,12 @@ def compile_job(folder, job):
     return result
 
 
-def cuda_details(folder, kernel, job):
-    tools = os.path.join(
-        os.path.dirname(__import__("triton").__file__), "backends", "nvidia", "bin"
-    )
-    path = os.path.join(folder, f"{kernel.hash}.cubin")
-    with open(path, "wb") as file:
-        file.write(kernel.asm["cubin"])
-    usage = run(os.path.join(tools, "cuobjdump"), "-res-usage", path)
-    found = dict(re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage))
-    details = {"registers": int(found["REG"]), "stack": int(found["STACK"])}
-    if job.get("sass"):
-        details["sass"] = run(os.path.join(tools, "nvdisasm"), "-c", path)
-    return details
+def disassembly(cubin):
+    tool = __import__("triton").knobs.nvidia.nvdisasm.path
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        return run(tool, "-c", file.name)
 
 
 def run(*command):

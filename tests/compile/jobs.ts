@@ -22,9 +22,10 @@ export interface Job {
   readonly aligned: readonly string[];
   readonly options: Readonly<Record<string, number>>;
   readonly target: readonly [string, number | string, number];
-  /** Also give the disassembly, or Triton's own IR. */
+  /** Also give the disassembly, Triton's own IR, or AMD's assembly. */
   readonly sass?: boolean;
   readonly ttir?: boolean;
+  readonly amdgcn?: boolean;
 }
 
 export interface Compiled {
@@ -34,9 +35,10 @@ export interface Compiled {
   readonly seconds: number;
   readonly shared?: number;
   readonly registers?: number;
-  readonly stack?: number;
+  readonly spilled?: number;
   readonly sass?: string;
   readonly ttir?: string;
+  readonly amdgcn?: string;
 }
 
 export const sm90 = ["cuda", 90, 32] as const;

@@ -21,6 +21,10 @@ describe("mistakes on the command line", () => {
     [["--run", "--seed", "x"], /not a whole number/],
     [["--run", "--rtol=-1"], /not a number from 0 up/],
     [["--run", "--kernel", "other"], /there is no other; there is vectorAdd/],
+    [["--run", "--check"], /--run and --check are two commands; give one/],
+    [["--check", "--shape", "N=3"], /--shape does not go with --check/],
+    [["--compile"], /argument missing/],
+    [["--compile", "cuda:91"], /cuda:91 is no target/],
     [["gemm.py"], /too many arguments|unexpected argument/],
   ])("%j should end with one line and code 2", async (args, message) => {
     expectUsage(await cli(kernel, ...args), message);
@@ -31,7 +35,7 @@ describe("commands without a device", () => {
   it("should print help when nothing is asked for", async () => {
     const { code, out } = await cli(kernel);
     expect(code).toBe(0);
-    for (const flag of ["--run", "--emit [file]", "--check", "--shape", "--device", "--json"])
+    for (const flag of ["--run", "--emit [path]", "--compile <targets>", "--check", "--shape", "--device", "--json"])
       expect(out).toContain(flag);
     expect((await cli(kernel, "--help")).out).toBe(out);
   });

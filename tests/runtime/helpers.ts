@@ -1,7 +1,9 @@
 import { expect } from "vitest";
-import { runCli, type Runnable, type Streams } from "../../src/runtime/cli.js";
+import { runCli } from "../../src/runtime/cli.js";
+import type { Runnable } from "../../src/runtime/commands/command.js";
 import { findPython } from "../../src/runtime/environment.js";
 import { missingPython } from "../../src/runtime/devices.js";
+import type { Streams } from "../../src/runtime/streams.js";
 import type { CompiledKernel } from "../../src/compiled.js";
 
 /** The Python that a user would get; a machine without one runs `tilescript setup` first, as CI does. */

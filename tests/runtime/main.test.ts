@@ -49,26 +49,3 @@ describe.each(["commonjs", "module"] as const)("main in a %s package", { timeout
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
-
-describe("the tilescript command", { timeout: 60_000 }, () => {
-  const binary = join(root, "bin", "tilescript.js");
-  const run = (...args: string[]) => execa("node", [binary, ...args], { cwd: root, reject: false });
-
-  it("should run a file's kernels", async () => {
-    const folder = await project("module");
-    const ran = await run("check", join(folder, "kernel.ts"));
-    expect(ran).toMatchObject({ exitCode: 0, stdout: "vector_add: ok, 2 configs" });
-  });
-
-  it.each([
-    [["setpu"], /unknown command 'setpu'/],
-    [["run"], /missing required argument 'file'/],
-    [["run", "nowhere.ts"], /there is no file nowhere.ts/],
-    [["run", "tests/runtime/helpers.ts"], /exports no kernel/],
-    [["doctor", "--nope"], /unknown option '--nope'/],
-  ])("%j should end with one line and code 2", async (args, message) => {
-    const { exitCode, stdout, stderr } = await run(...args);
-    expect({ exitCode, stdout, lines: stderr.split("\n").length }).toEqual({ exitCode: 2, stdout: "", lines: 1 });
-    expect(stderr).toMatch(message);
-  });
-});

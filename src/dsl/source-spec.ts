@@ -1,0 +1,34 @@
+/** Where the author wrote the parts of a kernel's spec. */
+import { ts } from "ts-morph";
+import type { Location } from "../diagnostics.js";
+import type { SpecPlaces } from "../ir/source.js";
+import { locate, unwrap } from "./source-site.js";
+
+/** The places of what a call of `kernel` is given. */
+export function specPlaces(call: ts.Node): SpecPlaces | undefined {
+  if (!ts.isCallExpression(call)) return undefined;
+  const spec = call.arguments[1];
+  const reference = property(spec, "reference");
+  return { configs: configPlaces(spec), ...(reference && { reference: placeOf(reference) }) };
+}
+
+/** Each of `autotune.configs`, or `config`; none where they are computed. */
+function configPlaces(spec: ts.Expression | undefined): readonly Location[] {
+  const single = property(spec, "config");
+  if (single) return [placeOf(single)];
+  const configs = property(property(spec, "autotune"), "configs");
+  const elements = configs && ts.isArrayLiteralExpression(configs) ? configs.elements : [];
+  return elements.some(ts.isSpreadElement) ? [] : elements.map(placeOf);
+}
+
+function property(object: ts.Expression | undefined, name: string): ts.Expression | undefined {
+  const literal = object && unwrap(object);
+  if (!literal || !ts.isObjectLiteralExpression(literal)) return undefined;
+  for (const member of literal.properties)
+    if (ts.isPropertyAssignment(member) && member.name.getText() === name) return unwrap(member.initializer);
+  return undefined;
+}
+
+function placeOf(node: ts.Node): Location {
+  return locate(node.getSourceFile(), node.getStart());
+}

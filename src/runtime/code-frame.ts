@@ -1,0 +1,29 @@
+/** The author's line with its neighbours, below a message. */
+import { readFileSync } from "node:fs";
+import { formatDiagnostic, type Diagnostic, type Location } from "../diagnostics.js";
+
+/** A message, and the lines that it is about. */
+export function diagnosticText(diagnostic: Diagnostic): string {
+  const frame = diagnostic.at ? codeFrame(diagnostic.at) : "";
+  return frame ? `${formatDiagnostic(diagnostic)}\n${frame}` : formatDiagnostic(diagnostic);
+}
+
+/** The line of a location with its neighbours and a caret, or an empty string if the file can't be read. */
+export function codeFrame(at: Location, around = 1): string {
+  let lines: string[];
+  try {
+    lines = readFileSync(at.file, "utf8").split("\n");
+  } catch {
+    return "";
+  }
+  const first = Math.max(1, at.line - around);
+  const last = Math.min(lines.length, at.line + around);
+  const width = String(last).length;
+  const shown: string[] = [];
+  for (let number = first; number <= last; number++) {
+    const mark = number === at.line ? ">" : " ";
+    shown.push(`${mark} ${String(number).padStart(width)} | ${lines[number - 1] ?? ""}`.trimEnd());
+    if (number === at.line) shown.push(`  ${" ".repeat(width)} | ${" ".repeat(at.column - 1)}^`);
+  }
+  return shown.join("\n");
+}

@@ -1,0 +1,33 @@
+import { diagnosticText } from "../code-frame.js";
+import { isBuildError } from "../kernels.js";
+import { options, type JsonOptions } from "../options.js";
+import { exitCodes } from "../problems.js";
+import type { CheckReport } from "../reports.js";
+import { printJson } from "../streams.js";
+import type { KernelCommand } from "./command.js";
+
+export const check: KernelCommand<JsonOptions> = {
+  name: "check",
+  description: "build and check only: nothing is written, and nothing runs",
+  options: [options.kernel, options.watch, options.json],
+  async run(kernels, { json }, streams) {
+    const found: CheckReport["kernels"][number][] = [];
+    for (const kernel of kernels) {
+      try {
+        const { signature, configs, warnings } = await kernel.compile();
+        found.push({ kernel: signature.name, ok: true, configs: configs.length, diagnostics: warnings });
+      } catch (error) {
+        // The others are worth checking too.
+        if (!isBuildError(error)) throw error;
+        found.push({ kernel: kernel.name, ok: false, configs: 0, diagnostics: error.diagnostics });
+      }
+    }
+    const ok = found.every((kernel) => kernel.ok);
+    for (const { kernel, ok: built, configs, diagnostics } of found) {
+      for (const diagnostic of diagnostics) streams.err(`${diagnosticText(diagnostic)}\n`);
+      if (!json && built) streams.out(`${kernel}: ok, ${configs} config${configs === 1 ? "" : "s"}\n`);
+    }
+    if (json) printJson(streams, { ok, kernels: found } satisfies CheckReport);
+    return ok ? exitCodes.ok : exitCodes.failed;
+  },
+};

@@ -1,0 +1,69 @@
+import { Option } from "commander";
+import pc from "picocolors";
+import { diagnosticText } from "../code-frame.js";
+import { compileForTargets } from "../compile-targets.js";
+import { missingPython } from "../devices.js";
+import { findPython } from "../environment.js";
+import { compileAll, warn } from "../kernels.js";
+import { options, selectionFor, type SelectionOptions } from "../options.js";
+import { EnvironmentError, exitCodes, UsageError } from "../problems.js";
+import { compileDiagnostics, compileJson, compileText } from "../report-compile.js";
+import { printJson, progress } from "../streams.js";
+import { parseTargets, targets as known } from "../targets.js";
+import type { KernelCommand } from "./command.js";
+
+interface CompileOptions extends SelectionOptions {
+  readonly targets?: string;
+}
+
+export const compile: KernelCommand<CompileOptions> = {
+  name: "compile",
+  description: "compile every config with Triton for GPUs that need not be there: registers, spills, occupancy",
+  options: [
+    new Option("--targets <list>", `GPUs to compile for, of ${known.map(({ name }) => name).join(", ")}`),
+    options.shape,
+    options.dtype,
+    options.config,
+    options.seed,
+    options.kernel,
+    options.python,
+    options.json,
+    options.verbose,
+  ],
+  flag: { text: "--compile <targets>", option: "targets" },
+  async run(kernels, given, streams) {
+    if (given.targets === undefined)
+      throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
+    const targets = parseTargets(given.targets);
+    const started = Date.now();
+    const compiled = await compileAll(kernels);
+    warn(compiled, streams);
+    const selections = compiled.map((kernel) => selectionFor(kernel, given));
+    const discovery = await findPython({ python: given.python });
+    if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
+    const show = progress(streams);
+    const found = await compileForTargets(compiled, {
+      environment: discovery.environment,
+      targets,
+      selections,
+      onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
+      ...(given.verbose && { onOutput: streams.err }),
+    });
+    show("");
+    const { versions, python } = discovery.environment;
+    const facts = { triton: versions.triton ?? "", python, seconds: (Date.now() - started) / 1000 };
+    const diagnostics = found.map(compileDiagnostics);
+    const ok = diagnostics.flat().every(({ severity }) => severity !== "error");
+    if (given.json) printJson(streams, compileJson(found, diagnostics, facts));
+    else {
+      const colors = pc.createColors(streams.color);
+      for (const each of found) streams.out(`${compileText(each, facts, colors)}\n`);
+    }
+    for (const diagnostic of diagnostics.flat()) streams.err(`${diagnosticText(diagnostic)}\n`);
+    if (given.verbose) {
+      const failures = found.flatMap(({ compilations }) => compilations.flatMap(({ failure }) => failure?.raw ?? []));
+      for (const raw of new Set(failures)) streams.err(`${raw}\n`);
+    }
+    return ok ? exitCodes.ok : exitCodes.failed;
+  },
+};

@@ -1,0 +1,120 @@
+import { execa } from "execa";
+import { existsSync } from "node:fs";
+import pc from "picocolors";
+import { closeDevice, missingPython, openDevice, type Device } from "../devices.js";
+import { findPython, type Discovery } from "../environment.js";
+import { options, type JsonOptions } from "../options.js";
+import { exitCodes } from "../problems.js";
+import type { DoctorReport } from "../reports.js";
+import { printJson, progress } from "../streams.js";
+import { table } from "../table.js";
+import type { PlainCommand } from "./command.js";
+
+type Fact = DoctorReport["facts"][number];
+
+export const doctor: PlainCommand<JsonOptions & { readonly python?: string }> = {
+  name: "doctor",
+  description: "show what was found on this machine, and what to do about the rest",
+  options: [options.python, options.json],
+  async run(_, { python, json }, streams) {
+    const show = progress(streams);
+    show("starting Python …");
+    const discovery = await findPython({ python });
+    const named = discovery.named && !discovery.environment;
+    const device = named ? undefined : await openDevice({ device: "auto", python }).catch((error: Error) => error);
+    show("");
+    const opened = device instanceof Error ? undefined : device;
+    if (opened) await closeDevice(opened);
+    const facts = [
+      nodeFact(),
+      await tsxFact(),
+      pythonFact(discovery),
+      deviceFact(device, discovery),
+      await gpuFact(opened),
+      compileFact(discovery),
+    ];
+    const ok = opened !== undefined;
+    if (json) printJson(streams, { ok, facts, rejected: discovery.rejected } satisfies DoctorReport);
+    else {
+      const colors = pc.createColors(streams.color);
+      const mark = { ok: colors.green("ok"), missing: colors.yellow("missing") };
+      const rows = facts.map(({ name, status, found }) => [name, mark[status], found]);
+      streams.out(`${table(["what", "", "found"], rows).join("\n")}\n`);
+      for (const { python: path, source, reason } of discovery.rejected)
+        streams.out(`  not used: ${path} (${source}): ${reason}\n`);
+      for (const { name, remedy } of facts) if (remedy) streams.out(`  ${name}: ${remedy}\n`);
+    }
+    return ok ? exitCodes.ok : exitCodes.environment;
+  },
+};
+
+function nodeFact(): Fact {
+  return { name: "node", status: "ok", found: `Node ${process.versions.node} on ${process.platform} ${process.arch}` };
+}
+
+async function tsxFact(): Promise<Fact> {
+  try {
+    await import("tsx/esm/api");
+    return { name: "tsx", status: "ok", found: "it is installed" };
+  } catch {
+    const remedy = "`npm install --save-dev tsx` installs what reads TypeScript files";
+    return { name: "tsx", status: "missing", found: "it is not installed", remedy };
+  }
+}
+
+function pythonFact({ environment, named, rejected }: Discovery): Fact {
+  if (environment) {
+    const versions = Object.entries(environment.versions).map(([name, version]) => `${name} ${version}`);
+    return {
+      name: "python",
+      status: "ok",
+      found: `${environment.python} (${environment.source}): ${versions.join(", ")}`,
+    };
+  }
+  const remedy = named
+    ? `name another: --python or TILESCRIPT_PYTHON`
+    : "`npx tilescript setup` makes a Python environment with torch and triton";
+  return { name: "python", status: "missing", found: rejected[0]?.reason ?? "there is none", remedy };
+}
+
+function deviceFact(device: Device | Error | undefined, discovery: Discovery): Fact {
+  if (device === undefined || device instanceof Error) {
+    const found = device?.message ?? missingPython(discovery);
+    return { name: "device", status: "missing", found, remedy: "--device eval verifies without Python" };
+  }
+  const name = device.kind === "eval" ? "TileScript's evaluator" : device.hello.deviceName;
+  return { name: "device", status: "ok", found: `${device.kind}: ${name} (${device.why})` };
+}
+
+/** GPUs that torch sees, and those that the machine has but torch does not see. */
+async function gpuFact(device: Device | undefined): Promise<Fact> {
+  const seen = device && device.kind !== "eval" ? device.hello.gpus : [];
+  if (seen.length > 0) return { name: "gpus", status: "ok", found: seen.join(", ") };
+  const { stdout = "", failed } = await execa("nvidia-smi", ["-L"], { reject: false, timeout: 10_000 });
+  const listed = failed ? "" : stdout.trim();
+  const found = listed || (existsSync("/dev/kfd") ? "an AMD GPU (/dev/kfd)" : "");
+  if (found)
+    return {
+      name: "gpus",
+      status: "missing",
+      found: `torch sees none of: ${found}`,
+      remedy: "install the torch that is built for it (CUDA or ROCm), or check the driver",
+    };
+  const remedy = "runs use Triton's interpreter or the evaluator here; `tilescript compile` needs no GPU";
+  return { name: "gpus", status: "missing", found: "there is none", remedy };
+}
+
+function compileFact({ environment }: Discovery): Fact {
+  if (environment)
+    return {
+      name: "compile",
+      status: "ok",
+      found: `Triton ${environment.versions.triton} compiles for NVIDIA and AMD`,
+    };
+  return {
+    name: "compile",
+    status: "missing",
+    found: "there is no Triton",
+    remedy: "it comes with the Python environment",
+  };
+}

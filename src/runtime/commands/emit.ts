@@ -1,0 +1,78 @@
+import { Option } from "commander";
+import { mkdir, stat, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { CompiledKernel } from "../../compiled.js";
+import { compileAll, warn } from "../kernels.js";
+import { options, type JsonOptions } from "../options.js";
+import { exitCodes, UsageError } from "../problems.js";
+import type { EmitReport } from "../reports.js";
+import { relocateMap } from "../source-map.js";
+import { printJson } from "../streams.js";
+import type { KernelCommand } from "./command.js";
+
+interface EmitOptions extends JsonOptions {
+  /** True, as a kernel file's `--emit` without a value is, for standard output. */
+  readonly out?: true | string;
+  /** The namespace under which PyTorch registers what is emitted. */
+  readonly emitOp?: string;
+}
+
+export const emit: KernelCommand<EmitOptions> = {
+  name: "emit",
+  description: "print the Python module, or write it with its source map",
+  options: [
+    new Option("--out <path>", "write it here: a file, or a folder for several kernels"),
+    new Option("--emit-op <namespace>", "register it as torch.ops.NAMESPACE.NAME too").implies({ emit: true }),
+    options.kernel,
+    options.watch,
+    options.json,
+  ],
+  flag: { text: "--emit [path]", option: "out" },
+  async run(kernels, { out, emitOp: namespace, json }, streams) {
+    const folder = typeof out === "string" && (await isFolder(out));
+    if (kernels.length > 1 && !folder && !json) {
+      const names = kernels.map(({ name }) => name).join(", ");
+      throw new UsageError(`one kernel fits there; choose by --kernel ${names}, or name a folder such as out/`);
+    }
+    const compiled = await compileAll(kernels);
+    warn(compiled, streams);
+    const modules: EmitReport["modules"][number][] = [];
+    for (const kernel of compiled) {
+      const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace } });
+      const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
+      if (path !== undefined) {
+        await write(path, python, map);
+        if (!json) streams.err(`wrote ${path} and ${path}.map\n`);
+      } else if (!json) streams.out(python);
+      modules.push(moduleReport(kernel, python, map, path));
+    }
+    if (json) printJson(streams, { ok: true, modules } satisfies EmitReport);
+    return exitCodes.ok;
+  },
+};
+
+/** A path that ends in a slash is a folder, there or not. */
+async function isFolder(path: string): Promise<boolean> {
+  if (/[\\/]$/.test(path)) return true;
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+async function write(path: string, python: string, map: string): Promise<void> {
+  const folder = dirname(resolve(path));
+  await mkdir(folder, { recursive: true });
+  await writeFile(path, python);
+  await writeFile(`${path}.map`, relocateMap(map, folder));
+}
+
+function moduleReport({ signature, warnings }: CompiledKernel, python: string, map: string, path: string | undefined) {
+  return {
+    kernel: signature.name,
+    ...(path !== undefined && { file: path }),
+    python,
+    map: JSON.parse(map) as object,
+    diagnostics: warnings,
+  };
+}

@@ -1,0 +1,12 @@
+/** Every command, in the order of the help. */
+import { check } from "./check.js";
+import type { KernelCommand, PlainCommand } from "./command.js";
+import { compile } from "./compile.js";
+import { doctor } from "./doctor.js";
+import { emit } from "./emit.js";
+import { create } from "./new.js";
+import { run } from "./run.js";
+import { setup } from "./setup.js";
+
+export const kernelCommands: readonly KernelCommand[] = [run, check, emit, compile];
+export const plainCommands: readonly PlainCommand[] = [create, setup, doctor];

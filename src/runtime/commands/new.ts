@@ -1,0 +1,55 @@
+import { Option } from "commander";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { options, type JsonOptions } from "../options.js";
+import { exitCodes, UsageError } from "../problems.js";
+import type { NewReport } from "../reports.js";
+import { printJson } from "../streams.js";
+import type { PlainCommand } from "./command.js";
+
+const templates = fileURLToPath(new URL("../../../templates/", import.meta.url));
+
+/** What is made from what: names of files, where `starter` stands for the new kernel's. */
+const kernelFiles = { "starter.ts": "kernel.ts", "starter.test.ts": "kernel.test.ts" };
+const projectFiles = { ...kernelFiles, "package.json": "project.json", "tsconfig.json": "tsconfig.json" };
+
+export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
+  name: "new",
+  description: "make a kernel file that runs at once, with its test",
+  argument: { text: "<name>", description: "the kernel's name, such as add-relu" },
+  options: [new Option("--project", "make a folder of that name with a package.json too"), options.json],
+  async run(name = "", { project, json }, streams) {
+    if (!/^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/.test(name))
+      throw new UsageError(`${name} is no name for a kernel; use words of a-z and 0-9, such as add-relu`);
+    const folder = project ? name : "";
+    const made: [string, string][] = [];
+    for (const [file, template] of Object.entries(project ? projectFiles : kernelFiles)) {
+      const text = await readFile(join(templates, template), "utf8");
+      made.push([join(folder, file.replace("starter", name)), named(text, template, name)]);
+    }
+    for (const path of project ? [name] : made.map(([file]) => file))
+      if (existsSync(path)) throw new UsageError(`${path} is there already; nothing of it was changed`);
+    if (project) await mkdir(name);
+    for (const [path, text] of made) await writeFile(path, text, { flag: "wx" });
+    const files = made.map(([path]) => path);
+    if (json) printJson(streams, { ok: true, files } satisfies NewReport);
+    else {
+      for (const path of files) streams.out(`made ${path}\n`);
+      const start = project ? `cd ${name} && npm install && npm start` : `npx tsx ${name}.ts --run`;
+      streams.out(`next: ${start}, and \`npx vitest run\` tests it\n`);
+    }
+    return exitCodes.ok;
+  },
+};
+
+/** The template with the kernel's name in place of `starter`: as a word, in snake_case, or as a file's. */
+function named(text: string, template: string, name: string): string {
+  const camel = name.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
+  if (template.endsWith(".json")) return text.replaceAll("starter", name);
+  return text
+    .replace('kernel(\n  "starter"', `kernel(\n  "${name.replaceAll("-", "_")}"`)
+    .replaceAll("./kernel.js", `./${name}.js`)
+    .replaceAll("starter", camel);
+}

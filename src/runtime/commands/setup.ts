@@ -1,0 +1,17 @@
+import { options, type JsonOptions } from "../options.js";
+import { exitCodes } from "../problems.js";
+import type { SetupReport } from "../reports.js";
+import { setup as makeEnvironment } from "../setup.js";
+import { printJson } from "../streams.js";
+import type { PlainCommand } from "./command.js";
+
+export const setup: PlainCommand<JsonOptions & { readonly python?: string }> = {
+  name: "setup",
+  description: "make the Python environment with torch and triton (about 3 GB to download)",
+  options: [options.python, options.json],
+  async run(_, { python, json }, streams) {
+    const made = await makeEnvironment({ python, say: (line) => streams.err(`${line}\n`) });
+    if (json) printJson(streams, { ok: true, python: made } satisfies SetupReport);
+    return exitCodes.ok;
+  },
+};

@@ -1,0 +1,151 @@
+/** Compiles a kernel with real Triton for GPUs that need not be there: every config, dtype, flag and choice. */
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import type { Case, CompiledKernel } from "../compiled.js";
+import { cacheFolder } from "./cache-folder.js";
+import { compileCases, type Selection } from "./cases.js";
+import type { PythonEnvironment } from "./environment.js";
+import { failureOf } from "./failure.js";
+import type { CaseFailure } from "./outcome.js";
+import type { CompileResult } from "./protocol.js";
+import { compileRequest, openWorkspace, type Workspace } from "./request.js";
+import { occupancyOf, type Occupancy, type Target } from "./targets.js";
+import { Worker } from "./worker.js";
+
+/** One config with one choice of dtypes and flags, for one target. */
+export interface Compilation {
+  readonly target: Target;
+  readonly at: Case;
+  /** Why it does not compile; else what it takes. */
+  readonly failure?: CaseFailure;
+  readonly resources?: CompileResult;
+  readonly occupancy?: Occupancy;
+  /** Whether an earlier run compiled it. */
+  readonly cached: boolean;
+}
+
+export interface KernelCompilations {
+  readonly kernel: CompiledKernel;
+  readonly compilations: readonly Compilation[];
+  /** What was not compiled, and why. */
+  readonly left: readonly string[];
+}
+
+export interface CompileOptions {
+  readonly environment: PythonEnvironment;
+  readonly targets: readonly Target[];
+  /** Of each kernel. */
+  readonly selections: readonly Selection[];
+  readonly env?: NodeJS.ProcessEnv;
+  /** Called after each compilation. */
+  readonly onDone?: (done: number, planned: number) => void;
+  readonly onOutput?: (text: string) => void;
+}
+
+/** Triton takes seconds for one config; beyond this it hangs. */
+const DEADLINE_MS = 300_000;
+/** Each process holds torch and LLVM: half a gigabyte. */
+const MOST_PROCESSES = 8;
+
+interface Job {
+  readonly kernel: CompiledKernel;
+  readonly workspace: Workspace;
+  readonly target: Target;
+  readonly at: Case;
+  readonly file: string;
+}
+
+/** Compiles in as many processes as there are cores. A process that dies fails its config, and no other. */
+export async function compileForTargets(
+  kernels: readonly CompiledKernel[],
+  { environment, targets, selections, env = process.env, onDone, onOutput }: CompileOptions,
+): Promise<KernelCompilations[]> {
+  const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!));
+  const workspaces = await Promise.all(kernels.map(openWorkspace));
+  const triton = environment.versions.triton ?? "";
+  const jobs = kernels.flatMap((kernel, i) =>
+    targets.flatMap((target) =>
+      plans[i]!.cases.map((at): Job => ({
+        kernel,
+        workspace: workspaces[i]!,
+        target,
+        at,
+        file: join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, triton)}.json`),
+      })),
+    ),
+  );
+  const done = new Map<Job, Compilation>();
+  const record = (job: Job, compilation: Omit<Compilation, "target" | "at" | "occupancy">): void => {
+    const { target, at } = job;
+    const { resources } = compilation;
+    done.set(job, { target, at, ...compilation, ...(resources && { occupancy: occupancyOf(target, resources) }) });
+    onDone?.(done.size, jobs.length);
+  };
+  const queue: Job[] = [];
+  for (const job of jobs) {
+    const resources = await readCached(job.file);
+    if (resources) record(job, { resources, cached: true });
+    else queue.push(job);
+  }
+  const work = async (): Promise<void> => {
+    const worker = new Worker({
+      python: environment.python,
+      device: "compiler",
+      env,
+      ...(onOutput && { onOutput }),
+    });
+    for (let job = queue.shift(); job; job = queue.shift())
+      record(job, { ...(await compileJob(worker, job)), cached: false });
+    await worker.stop();
+  };
+  try {
+    const processes = Math.min(queue.length, availableParallelism(), MOST_PROCESSES);
+    await Promise.all(Array.from({ length: processes }, work));
+  } finally {
+    await Promise.all(workspaces.map((workspace) => workspace.remove()));
+  }
+  return kernels.map((kernel, i) => ({
+    kernel,
+    compilations: jobs.flatMap((job) => (job.kernel === kernel ? [done.get(job)!] : [])),
+    left: plans[i]!.left,
+  }));
+}
+
+async function compileJob(worker: Worker, { kernel, workspace, target, at, file }: Job) {
+  const reply = await worker.request(compileRequest(kernel, workspace.module, at, target), DEADLINE_MS);
+  if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
+  await writeCached(file, reply.result);
+  return { resources: reply.result };
+}
+
+/**
+ * What the result depends on: the module without its list of configs, the one config, the case, the target and Triton.
+ * Failures are not kept, because the lines that they name may move.
+ */
+function keyOf(kernel: CompiledKernel, target: Target, at: Case, triton: string): string {
+  const source = kernel.python.replace(/^@triton\.autotune\([^]*?^\)\n/m, "");
+  const { at: _, ...config } = kernel.configs[at.config]!;
+  const { config: __, seed: ___, ...given } = at;
+  const key = JSON.stringify([source, config, given, target.triton, triton]);
+  return createHash("sha256").update(key).digest("hex").slice(0, 32);
+}
+
+async function readCached(file: string): Promise<CompileResult | undefined> {
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as CompileResult;
+  } catch {
+    return undefined;
+  }
+}
+
+async function writeCached(file: string, result: CompileResult): Promise<void> {
+  try {
+    await mkdir(join(file, ".."), { recursive: true });
+    await writeFile(`${file}.${process.pid}`, JSON.stringify(result));
+    await rename(`${file}.${process.pid}`, file);
+  } catch {
+    // A home that can't be written to only costs time.
+  }
+}

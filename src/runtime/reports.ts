@@ -1,0 +1,165 @@
+/** What `--json` prints, a type for each command. Numbers that JSON can't hold (NaN, infinity) are null. */
+import type { Finding, Layout, Tolerance } from "../compiled.js";
+import type { Diagnostic } from "../diagnostics.js";
+import type { CaseFailure, WorstElement } from "./outcome.js";
+
+// docs/cli.md shows these types, each between its mark and the next.
+
+// run
+/** Several kernels: the first four are those of all together, and `kernels` has the report of each. */
+export interface RunReport {
+  readonly correct: boolean;
+  readonly max_abs_diff: number | null;
+  readonly max_rel_diff: number | null;
+  /** One sentence. */
+  readonly details: string;
+  readonly kernels?: readonly RunReport[];
+  readonly kernel?: string;
+  readonly device?: "cuda" | "hip" | "interpreter" | "eval";
+  readonly device_why?: string;
+  readonly device_name?: string;
+  readonly capability?: readonly number[] | null;
+  readonly versions?: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
+  readonly python?: string;
+  readonly configs?: { readonly total: number; readonly tried: readonly number[] };
+  /** What the run leaves open, each a phrase. */
+  readonly not_checked?: readonly string[];
+  readonly warnings?: readonly Diagnostic[];
+  readonly seconds?: number;
+  readonly cases?: readonly CaseReport[];
+}
+
+export interface CaseReport {
+  readonly label: string;
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly layouts?: Readonly<Record<string, Layout>>;
+  readonly scalars?: Readonly<Record<string, number>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  readonly config: number | "autotuned";
+  readonly seed: number;
+  readonly by: "python" | "eval";
+  readonly status: "passed" | "failed" | "unchecked";
+  readonly ms: number;
+  readonly outputs: readonly OutputReport[];
+  readonly findings?: readonly Finding[];
+  readonly problems?: readonly string[];
+  readonly error?: CaseFailure;
+}
+
+export interface OutputReport {
+  readonly max_abs_diff: number | null;
+  readonly max_rel_diff: number | null;
+  readonly wrong: number;
+  readonly total: number;
+  readonly tolerance?: Tolerance;
+  /** How far PyTorch's own result in this dtype is from the float64 reference. */
+  readonly reference_diff?: number;
+  readonly problem?: string;
+  readonly worst?: WorstElement;
+}
+
+// check
+export interface CheckReport {
+  readonly ok: boolean;
+  readonly kernels: readonly {
+    readonly kernel: string;
+    readonly ok: boolean;
+    readonly configs: number;
+    readonly diagnostics: readonly Diagnostic[];
+  }[];
+}
+
+// emit
+export interface EmitReport {
+  readonly ok: true;
+  readonly modules: readonly {
+    readonly kernel: string;
+    /** Where it was written. */
+    readonly file?: string;
+    readonly python: string;
+    /** Source Map v3. */
+    readonly map: object;
+    readonly diagnostics: readonly Diagnostic[];
+  }[];
+}
+
+// compile
+export interface CompileReport {
+  readonly ok: boolean;
+  readonly triton: string;
+  readonly python: string;
+  readonly seconds: number;
+  readonly kernels: readonly {
+    readonly kernel: string;
+    readonly compiled: readonly CompilationReport[];
+    /** What was not compiled, and why. */
+    readonly not_checked: readonly string[];
+    /** Configs that can't run, at their lines, and spills. */
+    readonly diagnostics: readonly Diagnostic[];
+  }[];
+}
+
+export interface CompilationReport {
+  readonly target: string;
+  readonly config: number;
+  /** Constexprs and launch options of the config, by the author's names. */
+  readonly values: Readonly<Record<string, number | boolean | string>>;
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** Optional tensors that were left out. */
+  readonly absent?: readonly string[];
+  /** Of a thread. */
+  readonly registers?: number;
+  /** Of a thread, in memory because registers ran out. */
+  readonly spilled_bytes?: number;
+  /** Of a program. */
+  readonly shared_bytes?: number;
+  /** Columns of a program, on Blackwell. */
+  readonly tensor_memory?: number;
+  readonly warps?: number;
+  /** Programs that run at a time on a multiprocessor, compute unit or work-group processor. */
+  readonly programs?: number;
+  /** Their warps, of those that the unit holds: 0 to 1. */
+  readonly occupancy?: number;
+  readonly limited_by?: "warps" | "programs" | "registers" | "shared memory";
+  readonly compile_seconds?: number;
+  /** Whether an earlier run compiled it. */
+  readonly cached: boolean;
+  readonly error?: CaseFailure;
+}
+
+// setup
+export interface SetupReport {
+  readonly ok: true;
+  readonly python: string;
+}
+
+// new
+export interface NewReport {
+  readonly ok: true;
+  readonly files: readonly string[];
+}
+
+// doctor
+export interface DoctorReport {
+  /** Whether kernels can be verified here at all; the evaluator is enough. */
+  readonly ok: boolean;
+  readonly facts: readonly {
+    readonly name: "node" | "tsx" | "python" | "device" | "gpus" | "compile";
+    readonly status: "ok" | "missing";
+    readonly found: string;
+    /** What to do about it. */
+    readonly remedy?: string;
+  }[];
+  /** Pythons that were looked at and not taken. */
+  readonly rejected: readonly { readonly python: string; readonly source: string; readonly reason: string }[];
+}
+
+// problem
+/** A command that ended before its report: an error of the build, or no usable environment. */
+export interface Problem {
+  readonly ok: false;
+  readonly details: string;
+}

@@ -1,0 +1,30 @@
+/** Where a command's output goes: results to standard output, all else to standard error. */
+import pc from "picocolors";
+
+export interface Streams {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly color: boolean;
+  /** Standard error is a terminal, so a line of progress may be shown there. */
+  readonly live?: boolean;
+  /** Columns of standard output, for help. */
+  readonly width?: number;
+}
+
+export const terminal: Streams = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  color: pc.isColorSupported && process.stdout.isTTY === true,
+  live: process.stderr.isTTY === true,
+  width: process.stdout.columns,
+};
+
+/** A function that replaces the line of progress; an empty text removes it. */
+export function progress(streams: Streams): (text: string) => void {
+  return streams.live ? (text) => streams.err(`\r\u001b[2K${text}`) : () => undefined;
+}
+
+/** Prints a report for programs. */
+export function printJson(streams: Streams, report: object): void {
+  streams.out(`${JSON.stringify(report, null, 2)}\n`);
+}

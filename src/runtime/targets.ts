@@ -1,0 +1,149 @@
+/** The GPUs to compile for: their limits, and how many programs of a kernel fit on one of their units. */
+import { UsageError } from "./problems.js";
+
+/**
+ * Limits of a unit: NVIDIA's multiprocessor, AMD's compute unit (gfx9) or work-group processor (gfx11 and later).
+ * Registers are 32 bits wide and counted for one lane of a warp; memory is in bytes.
+ */
+interface Limits {
+  /** Warps (AMD: waves) that a unit holds. */
+  readonly warps: number;
+  /** Programs that a unit holds. */
+  readonly programs: number;
+  /** The same for programs of a single warp, which need no barrier. */
+  readonly singleWarpPrograms?: number;
+  /** Registers of one of the unit's four partitions (AMD: SIMDs), and how many are given out at a time. */
+  readonly registers: number;
+  readonly registerStep: number;
+  /** Shared memory of a unit, what one program may have of it, and what the driver keeps of it for each program. */
+  readonly shared: number;
+  readonly sharedOfProgram: number;
+  readonly sharedReserved: number;
+  /** Columns of tensor memory that a program may have. */
+  readonly tensorMemory?: number;
+}
+
+export interface Target {
+  /** As the user writes it: `cuda:90`, `hip:gfx942`. */
+  readonly name: string;
+  /** Arguments of Triton's `GPUTarget`: backend, architecture, lanes of a warp. */
+  readonly triton: readonly [backend: "cuda" | "hip", arch: number | string, lanes: number];
+  readonly limits: Limits;
+}
+
+/** What one compiled config takes, as the worker reads it from the binary. */
+export interface Resources {
+  readonly warps: number;
+  /** Of a thread; AMD's vector and accumulation registers together. */
+  readonly registers: number;
+  /** Bytes that a thread keeps in memory because registers ran out. */
+  readonly spilled: number;
+  /** Bytes of shared memory of a program. */
+  readonly shared: number;
+  /** Columns of Blackwell's tensor memory of a program. */
+  readonly tensorMemory?: number;
+}
+
+export interface Occupancy {
+  /** Programs on one unit at a time. */
+  readonly programs: number;
+  /** Warps of those programs, of the warps that a unit holds: 0 to 1. */
+  readonly fraction: number;
+  /** What the next program would lack. */
+  readonly limit: "warps" | "programs" | "registers" | "shared memory";
+}
+
+const KiB = 1024;
+const PARTITIONS = 4;
+
+/** "Technical specifications per compute capability" of the CUDA C++ Programming Guide. */
+function cuda(capability: number, warps: number, programs: number, kib: number, tensorMemory?: number): Target {
+  const reserved = capability >= 80 ? 1 * KiB : 0;
+  return {
+    name: `cuda:${capability}`,
+    triton: ["cuda", capability, 32],
+    limits: {
+      warps,
+      programs,
+      registers: 512,
+      registerStep: 8,
+      shared: kib * KiB,
+      sharedOfProgram: kib * KiB - reserved,
+      sharedReserved: reserved,
+      ...(tensorMemory && { tensorMemory }),
+    },
+  };
+}
+
+/** LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`): a barrier for each program of several waves, 16 on gfx9 and 32 later. */
+function hip(arch: string, sharedOfProgram: number): Target {
+  const isGfx9 = arch.startsWith("gfx9");
+  const warps = isGfx9 ? 32 : 64;
+  return {
+    name: `hip:${arch}`,
+    triton: ["hip", arch, isGfx9 ? 64 : 32],
+    limits: {
+      warps,
+      programs: isGfx9 ? 16 : 32,
+      singleWarpPrograms: warps,
+      registers: isGfx9 ? 512 : 1536,
+      registerStep: isGfx9 ? 8 : 24,
+      shared: isGfx9 ? sharedOfProgram : 2 * sharedOfProgram,
+      sharedOfProgram,
+      sharedReserved: 0,
+    },
+  };
+}
+
+export const targets: readonly Target[] = [
+  cuda(75, 32, 16, 64),
+  cuda(80, 64, 32, 164),
+  cuda(86, 48, 16, 100),
+  cuda(89, 48, 24, 100),
+  cuda(90, 64, 32, 228),
+  cuda(100, 64, 32, 228, 512),
+  cuda(103, 64, 32, 228, 512),
+  cuda(120, 48, 24, 100),
+  hip("gfx90a", 64 * KiB),
+  hip("gfx942", 64 * KiB),
+  hip("gfx950", 160 * KiB),
+  hip("gfx1100", 64 * KiB),
+  hip("gfx1200", 64 * KiB),
+];
+
+/** The targets of a list such as `cuda:90,hip:gfx942`. */
+export function parseTargets(text: string): Target[] {
+  const names = text.split(",").map((name) => name.trim());
+  return [...new Set(names)].map((name) => {
+    const found = targets.find((target) => target.name === name);
+    if (!found)
+      throw new UsageError(
+        `${name || "an empty name"} is no target; there are ${targets.map((t) => t.name).join(", ")}`,
+      );
+    return found;
+  });
+}
+
+/**
+ * How many programs run on a unit at a time, if enough are launched. The least of four limits:
+ *
+ * - programs: what a unit holds;
+ * - warps: ⌊unit's warps / program's warps⌋;
+ * - registers: ⌊4 · ⌊partition's registers / a thread's, rounded up⌋ / program's warps⌋;
+ * - shared memory: ⌊unit's / (program's + reserved)⌋.
+ *
+ * As in the CUDA occupancy calculator (`cuda_occupancy.h`), and in LLVM's for AMD.
+ */
+export function occupancyOf({ limits }: Target, { warps, registers, shared }: Resources): Occupancy {
+  const perThread = Math.ceil(Math.max(registers, 1) / limits.registerStep) * limits.registerStep;
+  const warpsByRegisters = PARTITIONS * Math.floor(limits.registers / perThread);
+  const { programs: several, singleWarpPrograms = several } = limits;
+  const counts: readonly (readonly [Occupancy["limit"], number])[] = [
+    ["warps", Math.floor(limits.warps / warps)],
+    ["programs", warps === 1 ? singleWarpPrograms : several],
+    ["registers", Math.floor(warpsByRegisters / warps)],
+    ["shared memory", shared === 0 ? Infinity : Math.floor(limits.shared / (shared + limits.sharedReserved))],
+  ];
+  const [limit, programs] = counts.reduce((least, next) => (next[1] < least[1] ? next : least));
+  return { programs, fraction: (programs * warps) / limits.warps, limit };
+}

@@ -1,0 +1,106 @@
+/** Compiling for GPUs that are not there, through real Triton. */
+import { mkdtemp } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { build, type CompiledKernel } from "tilescript";
+import { gemm } from "../../examples/gemm.js";
+import { compileForTargets } from "../../src/runtime/compile-targets.js";
+import { findPython, type PythonEnvironment } from "../../src/runtime/environment.js";
+import { compileDiagnostics, compileJson, compileText } from "../../src/runtime/report-compile.js";
+import { parseTargets } from "../../src/runtime/targets.js";
+import pc from "picocolors";
+import * as failing from "./fixtures/failing.js";
+import { cli, requirePython } from "./helpers.js";
+
+let environment: PythonEnvironment;
+let env: NodeJS.ProcessEnv;
+let large: CompiledKernel;
+
+beforeAll(async () => {
+  await requirePython();
+  environment = (await findPython()).environment!;
+  // Nothing that an earlier run left.
+  const folder = await mkdtemp(join(tmpdir(), "tilescript-compile-"));
+  env = { ...process.env, XDG_CACHE_HOME: folder, TRITON_CACHE_DIR: join(folder, "triton") };
+  large = await build(failing.tooLarge);
+}, 60_000);
+
+const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
+  compileForTargets([kernel], {
+    environment,
+    env,
+    targets: parseTargets(targets),
+    selections: [{ seed: 0, ...selection }],
+  }).then(([found]) => found!);
+
+describe("compiling for targets", { timeout: 300_000 }, () => {
+  it("should take every config and dtype, and remember what it found", async () => {
+    const kernel = await build(gemm);
+    const selection = { config: 7 };
+    const first = await compile(kernel, "cuda:80,cuda:90,cuda:100,hip:gfx942,hip:gfx950", selection);
+    expect(first.compilations).toHaveLength(10);
+    for (const { cached, failure, resources, occupancy, at } of first.compilations) {
+      expect({ cached, failure, config: at.config }).toEqual({ cached: false, failure: undefined, config: 7 });
+      expect(resources!.warps).toBe(2);
+      expect(resources!.registers).toBeGreaterThan(16);
+      // Two tiles of each operand in float16 at the least.
+      expect(resources!.shared).toBeGreaterThanOrEqual(2 * 2 * (32 * 32 + 32 * 64));
+      expect(occupancy!.fraction).toBeGreaterThan(0);
+    }
+    const again = await compile(kernel, "cuda:90,hip:gfx942", selection);
+    expect(again.compilations.map(({ cached }) => cached)).toEqual([true, true, true, true]);
+    const known = new Map(
+      first.compilations.map((each) => [`${each.target.name} ${each.at.dtypes["T"]}`, each.resources]),
+    );
+    for (const { target, at, resources } of again.compilations)
+      expect(resources).toEqual(known.get(`${target.name} ${at.dtypes["T"]}`));
+  });
+
+  it("should compile again what changed, and nothing else", async () => {
+    await compile(large, "cuda:90", { config: 2 });
+    // Another config of the list is no reason.
+    const elsewhere = { ...large, python: large.python.replace("num_warps=8", "num_warps=16") };
+    expect((await compile(elsewhere, "cuda:90", { config: 2 })).compilations[0]!.cached).toBe(true);
+    const changed = { ...large, python: large.python.replace("tl.dot(", "2 * tl.dot(") };
+    expect(changed.python).not.toBe(large.python);
+    expect((await compile(changed, "cuda:90", { config: 2 })).compilations[0]!.cached).toBe(false);
+  });
+
+  it("should refuse a config that can't run and warn of spills, at its line", async () => {
+    const found = await compile(large, "cuda:90");
+    const [error, ...warnings] = compileDiagnostics(found);
+    const lines = readFileSync(error!.at!.file, "utf8").split("\n");
+    const lineOf = (text: string) => lines.findIndex((line) => line.includes(text)) + 1;
+    expect(error).toMatchObject({
+      severity: "error",
+      code: "compile-resources",
+      message: expect.stringMatching(
+        /^too_large: it takes \d+ bytes of shared memory, and a program may have 232448 \(cuda:90, config 0\); make/,
+      ),
+      at: { line: lineOf("{ BLOCK: 256, numWarps: 8, numStages: 3 }") },
+    });
+    const spills = warnings.find(({ at }) => at?.line === lineOf("{ BLOCK: 128, numWarps: 1, numStages: 2 }"));
+    expect(spills).toMatchObject({
+      severity: "warning",
+      code: "compile-spill",
+      message: expect.stringMatching(/a thread keeps \d+ bytes in memory \(cuda:90, config 1\)/),
+    });
+    expect(warnings.every(({ at }) => at?.line !== lineOf("{ BLOCK: 64, numWarps: 4, numStages: 2 }"))).toBe(true);
+
+    const facts = { triton: environment.versions.triton!, python: environment.python, seconds: 1 };
+    const text = compileText(found, facts, pc.createColors(false));
+    expect(text).toMatch(/cuda:90 +0 BLOCK=256 numWarps=8 numStages=3 .* can't run/);
+    const json = compileJson([found], [[error!, ...warnings]], facts);
+    expect(json).toMatchObject({ ok: false, kernels: [{ compiled: [{ config: 0 }, { config: 1 }, { config: 2 }] }] });
+    expect(json.kernels[0]!.compiled[1]!.spilled_bytes).toBeGreaterThan(0);
+  });
+
+  it("should exit with 1 for a config that can't run, and print JSON alone", async () => {
+    const { code, out, err } = await cli(large, "--compile", "cuda:90", "--json", "--config", "0");
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ ok: false, kernels: [{ kernel: "too_large" }] });
+    expect(err).toContain("error compile-resources");
+  });
+});

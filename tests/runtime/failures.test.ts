@@ -1,0 +1,90 @@
+/** Errors that only Python shows, at the author's line: on Triton's interpreter, and where Triton compiles. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { build } from "tilescript";
+import { codeFrame } from "../../src/runtime/code-frame.js";
+import { compileForTargets } from "../../src/runtime/compile-targets.js";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
+import { findPython } from "../../src/runtime/environment.js";
+import { parseTargets } from "../../src/runtime/targets.js";
+import { verifyCase } from "../../src/runtime/verify.js";
+import * as failing from "./fixtures/failing.js";
+import { requirePython } from "./helpers.js";
+
+const file = fileURLToPath(new URL("fixtures/failing.ts", import.meta.url));
+const lines = readFileSync(file, "utf8").split("\n");
+const lineOf = (text: string) => lines.findIndex((line) => line.includes(text)) + 1;
+
+let device: Device;
+beforeAll(async () => {
+  await requirePython();
+  device = await openDevice({ device: "interpreter" });
+}, 60_000);
+afterAll(() => closeDevice(device));
+
+describe("on the interpreter", { timeout: 60_000 }, () => {
+  it.each([
+    [
+      "an error in the kernel",
+      failing.badPython,
+      0,
+      "python-error",
+      "no attribute 'no_such_thing'",
+      "tl.no_such_thing",
+    ],
+    [
+      "an assertion about constexprs",
+      failing.staticAssertion,
+      1,
+      "python-error",
+      "the block is too small",
+      "staticAssert(",
+    ],
+    ["an assertion about values", failing.deviceAssertion, 0, "python-error", "the values are small", "deviceAssert("],
+    ["a wrapper's ValueError", failing.refused, 0, "python-error", "N <= 64", "export const refused"],
+    ["an error in the reference", failing.badReference, 0, "python-error", "no_such_function", "reference: python`"],
+  ] as const)("%s", async (_, kernel, config, kind, message, text) => {
+    const at = { sizes: { N: 100 }, dtypes: {}, config, seed: 0 };
+    const { status, failure } = await verifyCase(await build(kernel), device, at);
+    expect(status).toBe("failed");
+    expect(failure).toMatchObject({
+      kind,
+      message: expect.stringContaining(message),
+      at: { file, line: lineOf(text) },
+    });
+    expect(codeFrame(failure!.at!)).toContain(`> ${lineOf(text)} | ${lines[lineOf(text) - 1]}`);
+    expect(failure!.raw).toMatch(/^Traceback/);
+  });
+});
+
+describe("where Triton compiles", { timeout: 120_000 }, () => {
+  it("should find the author's line for what Triton, ptxas and Python refuse", async () => {
+    const { environment } = await findPython();
+    const kernels = [failing.badPython, failing.staticAssertion, failing.badAssembly];
+    const found = await compileForTargets(await Promise.all(kernels.map(build)), {
+      environment: environment!,
+      targets: parseTargets("cuda:90"),
+      selections: kernels.map(() => ({ seed: 0 })),
+    });
+    const failures = found.map(({ compilations }) => compilations.flatMap(({ failure }) => failure ?? []));
+    expect(failures).toMatchObject([
+      [
+        {
+          kind: "compile-error",
+          message: "AttributeError: module 'triton.language' has no attribute 'no_such_thing'",
+          at: { file, line: lineOf("tl.no_such_thing") },
+        },
+      ],
+      // The first config compiles.
+      [{ kind: "compile-error", message: "the block is too small", at: { file, line: lineOf("staticAssert(") } }],
+      [
+        {
+          kind: "compile-error",
+          message: "ptxas: Not a name of any known instruction: 'bogus'",
+          at: { file, line: lineOf("bogus.f32") },
+        },
+      ],
+    ]);
+  });
+});

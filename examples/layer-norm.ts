@@ -4,7 +4,7 @@ import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
 /** One row a program, the row in one tile. */
-export const layerNormForward = kernel(
+const layerNormForward = kernel(
   "layer_norm_forward",
   {
     doc: "y = (x - mean) * rstd * weight + bias over the last axis, with mean and rstd of each row.",
@@ -41,7 +41,7 @@ export const layerNormForward = kernel(
 );
 
 /** A program takes every GROUPSth row, so that it adds up their share of the weight's gradient in registers. */
-export const layerNormGradients = kernel(
+const layerNormGradients = kernel(
   "layer_norm_gradients",
   {
     doc: "The gradient of x, and for each group of rows the sum of theirs of weight and bias.",
@@ -88,7 +88,7 @@ export const layerNormGradients = kernel(
 );
 
 /** The sums of two matrices over their first axis, in a fixed order. */
-export const columnSums = kernel(
+const columnSums = kernel(
   "column_sums",
   {
     doc: "The sums of a and of b over their rows, in the dtype that is asked for.",

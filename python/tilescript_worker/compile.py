@@ -27,7 +27,7 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
     from triton.runtime import driver
 
     driver.set_active(_TargetDriver(GPUTarget(*request["target"])))
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
     # Nothing is launched, so the tensors may be anywhere.
     module._INTERPRETED = True
     arguments: Arguments = {
@@ -36,14 +36,15 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
         )
         for spec in request["inputs"]
     } | given(request)
-    compiling = _Compiling(getattr(module, request["jit"]))
-    setattr(module, request["jit"], compiling)
+    (jit,) = request["jits"]
+    compiling = _Compiling(getattr(module, jit))
+    setattr(module, jit, compiling)
     started = time.perf_counter()
     try:
         with compiler_output(os.path.dirname(request["module"])):
             call(module.kernel_fn, arguments)
     finally:
-        setattr(module, request["jit"], compiling.kernel)
+        setattr(module, jit, compiling.kernel)
     if not compiling.compiled:
         raise RequestError("python-error", "the wrapper launches nothing for these sizes")
     return resources(compiling.compiled[-1]) | {"seconds": round(time.perf_counter() - started, 3)}

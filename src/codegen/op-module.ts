@@ -71,11 +71,17 @@ function outVariant(
     ...outputs.map((name) => py.keyword(name, py.name(name))),
   );
   const annotation = py.dotted("torch.Tensor");
+  const isOptional = (param: Parameter): boolean => param.default !== undefined;
   return {
     kind: "function",
     name: names.opOut,
     decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
-    params: [...params, { name: "*" }, ...outputs.map((name) => ({ name, annotation }))],
+    // PyTorch refuses tensors that can be given by name only.
+    params: [
+      ...params.filter((param) => !isOptional(param)),
+      ...outputs.map((name) => ({ name, annotation })),
+      ...params.filter(isOptional),
+    ],
     returns: py.none,
     docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
     body: [py.expression(call)],

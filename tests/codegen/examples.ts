@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { attention } from "../../examples/flash-attention.js";
 import { gemm } from "../../examples/gemm.js";
+import { layerNorm } from "../../examples/layer-norm.js";
 import { maxPool3d } from "../../examples/max-pool-3d.js";
 import { moeGemm } from "../../examples/moe-gemm.js";
 import { pagedAttention } from "../../examples/paged-attention.js";
@@ -24,4 +25,5 @@ export const examples = [
   example("moe-gemm", moeGemm),
   example("max-pool-3d", maxPool3d),
   example("stochastic-rounding", adamwStochastic),
+  example("layer-norm", layerNorm),
 ];

@@ -5,6 +5,7 @@ import { checkHost } from "./check/host.js";
 import { checkLimits } from "./check/limits.js";
 import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
+import { checkVersions } from "./check/versions.js";
 import { emitModule, emitOperator } from "./codegen/module.js";
 import { operatorSignature, shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
@@ -35,7 +36,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const { ir, seen } = checked(definitionOf(kernel), source);
   failOn(seen);
   const lowered = lowerViews(ir);
-  const signature = signatureOf(ir);
+  const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
   const emit = ({ op }: EmitOptions = {}): Emitted => {
     const printed = emitModule(lowered, source, op);
@@ -53,11 +54,11 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     reference: ir.reference?.kind ?? "none",
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
-    refusal: (at) => refusal(ir, at),
-    evaluate: (at, { inputs, tolerance } = {}) => {
+    refusal: (at) => refusal(lowered, at),
+    evaluate: (at, { tolerance, ...options } = {}) => {
       const toleranceOf = (dtype: string) =>
         toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-      return evaluateCase(ir, signature, at, toleranceOf, inputs);
+      return evaluateCase(ir, signature, at, toleranceOf, options);
     },
   };
 }
@@ -75,6 +76,7 @@ function checked(definition: KernelDefinition, source: SourceIndex | undefined) 
     ...checkAccumulation(ir),
     ...checkLimits(ir),
     ...checkOptional(ir),
+    ...checkVersions(ir),
     ...unusedParams(ir),
   );
   if (!source) seen.push(withoutSource(ir));
@@ -119,10 +121,10 @@ function compileOperator(definition: OperatorDefinition, source: SourceIndex | u
     ...(face.tolerance && { tolerance: face.tolerance }),
     sizes: (at) => sizesOf(face, { ...at, config: 0 }),
     refusal: (at) => operatorRefusal(operator, at),
-    evaluate: (at, { inputs, tolerance } = {}) => {
+    evaluate: (at, { tolerance, ...options } = {}) => {
       const sizes = sizesOf(face, { ...at, config: 0 });
       const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, sizes, { ...face.tolerance, ...tolerance });
-      return evaluateOperator(operator, signature, at, toleranceOf, inputs);
+      return evaluateOperator(operator, signature, at, toleranceOf, options);
     },
   };
 }

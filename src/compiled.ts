@@ -9,6 +9,8 @@ export type SignatureDType = string | { readonly variable: string };
 
 /** A tensor argument. `dims` holds names of sizes and fixed numbers, one an axis. */
 export interface TensorSignature {
+  /** Reached through a descriptor: rows are contiguous, and a multiple of 16 bytes apart. */
+  readonly described?: boolean;
   readonly name: string;
   /** Its name in Python. */
   readonly python: string;
@@ -18,7 +20,7 @@ export interface TensorSignature {
   readonly optional: boolean;
   /** Whether it must be contiguous. */
   readonly contiguous: boolean;
-  /** For integer inputs that index something: lowest value and exclusive highest, a size's name or a number. */
+  /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
   readonly range?: readonly [number | string, number | string];
 }
 
@@ -71,6 +73,8 @@ export interface Signature {
   readonly sizes: readonly string[];
   /** Those that no input has: the caller gives them, by their names in Python. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
+  /** Sizes that descriptors ask to be multiples of a number. */
+  readonly multiples?: Readonly<Record<string, number>>;
   /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
   readonly drawn?: {
     readonly arguments: readonly { readonly name: string; readonly python: string }[];
@@ -121,7 +125,11 @@ export interface TensorData {
 
 /** Something that the evaluator's sanitiser saw. */
 export interface Finding {
-  /** `out-of-bounds`, `uninitialised`, `race`, `never-written`, `false-in-bounds`, … */
+  /**
+   * Of memory: `out-of-bounds`, `false-in-bounds`, `uninitialised`, `write-to-input`, `race`, `lane-conflict`,
+   * `never-written`, `waits-forever`. Of what decides where it is accessed: `overflow`, `negative-division`. Of promises:
+   * `assume`, `hint`, `device-assert`. Of arithmetic: `division`, `shift`, and `non-finite` where it is asked for.
+   */
   readonly code: string;
   readonly message: string;
   readonly at?: Location | undefined;
@@ -165,7 +173,19 @@ export interface EvaluateOptions {
   readonly inputs?: Readonly<Record<string, TensorData>>;
   /** Over the kernel's own and the defaults of each output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
+  /** In which order programs run. Default `sequential`; a result that depends on it is wrong. */
+  readonly order?: ProgramOrder | undefined;
+  /** Puts special values among the inputs that are drawn: some of each kind, or of those that are named. */
+  readonly special?: boolean | readonly SpecialValue[] | undefined;
+  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  readonly nonFinite?: boolean | undefined;
 }
+
+/** `shuffled` by the case's seed; a list names each program once, counted in the grid's order, first axis fastest. */
+export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly number[];
+
+/** Floats that kernels meet and tests forget: `largest` and `subnormal` (the smallest positive number) have either sign. */
+export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest";
 
 /** How a module is written, beside the plain way. */
 export interface EmitOptions {

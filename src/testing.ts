@@ -1,7 +1,15 @@
 /** Property tests of kernels: `import { cases, assertCorrect } from "tilescript/testing"`. */
 import fc from "fast-check";
-import type { Case, CompiledKernel, ConstexprSignature, Evaluation, Layout, TensorSignature } from "./compiled.js";
-import { formatSizes } from "./runtime/cases.js";
+import type {
+  Case,
+  CompiledKernel,
+  ConstexprSignature,
+  EvaluateOptions,
+  Evaluation,
+  Layout,
+  TensorSignature,
+} from "./compiled.js";
+import { allowed, formatSizes } from "./runtime/cases.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default 150. */
@@ -20,8 +28,9 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
   const { signature } = kernel;
   const { maxSize = 150, maxWork = 2 ** 20, sizes: fixed = {} } = options;
   const size = sizeArbitrary(kernel, maxSize);
+  const sizeOf = (name: string) => size.map((drawn) => allowed(signature, name, drawn));
   const sizes = fc.record(
-    Object.fromEntries(signature.sizes.map((name) => [name, name in fixed ? fc.constant(fixed[name]!) : size])),
+    Object.fromEntries(signature.sizes.map((name) => [name, name in fixed ? fc.constant(fixed[name]!) : sizeOf(name)])),
   );
   const dtypes = fc.record(
     Object.fromEntries(Object.entries(signature.dtypes).map(([name, members]) => [name, fc.constantFrom(...members)])),
@@ -64,7 +73,8 @@ function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignat
 
 type Constant = number | boolean | string;
 
-function layoutArbitrary({ contiguous, dims }: TensorSignature): fc.Arbitrary<Layout> {
+function layoutArbitrary({ contiguous, dims, described }: TensorSignature): fc.Arbitrary<Layout> {
+  if (described) return fc.constant("contiguous");
   if (contiguous) return fc.constantFrom<Layout>("contiguous", "offset");
   return dims.length < 2
     ? fc.constantFrom<Layout>("contiguous", "sliced", "offset")
@@ -72,12 +82,12 @@ function layoutArbitrary({ contiguous, dims }: TensorSignature): fc.Arbitrary<La
 }
 
 /**
- * Evaluates one case in-process and throws unless the result agrees with the reference and the sanitiser is silent.
+ * Evaluates one case in-process, by the options of `evaluate`, and throws unless the result agrees with the reference and the sanitiser is silent.
  *
  * @throws Error that says which case, which element or which line.
  */
-export function assertCorrect(kernel: CompiledKernel, at: Case): Evaluation {
-  const evaluation = kernel.evaluate(at);
+export function assertCorrect(kernel: CompiledKernel, at: Case, options: EvaluateOptions = {}): Evaluation {
+  const evaluation = kernel.evaluate(at, options);
   const { comparison, findings } = evaluation;
   const where = `${kernel.signature.name} at ${formatSizes(at.sizes)}, config ${at.config}`;
   const [first] = findings;

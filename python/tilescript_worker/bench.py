@@ -19,9 +19,9 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
     import torch
 
     module = load(request["module"], request["jits"], request["config"])
-    arguments: Arguments = {
-        name: value.to(device.torch) for name, value in values_of(request, module).items()
-    } | given(request)
+    arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
+        request
+    )
     result = {
         "kernelMs": _median(lambda: call(module.kernel_fn, arguments), request),
         "referenceMs": _median(lambda: call(module.reference_fn, arguments), request),

@@ -22,7 +22,11 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   const touched = accesses(ir);
   for (const param of ir.params) {
     if (param.kind !== "tensor" || reset.has(param.name)) continue;
-    if (param.role === "inout")
+    if (param.role !== "in" && param.block && (param.role === "inout" || touched.has(param)))
+      found.push(
+        `autotuning runs the kernel several times, and Triton cannot put back ${param.name}, which is a descriptor; declare it tensor.${param.role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${param.name}, …)`,
+      );
+    else if (param.role === "inout")
       found.push(
         `autotuning runs the kernel several times and ${param.name} is updated in place; add restoreValue: ["${param.name}"] or resetToZero`,
       );
@@ -68,8 +72,7 @@ function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "changed by a
     if (statement.kind === "let") roots.set(statement.variable, root);
     if (statement.kind !== "op") return;
     const { effect } = statement.op;
-    for (const result of statement.results)
-      if (result.type.kind === "view" || result.type.kind === "pointer") roots.set(result, root);
+    for (const result of statement.results) if ("access" in result.type) roots.set(result, root);
     if (effect === "atomic") found.set(root, "changed by an atomic");
     else if (effect === "read" && !found.has(root)) found.set(root, "read");
   }

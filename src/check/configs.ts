@@ -2,7 +2,7 @@
 import type { Config } from "../compiled.js";
 import { type Diagnostic, problem, warning } from "../diagnostics.js";
 import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
-import { walkAll } from "../ir/walk.js";
+import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 const POWERS = new Set([1, 2, 4, 8, 16, 32]);
 
@@ -64,7 +64,7 @@ function aTypeOf({ of }: ConstexprParam): string {
 export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
   const used = new Set<unknown>();
   walkAll(ir, (statement) => {
-    if (statement.kind === "op") for (const operand of statement.operands) used.add(operand);
+    for (const argument of argumentsOf(statement)) for (const value of valuesIn(argument)) used.add(value);
   });
   return ir.params.flatMap((param) =>
     param.kind === "tensor" && !used.has(param.value) && !used.has(param.pointer)

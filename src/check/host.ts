@@ -124,7 +124,7 @@ function specialization(ir: KernelIR): string[] {
   ];
 }
 
-const LAUNCH_OPTIONS = ["launchPdl", "launchCooperativeGrid"];
+const LAUNCH_OPTIONS = ["launchPdl", "launchCooperativeGrid", "enableFpFusion"];
 
 function launchOptions(ir: KernelIR): string[] {
   return Object.keys(ir.launch.options)

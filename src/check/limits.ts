@@ -1,15 +1,19 @@
-/** What Triton refuses in a tile, asked of every config: sizes that are no power of two, too many elements, thin dots. */
+/**
+ * What Triton refuses in a tile, asked of every config: sizes that are no power of two, too many elements, thin dots, and
+ * what an op's own rule says once the sizes are known.
+ */
 import { type Diagnostic, problem } from "../diagnostics.js";
 import { constexprValue } from "../ir/constexpr-value.js";
-import { dtypeTable, members } from "../ir/dtype.js";
-import { isValue, type KernelIR, type OpStatement, type Value } from "../ir/nodes.js";
+import { dtypeTable, type Elem, members } from "../ir/dtype.js";
+import type { Block, KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import type { Dim } from "../ir/shape.js";
-import { resultsOf, walkAll } from "../ir/walk.js";
+import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
+import { typedArguments } from "../ir/typed.js";
+import { type Type, typeOfArgument } from "../ir/types.js";
+import { blocksOf, bodiesOf, resultsOf, walkAll } from "../ir/walk.js";
 
 /** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
 export const MAX_NUMEL = 2 ** 20;
-/** A matrix instruction of CUDA takes K in steps of 256 bits. */
-const DOT_BITS = 256;
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
@@ -21,10 +25,32 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
     };
     walkAll(ir, (statement) => {
       for (const value of resultsOf(statement)) report(checkTile(value, numbers, where));
-      if (statement.kind === "op" && statement.op.contracts) report(checkDot(statement, numbers, where));
+      if (statement.kind === "op") checkLeast(statement, numbers, where).forEach(report);
     });
+    for (const body of bodiesOf(ir)) walkTaken(body, (statement) => report(checkSizes(statement, numbers, where)));
+    for (const { value } of ir.params) report(checkTile(value, numbers, where));
   });
   return [...found.values()];
+}
+
+/** Every op outside branches that Triton may leave out when it compiles a config. */
+function walkTaken(block: Block, visit: (statement: OpStatement) => void): void {
+  for (const statement of block.statements) {
+    if (statement.kind === "op") visit(statement);
+    const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
+    if (!isConstexpr) for (const inner of blocksOf(statement)) walkTaken(inner, visit);
+  }
+}
+
+/** `[BLOCK]` reshapes to `[32]` in some configs only. */
+function checkSizes(statement: OpStatement, numbers: Numbers, where: string): Diagnostic | undefined {
+  const dim = (each: Dim): Dim => dimValue(each, numbers) ?? each;
+  const type = (of: Type): Type => {
+    if (of.kind === "constexpr" && of.of === "int") return { ...of, text: String(dim(of.text)) };
+    return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
+  };
+  const answer = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
+  return typeof answer === "string" ? problem("tile-size", `${answer}${where}`, statement.at) : undefined;
 }
 
 type Numbers = Readonly<Record<string, unknown>>;
@@ -41,7 +67,7 @@ function dimValue(dim: Dim, numbers: Numbers): number | undefined {
 
 function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | undefined {
   const { type } = value;
-  if (type.kind !== "tile" && type.kind !== "pointer" && type.kind !== "view") return undefined;
+  if (!("shape" in type)) return undefined;
   let numel = 1;
   for (const dim of type.shape) {
     const size = dimValue(dim, numbers);
@@ -50,6 +76,12 @@ function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | 
       return problem("tile-size", `${dim} is ${size}${where}; a tile's dimension is a power of two`, value.at);
     numel *= size;
   }
+  if (type.kind === "descriptor" && dimValue(type.shape.at(-1)!, numbers)! * narrowest(type.to) < DESCRIPTOR_BYTES * 8)
+    return problem(
+      "tile-size",
+      `the last block dimension ${type.shape.at(-1)} of a descriptor is ${dimValue(type.shape.at(-1)!, numbers)}${where}; ${narrowest(type.to)}-bit elements need at least ${(DESCRIPTOR_BYTES * 8) / narrowest(type.to)}`,
+      value.at,
+    );
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
   return problem(
@@ -59,18 +91,14 @@ function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | 
   );
 }
 
-function checkDot(statement: OpStatement, numbers: Numbers, where: string): Diagnostic | undefined {
-  const [a] = statement.operands;
-  if (!isValue(a) || a.type.kind !== "tile") return undefined;
-  const inner = a.type.shape.at(-1)!;
-  const k = dimValue(inner, numbers);
-  if (k === undefined) return undefined;
-  const narrowest = Math.min(...members(a.type.dtype).map((name) => dtypeTable[name].bits));
-  const minimum = Math.max(DOT_BITS / narrowest, 1);
-  if (k >= minimum) return undefined;
-  return problem(
-    "dot-size",
-    `dot: the inner dimension ${inner} is ${k}${where}; ${narrowest}-bit operands need at least ${minimum}`,
-    statement.at,
-  );
+const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
+
+function checkLeast(statement: OpStatement, numbers: Numbers, where: string): readonly Diagnostic[] {
+  const bounds = statement.op.least?.(typedArguments(statement)) ?? [];
+  const code = statement.op.contracts ? "dot-size" : "tile-size";
+  return bounds.flatMap(({ what, dim, who, least }) => {
+    const size = dimValue(dim, numbers);
+    if (size === undefined || size >= least) return [];
+    return problem(code, `${what} ${dim} is ${size}${where}; ${who} need at least ${least}`, statement.at);
+  });
 }

@@ -64,7 +64,7 @@ function bindElem(elem: Elem, binding: Binding): Elem {
 function bind(type: Type, binding: Binding): Type {
   const dims = (shape: readonly Dim[]) => shape.map((dim) => (typeof dim === "string" ? bindText(dim, binding) : dim));
   if (type.kind === "tile") return { ...type, dtype: bindElem(type.dtype, binding), shape: dims(type.shape) };
-  if (type.kind === "pointer" || type.kind === "view")
+  if (type.kind === "pointer" || type.kind === "view" || type.kind === "descriptor")
     return { ...type, to: bindElem(type.to, binding), shape: dims(type.shape) };
   if (type.kind === "tensor") return { ...type, to: bindElem(type.to, binding) };
   return type.kind === "constexpr" ? { ...type, text: bindText(type.text, binding) } : type;

@@ -1,6 +1,7 @@
 /** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
 import type { Config } from "../compiled.js";
 import type { KernelIR, Value } from "../ir/nodes.js";
+import { setsBlocks } from "./descriptors.js";
 import { hostExpressions } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
@@ -31,7 +32,10 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
       key: py.string(parameterName(ir, names, name)),
       value: constantExpression(value),
     }));
-    return py.withOrigin(py.call("triton.Config", py.dict(...values), ...launchOptions(config)), config.at);
+    return py.withOrigin(
+      py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(ir)),
+      config.at,
+    );
   });
   const pointers = (tensors: readonly string[]) =>
     tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(parameterName(ir, names, tensor))));

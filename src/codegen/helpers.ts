@@ -1,5 +1,6 @@
 /** Functions at the end of an emitted module that its wrapper calls, each left out where nothing does. */
 import * as py from "./py-build.js";
+import { ALLOCATE, CHECK_DESCRIPTOR } from "./descriptors.js";
 import type { FunctionDef } from "./py.js";
 import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE } from "./wrapper-checks.js";
 
@@ -165,12 +166,44 @@ if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
     ${TUNED}[kernel, key] = kernel.best_config.all_kwargs()`,
 );
 
+const checkDescriptor = helper(
+  CHECK_DESCRIPTOR,
+  "label tensor axis",
+  "Refuses a tensor whose blocks the GPU's copy engine cannot address.",
+  `if 0 in tensor.shape:
+    raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
+size, strides = tensor.element_size(), tensor.stride()
+if strides[axis] != 1:
+    raise ValueError(
+        f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+        "call .contiguous() first"
+    )
+if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
+    raise ValueError(
+        f"{label} must have strides of a multiple of 16 bytes on all axes but "
+        f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
+    )
+if tensor.data_ptr() % 16 != 0:
+    raise ValueError(
+        f"{label} must start at a multiple of 16 bytes; call .clone() first"
+    )`,
+);
+
+const allocate = helper(
+  ALLOCATE,
+  "size alignment stream",
+  "Memory for the descriptors that a kernel makes while it runs.",
+  `return torch.empty(size, device="cuda", dtype=torch.int8)`,
+);
+
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
   const memory =
     isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, extent, axes, nest, reaches] : [];
   return [
     ...(isMentioned(LAUNCH) ? [launch] : []),
+    ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
+    ...(isMentioned(ALLOCATE) ? [allocate] : []),
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
     ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
     ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),

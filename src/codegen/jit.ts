@@ -1,9 +1,17 @@
 /** The `@triton.jit` function of a kernel, and those that it calls. */
 import type { Elem } from "../ir/dtype.js";
-import { type Argument, isList, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  isList,
+  isValue,
+  type KernelIR,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
-import { argumentsOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf } from "../ir/walk.js";
 import { decorators } from "./autotune.js";
 import { emitBody } from "./body.js";
 import { emitHelpers } from "./functions.js";
@@ -77,7 +85,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
   const present = tensors.filter((param) => !param.optional);
   const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
-  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype.element_ty`);
+  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 
 /** Sizes, scalars and strides that the kernel looks at, that tune it or that prune its configs. */
@@ -87,7 +95,14 @@ export function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
+  const visit = ({ statements, yields }: Block): void => {
+    yields.forEach(use);
+    for (const statement of statements) {
+      argumentsOf(statement).forEach(use);
+      blocksOf(statement).forEach(visit);
+    }
+  };
+  bodiesOf(ir).forEach(visit);
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
   for (const param of ir.params) {

@@ -1,6 +1,7 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
 import { type FunctionIR, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
+import { embedExterns, type Externs, NO_EXTERNS } from "./extern.js";
 import { Names } from "./names.js";
 
 export interface KernelNames {
@@ -21,6 +22,8 @@ export interface KernelNames {
   readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
   /** Helper functions of the kernel. */
   readonly functions: ReadonlyMap<FunctionIR, string>;
+  /** Functions of Python files, which are among those too. */
+  readonly externs: Externs;
   /** For names in the jit function's body. */
   readonly locals: Names;
 }
@@ -29,7 +32,7 @@ export interface KernelNames {
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "_beyond_int32 _check_out _check_memory _check_choice _check_type _launch _TUNED " +
-  "_overlaps _extent _axes _nest _reaches";
+  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _extent _axes _nest _reaches";
 
 /** The names of a module before anything of a kernel stands in it. */
 export function moduleNames(): Names {
@@ -62,7 +65,8 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
     tensors.set(param.name, isOut ? "out" : taken.take(param.name));
   }
   for (const param of ir.params) {
-    if (param.kind === "tensor") parameters.set(param.pointer, taken.take(`${param.name}_ptr`));
+    if (param.kind === "tensor")
+      parameters.set(param.pointer, taken.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
     else parameters.set(param.value, taken.take(param.kind === "pointer" ? `${param.name}_ptr` : param.name));
   }
   for (const param of ir.params) {
@@ -75,10 +79,14 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
     });
     strides.set(param.name, names);
   }
-  const functions = new Map(ir.functions.map((helper) => [helper, shared(wantedName(helper, source))] as const));
+  // What the arguments are called does not depend on it.
+  const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
+  const functions = new Map(
+    ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
+  );
   const locals = new Names();
   for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
-  return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, locals };
+  return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */

@@ -80,8 +80,7 @@ class ModulePrinter {
         this.comment(statement, depth);
         return;
       case "verbatim":
-        for (const line of statement.text.split("\n"))
-          this.rows.push(line === "" ? "" : " ".repeat(INDENT * depth) + line);
+        this.verbatim(statement, depth);
         return;
       case "if":
         statement.branches.forEach(({ test, body, origin }, index) => {
@@ -163,6 +162,10 @@ class ModulePrinter {
     if (origin) this.origins.push({ line: this.rows.length, column: depth * INDENT, origin });
   }
 
+  private verbatim({ text, origin }: Py.Verbatim, depth: number): void {
+    text.split("\n").forEach((row, i) => this.put(row, depth, origin && { ...origin, line: origin.line + i }));
+  }
+
   private comment({ text, origin }: Py.Comment, depth: number): void {
     wrapText(text, LINE_LENGTH - depth * INDENT - 2).forEach((row, index) =>
       this.put(row ? `# ${row}` : "#", depth, index === 0 ? origin : undefined),
@@ -189,6 +192,7 @@ function commentSubject(statements: Py.Block, index: number): Py.Statement | und
 }
 
 function isDefinition(statement: Py.Statement | undefined): boolean {
+  if (statement?.kind === "verbatim") return statement.isDefinition === true;
   return statement?.kind === "function" || statement?.kind === "class";
 }
 

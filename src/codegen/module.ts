@@ -1,10 +1,11 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import { fail } from "../diagnostics.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
-import type { Op } from "../ir/op.js";
 import type { OperatorIR } from "../ir/operator.js";
 import type { SourceIndex } from "../ir/source.js";
-import { typedArguments } from "../ir/typed.js";
+import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
+import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
 import { helperFunctions, LAUNCH, TUNED } from "./helpers.js";
 import { drawFunction, inputsFunction } from "./inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
@@ -14,7 +15,7 @@ import { fakeFunction, type OpOptions, opDefinitions } from "./op-module.js";
 import { type Called, operatorDefinitions } from "./operator.js";
 import { pruner } from "./pruner.js";
 import * as py from "./py-build.js";
-import type { Block, FunctionDef, Parameter, Statement } from "./py.js";
+import type { Block, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
 import { TRITON_DTYPES } from "./wrapper-numbers.js";
@@ -22,6 +23,9 @@ import { wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source)
+    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
   const names = kernelNames(ir, source);
   const { jits, launcher } = kernelPart(ir, names, source, op?.form === "triton_op");
   const parts: Statement[] = [
@@ -30,7 +34,8 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
     ...fixedExports(ir, names, positional(launcher), source),
   ];
-  return assembled([ir], names.wrapper, ir.doc ?? `The Triton kernel ${names.wrapper}.`, parts, pruner(ir, names));
+  const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
+  return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs]);
 }
 
 /** An operator and its kernels. `kernels` are lowered, in the order of `operator.kernels`. */
@@ -44,13 +49,15 @@ export function emitOperator(
   const { face } = operator;
   const names = kernelNames(face, source, module);
   const parts: Statement[] = [];
-  const pruners: Statement[] = [];
+  const before: Statement[] = [];
+  const externs: KernelNames["externs"][] = [];
   const called = new Map<KernelIR, Called>();
   kernels.forEach((ir, i) => {
     const own = kernelNames(ir, source, module);
     const { jits, launcher } = kernelPart(ir, own, source);
     const fake = module.take(`_${own.wrapper}_fake`);
-    pruners.push(...pruner(ir, own));
+    before.push(...beforeKernel(ir, own));
+    externs.push(own.externs);
     const sizes = sizeBindings(ir, own);
     parts.push(...jits, launcher, fakeFunction(ir, own, fake, positional(launcher), sizes));
     called.set(operator.kernels[i]!, { names: own, fake });
@@ -58,10 +65,18 @@ export function emitOperator(
   const sizes = sizeBindings(face, names);
   const { definitions, params } = operatorDefinitions(operator, names, module, called, sizes, source, op);
   parts.push(...definitions, ...fixedExports(face, names, params, source));
-  return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, pruners);
+  return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
+}
+
+/** What the kernel's decorators name. */
+function beforeKernel(ir: KernelIR, names: KernelNames): Block {
+  return [...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
 }
 
 function kernelPart(ir: KernelIR, names: KernelNames, source: SourceIndex | undefined, traceable = false) {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source)
+    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
   const used = usedParameters(ir);
   return { jits: jitFunctions(ir, names, used, source), launcher: wrapper(ir, names, used, traceable) };
 }
@@ -89,7 +104,8 @@ function assembled(
   exported: string,
   doc: string,
   parts: Block,
-  pruners: Block,
+  before: Block,
+  externs: readonly KernelNames["externs"][],
 ): PrintedModule {
   const isMentioned = (name: string) => mentions(parts, name);
   const module: Statement[] = [
@@ -97,10 +113,14 @@ function assembled(
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
-    ...imports(kernels, isMentioned),
+    ...imports(
+      kernels,
+      isMentioned,
+      externs.flatMap((each) => each.imports),
+    ),
     ...newestNames(kernels),
     ...constants(kernels, isMentioned),
-    ...pruners,
+    ...before,
     ...parts,
     ...helperFunctions(isMentioned),
     py.assign(py.name("kernel_fn"), py.name(exported)),
@@ -111,14 +131,21 @@ function assembled(
 // ---- around it ------------------------------------------------------------------------------------------------------
 
 /** What spellings need besides `tl`. */
-function imports(kernels: readonly KernelIR[], isMentioned: (name: string) => boolean): Block {
+function imports(
+  kernels: readonly KernelIR[],
+  isMentioned: (name: string) => boolean,
+  others: readonly FromImport[],
+): Block {
   const needed = new Map<string, Set<string>>();
+  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
+  for (const { module, names } of others) for (const { name } of names) need(module, name);
+  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
   for (const ir of kernels)
     walkAll(ir, (statement) => {
       const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
       if (spelling?.form !== "call" || !spelling.from) return;
       const [name = ""] = spelling.name.split(".");
-      if (isMentioned(name)) needed.set(spelling.from, (needed.get(spelling.from) ?? new Set()).add(name));
+      if (isMentioned(name)) need(spelling.from, name);
     });
   return [...needed].sort().map(([module, names]) => ({
     kind: "fromImport",
@@ -168,12 +195,7 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
 
 /** Refuses to be imported under a Triton that lacks what the kernel uses. */
 function newestNames(kernels: readonly KernelIR[]): Block {
-  const found = new Set<string>();
-  for (const ir of kernels)
-    walkAll(ir, (statement) => {
-      if (statement.kind === "op" && statement.op.since39?.(typedArguments(statement))) found.add(nameOf(statement.op));
-    });
-  const [first, ...others] = found;
+  const [first, ...others] = new Set(kernels.flatMap(usesOf39).map(({ name }) => name));
   if (first === undefined) return [];
   const version = py.call(
     "tuple",
@@ -196,11 +218,6 @@ function newestNames(kernels: readonly KernelIR[]): Block {
       ],
     },
   ];
-}
-
-/** What an op is called in Triton. */
-function nameOf({ spelling, name }: Op): string {
-  return spelling.form === "call" ? spelling.name : name;
 }
 
 /** Where each size can be read off the inputs. */

@@ -295,10 +295,12 @@ export interface Blank extends Node {
   readonly kind: "blank";
 }
 
-/** Python source as it is, at the block's indentation. Its author sees to the layout. */
+/** Python source as it is, at the block's indentation. Its author sees to the layout. `origin` is its first line's. */
 export interface Verbatim extends Node {
   readonly kind: "verbatim";
   readonly text: string;
+  /** A function, which blank lines set apart. */
+  readonly isDefinition?: boolean;
 }
 
 export type Statement =

@@ -1,6 +1,7 @@
-/** What the runtime must know of a kernel to make inputs, call it and judge it; plain data. */
+/** What the runtime must know of a lowered kernel to make inputs, call it and judge it; plain data. */
 import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, TensorSignature } from "../compiled.js";
 import type { Elem } from "../ir/dtype.js";
+import { describedTensors, sizeMultiples } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator.js";
 import { walkAll } from "../ir/walk.js";
@@ -11,6 +12,8 @@ import { kernelNames, moduleNames } from "./kernel-names.js";
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const described = new Set(describedTensors(ir).map(({ param }) => param));
+  const multiples = sizeMultiples(ir);
   const drawn = drawnTensors(ir);
   const python = (param: ScalarParam | ConstexprParam) => names.parameters.get(param.value)!;
   return {
@@ -24,6 +27,7 @@ export function signatureOf(ir: KernelIR): Signature {
       dims: param.dimNames,
       optional: param.optional,
       contiguous: param.contiguous,
+      ...(described.has(param) && { described: true }),
       ...(param.range && { range: param.range }),
     })),
     pointers: ir.params.flatMap((param) =>
@@ -51,6 +55,7 @@ export function signatureOf(ir: KernelIR): Signature {
         ...(param.default !== undefined && { default: param.default }),
       })),
     sizes: freeSizes(ir),
+    ...(Object.keys(multiples).length > 0 && { multiples }),
     givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: names.parameters.get(param.value)! })),
     ...(drawn.length > 0 && {
       drawn: {

@@ -12,7 +12,7 @@ import {
   type OpStatement,
   type Value,
 } from "../ir/nodes.js";
-import type { CallSpelling, Spelling } from "../ir/op.js";
+import type { CallSpelling, Constant, Spelling } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
 import { none, type Type } from "../ir/types.js";
 import * as py from "./py-build.js";
@@ -134,10 +134,13 @@ function method(
   speaker: Speaker,
 ): Expression {
   const [receiver, dtype] = statement.operands;
-  const isConstant =
-    isLiteral(receiver) ||
-    (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
-  if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
+  if (isDType(dtype)) {
+    const isConstant = isLiteral(receiver) || (isValue(receiver) && receiver.type.kind === "constexpr");
+    if (isConstant) return full(say(receiver), dtype.dtype, speaker);
+    // An argument that is 1 has no methods.
+    if (isValue(receiver) && speaker.strength?.isWeak(receiver))
+      return py.call("tl.cast", say(receiver), speaker.dtype(dtype.dtype));
+  }
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
 }
 
@@ -169,8 +172,9 @@ function apply({ operands }: OpStatement, speaker: Speaker): Expression {
   const [callee, given] = operands;
   if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
   const { name, extras } = helpersOf(speaker);
+  const said = (argument: Argument) => (isDType(argument) ? speaker.dtype(argument.dtype) : speaker.value(argument));
   const beside = extras(callee.function).map((extra) => (isElem(extra) ? speaker.dtype(extra) : speaker.value(extra)));
-  return py.call(name(callee.function), ...given.map((argument) => speaker.value(argument)), ...beside);
+  return py.call(name(callee.function), ...given.map(said), ...beside);
 }
 
 function isElem(extra: Value | Elem): extra is Elem {
@@ -195,19 +199,31 @@ function args(
   const named: PyArgument[] = [];
   names.forEach((name, i) => {
     const argument = statement.operands[i];
-    if (i < from || argument === undefined) return;
+    if (i < from) return;
+    if (argument === undefined) {
+      // What was left out in front of what is given.
+      const isFollowed = names
+        .slice(i + 1)
+        .some((later, j) => statement.operands[i + 1 + j] && !keywords.includes(later));
+      if (isFollowed && !keywords.includes(name)) positional.push(py.none);
+      return;
+    }
     const isSpread = name === spread || (statement.op.rest && i === names.length - 1);
     if (isList(argument) && isSpread) positional.push(...argument.map(say));
     else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });
+  const symbol = (name: string, value: Constant): Expression | undefined => {
+    const known = symbols?.[name]?.[String(value)];
+    return known === undefined ? undefined : py.dotted(known);
+  };
   for (const [name, argument] of Object.entries(statement.options)) {
-    const symbol = isLiteral(argument) ? symbols?.[name]?.[String(argument.value)] : undefined;
-    named.push(py.keyword(keywordName(name), symbol === undefined ? say(argument) : py.dotted(symbol)));
+    const known = isLiteral(argument) ? symbol(name, argument.value) : undefined;
+    named.push(py.keyword(keywordName(name), known ?? say(argument)));
   }
   const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
   for (const [name, value] of Object.entries(pinned))
-    if (!(name in statement.options)) named.push(py.keyword(keywordName(name), constant(value)));
+    if (!(name in statement.options)) named.push(py.keyword(keywordName(name), symbol(name, value) ?? constant(value)));
   return [...positional, ...named];
 }
 
@@ -240,7 +256,7 @@ function weakElem(statement: OpStatement): Elem | undefined {
 
 function elemOfType(type: Type): Elem | undefined {
   if (type.kind === "tile") return type.dtype;
-  if (type.kind === "pointer" || type.kind === "view") return type.to;
+  if (type.kind === "pointer" || type.kind === "view" || type.kind === "descriptor") return type.to;
   return undefined;
 }
 

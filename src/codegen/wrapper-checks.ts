@@ -1,5 +1,6 @@
 /** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
 import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/nodes.js";
+import { isOnlyDescribed } from "../ir/described.js";
 import { callOrder } from "./call-order.js";
 import { literalNumber } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
@@ -35,7 +36,7 @@ export function messageOf(
 }
 
 /** What the caller knows a tensor as. */
-function label(context: WrapperContext, param: TensorParam | PointerParam): string {
+export function label(context: WrapperContext, param: TensorParam | PointerParam): string {
   if (param.kind === "pointer") return context.names.tensors.get(param.name)!;
   const outputs = context.tensors.filter((p) => p.role === "out");
   return param.role === "out" && outputs.length === 1 ? "out" : context.names.tensors.get(param.name)!;
@@ -381,7 +382,7 @@ export function binderDType(context: WrapperContext, variable: string): Expressi
 
 /** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */
 export function reachCheck(context: WrapperContext, param: TensorParam): Block {
-  if (param.offsets === "int64") return [];
+  if (param.offsets === "int64" || isOnlyDescribed(context.ir, param)) return [];
   const strides = context.names.strides.get(param.name)!;
   const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
   const terms = strides.map((name, axis) =>

@@ -2,11 +2,13 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
+import { describedTensors, isOnlyDescribed } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
+import { descriptorCheck, descriptorOf, scratch, setsBlocks } from "./descriptors.js";
 import { LAUNCH } from "./helpers.js";
 import {
   type MessagePart,
@@ -101,9 +103,14 @@ class WrapperEmitter implements WrapperContext {
       ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
+      ...describedTensors(this.ir).flatMap(({ param, axis }) =>
+        ifGiven(this, param, descriptorCheck(this, param, axis)),
+      ),
       ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
+      ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.#local(v))),
+      ...scratch(this.ir),
       ...this.#launch(),
       ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
     ];
@@ -201,7 +208,10 @@ class WrapperEmitter implements WrapperContext {
 
   #strides(): Block {
     return this.tensors.flatMap((param) => {
-      const strides = this.names.strides.get(param.name)!;
+      const all = this.names.strides.get(param.name)!;
+      // No offset is computed of what a descriptor alone reaches, so what the kernel does not take is of no use here.
+      const isOnly = isOnlyDescribed(this.ir, param);
+      const strides = all.map((name) => (name !== undefined && isOnly && !this.#strideUsed(name) ? undefined : name));
       if (!strides.some((name) => name !== undefined)) return [];
       const targets = strides.map((name) => py.name(name ?? "_"));
       const stride = py.attribute(this.tensor(param), "stride");
@@ -303,9 +313,10 @@ class WrapperEmitter implements WrapperContext {
     return [...grids, py.blank, py.expression(py.call(py.subscript(jit, ...at), ...this.#arguments()))];
   }
 
-  /** Whether Triton measures configs, and so has a choice that can be remembered. */
+  /** Whether Triton measures configs, and so has a choice that can be remembered; hooks are for the autotuner to call. */
   #isTuned(): boolean {
-    return this.ir.tuning.key !== undefined && this.ir.tuning.configs.length > 1;
+    const { key, configs } = this.ir.tuning;
+    return key !== undefined && configs.length > 1 && setsBlocks(this.ir).length === 0;
   }
 
   /** What the choice of a config depends on, as Triton's autotuner has it: the key, and each tensor's dtype. */
@@ -336,7 +347,11 @@ class WrapperEmitter implements WrapperContext {
     );
     const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
     return [
-      ...tensors.map((param) => py.name(this.#localName(param))),
+      ...tensors.map((param) =>
+        param.kind === "tensor" && param.block
+          ? py.name(this.#localText(param.pointer))
+          : py.name(this.#localName(param)),
+      ),
       ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
       ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
       ...constexprs

@@ -25,6 +25,7 @@ export interface RawSpec {
   readonly config?: RawConfig;
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
   readonly launch?: Readonly<Record<string, boolean | number>>;
+  readonly triton?: string;
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly requires?: (meta: Meta) => unknown;

@@ -63,7 +63,11 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   );
   if (bounds.length < 1 || bounds.length > 3)
     fail("arguments", `${name}: takes an end, a start and an end, or a start, an end and a step`, at);
-  for (const bound of bounds) must(whyRangeBound(typeOfArgument(bound), name), at);
+  for (const bound of bounds) {
+    must(whyRangeBound(typeOfArgument(bound), name), at);
+    if (unrolled && typeOfArgument(bound).kind !== "constexpr")
+      fail("type", "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one", at);
+  }
   if (bounds[2]) must(whyStep(typeOfArgument(bounds[2]), name), at);
   const [start, end, step] =
     bounds.length === 1 ? [literal(0), bounds[0], literal(1)] : [bounds[0], bounds[1], bounds[2] ?? literal(1)];

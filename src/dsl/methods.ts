@@ -9,6 +9,7 @@ import { showType } from "../ir/types.js";
 import * as ops from "../ops/index.js";
 import * as pointers from "../ops/pointer.js";
 import "../ops/reflect.js";
+import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
 
@@ -93,12 +94,26 @@ property("given", (handle) => {
 });
 
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
-// Of a tensor `gather` makes a view, of a tile it moves elements.
-method("gather", (handle, ...args) =>
-  valueOf(handle).type.kind === "tile"
+// Of a tensor `gather` makes a view, of a tile it moves elements, of a descriptor it loads rows.
+method("gather", (handle, ...args) => {
+  const { kind } = valueOf(handle).type;
+  if (kind === "descriptor") return descriptors.descriptorGather(handle, ...args);
+  return kind === "tile"
     ? (ops.gather as unknown as AnyFunction)(handle, ...args)
-    : views.gather(handle, args, { claimed: claims(args) }),
-);
+    : views.gather(handle, args, { claimed: claims(args) });
+});
+for (const [name, call] of Object.entries({
+  load: ops.loadTensorDescriptor,
+  store: ops.storeTensorDescriptor,
+  scatter: descriptors.descriptorScatter,
+  atomicAdd: descriptors.descriptorAtomicAdd,
+  atomicMax: descriptors.descriptorAtomicMax,
+  atomicMin: descriptors.descriptorAtomicMin,
+  atomicAnd: descriptors.descriptorAtomicAnd,
+  atomicOr: descriptors.descriptorAtomicOr,
+  atomicXor: descriptors.descriptorAtomicXor,
+}))
+  method(name, (handle, ...args) => (call as unknown as AnyFunction)(handle, ...args));
 const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
 method("to", (handle, ...args) =>
   valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),
@@ -142,7 +157,7 @@ function claims(indices: readonly unknown[]): readonly boolean[] {
 function elementOf(handle: Handle): Elem {
   const { type } = valueOf(handle);
   if (type.kind === "tile") return type.dtype;
-  if (type.kind === "pointer" || type.kind === "view" || type.kind === "tensor") return type.to;
+  if ("to" in type) return type.to;
   return fail("type", `dtype: ${showType(type)} has none; give it one with .to(tl.int32)`, captureLocation());
 }
 

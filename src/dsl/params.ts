@@ -1,8 +1,17 @@
 /** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
-import { fail } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DType, elemOf, isDType } from "../ir/dtype.js";
-import type { ConstexprBuilder, PointerBuilder, OutTensorOptions, ScalarBuilder, TensorBuilder } from "../ir/params.js";
+import { whyPadding } from "../ir/signatures-descriptor.js";
+import type {
+  ConstexprBuilder,
+  DescriptorBuilder,
+  InTensorOptions,
+  OutTensorOptions,
+  PointerBuilder,
+  ScalarBuilder,
+  TensorBuilder,
+} from "../ir/params.js";
 
 type AnyDType = DType<any>;
 type Role = "in" | "out" | "inout";
@@ -14,7 +23,12 @@ export interface TensorDescription {
   readonly dims: readonly (string | number)[];
   readonly role: Role;
   readonly optional: boolean;
-  readonly options: OutTensorOptions & { readonly range?: readonly [number | string, number | string] };
+  readonly options: InTensorOptions & OutTensorOptions;
+  /** Where the author declares it. */
+  readonly at: Location | undefined;
+  /** Of a descriptor: the block that it moves, as names of constexprs and numbers. */
+  readonly block?: readonly (string | number)[];
+  readonly paddingOption?: "zero" | "nan" | undefined;
 }
 
 export interface ConstexprDescription {
@@ -23,6 +37,8 @@ export interface ConstexprDescription {
   /** A size: a config sets it, or a shape. */
   readonly size: boolean;
   readonly choices?: readonly string[];
+  /** Of a function: what each choice stands for. */
+  readonly functions?: Readonly<Record<string, (...args: unknown[]) => unknown>>;
   /** The dtype variable that it binds, or the members of one that gets the param's name. */
   readonly dtype?: AnyDType | readonly AnyDType[];
   readonly default?: Constant | undefined;
@@ -42,8 +58,8 @@ function declareTensor(role: Role) {
     if (!isDType(dtype)) fail("param", "tensor: the first argument is a dtype, such as tl.float16", at);
     if (!Array.isArray(dims) || dims.length === 0)
       fail("param", 'tensor: the second argument lists its dims, such as ["M", "K"]', at);
-    for (const dim of dims) checkDim(dim, at);
-    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options };
+    for (const dim of dims) checkDim("tensor", dim, at);
+    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
     return { ...description, optional: () => optionalTensor(description, at) };
   };
 }
@@ -54,11 +70,11 @@ function optionalTensor(description: TensorDescription, at: ReturnType<typeof ca
   return { ...description, optional: true };
 }
 
-function checkDim(dim: unknown, at: ReturnType<typeof captureLocation>): void {
+function checkDim(what: string, dim: unknown, at: ReturnType<typeof captureLocation>): void {
   const isName = typeof dim === "string" && /^[A-Za-z_]\w*$/.test(dim);
   const isSize = typeof dim === "number" && Number.isInteger(dim) && dim > 0;
   if (!isName && !isSize)
-    fail("param", `tensor: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`, at);
+    fail("param", `${what}: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`, at);
 }
 
 /** A tensor argument: `tensor(tl.float16, ["M", "K"])`, `tensor.out(…)`, `tensor.inout(…)`. */
@@ -66,6 +82,34 @@ export const tensor = Object.assign(declareTensor("in"), {
   out: declareTensor("out"),
   inout: declareTensor("inout"),
 }) as unknown as TensorBuilder;
+
+function declareDescriptor(role: Role) {
+  return (
+    dtype: AnyDType,
+    dims: readonly (string | number)[],
+    block: readonly (string | number)[],
+    { paddingOption }: { readonly paddingOption?: "zero" | "nan" } = {},
+  ): TensorDescription => {
+    const at = captureLocation();
+    if (!isDType(dtype)) fail("param", "descriptor: the first argument is a dtype, such as tl.float16", at);
+    if (!Array.isArray(dims) || !Array.isArray(block) || dims.length !== block.length || dims.length < 1)
+      fail("param", 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]', at);
+    if (dims.length > 5) fail("param", `descriptor: has 1 to 5 axes, not ${dims.length}`, at);
+    for (const dim of [...dims, ...block]) checkDim("descriptor", dim, at);
+    const padding = whyPadding(elemOf(dtype), paddingOption);
+    if (padding !== "") fail("param", padding.replace(/^\w+/, "descriptor"), at);
+    return { kind: "tensor", dtype, dims, role, optional: false, at, options: {}, block, paddingOption };
+  };
+}
+
+/**
+ * A tensor that the kernel gets as a descriptor: `descriptor(tl.float16, ["M", "K"], ["BLOCK_M", "BLOCK_K"])`,
+ * `descriptor.out(…)`, `descriptor.inout(…)`. Callers give tensors.
+ */
+export const descriptor = Object.assign(declareDescriptor("in"), {
+  out: declareDescriptor("out"),
+  inout: declareDescriptor("inout"),
+}) as unknown as DescriptorBuilder;
 
 /** A raw pointer argument: nothing is known of its extent, nothing is masked. */
 export const pointer = ((dtype: AnyDType) => {
@@ -87,13 +131,28 @@ export const scalar = ((dtype: AnyDType, options: { readonly default?: number } 
 }) as unknown as ScalarBuilder;
 
 function declareString(choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription {
+  return declareChoice("constexpr.string", choices, options.default);
+}
+
+function declareChoice(what: string, choices: readonly string[], initial: string | undefined): ConstexprDescription {
   const at = captureLocation();
   const quoted = () => choices.map((choice) => JSON.stringify(choice)).join(", ");
   if (!Array.isArray(choices) || choices.length === 0 || new Set(choices).size < choices.length)
-    fail("param", "constexpr.string: the first argument lists the strings that are allowed, each once", at);
-  if (options.default !== undefined && !choices.includes(options.default))
-    fail("param", `constexpr.string: the default ${JSON.stringify(options.default)} is none of ${quoted()}`, at);
-  return { kind: "constexpr", of: "string", size: false, choices, default: options.default };
+    fail("param", `${what}: the first argument lists the strings that are allowed, each once`, at);
+  if (initial !== undefined && !choices.includes(initial))
+    fail("param", `${what}: the default ${JSON.stringify(initial)} is none of ${quoted()}`, at);
+  return { kind: "constexpr", of: "string", size: false, choices, default: initial };
+}
+
+function declareFunction(
+  functions: Readonly<Record<string, (...args: unknown[]) => unknown>>,
+  options: { readonly default?: string } = {},
+): ConstexprDescription {
+  const isRecord = typeof functions === "object" && functions !== null;
+  const names = isRecord ? Object.keys(functions) : [];
+  if (names.length === 0 || names.some((name) => typeof functions[name] !== "function"))
+    fail("param", "constexpr.fn: give the functions by name, constexpr.fn({ relu, gelu })", captureLocation());
+  return { ...declareChoice("constexpr.fn", names, options.default), functions };
 }
 
 function declareDType(
@@ -134,6 +193,7 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
   float: declareConstexpr("float", false),
   bool: declareConstexpr("bool", false),
   string: declareString,
+  fn: declareFunction,
   dtype: declareDType,
   launch: Object.assign(declareLaunch("int"), { bool: declareLaunch("bool") }),
 }) as unknown as ConstexprBuilder;

@@ -2,6 +2,8 @@
  * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, code frames, and
  * the lint. Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
  */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { Project, type ts } from "ts-morph";
 import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -42,6 +44,10 @@ export function createSourceIndex(): SourceIndex {
     endOf(at) {
       const found = find(at);
       return found && locate(found.node.getSourceFile(), found.node.getEnd());
+    },
+    beside(at, path) {
+      const file = resolve(dirname(at.file), path);
+      return existsSync(file) ? { text: readFileSync(file, "utf8"), file } : undefined;
     },
     spec(at) {
       const found = find(at);

@@ -8,6 +8,7 @@ export { dtype } from "../ir/dtype.js";
 export { exit, when } from "./branches.js";
 export { range, staticRange, whileLoop } from "./loops.js";
 export { mut } from "./state.js";
+export { extern } from "../ops/extern.js";
 export { fn } from "../ops/fn.js";
 
 export const {

@@ -89,9 +89,16 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
   });
 }
 
+/** Nobody says how many there are, so spreading has to end. */
 function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
-  for (let index = 0; ; index++) yield tensorProxy({ kind: "item", of, index }, at);
+  for (let index = 0; index < MANY_ITEMS; index++) yield tensorProxy({ kind: "item", of, index }, at);
+  fail(
+    "reference",
+    "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",
+    at,
+  );
 }
+const MANY_ITEMS = 16;
 
 /** A number of Python: its methods are the operators. */
 function numberProxy(node: TorchNode, at: Location | undefined): unknown {
@@ -112,7 +119,8 @@ function numberProxy(node: TorchNode, at: Location | undefined): unknown {
 /** A trailing object becomes keyword arguments. */
 function split(args: readonly unknown[], at: Location | undefined) {
   const last = args.at(-1);
-  const isKeywords = typeof last === "object" && last !== null && !Array.isArray(last) && nodeOf(last) === undefined;
+  const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
+  const isKeywords = isObject && nodeOf(last) === undefined && !isDType(last);
   const positional = isKeywords ? args.slice(0, -1) : args;
   const keywords = Object.entries(isKeywords ? (last as object) : {}).filter(([, value]) => value !== undefined);
   return {

@@ -19,6 +19,7 @@ import type {
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
+import { chosenFunction } from "./choice.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { configOf, type KernelDefinition } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
@@ -41,6 +42,7 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
     checkBound(params, kernel);
+    checkRanges(params, kernel);
     const host = (body: () => unknown) => hostBlock(recorder, body, kernel.at);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
     const body = traceBody(recorder, kernel, args);
@@ -63,6 +65,7 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       requires,
       tuning,
       launch: launchOf(kernel),
+      triton: versionOf(kernel),
       reference: reference && { ...reference, at: places?.reference ?? kernel.at },
       inputs,
       shapes,
@@ -91,6 +94,11 @@ function launchOf({ spec }: KernelDefinition): LaunchSpec {
   const { launch = {}, doNotSpecialize = [], doNotSpecializeOnAlignment = [] } = spec;
   const options = Object.fromEntries(Object.entries(launch).filter(([, value]) => value !== undefined));
   return { options, doNotSpecialize, doNotSpecializeOnAlignment };
+}
+
+function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["triton"] {
+  if (triton === undefined || triton === "3.6" || triton === "3.9") return triton;
+  return fail("kernel", `${name}: triton is ${JSON.stringify(triton)}; it is "3.6" or "3.9"`, at);
 }
 
 /** Names that the spec's tables may hold. */
@@ -160,6 +168,8 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
       ? { kind: "literal", value: name }
       : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
   const others = described.flatMap(([name, p]): Param[] => {
+    if (p.kind === "tensor" && p.block)
+      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
     if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
     if (p.kind === "constexpr") return [];
     const dtype = elemOf(p.dtype);
@@ -202,6 +212,22 @@ function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
         );
 }
 
+/** A range ends at numbers, and at sizes that are known when inputs are made. */
+function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDefinition): void {
+  const known = params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
+  const names = known.map(({ name }) => name);
+  for (const [name, described] of Object.entries(spec.params)) {
+    if (described.kind !== "tensor") continue;
+    for (const bound of described.options.range ?? [])
+      if (typeof bound === "string" && !names.includes(bound))
+        fail(
+          "param",
+          `${kernel}: the range of ${name} names ${bound}, which is no size of a tensor; those are ${names.join(", ")}`,
+          described.at,
+        );
+  }
+}
+
 function tensorParam(
   recorder: Builder,
   { spec, at }: KernelDefinition,
@@ -238,6 +264,43 @@ function tensorParam(
     offsets,
     ...(p.options.range && { range: p.options.range }),
     ...(zeroed && { zeroed: true }),
+  };
+}
+
+/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
+function descriptorParam(
+  recorder: Builder,
+  { name: kernel, at }: KernelDefinition,
+  name: string,
+  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
+  dims: readonly Argument[],
+  constexprs: readonly ConstexprParam[],
+): TensorParam {
+  const blockDims = block.map((dim): Argument => {
+    if (typeof dim === "number") return { kind: "literal", value: dim };
+    const param = constexprs.find((each) => each.name === dim);
+    if (param?.of === "int" && param.from !== "heuristic") return param.value;
+    const why =
+      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
+    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
+  });
+  const dtype = elemOf(token);
+  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
+  return {
+    kind: "tensor",
+    name,
+    value,
+    pointer: value,
+    strides: [],
+    dims,
+    dimNames,
+    dtype,
+    role,
+    optional: false,
+    contiguous: false,
+    offsets: "int64",
+    block: blockDims,
+    ...(paddingOption && { padding: paddingOption }),
   };
 }
 
@@ -316,15 +379,17 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
 }
 
-/** What the body gets for each param: a dtype is a token, all else a handle. */
+/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
 function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
   return Object.fromEntries(
     params.map((param) => {
+      const handle = new Handle(param.value);
       const described = kernel.spec.params[param.name];
-      if (param.kind !== "constexpr" || described?.kind !== "constexpr" || !described.dtype)
-        return [param.name, new Handle(param.value)];
-      // Handles and dtypes are told apart wherever an argument may be either.
-      return [param.name, tokenOf(param.name, described.dtype) as unknown as Handle];
+      if (described?.kind !== "constexpr") return [param.name, handle];
+      const { dtype, functions } = described;
+      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
+      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      return [param.name, other as unknown as Handle];
     }),
   );
 }

@@ -29,6 +29,7 @@ export function atomic(
     sanitiser.lanes("write-to-input", performed, shape, at, describe);
     return tileArray(tensor.dtype, shape, old, new Uint8Array(performed.length).fill(1));
   }
+  if (change && at) tensor.writtenAt.add(at);
   const given = operands.map((operand) => spread(operand, tensor.dtype, shape));
   for (const { poison } of given) {
     if (!poison) continue;

@@ -1,5 +1,5 @@
 /** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
-import type { Case, Comparison, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
+import type { Case, Comparison, EvaluateOptions, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics.js";
 import { walkAll } from "../ir/walk.js";
@@ -8,7 +8,8 @@ import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
 import { launchOf } from "./launch.js";
-import { evaluateReference, NotEvaluated, type ReferenceInputs } from "./reference.js";
+import { NotEvaluated } from "./not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "./reference.js";
 
 import { UnknownAddress } from "./tensor.js";
 
@@ -21,7 +22,7 @@ export function evaluateCase(
   signature: Signature,
   at: Case,
   tolerance: Tolerances | undefined,
-  given: Readonly<Record<string, TensorData>> = {},
+  { inputs: given = {}, special, order, nonFinite }: Omit<EvaluateOptions, "tolerance"> = {},
 ): Evaluation {
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
@@ -29,13 +30,13 @@ export function evaluateCase(
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
   // A bigint constexpr does not exist: the host computes in numbers.
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes });
+  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special);
   const inputs = { ...drawn, ...describedInputs(ir, drawn, numbers, at.seed), ...given };
   checkRanges(signature, inputs, { ...at.sizes, ...sizes });
   const { absent = [], layouts, seed } = at;
   let result: RunResult;
   try {
-    result = evaluateKernel(ir, { ...launch, inputs, absent, layouts, seed });
+    result = evaluateKernel(ir, { ...launch, inputs, absent, layouts, seed, order, nonFinite });
   } catch (error) {
     if (error instanceof UnknownAddress) return { outputs: {}, findings: [], unchecked: [error.message] };
     throw error;
@@ -67,7 +68,7 @@ export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, Tensor
 
 /** The comparison with the reference, nothing if there is no reference, or why it was not made. */
 export function compared(
-  { reference }: KernelIR,
+  { reference, params }: KernelIR,
   outputs: Readonly<Record<string, TensorData>>,
   inputs: ReferenceInputs,
   tolerance: Tolerances | undefined,
@@ -78,7 +79,8 @@ export function compared(
   const toleranceOf = typeof tolerance === "function" ? tolerance : () => tolerance;
   try {
     const expected = evaluateReference(reference.outputs, inputs);
-    const names = Object.keys(outputs);
+    // What a raw pointer points to has no place in the reference.
+    const names = params.flatMap(({ kind, name }) => (kind === "tensor" && name in outputs ? [name] : []));
     return joined(
       names.map((name, i) => compareOutput(name, outputs[name]!, expected[i]!, toleranceOf(outputs[name]!.dtype))),
     );

@@ -1,13 +1,22 @@
 /** Runs a kernel in-process: every program of its grid, on tensors whose every access is checked. */
-import type { Finding, Layout, TensorData } from "../compiled.js";
-import { formatLocation } from "../diagnostics.js";
+import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled.js";
+import { formatLocation, type Location } from "../diagnostics.js";
 import { full } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import type { Argument, KernelIR, PointerParam, TensorParam, Value } from "../ir/nodes.js";
-import type { Addresses, Runtime } from "../ir/runtime.js";
+import {
+  type Argument,
+  type HostBlock,
+  isValue,
+  type KernelIR,
+  type PointerParam,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
+import type { Addresses, DescriptorRuntime, Runtime } from "../ir/runtime.js";
+import { Arithmetic } from "./arithmetic.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
-import { seedOf, shuffled, uniform } from "./random.js";
+import { programOrder } from "./program-order.js";
 import { Sanitiser } from "./sanitiser.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
 
@@ -17,9 +26,12 @@ export interface Run extends Launch {
   /** Optional tensors that are not given. */
   readonly absent?: readonly string[] | undefined;
   readonly layouts?: Readonly<Record<string, Layout>> | undefined;
-  /** In which order programs run; they must not depend on it. */
-  readonly order?: "sequential" | "shuffled";
+  /** In which order programs run; what they compute must not depend on it. */
+  readonly order?: ProgramOrder | undefined;
+  /** Decides the shuffled order. */
   readonly seed?: number;
+  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  readonly nonFinite?: boolean | undefined;
 }
 
 export interface RunResult {
@@ -44,11 +56,12 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const values = argumentsOf(ir, tensors, bindings, run.inputs);
   const memory = layOut(values);
   const [x = 1, y = 1, z = 1] = grid;
-  const program = new Program(ir.body, values, memory, bindings, sanitiser, [x, y, z]);
+  const arithmetic = new Arithmetic(ir, sanitiser, run.nonFinite === true);
+  const program = new Program(ir.body, values, memory, bindings, sanitiser, arithmetic, [x, y, z]);
   runGrid(program, x * y * z, run);
   for (const [param, tensor] of tensors)
-    if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, sanitiser);
-  const written = [...tensors.values()].filter((tensor) => tensor.role !== "in");
+    if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitiser);
+  const written = memory.filter((tensor) => tensor.role !== "in");
   return {
     outputs: Object.fromEntries(written.map((tensor) => [tensor.name, tensor.read()])),
     findings: sanitiser.findings.list(),
@@ -95,6 +108,10 @@ function argumentsOf(
       scalar(param.value, Number(bindings.constant(param.value)));
   }
   for (const [param, allocation] of tensors) {
+    if (param.block) {
+      values.set(param.value, descriptorOf(param, param.block, allocation, bindings));
+      continue;
+    }
     values.set(param.value, { kind: "tensor", allocation });
     values.set(param.pointer, addressesOf(allocation));
     param.strides.forEach((stride, axis) => scalar(stride, allocation.strides[axis]!));
@@ -112,23 +129,35 @@ function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): 
 /** Gives each tensor an address of its own. */
 function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
   const tensors = [...values.values()].flatMap((value) =>
-    isAddresses(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
+    hasMemory(value) && value.allocation instanceof Tensor ? [value.allocation] : [],
   );
   tensors.forEach((tensor, i) => (tensor.base = BigInt(i + 1) * APART));
   return tensors;
 }
 
-const isAddresses = (value: Runtime): value is Addresses =>
-  typeof value === "object" && "kind" in value && value.kind === "addresses";
+const hasMemory = (value: Runtime): value is Addresses | DescriptorRuntime =>
+  typeof value === "object" && "kind" in value && (value.kind === "addresses" || value.kind === "descriptor");
+
+/** What the wrapper makes of a tensor for the kernel. */
+function descriptorOf(
+  { padding = "zero" }: TensorParam,
+  block: readonly Argument[],
+  allocation: Tensor,
+  bindings: Bindings,
+): DescriptorRuntime {
+  const { shape, strides } = allocation;
+  const sizes = block.map((dim) => Number(bindings.constant(dim)));
+  return { kind: "descriptor", allocation, start: 0, shape, strides, block: sizes, padding };
+}
 
 function addressesOf(allocation: Tensor): Addresses {
   return { kind: "addresses", allocation, dtype: allocation.dtype, shape: [], offsets: new Float64Array(1) };
 }
 
-function runGrid(program: Program, count: number, { order = "sequential", seed = 0 }: Run): void {
-  const numbers = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : undefined;
+function runGrid(program: Program, count: number, { order, seed }: Run): void {
+  const numberAt = programOrder(count, order, seed);
   try {
-    for (let i = 0; i < count; i++) program.run((numbers?.[i] ?? i) + 1);
+    for (let i = 0; i < count; i++) program.run(numberAt(i) + 1);
   } catch (error) {
     if (error instanceof UnknownAddress) throw error;
     const where = program.at ? `${formatLocation(program.at)}: ` : "";
@@ -136,10 +165,23 @@ function runGrid(program: Program, count: number, { order = "sequential", seed =
   }
 }
 
-function checkWritten(tensor: Tensor, { value }: TensorParam, { findings }: Sanitiser): void {
+function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitiser): void {
   const { count, first } = tensor.unwritten();
   if (count === 0) return;
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);
-  const message = `${count} of ${total} elements of ${tensor.name} are never written, the first is ${tensor.name}[${first.join(", ")}]`;
-  findings.add("never-written", value.at, 1, () => ({ message, program: [], lane: [] }));
+  const element = `${tensor.name}[${first.join(", ")}]`;
+  const message = `${count} of ${total} elements of ${tensor.name} are never written, the first is ${element} (the grid is [${grid.join(", ")}]); let the grid and the blocks cover it, or let the mask keep its lane`;
+  findings.add("never-written", leftOutAt(tensor, ir.grid, grid) ?? value.at, 1, () => ({
+    message,
+    program: [],
+    lane: [],
+  }));
+}
+
+/** Where no program runs, the grid leaves elements out; where one statement writes the tensor, that one does. */
+function leftOutAt({ writtenAt }: Tensor, { block, at }: HostBlock, grid: readonly number[]): Location | undefined {
+  const empty = block.yields[grid.indexOf(0)];
+  if (empty) return isValue(empty) ? empty.at : at;
+  const [only, ...others] = writtenAt;
+  return others.length === 0 ? only : undefined;
 }

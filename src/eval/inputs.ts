@@ -1,10 +1,10 @@
 /** Inputs that a kernel is tried with, drawn from the case's seed. */
-import type { Case, Signature, TensorData, TensorSignature } from "../compiled.js";
+import type { Case, Signature, SpecialValue, TensorData, TensorSignature } from "../compiled.js";
 import { sizeOf, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
 import { type DTypeName, isSigned } from "../ir/dtype.js";
-import { allocate, isBig, isFloat, type BigData, type NumberData } from "../ir/numeric.js";
-import { round } from "../ir/numeric-float.js";
+import { allocate, isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../ir/numeric.js";
+import { floatFormats, round } from "../ir/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "./random.js";
 import { evaluateReference, type ReferenceInputs } from "./reference.js";
@@ -18,9 +18,51 @@ export function makeInputs(
   signature: Signature,
   at: Case,
   sizes: Readonly<Record<string, number>> = at.sizes,
+  special: boolean | readonly SpecialValue[] = false,
 ): Record<string, TensorData> {
   const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
-  return Object.fromEntries(read.map((tensor) => [tensor.name, draw(tensor, at, sizes)]));
+  const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes)] as const);
+  const kinds = special === true ? SPECIAL_VALUES : special || [];
+  for (const [name, data] of drawn) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
+  return Object.fromEntries(drawn);
+}
+
+export const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
+
+/** One element in this many is special, lest a reduction over a row of them says nothing else. */
+const RARE = 16;
+
+/** Overwrites some elements, of floats. Integers keep their small values, of which sums are exact in any dtype. */
+function putSpecial({ dtype, data }: TensorData, kinds: readonly SpecialValue[], random: () => number): void {
+  if (kinds.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
+  const rounded = round(dtype as FloatDType);
+  const below = (end: number): number => Math.floor(random() * end);
+  for (let count = Math.ceil(data.length / RARE); count > 0; count--) {
+    const kind = kinds[below(kinds.length)]!;
+    (data as NumberData)[below(data.length)] = rounded(
+      specialValue(kind, dtype as FloatDType, random() < 0.5 ? 1 : -1),
+    );
+  }
+}
+
+function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): number {
+  const { max, mantissaBits, bias } = floatFormats[dtype];
+  switch (kind) {
+    case "nan":
+      return NaN;
+    case "infinity":
+      return Infinity;
+    case "-infinity":
+      return -Infinity;
+    case "-0":
+      return -0;
+    case "subnormal":
+      return sign * 2 ** (1 - bias - mantissaBits);
+    case "largest":
+      return sign * max;
+    default:
+      return kind satisfies never;
+  }
 }
 
 /** The tensors that the author describes, instead of those drawn for them, whose dtypes and shapes they have. */
@@ -59,9 +101,14 @@ export function checkRanges(
 ): void {
   for (const { name, range } of tensors) {
     const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
-    const wrong = range && inputs[name]?.data.find((value) => Number(value) < low! || Number(value) >= end!);
+    const given = inputs[name];
+    if (!range || !given) continue;
+    // Floats of a narrow dtype may be rounded to the end.
+    const isEndIn = isFloat(given.dtype as DTypeName);
+    const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
+    const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));
     if (wrong !== undefined)
-      throw new Error(`${name} holds ${wrong}; its range is ${low} up to but not including ${end}`);
+      throw new Error(`${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`);
   }
 }
 
@@ -71,19 +118,21 @@ function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, 
   const shape = tensor.dims.map(number);
   const data = allocate(dtype, sizeOf(shape));
   const random = uniform(seedOf(at.seed, tensor.name));
+  const range = tensor.range?.map(number) as [number, number] | undefined;
+  const between = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
   if (isFloat(dtype)) {
-    const [next, rounded] = [normal(random), round(dtype)];
+    const [next, rounded] = [range ? () => between(range) : normal(random), round(dtype)];
     for (let i = 0; i < data.length; i++) (data as NumberData)[i] = rounded(next());
     return { dtype, shape, data };
   }
-  const [low, end] = tensor.range?.map(number) ?? smallRange(dtype);
-  const next = (): number => low! + Math.floor(random() * (end! - low!));
-  if (isBig(dtype)) for (let i = 0; i < data.length; i++) (data as BigData)[i] = BigInt(next());
-  else for (let i = 0; i < data.length; i++) (data as NumberData)[i] = next();
+  const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
+  const values = Array.from({ length: data.length }, integer);
+  if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
+  else (data as NumberData).set(values);
   return { dtype, shape, data };
 }
 
-function smallRange(dtype: DTypeName): readonly [number, number] {
+function smallRange(dtype: DTypeName): [number, number] {
   if (dtype === "int1") return [0, 2];
   return [isSigned(dtype) ? -SMALL : 0, SMALL + 1];
 }

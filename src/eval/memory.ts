@@ -9,6 +9,7 @@ import type { DTypeName } from "../ir/dtype.js";
 import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
 import type { Addresses } from "../ir/runtime.js";
 import { noteRead, noteWrite } from "./accesses.js";
+import { coordinates } from "./findings.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import type { Sanitiser } from "./sanitiser.js";
 import { Tensor } from "./tensor.js";
@@ -45,6 +46,7 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
     sanitiser.lanes("write-to-input", performed, shape, at, describe);
     return;
   }
+  if (at) tensor.writtenAt.add(at);
   const { data, poison } = spread(value, tensor.dtype, shape);
   if (poison) {
     const stored = poison.map((flag, i) => flag & performed[i]!);
@@ -54,6 +56,49 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
   }
   noteWrite(tensor, address, performed, sanitiser, at);
   move(tensor.dtype, data, tensor.data, offsets, performed, "scatter");
+  reportConflicts(tensor, address, data, performed, sanitiser, at);
+}
+
+/** Lanes of one store that meet at an element with different values: memory does not hold then what each of them wrote. */
+function reportConflicts(
+  tensor: Tensor,
+  { offsets, shape }: Addresses,
+  values: TileData,
+  performed: Uint8Array,
+  sanitiser: Sanitiser,
+  at: At,
+): void {
+  const lost = (isBig(tensor.dtype) ? lostBigs : lostNumbers)(
+    values as never,
+    tensor.data as never,
+    offsets,
+    performed,
+  );
+  if (lost < 0) return;
+  const offset = offsets[lost]!;
+  const winner = offsets.findLastIndex((other, lane) => other === offset && performed[lane] === 1);
+  const marked = new Uint8Array(performed.length);
+  marked[lost] = 1;
+  sanitiser.lanes("lane-conflict", marked, shape, at, () => {
+    const other = `lane (${coordinates(shape, winner).join(", ")})`;
+    return `${tensor.nameOf(offset)} gets ${values[lost]} from this lane and ${values[winner]} from ${other} of the same store, and which of them stays is not known; mask all lanes but one, reduce them first, or use an atomic`;
+  });
+}
+
+/** The first lane whose value is not in memory, or -1. NaN is in memory where a NaN is. */
+function lostNumbers(values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number {
+  const [from, held] = [sameWidth(values), sameWidth(memory)];
+  for (let i = 0; i < performed.length; i++) {
+    if (!performed[i]) continue;
+    const [value, there] = [from[i]!, held[offsets[i]!]!];
+    if (value !== there && !(value !== value && there !== there)) return i;
+  }
+  return -1;
+}
+
+function lostBigs(values: BigData, memory: BigData, offsets: Float64Array, performed: Uint8Array): number {
+  for (let i = 0; i < performed.length; i++) if (performed[i] && values[i] !== memory[offsets[i]!]) return i;
+  return -1;
 }
 
 export function tensorOf({ allocation }: Addresses): Tensor {

@@ -1,5 +1,5 @@
 /** Runs an operator in-process: each of its kernels on what the steps before gave, and torch in float64 between them. */
-import type { Case, Evaluation, Finding, Layout, Signature, TensorData } from "../compiled.js";
+import type { Case, EvaluateOptions, Evaluation, Finding, Layout, Signature, TensorData } from "../compiled.js";
 import { tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
 import type { DTypeName } from "../ir/dtype.js";
@@ -12,7 +12,8 @@ import { compared, notEvaluated, type Tolerances } from "./evaluate-case.js";
 import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
 import { launchOf } from "./launch.js";
 import { refusal } from "./refusal.js";
-import { evaluateReference, NotEvaluated, type ReferenceInputs } from "./reference.js";
+import { NotEvaluated } from "./not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "./reference.js";
 import { UnknownAddress } from "./tensor.js";
 
 /** Why one of its kernels cannot be launched in this case, as far as sizes tell. */
@@ -50,20 +51,20 @@ export function evaluateOperator(
   signature: Signature,
   at: Case,
   tolerance: Tolerances,
-  given: Readonly<Record<string, TensorData>> = {},
+  { inputs: given = {}, special, order, nonFinite }: Omit<EvaluateOptions, "tolerance"> = {},
 ): Evaluation {
   const { face, kernels } = operator;
   const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const { sizes, scalars, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes });
+  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special);
   const inputs = { ...drawn, ...describedInputs(face, drawn, numbers, at.seed), ...given };
   checkRanges(signature, inputs, { ...at.sizes, ...sizes });
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   try {
-    const { outputs, findings, more } = new Steps(operator, at, known).run();
+    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite }).run();
     const unchecked = [
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
@@ -88,6 +89,7 @@ class Steps {
     readonly operator: OperatorIR,
     readonly at: Case,
     readonly inputs: ReferenceInputs,
+    readonly options: Pick<EvaluateOptions, "order" | "nonFinite">,
   ) {}
 
   run(): { outputs: Record<string, TensorData>; findings: readonly Finding[]; more: number } {
@@ -150,7 +152,7 @@ class Steps {
       config,
       seed: 0,
     };
-    const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed };
+    const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...this.options };
     const { outputs, findings, more } = evaluateKernel(kernel, run);
     this.#findings.push(...findings);
     this.#more += more;

@@ -24,6 +24,7 @@ import {
 import { isBig } from "../ir/numeric.js";
 import type { Constant, Context, FunctionRuntime, ResultType, Runtime } from "../ir/runtime.js";
 import { type Type, typeOfArgument } from "../ir/types.js";
+import type { Arithmetic } from "./arithmetic.js";
 import type { Bindings } from "./bindings.js";
 import { atomic, poll } from "./atomics.js";
 import { load, store } from "./memory.js";
@@ -38,6 +39,7 @@ export class Program {
   readonly #bindings: Bindings;
   readonly #memory: readonly Tensor[];
   readonly #sanitiser: Sanitiser;
+  readonly #arithmetic: Arithmetic;
   readonly #grid: Triple;
   readonly #slots: (Runtime | undefined)[] = [];
   #functions = new Map<FunctionIR, FunctionRuntime>();
@@ -54,11 +56,13 @@ export class Program {
     memory: readonly Tensor[],
     bindings: Bindings,
     sanitiser: Sanitiser,
+    arithmetic: Arithmetic,
     grid: Triple,
   ) {
     this.#bindings = bindings;
     this.#memory = memory;
     this.#sanitiser = sanitiser;
+    this.#arithmetic = arithmetic;
     this.#grid = grid;
     for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
     this.#steps = this.#block(body);
@@ -178,11 +182,13 @@ export class Program {
     const context = this.#context(types, statement.at);
     const targets = results.map((result) => this.#slot(result));
     const [only] = targets;
+    const watch = this.#arithmetic.watch(statement);
     return () => {
       this.at = statement.at;
       const args: Record<string, Runtime> = {};
       for (const [name, get] of inputs) args[name] = get();
       const value = evaluate(args, context);
+      watch?.(args, value as Runtime);
       if (targets.length === 1) slots[only!] = checked(value as Runtime, types[0], op.name);
       else targets.forEach((slot, i) => (slots[slot] = checked((value as readonly Runtime[])[i]!, types[i], op.name)));
     };
@@ -338,7 +344,7 @@ const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(d
 
 /** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
 function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
-  if (!type || typeof value !== "object" || !("shape" in value)) return value;
+  if (!type || typeof value !== "object" || !("shape" in value && "dtype" in value)) return value;
   if (
     value.dtype === type.dtype &&
     value.shape.length === type.shape.length &&

@@ -1,21 +1,40 @@
 /** Why a kernel cannot be launched with some sizes, asked before anything runs. */
 import type { Case } from "../compiled.js";
 import { sizeOf } from "../ir/array.js";
+import { describedTensors } from "../ir/described.js";
+import { dtypeTable } from "../ir/dtype.js";
 import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 import { isUnrolled } from "../ir/shape.js";
+import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./launch.js";
+import { layoutStrides } from "./tensor.js";
 
 /** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
 const MAX_NUMEL = 2 ** 20;
 /** Programs on each axis of a grid, as CUDA has it. */
 const MAX_GRID = [2 ** 31 - 1, 65_535, 65_535];
 
-/** A sentence, or undefined if the kernel can be launched. */
+/** A sentence, or undefined if the lowered kernel can be launched. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const bindings = new Bindings(ir, launchOf(ir, at));
-  return unmet(ir, bindings) ?? badTile(ir, bindings) ?? badGrid(ir, bindings);
+  return unmet(ir, bindings) ?? badTile(ir, bindings) ?? badGrid(ir, bindings) ?? misaligned(ir, bindings, at);
+}
+
+/** Tensors that descriptors cannot reach as they lie in memory. */
+function misaligned(ir: KernelIR, bindings: Bindings, { absent, layouts = {} }: Case): string | undefined {
+  for (const { param, axis } of describedTensors(ir)) {
+    if (absent?.includes(param.name)) continue;
+    const layout = layouts[param.name] ?? "contiguous";
+    const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
+    const strides = layoutStrides(shape, layout);
+    const bytes = dtypeTable[bindings.dtype(param.dtype)].bits / 8;
+    const isAligned = strides.every((stride, i) => i === axis || (stride * bytes) % DESCRIPTOR_BYTES === 0);
+    if (strides[axis] !== 1 || layout === "offset" || !isAligned)
+      return `${param.name} is reached through a descriptor, so it starts at a multiple of 16 bytes, axis ${axis} has stride 1 and all others are multiples of 16 bytes; here shape [${shape.join(", ")}] is ${layout} with ${bytes}-byte elements`;
+  }
+  return undefined;
 }
 
 function unmet({ requires }: KernelIR, bindings: Bindings): string | undefined {

@@ -9,13 +9,10 @@ export type Describe = (lane: number) => string;
 export class Sanitiser {
   readonly findings = new Findings();
   readonly order = new Order();
-  readonly #grid: readonly number[];
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 
-  constructor(grid: readonly number[]) {
-    this.#grid = grid;
-  }
+  constructor(readonly grid: readonly number[]) {}
 
   /** A program begins. */
   begin(number: number): void {
@@ -26,7 +23,7 @@ export class Sanitiser {
   /** The coordinates of a program. */
   program(number: number): readonly number[] {
     let rest = number - 1;
-    return this.#grid.map((size) => {
+    return this.grid.map((size) => {
       const id = rest % size;
       rest = Math.floor(rest / size);
       return id;

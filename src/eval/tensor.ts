@@ -1,5 +1,6 @@
 /** A tensor's memory while a kernel is evaluated: elements where its strides put them, and who touched each. */
 import type { Layout, TensorData } from "../compiled.js";
+import type { Location } from "../diagnostics.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../ir/array.js";
 import type { DTypeName } from "../ir/dtype.js";
 import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
@@ -25,6 +26,8 @@ export class Tensor implements Allocation {
   readonly readers: Int32Array | undefined;
   /** Who last accessed each offset by an atomic. Absent until someone does. */
   atomics: Int32Array | undefined;
+  /** The statements that wrote it. */
+  readonly writtenAt = new Set<Location>();
 
   constructor(
     readonly name: string,
@@ -93,7 +96,7 @@ export class Tensor implements Allocation {
  * Strides of a layout. Where a tensor starts in its storage cannot be seen here, for every access is checked against
  * the tensor itself: `offset` is `contiguous`.
  */
-function layoutStrides(shape: readonly number[], layout: Layout): number[] {
+export function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   const rank = shape.length;
   if (layout === "sliced" && rank > 0) return stridesOf(shape).map((stride) => stride * 2);
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);

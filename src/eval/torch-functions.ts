@@ -1,49 +1,46 @@
 /** What references may call, by torch's names, in float64. A function and the method of its first operand are one entry. */
 import type { DTypeName } from "../ir/dtype.js";
 import { erf, roundHalfEven } from "./torch-math.js";
+import {
+  alongAxis,
+  type Args,
+  array,
+  elementwise,
+  isArray,
+  number,
+  numbers,
+  pairwise,
+  reduction,
+  type TorchFunction,
+  truth,
+} from "./torch-call.js";
 import { matmul } from "./torch-matmul.js";
 import {
-  expandTo,
+  map,
   mapLanes,
   reduceAxes,
   reorder,
   reshapeTo,
   torchArray,
+  total,
   type TorchArray,
-  map,
   transpose,
   zip,
 } from "./torch-array.js";
-import { array, isArray, number, numbers, type Args, type TorchFunction } from "./torch-call.js";
 import { castTo } from "./torch-cast.js";
+import { torchIndexing } from "./torch-indexing.js";
+import { torchNeural } from "./torch-neural.js";
 import { indexFunctions } from "./torch-index.js";
 import { maxPool3d } from "./torch-pool.js";
+import { diff, segmentReduce } from "./torch-select.js";
 
-const elementwise = (f: (x: number) => number): TorchFunction => ({
-  params: ["input"],
-  run: ({ input }) => map(array(input), f),
-});
-const pairwise = (f: (x: number, y: number) => number): TorchFunction => ({
-  params: ["input", "other"],
-  run: ({ input, other }) => zip([array(input), array(other)], f as (...values: number[]) => number),
-});
-const reduction = (fold: (lane: Float64Array) => number): TorchFunction => ({
-  params: ["input", "dim", "keepdim", "dtype"],
-  run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, fold),
-});
-const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
-  params: ["input", "dim", "dtype"],
-  run: ({ input, dim }) => mapLanes(array(input), number(dim, -1), f),
-});
 const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => castTo(array(input), dtype),
 });
-const truth = (f: (x: number, y: number) => boolean) => pairwise((x, y) => Number(f(x, y)));
-
 const maximum = (x: number, y: number): number => Math.max(x, y);
-const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
 const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
+const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
 const mean = (lane: Float64Array): number => total(lane) / lane.length;
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
@@ -61,24 +58,44 @@ function softmax(lane: Float64Array): Float64Array {
   return powers.map((x) => x / sum);
 }
 
-/** softmax(query keyᵀ · scale + mask) value over the last two axes; a causal query sees no key after its own place. */
-function attention({ query, key, value, attn_mask, is_causal, scale }: Args): TorchArray {
+/**
+ * softmax(query keyᵀ · scale + mask) value over the last two axes. Where a mask of truth values is false, and after its
+ * own place if it is causal, a query sees no key; one that sees none gives 0.
+ */
+function attention(
+  { query, key, value, attn_mask, is_causal, scale }: Args,
+  isTruth: (param: string) => boolean,
+): TorchArray {
   const [q, k] = [array(query), array(key)];
   const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
   const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
-  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => x! + y!) : scores;
+  const isShown = isTruth("attn_mask");
+  const add = (score: number, mask: number): number => (!isShown ? score + mask : mask !== 0 ? score : -Infinity);
+  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => add(x!, y!)) : scores;
   const [rows, columns] = masked.shape.slice(-2) as [number, number];
   const seen = (i: number) => is_causal !== true || i % columns <= Math.trunc(i / columns) % rows;
   const visible = torchArray(
     masked.shape,
     masked.data.map((x, i) => (seen(i) ? x : -Infinity)),
   );
-  return matmul(mapLanes(visible, -1, softmax), array(value));
+  const weigh = (lane: Float64Array) => (largest(lane) === -Infinity ? lane.map(() => 0) : softmax(lane));
+  return matmul(mapLanes(visible, -1, weigh), array(value));
 }
 
-function cumulative(lane: Float64Array): Float64Array {
-  let sum = 0;
-  return lane.map((x) => (sum += x));
+function cumulative(fold: (sofar: number, x: number) => number) {
+  return (lane: Float64Array): Float64Array => {
+    let sofar: number | undefined;
+    return lane.map((x) => (sofar = sofar === undefined ? x : fold(sofar, x)));
+  };
+}
+
+/** Integers that a number holds, beyond 32 bits too. */
+const bits = (f: (x: bigint, y: bigint) => bigint): TorchFunction =>
+  pairwise((x, y) => Number(f(BigInt(x), BigInt(y))));
+
+function norm(lane: Float64Array, p: number): number {
+  if (p === Infinity) return largest(lane.map(Math.abs));
+  return lane.reduce((sum, x) => sum + Math.abs(x) ** p, 0) ** (1 / p);
 }
 
 function variance(lane: Float64Array, correction: number): number {
@@ -120,6 +137,13 @@ function rmsNorm(args: Args): TorchArray {
   });
 }
 
+const segmentFolds: Readonly<Record<string, (lane: Float64Array) => number>> = {
+  sum: total,
+  mean,
+  max: largest,
+  min: smallest,
+};
+
 const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
 const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
@@ -138,6 +162,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   pow: pairwise((x, y) => x ** y),
   maximum: pairwise(maximum),
   minimum: pairwise((x, y) => Math.min(x, y)),
+  fmod: pairwise((x, y) => x % y),
+  floor_divide: pairwise((x, y) => Math.floor(x / y)),
+  atan2: pairwise(Math.atan2),
+  hypot: pairwise(Math.hypot),
   lt: truth((x, y) => x < y),
   le: truth((x, y) => x <= y),
   gt: truth((x, y) => x > y),
@@ -146,23 +174,43 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   ne: truth((x, y) => x !== y),
   logical_and: truth((x, y) => x !== 0 && y !== 0),
   logical_or: truth((x, y) => x !== 0 || y !== 0),
+  logical_xor: truth((x, y) => (x !== 0) !== (y !== 0)),
+  bitwise_and: bits((x, y) => x & y),
+  bitwise_or: bits((x, y) => x | y),
+  bitwise_xor: bits((x, y) => x ^ y),
+  isnan: elementwise((x) => Number(Number.isNaN(x))),
+  isinf: elementwise((x) => Number(Math.abs(x) === Infinity)),
+  isfinite: elementwise((x) => Number(Number.isFinite(x))),
   logical_not: elementwise((x) => Number(x === 0)),
+  bitwise_right_shift: pairwise((x, y) => Math.floor(x / 2 ** y)),
   neg: elementwise((x) => -x),
   abs: elementwise(Math.abs),
   exp: elementwise(Math.exp),
   exp2: elementwise((x) => 2 ** x),
   log: elementwise(Math.log),
   log2: elementwise(Math.log2),
+  log10: elementwise(Math.log10),
+  log1p: elementwise(Math.log1p),
+  expm1: elementwise(Math.expm1),
+  reciprocal: elementwise((x) => 1 / x),
+  sign: elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x))),
   sqrt: elementwise(Math.sqrt),
   rsqrt: elementwise((x) => 1 / Math.sqrt(x)),
   square: elementwise((x) => x * x),
   sin: elementwise(Math.sin),
   cos: elementwise(Math.cos),
+  tan: elementwise(Math.tan),
+  asin: elementwise(Math.asin),
+  acos: elementwise(Math.acos),
+  atan: elementwise(Math.atan),
+  sinh: elementwise(Math.sinh),
+  cosh: elementwise(Math.cosh),
   tanh: elementwise(Math.tanh),
   erf: elementwise(erf),
   floor: elementwise(Math.floor),
   ceil: elementwise(Math.ceil),
   round: elementwise(roundHalfEven),
+  trunc: elementwise(Math.trunc),
   sigmoid: elementwise(sigmoid),
   relu: elementwise((x) => (x < 0 ? 0 : x)),
   silu: elementwise((x) => x * sigmoid(x)),
@@ -193,8 +241,22 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   sum: reduction(total),
   mean: reduction(mean),
   amax: reduction(largest),
-  amin: reduction((lane) => lane.reduce((x, y) => Math.min(x, y), Infinity)),
+  amin: reduction(smallest),
   prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
+  all: reduction((lane) => Number(lane.every((x) => x !== 0))),
+  any: reduction((lane) => Number(lane.some((x) => x !== 0))),
+  norm: {
+    params: ["input", "p", "dim", "keepdim"],
+    run: ({ input, p, dim, keepdim }) =>
+      reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => norm(lane, number(p, 2))),
+  },
+  std: {
+    params: ["input", "dim", "correction", "keepdim", "unbiased"],
+    run: ({ input, dim, correction, keepdim, unbiased }) => {
+      const less = number(correction, unbiased === false ? 0 : 1);
+      return reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => Math.sqrt(variance(lane, less)));
+    },
+  },
   logsumexp: reduction(logSumExp),
   var: {
     params: ["input", "dim", "correction", "keepdim", "unbiased"],
@@ -208,7 +270,8 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     const norm = logSumExp(lane);
     return lane.map((x) => x - norm);
   }),
-  cumsum: alongAxis(cumulative),
+  cumsum: alongAxis(cumulative((sum, x) => sum + x)),
+  cumprod: alongAxis(cumulative((product, x) => product * x)),
   layer_norm: { params: ["input", "normalized_shape", "weight", "bias", "eps"], run: layerNorm },
   rms_norm: { params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm },
   matmul: { params: ["input", "other"], run: ({ input, other }) => matmul(array(input), array(other)) },
@@ -227,7 +290,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   },
   scaled_dot_product_attention: {
     params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
-    run: attention,
+    run: (args, _random, isTruth) => attention(args, isTruth),
   },
   transpose: {
     params: ["input", "dim0", "dim1"],
@@ -255,16 +318,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       );
     },
   },
-  flatten: { params: ["input"], run: ({ input }) => reshapeTo(array(input), [-1]) },
-  expand: {
-    params: ["input"],
-    rest: "sizes",
-    run: ({ input, sizes }) => {
-      const { shape } = array(input);
-      const wanted = numbers(sizes);
-      const kept = (size: number, axis: number) => (size === -1 ? shape[axis - wanted.length + shape.length]! : size);
-      return expandTo(array(input), wanted.map(kept));
-    },
+  diff: { params: ["input", "n", "dim"], run: ({ input, dim }) => diff(array(input), number(dim, -1)) },
+  segment_reduce: {
+    params: ["data", "reduce", "lengths"],
+    run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
   },
   max_pool3d: {
     params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
@@ -284,4 +341,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   long: casting("int64"),
   bool: casting("int1"),
   to: { params: ["input", "dtype"], run: ({ input, dtype }) => castTo(array(input), String(dtype)) },
+  ...torchIndexing,
+  ...torchNeural,
 };

@@ -5,6 +5,7 @@ import {
   isFp8,
   isInt,
   members,
+  sameElem,
   type Call,
   type dtypeTable as Table,
   type DTypeName,
@@ -13,34 +14,43 @@ import {
   type IntName,
   type Members,
 } from "./dtype.js";
-import type { IsAny } from "./problem.js";
+import type { IsAny, Same } from "./problem.js";
 import { unify, type Unify } from "./promote.js";
 
-type Half = "float16" | "bfloat16" | "float32";
+type Common = "float16" | "float32";
 
 /**
- * `.to(dtype)`. Everything goes but integers to and from 8-bit floats, and 8-bit floats to float64, which LLVM
- * refuses. The first test is a union of tuples so that it is decided when either side is a type parameter.
+ * `.to(dtype)`. Everything goes but what Triton has no code for: 8-bit floats to and from anything but float16,
+ * bfloat16 and float32, and float8e4b15 to and from bfloat16. The first test is a union of tuples so that it is decided
+ * when either side is a type parameter.
  */
-export type WhyCast<From, To> = [From, To] extends [Half, any] | [any, Half]
+export type WhyCast<From, To> = [From, To] extends [Common, any] | [any, Common]
   ? ""
   : IsAny<From> extends true
     ? ""
     : IsAny<To> extends true
       ? ""
-      : [CastClash<Members<From>, Members<To>>] extends [never]
+      : Same<From, To> extends true
         ? ""
-        : `to: ${Call<From>} cannot be cast to ${Call<To>} directly; go through tl.float32`;
+        : [CastClash<Members<From>, Members<To>>] extends [never]
+          ? ""
+          : `to: ${Call<From>} cannot be cast to ${Call<To>} directly; go through tl.float32`;
 /** A pair of members that does not cast, or never. */
-type CastClash<F, T> = F extends IntName
+type CastClash<F, T> = F extends IntName | "float64"
   ? Extract<T, Fp8Name>
   : F extends Fp8Name
-    ? Extract<T, IntName | "float64">
-    : never;
+    ? Exclude<Extract<T, IntName | Fp8Name | "float64" | (F extends "float8e4b15" ? "bfloat16" : never)>, F>
+    : F extends "bfloat16"
+      ? Extract<T, "float8e4b15">
+      : never;
+const clashes = (from: DTypeName, to: DTypeName): boolean =>
+  from !== to &&
+  (((isInt(from) || from === "float64") && isFp8(to)) ||
+    (isFp8(from) && (isInt(to) || isFp8(to) || to === "float64")) ||
+    (from === "float8e4b15" && to === "bfloat16") ||
+    (from === "bfloat16" && to === "float8e4b15"));
 export function whyCast(from: Elem, to: Elem): string {
-  const clash = members(from).some((f) =>
-    members(to).some((t) => (isInt(f) && isFp8(t)) || (isFp8(f) && (isInt(t) || t === "float64"))),
-  );
+  const clash = !sameElem(from, to) && members(from).some((f) => members(to).some((t) => clashes(f, t)));
   return clash ? `to: ${call(from)} cannot be cast to ${call(to)} directly; go through tl.float32` : "";
 }
 

@@ -91,6 +91,10 @@ export interface ConstexprOps<Name extends string> {
   /** `%`, with the sign of the divisor */
   mod<const O>(other: Checked<O, WhyConstInt<"mod", O>>): ConstOut<O, ModText<Name, TextOf<O>>>;
   neg(): Constexpr<`-${Name}`>;
+  /** `<<` */
+  shl<const O>(other: Checked<O, WhyConstInt<"shl", O>>): ConstOut<O, CallText<"shl", Name, TextOf<O>>>;
+  /** `>>` */
+  shr<const O>(other: Checked<O, WhyConstInt<"shr", O>>): ConstOut<O, CallText<"shr", Name, TextOf<O>>>;
 }
 
 /** Comparisons of a number that is known when Triton compiles. With a tile they give a tile of int1. */
@@ -140,6 +144,9 @@ export interface ConstString<Name extends string, Choice extends string> extends
   ne<const C extends Choice>(choice: C): ConstBool<`${Name} != ${C}`>;
   readonly then: NotACondition;
 }
+
+/** A function out of several, by name. A call is a branch, decided when Triton compiles the kernel. */
+export type ConstFn<Name extends string, Choice extends string, F> = F & Pick<ConstString<Name, Choice>, "eq" | "ne">;
 
 // ---- constexprs as dimensions ---------------------------------------------------------------------------------------
 

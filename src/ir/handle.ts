@@ -14,6 +14,8 @@ export class Handle {
 
   constructor(value: Value) {
     this[VALUE] = value;
+    // `x[0] = 1` would otherwise do nothing.
+    Object.freeze(this);
   }
 
   /** Called when JavaScript wants a number or a string of it: `+`, `<`, a template, an index. */

@@ -1,68 +1,131 @@
 /**
- * What libdevice's functions compute, in float64, which the evaluator rounds once. Those that are not here (Bessel's
- * functions, directed rounding, …) are not modelled.
+ * What libdevice's functions compute: float64 that the evaluator rounds once, integers and directed rounding exactly. An
+ * overload has an entry of its own, such as `clz l`, where its letters (see `libdevice-table.ts`) matter.
  */
-import { fma as fmaOf } from "./numeric-float.js";
-import { erf, erfc, erfcx, erfinv, lgamma, roundHalfEven, tgamma } from "./special.js";
+import { i0, i1, j0, j1, jn, y0, y1, yn } from "./bessel.js";
+import { directed, exactOf, roundExact, type Direction, type DirectedOp } from "./exact.js";
+import { lgamma, sinpi, tgamma } from "./gamma.js";
+import { isBig } from "./numeric.js";
+import { fromBits, toBits } from "./numeric-bits.js";
+import { floatToBig, floatToInt } from "./numeric-convert.js";
+import { erf, erfc, erfcinv, erfcx, erfinv, normcdf, roundHalfEven } from "./special.js";
 
 type Compute = (x: number, y: number, z: number, w: number) => number;
+type Lane = number | bigint;
+/** Takes a lane of each operand; 64-bit integers are bigints. Integers wrap where they are stored. */
+export type Overload = (...lanes: Lane[]) => Lane;
 
-const pi = Math.PI;
-const isInt = Number.isInteger;
+// ---- bits -----------------------------------------------------------------------------------------------------------
+
+const double = new Float64Array(1);
+const words = new Int32Array(double.buffer);
+const bits = new BigInt64Array(double.buffer);
+const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
+/** The low and the high word. */
+function wordsOf(x: number): readonly [number, number] {
+  double[0] = x;
+  return [words[1 - HIGH]!, words[HIGH]!];
+}
+/** The value without its low word. */
+function high(x: number): number {
+  double[0] = x;
+  words[1 - HIGH] = 0;
+  return double[0]!;
+}
+
+const popc = (x: bigint) => x.toString(2).replaceAll("0", "").length;
+const reversed = (x: bigint, width: number) =>
+  BigInt(`0b${[...x.toString(2).padStart(width, "0")].reverse().join("")}`);
+const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) => bigint>> => {
+  const unsigned = (x: Lane | undefined) => BigInt.asUintN(width, BigInt(x!));
+  const low24 = (x: Lane | undefined) => BigInt.asIntN(24, BigInt(x!));
+  return {
+    brev: (x) => reversed(unsigned(x), width),
+    clz: (x) => BigInt(unsigned(x) === 0n ? width : width - unsigned(x).toString(2).length),
+    ffs: (x) => (unsigned(x) === 0n ? 0n : BigInt((unsigned(x) & -unsigned(x)).toString(2).length)),
+    mul24: (x, y) => low24(x) * low24(y),
+    mulhi: (x, y) => (BigInt(x!) * BigInt(y!)) >> BigInt(width),
+    popc: (x) => BigInt(popc(unsigned(x))),
+    sad: (x, y, z) => (x! > y! ? BigInt(x!) - BigInt(y!) : BigInt(y!) - BigInt(x!)) + BigInt(z!),
+    // Each nibble of the selector names one of eight bytes; its top bit is not looked at.
+    bytePerm: (x, y, s) => {
+      const bytes = unsigned(x) | (unsigned(y) << 32n);
+      const at = (i: bigint) => (bytes >> (8n * ((BigInt(s!) >> (4n * i)) & 7n))) & 255n;
+      return [0n, 1n, 2n, 3n].reduce((sum, i) => sum | (at(i) << (8n * i)), 0n);
+    },
+  };
+};
+const [integers32, integers64] = [integers(32), integers(64)];
+
+/** The next value of a dtype on the way from x to y. */
+function nextafter(dtype: "float32" | "float64", x: number, y: number): number {
+  if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
+  if (x === y) return y;
+  const step = (code: bigint) => (x === 0 ? 1n : x > 0 === y > x ? code + 1n : code - 1n);
+  if (dtype === "float32") {
+    const magnitude = fromBits("float32")(Number(step(BigInt(toBits("float32")(Math.abs(x))))));
+    return x < 0 || (x === 0 && y < 0) ? -magnitude : magnitude;
+  }
+  double[0] = Math.abs(x);
+  bits[0] = step(bits[0]!);
+  return x < 0 || (x === 0 && y < 0) ? -double[0] : double[0];
+}
+
+// ---- floats ---------------------------------------------------------------------------------------------------------
+
 /** Ties go away from zero. */
-const round = (x: number) => Math.sign(x) * Math.round(Math.abs(x));
-/** `x - y · n` with the integer n nearest to x / y. */
+const round = (x: number) => {
+  const down = Math.trunc(x);
+  return Math.abs(x - down) >= 0.5 ? down + Math.sign(x) : down;
+};
+/** `x - y · n` with the integer n nearest to x / y, ties to even. */
 const remainder = (x: number, y: number) => {
-  const rest = x % y;
-  const n = Math.trunc(x / y);
-  const half = Math.abs(y) / 2;
-  if (Math.abs(rest) > half || (Math.abs(rest) === half && n % 2 !== 0)) return rest - Math.sign(rest) * Math.abs(y);
-  return rest;
+  if (!Number.isFinite(y)) return Number.isNaN(y) ? y : x;
+  // Twice |y|, so that the parity of n is known however large it is.
+  const magnitude = Math.abs(y);
+  let rest = Math.abs(x) % (2 * magnitude);
+  if (2 * magnitude === Infinity) rest = Math.abs(x);
+  if (rest > magnitude / 2 && rest !== magnitude * 1.5 && rest < magnitude * 1.5) rest -= magnitude;
+  else if (rest >= magnitude * 1.5) rest -= 2 * magnitude;
+  return Object.is(x, -0) || x < 0 ? -rest : rest;
 };
 const copysign = (x: number, y: number) => (y < 0 || Object.is(y, -0) ? -Math.abs(x) : Math.abs(x));
+/** The exponent of a finite number that is not 0. */
 const exponent = (x: number) => {
-  const guess = Math.floor(Math.log2(Math.abs(x)));
-  return 2 ** guess > Math.abs(x) ? guess - 1 : 2 ** (guess + 1) <= Math.abs(x) ? guess + 1 : guess;
+  const { m, e } = exactOf(Math.abs(x));
+  return m.toString(2).length - 1 + e;
 };
-const clz = (x: number) => Math.clz32(x);
-const popc = (x: number) => {
-  let count = 0;
-  for (let rest = x >>> 0; rest !== 0; rest &= rest - 1) count++;
-  return count;
+/** `x · 2ⁿ` in one rounding. */
+const scaled = (x: number, n: number) => {
+  if (x === 0 || !Number.isFinite(x)) return x;
+  const { m, e } = exactOf(x);
+  return roundExact({ m, e: e + Math.max(Math.min(n, 5000), -5000) }, "float64", "n");
 };
-const reversed = (x: number) => {
-  let out = 0;
-  for (let bit = 0; bit < 32; bit++) out |= ((x >>> bit) & 1) << (31 - bit);
-  return out;
-};
-const hypot = (...xs: readonly number[]) => Math.sqrt(xs.reduce((sum, x) => sum + x * x, 0));
-const fused = fmaOf("float32");
 
-export const libdeviceFunctions: Readonly<Record<string, Compute>> = {
+const functions: Readonly<Record<string, Compute>> = {
   abs: Math.abs,
   acos: Math.acos,
   acosh: Math.acosh,
-  addRn: (x, y) => x + y,
   asin: Math.asin,
   asinh: Math.asinh,
   atan: Math.atan,
   atan2: Math.atan2,
   atanh: Math.atanh,
-  brev: reversed,
   cbrt: Math.cbrt,
   ceil: Math.ceil,
-  clz,
   copysign,
   cos: Math.cos,
   cosh: Math.cosh,
-  cospi: (x) => (Math.abs(x % 1) === 0.5 ? 0 : Math.cos(pi * (x % 2))),
-  divRn: (x, y) => x / y,
-  double2floatRn: (x) => x,
-  double2intRz: Math.trunc,
+
+  cospi: (x) => sinpi(Math.abs(x % 2) + 0.5),
+  cylBesselI0: i0,
+  cylBesselI1: i1,
+  double2hiint: (x) => wordsOf(x)[1]!,
+  double2loint: (x) => wordsOf(x)[0]!,
   erf,
   erfc,
   erfcx,
-  erfcinv: (x) => erfinv(1 - x),
+  erfcinv,
   erfinv,
   exp: Math.exp,
   exp10: (x) => 10 ** x,
@@ -80,65 +143,120 @@ export const libdeviceFunctions: Readonly<Record<string, Compute>> = {
   fastTanf: Math.tan,
   fastTanhf: Math.tanh,
   fdim: (x, y) => (x > y ? x - y : Number.isNaN(x) || Number.isNaN(y) ? NaN : 0),
-  ffs: (x) => (x === 0 ? 0 : 32 - clz(x & -x)),
   finitef: (x) => Number(Number.isFinite(x)),
-  float2intRz: Math.trunc,
   floor: Math.floor,
-  fma: fused,
-  fmaRn: fused,
   fmod: (x, y) => x % y,
   hadd: (x, y) => Math.floor((x + y) / 2),
-  hypot,
-  ilogb: exponent,
-  int2doubleRn: (x) => x,
-  int2floatRn: (x) => x,
+  hiloint2double: (hi, lo) => {
+    words[HIGH] = hi;
+    words[1 - HIGH] = lo;
+    return double[0]!;
+  },
+  hypot: Math.hypot,
+  ilogb: (x) => (x === 0 || Number.isNaN(x) ? -(2 ** 31) : Number.isFinite(x) ? exponent(x) : 2 ** 31 - 1),
   isfinited: (x) => Number(Number.isFinite(x)),
   isinf: (x) => Number(Math.abs(x) === Infinity),
   isnan: (x) => Number(Number.isNaN(x)),
-  ldexp: (x, n) => x * 2 ** n,
+  j0,
+  j1,
+  jn,
+  ldexp: scaled,
   lgamma,
   log: Math.log,
   log10: Math.log10,
   log1p: Math.log1p,
   log2: Math.log2,
   logb: (x) => (x === 0 ? -Infinity : Number.isFinite(x) ? exponent(x) : Math.abs(x)),
-  mul24: (x, y) => Math.imul((x << 8) >> 8, (y << 8) >> 8),
-  mulRn: (x, y) => x * y,
   nearbyint: roundHalfEven,
-  norm3d: hypot,
-  norm4d: hypot,
-  normcdf: (x) => erfc(-x / Math.SQRT2) / 2,
-  normcdfinv: (x) => Math.SQRT2 * erfinv(2 * x - 1),
-  popc,
+  norm3d: Math.hypot,
+  norm4d: Math.hypot,
+  normcdf,
+  normcdfinv: (x) => -Math.SQRT2 * erfcinv(2 * x),
   pow: (x, y) =>
     Math.abs(x) === 1 && !Number.isFinite(y) ? (x === 1 || !Number.isNaN(y) ? 1 : NaN) : x === 1 ? 1 : x ** y,
   rcbrt: (x) => 1 / Math.cbrt(x),
-  rcpRn: (x) => 1 / x,
   remainder,
   rhadd: (x, y) => Math.floor((x + y + 1) / 2),
-  rhypot: (x, y) => 1 / hypot(x, y),
+  rhypot: (x, y) => 1 / Math.hypot(x, y),
   rint: roundHalfEven,
-  rnorm3d: (x, y, z) => 1 / hypot(x, y, z),
-  rnorm4d: (x, y, z, w) => 1 / hypot(x, y, z, w),
+  rnorm3d: (x, y, z) => 1 / Math.hypot(x, y, z),
+  rnorm4d: (x, y, z, w) => 1 / Math.hypot(x, y, z, w),
   round,
   rsqrt: (x) => 1 / Math.sqrt(x),
   rsqrtRn: (x) => 1 / Math.sqrt(x),
-  sad: (x, y, z) => Math.abs(x - y) + z,
+  rcp64h: (x) => high(1 / high(x)),
   saturatef: (x) => (Number.isNaN(x) ? 0 : Math.min(Math.max(x, 0), 1)),
-  scalbn: (x, n) => x * 2 ** n,
+  scalbn: scaled,
+  signbit: (x) => Number(x < 0 || Object.is(x, -0)),
   sin: Math.sin,
   sinh: Math.sinh,
-  sinpi: (x) => (isInt(x) ? copysign(0, x) : Math.sin(pi * (x % 2))),
+  sinpi: (x) => (Number.isInteger(x) ? copysign(0, x) : sinpi(x)),
   sqrt: Math.sqrt,
-  sqrtRn: Math.sqrt,
-  subRn: (x, y) => x - y,
   tan: Math.tan,
   tanh: Math.tanh,
   tgamma,
   trunc: Math.trunc,
-  uint2doubleRn: (x) => x,
-  uint2floatRn: (x) => x,
+  y0,
+  y1,
+  yn,
 };
+
+// ---- directed rounding and conversions --------------------------------------------------------------------------------
+
+const kinds = {
+  float: "float32",
+  double: "float64",
+  int: "int32",
+  uint: "uint32",
+  ll: "int64",
+  ull: "uint64",
+} as const;
+type Kind = (typeof kinds)[keyof typeof kinds];
+const toWhole = { n: roundHalfEven, z: Math.trunc, d: Math.floor, u: Math.ceil };
+
+function conversion(from: Kind, to: Kind, direction: Direction): Overload {
+  if (to === "float32" || to === "float64") {
+    if (from !== "float64") return (x) => roundExact({ m: BigInt(x!), e: 0 }, to, direction);
+    return (x) => (Number.isFinite(x) && x !== 0 ? roundExact(exactOf(x as number), to, direction) : x!);
+  }
+  const convert = isBig(to) ? floatToBig(to) : floatToInt(from as "float32", to);
+  return (x) => convert(toWhole[direction](x as number));
+}
+
+const ROUNDED = /^(add|sub|mul|div|rcp|sqrt|fma)R([nzdu])$/;
+const CONVERSION = /^(float|double|u?int|u?ll)2(float|double|u?int|u?ll)R([nzdu])$/;
+
+/** What an overload computes. `letters` are those of its operands. */
+export function libdeviceOverload(name: string, letters: string): Overload | undefined {
+  const conversions = CONVERSION.exec(name);
+  if (conversions) {
+    const [, from, to, direction] = conversions as unknown as [
+      string,
+      keyof typeof kinds,
+      keyof typeof kinds,
+      Direction,
+    ];
+    return conversion(kinds[from], kinds[to], direction);
+  }
+  const dtype = letters.includes("d") ? "float64" : "float32";
+  const rounded = ROUNDED.exec(name === "fma" ? "fmaRn" : name);
+  if (rounded) return directed(rounded[1] as DirectedOp, dtype, rounded[2] as Direction) as Overload;
+  if (name === "nextafter") return (x, y) => nextafter(dtype, x as number, y as number);
+  if (name === "llrint" || name === "llround") {
+    const [whole, convert] = [name === "llrint" ? roundHalfEven : round, floatToBig("int64")];
+    return (x) => convert(whole(x as number));
+  }
+  if (letters[0] === "l" && name === "abs") return (x) => (x! < 0n ? -x! : x!);
+  if (name === "mul24" && letters === "uu") return (x, y) => (BigInt(x!) & 0xffffffn) * (BigInt(y!) & 0xffffffn);
+  return (/[lv]/.test(letters) ? integers64 : integers32)[name] ?? (functions[name] as Overload | undefined);
+}
+
+/** Functions that keep subnormals of float32: all others take and give zeros for them, as Triton has libdevice compiled. */
+const keepsSubnormals: ReadonlySet<string> = new Set(["trunc", "rint", "nearbyint", "signbit", "copysign"]);
+const LEAST = 2 ** -126;
+/** How a function sees a float32, and what it gives for one. */
+export const flushes = (name: string): ((x: number) => number) =>
+  keepsSubnormals.has(name) ? (x) => x : (x) => (Math.abs(x) < LEAST ? copysign(0, x) : x);
 
 /** Reinterpretations of bits. */
 export const libdeviceBitcasts: ReadonlySet<string> = new Set([

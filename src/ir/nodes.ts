@@ -171,6 +171,12 @@ export interface Block {
   readonly yields: readonly Argument[];
 }
 
+/** A function of a Python file, whose path is relative to where `tl.extern` was called. */
+export interface ExternSource {
+  readonly file: string;
+  readonly name: string;
+}
+
 /**
  * A helper function of the kernel, for one signature. It may look at the kernel's own arguments and at constexprs of its
  * callers beside its parameters; emission passes those along.
@@ -182,6 +188,8 @@ export interface FunctionIR {
   /** Yields the results. */
   readonly body: Block;
   readonly noinline: boolean;
+  /** Where its Python is, if the author wrote that; the body says what it means. */
+  readonly extern?: ExternSource | undefined;
   /** Where the author defined it. */
   readonly at: Location | undefined;
 }
@@ -193,6 +201,7 @@ export interface TensorParam {
   readonly kind: "tensor";
   readonly name: string;
   readonly value: Value;
+  /** Address of its first element; of a descriptor, the descriptor. */
   readonly pointer: Value;
   /** One an axis, in elements. A number where the layout is fixed (`contiguous`), else a run-time scalar. */
   readonly strides: readonly Argument[];
@@ -210,6 +219,9 @@ export interface TensorParam {
   readonly range?: readonly [number | string, number | string];
   /** Holds zeros when the first program starts. */
   readonly zeroed?: boolean;
+  /** The block that a descriptor of it moves. The kernel then gets that descriptor, and neither address nor strides. */
+  readonly block?: readonly Argument[];
+  readonly padding?: "zero" | "nan";
 }
 
 export interface PointerParam {
@@ -288,6 +300,8 @@ export interface KernelIR {
   readonly requires: HostBlock;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
+  /** The oldest Triton that it is for, where the author says so. */
+  readonly triton: "3.6" | "3.9" | undefined;
   readonly reference: Reference | undefined;
   /** Tensors that random numbers of any value would not do for, by name. */
   readonly inputs: Readonly<Record<string, TorchNode>>;

@@ -5,15 +5,19 @@
  */
 import type { Argument } from "./nodes.js";
 import type { Constant, Context, Runtime } from "./runtime.js";
+import type { Dim } from "./shape.js";
+import type { Targets } from "./targets.js";
 import type { Elem, Type } from "./types.js";
 
 /**
- * What may stand at an operand: `value` a tile, constexpr or number; `shape` a list of constexprs; `constant` a number,
- * string or boolean of JavaScript; `dtype`, or a list of dtypes; `address` a pointer, view or tensor; `values` a list of
+ * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but
+ * a number stays an integer beside floats; `shape` a list of constexprs; `constant` a number,
+ * string or boolean of JavaScript; `dtype`, or a list of dtypes; `address` a pointer, view, tensor or descriptor; `values` a list of
  * values; `tiles` a tile, or a list of them; `function` a helper function.
  * A question mark makes it optional.
  */
-export type OperandKind = "value" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
+export type OperandKind =
+  "value" | "index" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
 
 /** An argument as type rules see it. A number is a constexpr whose value is known. */
@@ -63,6 +67,15 @@ export type Spelling =
   /** Replaced before emission by simpler ops. */
   | { readonly form: "lowered" };
 
+/** A lower bound of a dimension, and the words for it: `the inner dimension BLOCK_K is 8; 16-bit operands need at least 16`. */
+export interface Least {
+  readonly what: string;
+  readonly dim: Dim;
+  /** Who need it. */
+  readonly who: string;
+  readonly least: number;
+}
+
 /** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
 export type Effect = "pure" | "read" | "write" | "atomic";
 
@@ -90,6 +103,8 @@ export interface Op {
     args: Readonly<Record<string, Runtime | undefined>>,
     context: Context,
   ) => Runtime | readonly Runtime[];
+  /** The backends that have it, where not all do. */
+  readonly targets?: Targets;
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */
@@ -98,6 +113,10 @@ export interface Op {
   readonly keepsClaims?: boolean;
   /** Options that are always written out, because their default decides results and has changed between versions. */
   readonly pinned?: (args: Readonly<Record<string, Typed | undefined>>) => Readonly<Record<string, Constant>>;
+  /** Dimensions that Triton wants to be so large at least; asked of every config. */
+  readonly least?: (args: Readonly<Record<string, Typed | undefined>>) => readonly Least[];
+  /** Whether each lane of the result comes from the same lane of the operands alone. */
+  readonly lanewise?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */

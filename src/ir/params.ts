@@ -1,8 +1,11 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
-import type { Constexpr, ConstBool, ConstFloat, ConstString } from "./constexpr.js";
-import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
+import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "./constexpr.js";
+import type { DType, DTypeName, Dt, Element, Members, OneOf } from "./dtype.js";
+import type { Descriptor } from "./descriptor.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
-import type { Checked, Problem } from "./problem.js";
+import type { Checked, IsUnion, Problem } from "./problem.js";
+import type { Show } from "./shape.js";
+import type { DescriptorOptions } from "./signatures-descriptor.js";
 import type { Scalar } from "./tile.js";
 import type {
   OptionalTorchTensor,
@@ -30,6 +33,10 @@ export interface TensorParam<E extends Element, Ds extends DimNames, A extends A
         : "optional: only an input may be left out; an output is allocated where the caller gives none"
     >,
   ): OptionalParam<E, Ds, A>;
+}
+/** A tensor that the kernel gets as a descriptor, for blocks of shape B. */
+export interface DescriptorParam<E extends Element, Ds extends DimNames, B extends DimNames, A extends Access> {
+  readonly [$param]: ["descriptor", [E, B], Ds, A];
 }
 export interface OptionalParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["optional", E, Ds, A];
@@ -65,19 +72,18 @@ export interface OutTensorOptions extends TensorOptions {
   /** Holds zeros when the first program starts: for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
-export interface IndexTensorOptions extends TensorOptions {
+export interface InTensorOptions extends TensorOptions {
   /**
-   * What the caller sees to for an input that indexes something: its lowest value, and its exclusive highest (a size's
-   * name or a number). Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
+   * What the caller sees to: the lowest value, and the highest (a size's name or a number), which integers stay below
+   * and floats may be. Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
    */
   readonly range?: readonly [number | string, number | string];
 }
-type OptionsOf<E> = E extends IntName ? IndexTensorOptions : TensorOptions;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
   dtype: D,
   dims: Ds,
-  options?: A extends "out" ? OutTensorOptions : OptionsOf<D[Dt]>,
+  options?: A extends "out" ? OutTensorOptions : InTensorOptions,
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
@@ -85,12 +91,30 @@ export interface TensorBuilder {
   <D extends DType<any>, const Ds extends DimNames>(
     dtype: D,
     dims: Ds,
-    options?: OptionsOf<D[Dt]>,
+    options?: InTensorOptions,
   ): TensorParam<D[Dt], Mutable<Ds>, "in">;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
   readonly out: Declare<"out">;
   /** A tensor that the kernel updates in place. */
   readonly inout: Declare<"inout">;
+}
+type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds extends DimNames, const B extends DimNames>(
+  dtype: D,
+  dims: Ds,
+  block: Checked<
+    B,
+    B["length"] extends Ds["length"]
+      ? ""
+      : `descriptor: ${Show<Ds>} needs one block dimension an axis, ${B["length"]} given`
+  >,
+  options?: DescriptorOptions<D[Dt]>,
+) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
+export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
+  readonly [$param]: Problem<'descriptor: call it, descriptor(tl.float16, ["M"], ["BLOCK_M"])'>;
+  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  readonly out: DeclareDescriptor<"out">;
+  /** A tensor that the kernel updates in place. */
+  readonly inout: DeclareDescriptor<"inout">;
 }
 /** A raw pointer: nothing is known of its extent. */
 export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
@@ -104,6 +128,14 @@ export type ScalarBuilder = <D extends DType<any>>(
 export interface ChoiceOf<in out C extends string> {
   readonly choice: C;
 }
+/** A function out of several, which are called alike. */
+export interface FunctionOf<in out C extends string, F> extends ChoiceOf<C> {
+  readonly functions: F;
+}
+type WhyAlike<F extends (...args: any[]) => unknown> =
+  IsUnion<ReturnType<F>> extends true
+    ? "constexpr.fn: the functions give different types; cast so that all give the same"
+    : "";
 /** A dtype out of a list, which the param gives a name. */
 export interface DTypeChoice<M> {
   readonly dtypes: M;
@@ -128,6 +160,14 @@ export interface ConstexprBuilder {
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
   /**
+   * One of these functions, chosen by its name, in a call or in a config: `ACTIVATION: constexpr.fn({ relu, gelu })`
+   * makes `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and give the same types.
+   */
+  fn<const C extends string, F extends (...args: any[]) => unknown>(
+    functions: Checked<{ readonly [K in C]: F }, WhyAlike<F>>,
+    options?: { readonly default?: NoInfer<C> },
+  ): ConstexprParam<FunctionOf<C, F>>;
+  /**
    * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`: it stands wherever a dtype may,
    * `x.to(OUT)`. Given a dtype variable it binds that, so that an output may have it though no input does.
    */
@@ -151,32 +191,38 @@ type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extend
   ? Tensor<E, Ds, A>
   : D extends ["optional", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
     ? OptionalTensor<E, Ds, A>
-    : D extends ["pointer", infer E extends Element]
-      ? Pointer<E, []>
-      : D extends ["optionalPointer", infer E extends Element]
-        ? OptionalPointer<E>
-        : D extends ["scalar", infer E extends Element]
-          ? Scalar<E>
-          : D extends ["constexpr", infer C]
-            ? ConstOf<C, K & string>
-            : never;
+    : D extends ["descriptor", [infer E extends Element, infer B extends DimNames], any, infer A extends Access]
+      ? Descriptor<E, B, A>
+      : D extends ["pointer", infer E extends Element]
+        ? Pointer<E, []>
+        : D extends ["optionalPointer", infer E extends Element]
+          ? OptionalPointer<E>
+          : D extends ["scalar", infer E extends Element]
+            ? Scalar<E>
+            : D extends ["constexpr", infer C]
+              ? ConstOf<C, K & string>
+              : never;
 type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
   ? Constexpr<Name>
   : C extends "bool" | "launch bool"
     ? ConstBool<Name>
     : C extends "float"
       ? ConstFloat<Name>
-      : C extends ChoiceOf<infer S>
-        ? ConstString<Name, S>
-        : C extends DTypeChoice<infer M extends readonly DTypeName[]>
-          ? DType<OneOf<Name, M>>
-          : C extends DType<any>
-            ? C
-            : never;
+      : C extends FunctionOf<infer S, infer F>
+        ? ConstFn<Name, S, F>
+        : C extends ChoiceOf<infer S>
+          ? ConstString<Name, S>
+          : C extends DTypeChoice<infer M extends readonly DTypeName[]>
+            ? DType<OneOf<Name, M>>
+            : C extends DType<any>
+              ? C
+              : never;
 
 /** Named dims of all tensors: sizes, dims that are constexprs, and derived dims. */
 export type DimsOfParams<P> = {
-  [K in keyof P]: P[K] extends { readonly [$param]: ["tensor" | "optional", any, infer Ds extends DimNames, any] }
+  [K in keyof P]: P[K] extends {
+    readonly [$param]: ["tensor" | "optional" | "descriptor", any, infer Ds extends DimNames, any];
+  }
     ? Extract<Ds[number], string>
     : never;
 }[keyof P];
@@ -192,7 +238,9 @@ export type Args<P, Derived extends string = never> = {
 type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] & string;
 type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
-export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional", any, any, A]>;
+export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
+/** Tensors that the autotuner can put back: it knows no descriptors. */
+type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: sizes that no tensor's shape gives. */
 export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
 /** Constexprs that a caller gives, or a config: flags and choices. */
@@ -231,6 +279,11 @@ export interface DriverOptions {
   readonly launchPdl?: boolean;
   /** All programs run at once, so that they may wait for each other. */
   readonly launchCooperativeGrid?: boolean;
+  /**
+   * Whether a product and a sum may become one instruction that rounds once. Triton 3.6 and 3.9 do so by default, and 3.9
+   * warns that 3.10 will not: say which is meant to silence it and to keep one meaning.
+   */
+  readonly enableFpFusion?: boolean;
 }
 type FlagValue<P, K> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">
@@ -255,9 +308,9 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
   >[];
   readonly configs: readonly Config<P, Heuristic>[];
   /** Tensors that the kernel adds to: cleared before each trial. */
-  readonly resetToZero?: readonly TensorNames<P, "out" | "inout">[];
+  readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
   /** Tensors that the kernel updates: put back after each trial. */
-  readonly restoreValue?: readonly TensorNames<P, "inout">[];
+  readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
 }
@@ -314,6 +367,11 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   /** Constexprs that follow from the arguments and from the config that runs: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
   readonly launch?: DriverOptions;
+  /**
+   * The oldest Triton that the kernel is for. What needs 3.9 is a warning where this is left out, an error under "3.6",
+   * and taken as meant under "3.9".
+   */
+  readonly triton?: "3.6" | "3.9";
   /** Integer arguments for which Triton compiles one kernel, whether they are 1, multiples of 16 or neither. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
   /** The same for being a multiple of 16 only; also tensors, whose addresses may then lie anywhere. */

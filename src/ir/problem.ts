@@ -17,6 +17,12 @@ export type Checked<Operand, Why> = Why extends "" ? Operand : Why;
 /** The first sentence of two rules. Functions write `whyA(…) || whyB(…)`. */
 export type Both<A, B> = A extends "" ? B : A;
 
+/** Of an option whose values are words: what was given, where it is none of them. */
+export function whyChoice(option: string, given: unknown, choices: readonly string[]): string {
+  if (given === undefined || choices.includes(given as string)) return "";
+  return `${option} is ${JSON.stringify(given)}; it is one of ${choices.map((choice) => JSON.stringify(choice)).join(", ")}`;
+}
+
 /**
  * Identity of two types, not assignability. Decided for type parameters too: `Same<N, N>` is true, `Same<N, 1>` false.
  * A constant on one side must come in as a type parameter of the alias that asks (`One = 1`), or the checker settles

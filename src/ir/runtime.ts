@@ -41,8 +41,29 @@ export interface TensorRuntime {
   readonly order?: readonly number[];
 }
 
+/** A tensor descriptor: where a tensor lies, and the block of it that an access moves. */
+export interface DescriptorRuntime {
+  readonly kind: "descriptor";
+  readonly allocation: Allocation;
+  /** The element of the allocation that it begins at. */
+  readonly start: number;
+  readonly shape: readonly number[];
+  /** In elements. */
+  readonly strides: readonly number[];
+  readonly block: readonly number[];
+  /** What elements outside `shape` read as. */
+  readonly padding: "zero" | "nan";
+}
+
 export type Runtime =
-  TileArray | Addresses | TensorRuntime | Constant | DTypeRuntime | FunctionRuntime | readonly Runtime[];
+  | TileArray
+  | Addresses
+  | TensorRuntime
+  | DescriptorRuntime
+  | Constant
+  | DTypeRuntime
+  | FunctionRuntime
+  | readonly Runtime[];
 export type Constant = number | bigint | boolean | string;
 export interface DTypeRuntime {
   readonly kind: "dtype";

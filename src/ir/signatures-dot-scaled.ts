@@ -62,15 +62,21 @@ type Wide<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? Double<D> : D) 
 export type ScaledShape<A, FA, PA, B, FB, PB> = AsShape<
   [...Batch<ShapeOf<A>>, Wide<Rows<ShapeOf<A>>, FA, PA>, Wide<Columns<ShapeOf<B>>, FB, PB>]
 >;
-/** A scale: bytes (exponents of 2), or float8e4nv, of the side's rank. */
-export type WhyScale<S, A> = S extends TileLike
+/** A scale: bytes (exponents of 2), or float8e4nv, of the side's rank; null where there is none. */
+export type WhyScale<S, A, F> = S extends null
+  ? F extends "e2m1"
+    ? "dotScaled: e2m1 needs a scale; give one"
+    : ""
+  : WhyScaleTile<S, A>;
+type WhyScaleTile<S, A> = S extends TileLike
   ? S[El] extends "uint8" | "float8e4nv"
     ? ShapeOf<A>["length"] extends S[Sh]["length"]
       ? ""
       : `dotScaled: the scale ${Show<S[Sh]>} and its tile ${Show<ShapeOf<A>>} differ in rank`
     : `dotScaled: a scale is uint8 or float8e4nv, this is ${Call<S[El]>}`
   : NotATile<"dotScaled", S>;
-function whyScale(scale: Type, side: TileType, outer: Dim): string {
+function whyScale({ scale, format }: ScaledSide, side: TileType, outer: Dim): string {
+  if (!scale) return format === "e2m1" ? "dotScaled: e2m1 needs a scale; give one" : "";
   if (scale.kind !== "tile") return notATile("dotScaled", scale);
   if (scale.dtype !== "uint8" && scale.dtype !== "float8e4nv")
     return `dotScaled: a scale is uint8 or float8e4nv, this is ${call(scale.dtype)}`;
@@ -91,11 +97,17 @@ export type ScaledOut<S extends Shape> = Tile<"float32", S>;
 
 export interface ScaledSide {
   readonly type: Type;
-  readonly scale: Type;
+  readonly scale: Type | undefined;
   readonly format: ScaledFormat;
   /** Whether two in a byte lie along K. */
   readonly kPack: boolean;
 }
+/** How many elements share a scale, where the sizes are numbers. */
+function groupOf({ scale }: ScaledSide, k: Dim): number | undefined {
+  const held = scale?.kind === "tile" ? scale.shape.at(-1) : undefined;
+  return typeof held === "number" && typeof k === "number" ? k / held : undefined;
+}
+
 export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefined): Type | string {
   for (const { format, kPack } of [a, b]) {
     if (!(format in holds)) return `dotScaled: a format is one of ${Object.keys(holds).join(", ")}`;
@@ -110,8 +122,12 @@ export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefin
   if (left !== right || !sameShape(s.slice(0, -2), t.slice(0, -2)))
     return `dotScaled: inner dimensions differ, ${showShape(s)} x ${showShape(t)}`;
   const [m, n] = [unpack(s.at(-2)!, a, false), unpack(t.at(-1)!, b, false)];
-  const scales = whyScale(a.scale, a.type, m) || whyScale(b.scale, b.type, n);
+  const scales = whyScale(a, a.type, m) || whyScale(b, b.type, n);
   if (scales) return scales;
+  const groups = [a, b].map((side) => groupOf(side, left));
+  const [group = groups[1], other = group] = groups;
+  if (group !== other || (group !== undefined && group !== 16 && group !== 32))
+    return `dotScaled: a scale is of 16 or 32 elements along K, the same on both sides; these are of ${groups.join(" and ")}`;
   const shape = [...s.slice(0, -2), m, n];
   const wanted: Elem = "float32";
   if (acc === undefined) return tileType(wanted, shape);

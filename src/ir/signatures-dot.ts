@@ -1,6 +1,7 @@
 /** Signature of `tl.dot(a, b, acc?, options)`. */
 import {
   call,
+  dtypeTable,
   isFp8,
   members,
   sameElem,
@@ -12,6 +13,7 @@ import {
   type Members,
   type Token,
 } from "./dtype.js";
+import type { Least } from "./op.js";
 import type { Agree, Both, IsAny, Same } from "./problem.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "./shape.js";
 import { notATile, type NotATile } from "./signatures-arith.js";
@@ -130,6 +132,17 @@ type DotOutOf<E extends Element, S extends Shape, C> = WhyAcc<E, S, C> extends "
 export interface DotOptions {
   inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;
   maxNumImpreciseAcc?: number | undefined;
+}
+
+/** A matrix instruction of CUDA takes K in steps of 256 bits. */
+const DOT_BITS = 256;
+
+/** How long the inner dimension must be, by the narrowest dtype that the first operand may have. */
+export function leastInner(op: string, a: Type): readonly Least[] {
+  if (a.kind !== "tile") return [];
+  const narrowest = Math.min(...members(a.dtype).map((name) => dtypeTable[name].bits));
+  const least = Math.max(DOT_BITS / narrowest, 1);
+  return [{ what: `${op}: the inner dimension`, dim: a.shape.at(-1)!, who: `${narrowest}-bit operands`, least }];
 }
 
 /** The type of a product, or why there is none. */

@@ -1,7 +1,6 @@
 /** Signatures of libdevice: one of the overloads, exactly. Nothing promotes. */
-import { call, type Call, type DTypeName, type Elem } from "./dtype.js";
+import { call, type Call, type DTypeName, type Elem, members, type OneOf, sameElem } from "./dtype.js";
 import type { libdeviceTable } from "./libdevice-table.js";
-import type { IsAny } from "./problem.js";
 import {
   broadcast,
   whyBroadcast,
@@ -11,7 +10,7 @@ import {
   type Shape,
   type WhyBroadcast,
 } from "./shape.js";
-import type { Both } from "./problem.js";
+import type { Both, IsAny, IsUnion, Same } from "./problem.js";
 import { notATile, type NotATile } from "./signatures-arith.js";
 import type { El, Sh, Tile, TileLike } from "./tile.js";
 import { tileType, type Type } from "./types.js";
@@ -31,14 +30,41 @@ const letters: Partial<Record<DTypeName, string>> = {
 export const dtypeOfLetter = (letter: string): DTypeName =>
   (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
 
+/** The letter of a dtype; a question mark for those that libdevice has no functions of. */
+export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
+
 export type LibdeviceName = keyof typeof libdeviceTable;
 type Table = typeof libdeviceTable;
 
-/** What an argument is to an overload: a number is what the tile before it is, if that is float32 or int32. */
-type LetterOf<E> = IsAny<E> extends true ? "any" : E extends keyof Letters ? Letters[E] : "?";
-type FirstLetter<A> = A extends readonly [infer H, ...unknown[]] ? (H extends TileLike ? LetterOf<H[El]> : "?") : "?";
-type ArgLetters<A, First> = A extends readonly [infer H, ...infer R]
-  ? `${H extends TileLike ? LetterOf<H[El]> : H extends number ? (First extends "f" | "i" ? First : "?") : "?"}${ArgLetters<R, First>}`
+/** A dtype variable among the arguments. */
+type VariableIn<A> = A extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? H[El] extends OneOf<any, any>
+      ? H[El]
+      : VariableIn<R>
+    : VariableIn<R>
+  : never;
+/**
+ * What an argument is to an overload, where a dtype variable V is its member M: a number is what the tile before it is, if
+ * that is float32 or int32.
+ */
+type LetterOf<E, V, M> =
+  IsAny<E> extends true
+    ? "any"
+    : E extends keyof Letters
+      ? Letters[E]
+      : [V] extends [E]
+        ? M extends keyof Letters
+          ? Letters[M]
+          : "?"
+        : "?";
+type FirstLetter<A, V, M> = A extends readonly [infer H, ...unknown[]]
+  ? H extends TileLike
+    ? LetterOf<H[El], V, M>
+    : "?"
+  : "?";
+type ArgLetters<A, First, V, M> = A extends readonly [infer H, ...infer R]
+  ? `${H extends TileLike ? LetterOf<H[El], V, M> : H extends number ? (First extends "f" | "i" ? First : "?") : "?"}${ArgLetters<R, First, V, M>}`
   : "";
 type Found<Rules extends string, L extends string> = Rules extends `${infer H} ${infer R}`
   ? H extends `${L}->${infer Out}`
@@ -47,10 +73,23 @@ type Found<Rules extends string, L extends string> = Rules extends `${infer H} $
   : Rules extends `${L}->${infer Out}`
     ? Out
     : "none";
-type Result<Name extends LibdeviceName, A> =
-  ArgLetters<A, FirstLetter<A>> extends `${string}any${string}`
+type ResultWith<Name extends LibdeviceName, A, V, M> =
+  ArgLetters<A, FirstLetter<A, V, M>, V, M> extends `${string}any${string}`
     ? "any"
-    : Found<Table[Name], ArgLetters<A, FirstLetter<A>>>;
+    : Found<Table[Name], ArgLetters<A, FirstLetter<A, V, M>, V, M>>;
+/** One letter, the variable itself where each of its members gives itself, or "none". */
+type Result<Name extends LibdeviceName, A> = [VariableIn<A>] extends [never]
+  ? ResultWith<Name, A, never, never>
+  : VariableIn<A> extends OneOf<any, infer M extends readonly DTypeName[]>
+    ? Merged<VariableIn<A>, M, { [K in keyof M]: ResultWith<Name, A, VariableIn<A>, M[K]> }>
+    : never;
+type Merged<V, M extends readonly DTypeName[], R extends readonly unknown[]> = "none" extends R[number]
+  ? "none"
+  : IsUnion<R[number]> extends true
+    ? Same<R, { [K in keyof M]: M[K] extends keyof Letters ? Letters[M[K]] : "?" }> extends true
+      ? V
+      : "none"
+    : R[number];
 
 type Words<L extends string> = L extends `${infer H}${infer R}`
   ? `${H extends keyof Names ? Names[H] : H}${R extends "" ? "" : `, ${Words<R>}`}`
@@ -81,18 +120,30 @@ type Together<S extends Shape, R> = R extends readonly [infer H, ...infer Q]
   ? Together<H extends TileLike ? AsShape<Broadcast<S, H[Sh]>> : S, Q>
   : S;
 export type LibdeviceOut<Name extends LibdeviceName, A> =
-  Result<Name, A> extends keyof Names ? Tile<Names[Result<Name, A>], Together<[], A>> : Tile<any, any>;
+  Result<Name, A> extends keyof Names
+    ? Tile<Names[Result<Name, A>], Together<[], A>>
+    : Result<Name, A> extends OneOf<any, any>
+      ? Tile<Result<Name, A>, Together<[], A>>
+      : Tile<any, any>;
 
 export function inferLibdevice(name: string, rules: string, args: readonly Type[]): Type | string {
   const [first] = args;
   if (first?.kind !== "tile") return first ? notATile(`libdevice.${name}`, first) : `libdevice.${name}: needs a tile`;
-  const letter = (elem: Elem) => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
-  const weak = /[fi]/.test(letter(first.dtype)) ? letter(first.dtype) : "?";
-  const isNumber = (type: Type) => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
-  const given = args.map((type) => (type.kind === "tile" ? letter(type.dtype) : isNumber(type) ? weak : "?")).join("");
+  const elems = args.flatMap((type) => (type.kind === "tile" ? [type.dtype] : []));
+  const variable = elems.find((elem) => typeof elem !== "string");
   const overloads = rules.split(" ").map((rule) => rule.split("->") as [string, string]);
-  const found = overloads.find(([takes]) => takes === given);
-  if (!found) {
+  const found = members(variable ?? first.dtype).map((member) => {
+    const letter = (elem: Elem) =>
+      letters[typeof elem === "string" ? elem : sameElem(elem, variable!) ? member : "int8"];
+    const weak = /[fi]/.test(letter(first.dtype) ?? "?") ? letter(first.dtype) : "?";
+    const isNumber = (type: Type) => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
+    const letterOf = (type: Type) => (type.kind === "tile" ? letter(type.dtype) : isNumber(type) ? weak : "?") ?? "?";
+    const given = args.map(letterOf).join("");
+    return overloads.find(([takes]) => takes === given)?.[1];
+  });
+  const isOne = found.every((out) => out === found[0]);
+  const isItself = variable !== undefined && members(variable).every((member, i) => letters[member] === found[i]);
+  if (found.includes(undefined) || !(isOne || isItself)) {
     const words = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
     const got = args.map((type) => (type.kind === "tile" ? call(type.dtype) : "a number")).join(", ");
     return `libdevice.${name}: takes ${overloads.map(([takes]) => words(takes)).join(", ")}, got (${got})`;
@@ -104,5 +155,5 @@ export function inferLibdevice(name: string, rules: string, args: readonly Type[
     if (why) return why;
     shape = broadcast(shape, type.shape) ?? shape;
   }
-  return tileType(dtypeOfLetter(found[1]), shape);
+  return tileType(isOne ? dtypeOfLetter(found[0]!) : variable!, shape);
 }

@@ -8,6 +8,7 @@ import {
   promote,
   whyFloat32,
   whyInt,
+  whyMask,
   whyNumber,
   whySelect,
   whyWeak,
@@ -15,6 +16,7 @@ import {
   type Promote,
   type WhyFloat32,
   type WhyInt,
+  type WhyMask,
   type WhyNumber,
   type WhySelect,
   type WhyWeak,
@@ -103,15 +105,19 @@ export function inferPair(op: string, x: Type, y: Type, name: string): Type | st
 
 /** cdiv: integers. */
 export type WhyCdiv<X, Y> = Both<
-  WhyInts<"cdiv", Y>,
+  Both<WhyInts<"cdiv", Y>, Y extends TileLike ? WhyMask<"cdiv", Y[El]> : "">,
   X extends TileLike ? WhyFloor<"cdiv", X[El], X[Sh], Y> : Y extends TileLike ? WhyFloor<"cdiv", Y[El], Y[Sh], X> : ""
 >;
 export type CdivOut<X, Y> = PairOut<"cdiv", X, Y>;
 export function inferCdiv(x: Type, y: Type): Type | string {
-  return whyInts("cdiv", x) || whyInts("cdiv", y) || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b));
+  const mask = y.kind === "tile" ? whyMask("cdiv", y.dtype) : "";
+  return (
+    whyInts("cdiv", x) || whyInts("cdiv", y) || mask || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b))
+  );
 }
-/** nextPowerOf2: on the host, of sizes. */
+/** nextPowerOf2 and bitLength: on the host, of sizes. */
 export type NextPowerOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `next_power_of_2(${N})` : string>;
+export type BitLengthOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `bit_length(${N})` : string>;
 
 // ---- where ----------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 /** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
 import type { Both, Agree, Checked, IsAny } from "./problem.js";
 import type { ConstLike } from "./constexpr.js";
+import type { DescriptorLike } from "./descriptor.js";
 import { call, sameElem, token, type Call, type Elem, type Token } from "./dtype.js";
 import type { AddressLike, Ac, Pl, Ta, TensorLike, View } from "./memory.js";
 import {
@@ -203,11 +204,14 @@ type NotAddress<Op extends string, A> = A extends TileLike
   ? `${Op}: this is a tile of values, not an address`
   : A extends TensorLike
     ? `${Op}: this is a whole tensor; say where, x.at(...)`
-    : A extends StateLike
-      ? `${Op}: this is state; read it with .value`
-      : `${Op}: needs an address, such as x.at(...)`;
+    : A extends DescriptorLike
+      ? `${Op}: this is a descriptor; call its method, desc.${Op}(...)`
+      : A extends StateLike
+        ? `${Op}: this is state; read it with .value`
+        : `${Op}: needs an address, such as x.at(...)`;
 function notAddress(op: string, type: Type): string {
   if (type.kind === "tile") return `${op}: this is a tile of values, not an address`;
+  if (type.kind === "descriptor") return `${op}: this is a descriptor; call its method, desc.${op}(...)`;
   return type.kind === "tensor"
     ? `${op}: this is a whole tensor; say where, x.at(...)`
     : `${op}: needs an address, such as x.at(...)`;

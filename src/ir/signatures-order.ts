@@ -3,6 +3,7 @@ import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "./axis.js"
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "./cast.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "./constexpr.js";
 import type { Both, Same } from "./problem.js";
+import { whyNoArithmetic, type WhyNoArithmetic } from "./promote.js";
 import type { AsShape, Dim, Shape, Show } from "./shape.js";
 import { showShape } from "./shape.js";
 import { inferArith, inferFloorDivide, notATile, type NotATile, type WhyFloor } from "./signatures-arith.js";
@@ -13,16 +14,24 @@ import { literalValue, tileType, type Type } from "./types.js";
 
 // ---- flip, sort -----------------------------------------------------------------------------------------------------
 
-export type WhyFlip<X, Ax> = X extends TileLike ? WhyAxis<"flip", X[Sh], Ax> : "";
+type WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+const ONE: WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+
+export type WhyFlip<X, Ax, One = [1]> = X extends TileLike
+  ? Same<X[Sh], One> extends true
+    ? WhyOne
+    : WhyAxis<"flip", X[Sh], Ax>
+  : "";
 export function inferFlip(x: Type, dim: number): Type | string {
-  return x.kind === "tile" ? whyAxis("flip", x.shape, dim) || x : notATile("flip", x);
+  if (x.kind !== "tile") return notATile("flip", x);
+  return x.shape.length === 1 && x.shape[0] === 1 ? ONE : whyAxis("flip", x.shape, dim) || x;
 }
 
 /** sort, topk and bitonicMerge work along the last axis. */
 export type WhySort<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? `${Op}: a scalar has no axis`
-    : ""
+    : WhyNoArithmetic<Op, X[El]>
   : NotATile<Op, X>;
 /** The axis, which Triton wants counted from the front. */
 export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
@@ -37,6 +46,9 @@ export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
 export function inferSort(op: string, x: Type, dim: number | undefined): Type | string {
   if (x.kind !== "tile") return notATile(op, x);
   if (x.shape.length === 0) return `${op}: a scalar has no axis`;
+  const why = whyNoArithmetic(op, x.dtype);
+  if (why) return why;
+  if (x.shape.at(-1) === 1) return `${op}: the last axis has one element, which is in order`;
   if (dim === undefined) return x;
   if (axisOf(x.shape.length, dim) !== x.shape.length - 1)
     return `${op}: sorts along the last axis only, the tile is ${showShape(x.shape)}`;
@@ -89,6 +101,9 @@ export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: 
   if (i.kind !== "tile") return notATile("swizzle2d", i);
   const why = [i, j, sizeI, sizeJ, sizeG].map((type) => whyInts("swizzle2d", type)).find((sentence) => sentence !== "");
   if (why) return why;
+  // Triton mixes in int32 of its own: only the two widest signed integers come out as they went in.
+  const fits = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
+  if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
   const then = (x: Type | string, y: Type) => {
     if (typeof x === "string") return x;
     const floor = inferFloorDivide("swizzle2d", x, y, () => "");

@@ -13,61 +13,57 @@ export function erf(x: number): number {
   return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }
 
-/** `exp(x²) · erfc(x)`, which stays in range where erfc does not: a continued fraction from 2 on. */
+/** `exp(factor · x²)`, without the error of rounding x² first, which the exponential would multiply by x². */
+function expSquare(x: number, factor: 1 | -1 | -0.5): number {
+  const high = Math.fround(x);
+  const low = (x - high) * (x + high);
+  return Math.exp(factor * high * high) * Math.exp(factor * low);
+}
+
+/** `exp(x²) · erfc(x)`, which stays in range where erfc does not: a continued fraction from 1 on (DLMF 7.9.1). */
 export function erfcx(x: number): number {
-  if (x < 2) return Math.exp(x * x) * (1 - erf(x));
+  if (x < -27) return Infinity;
+  if (x < 1) return expSquare(x, 1) * (1 - erf(x));
+  if (x > 1e8) return 1 / (Math.sqrt(Math.PI) * x);
   let fraction = x;
-  for (let n = 60; n >= 1; n--) fraction = x + n / 2 / fraction;
+  for (let n = Math.ceil(20 + 400 / (x * x)); n >= 1; n--) fraction = x + n / 2 / fraction;
   return 1 / (Math.sqrt(Math.PI) * fraction);
 }
 
 /** What `erf` leaves of 1, without cancelling where that is little. */
 export function erfc(x: number): number {
-  return x < 2 ? 1 - erf(x) : Math.exp(-x * x) * erfcx(x);
+  if (x > 30) return 0;
+  return x < 1 ? 1 - erf(x) : expSquare(x, -1) * erfcx(x);
 }
 
-/** The inverse of `erf`: an estimate (Giles 2012, central branch by logarithms), then Newton's steps. */
-export function erfinv(y: number): number {
-  if (!(Math.abs(y) < 1)) return Math.abs(y) === 1 ? y * Infinity : NaN;
-  const a = 0.147;
-  const log = Math.log1p(-y * y);
-  const half = 2 / (Math.PI * a) + log / 2;
-  let x = Math.sign(y) * Math.sqrt(Math.sqrt(half * half - log / a) - half);
-  for (let i = 0; i < 4; i++) {
-    const error = y > 0.5 ? 1 - y - erfc(x) : y < -0.5 ? erfc(-x) - (1 + y) : y - erf(x);
-    const step = y > 0.5 ? -error : error;
-    x += step * (Math.sqrt(Math.PI) / 2) * Math.exp(x * x);
+/** The normal distribution's integral up to x. */
+export function normcdf(x: number): number {
+  if (x < -40) return 0;
+  return x < -1 ? (expSquare(x, -0.5) * erfcx(-x * Math.SQRT1_2)) / 2 : erfc(-x * Math.SQRT1_2) / 2;
+}
+
+/** The inverse of `erfc`: Newton's steps on its logarithm for the tails, on `erf` between. */
+export function erfcinv(y: number): number {
+  if (!(y > 0 && y < 2)) return y === 0 ? Infinity : y === 2 ? -Infinity : NaN;
+  if (y > 0.5 && y < 1.5) return erfinv(1 - y);
+  if (y >= 1.5) return -erfcinv(2 - y);
+  // Where erfc(x) is nearly exp(-x²) / (x √π).
+  let x = Math.sqrt(-Math.log(y));
+  for (let i = 0; i < 8; i++) {
+    // log(erfc) = -x² + log(erfcx); its slope is -2 / (√π erfcx).
+    const scaled = erfcx(x);
+    x += (-x * x + Math.log(scaled) - Math.log(y)) * ((Math.sqrt(Math.PI) / 2) * scaled);
   }
   return x;
 }
 
-/** Lanczos' coefficients for g = 7, n = 9. */
-const LANCZOS = [
-  0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
-  12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
-] as const;
-
-/** The logarithm of |Γ(x)|. */
-export function lgamma(x: number): number {
-  if (x <= 0 && Number.isInteger(x)) return Infinity;
-  if (x < 0.5) return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - lgamma(1 - x);
-  if (x === Infinity) return x;
-  const t = x + 6.5;
-  const series = LANCZOS.reduce((sum, c, i) => (i === 0 ? c : sum + c / (x - 1 + i)), 0);
-  return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(series);
-}
-
-/** Γ(x). */
-export function tgamma(x: number): number {
-  if (Number.isInteger(x) && x > 0 && x < 24) {
-    let product = 1;
-    for (let i = 2; i < x; i++) product *= i;
-    return product;
-  }
-  if (x === 0) return 1 / x;
-  if (x < 0 && Number.isInteger(x)) return NaN;
-  if (x < 0.5) return Math.PI / (Math.sin(Math.PI * x) * tgamma(1 - x));
-  return Math.exp(lgamma(x));
+/** The inverse of `erf`. */
+export function erfinv(y: number): number {
+  if (!(Math.abs(y) < 1)) return Math.abs(y) === 1 ? y * Infinity : NaN;
+  if (Math.abs(y) > 0.5) return Math.sign(y) * erfcinv(1 - Math.abs(y));
+  let x = (y * Math.sqrt(Math.PI)) / 2;
+  for (let i = 0; i < 6; i++) x -= (erf(x) - y) * (Math.sqrt(Math.PI) / 2) * Math.exp(x * x);
+  return x;
 }
 
 /** Ties go to the even neighbour. */

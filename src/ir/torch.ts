@@ -17,7 +17,22 @@ interface ReduceKeywords {
   dtype?: TorchDType;
 }
 
+type Shifts = TorchNumber | readonly TorchNumber[];
+interface MakeKeywords {
+  dtype?: TorchDType;
+}
+/** Some results in order. */
+type TorchPieces = readonly TorchTensor[];
+
 declare const $torch: unique symbol;
+
+/** Two results in order, which torch also names. */
+export interface TorchPair extends Iterable<TorchTensor> {
+  readonly 0: TorchTensor;
+  readonly 1: TorchTensor;
+  readonly values: TorchTensor;
+  readonly indices: TorchTensor;
+}
 
 /** A size, scalar or constexpr argument: a plain number in Python. `M.mul(K)` is written `M * K`. */
 export interface TorchScalar {
@@ -43,6 +58,7 @@ export interface TorchTensor {
   readonly T: TorchTensor;
   readonly mT: TorchTensor;
   readonly dtype: TorchDType;
+  readonly device: string;
 
   add(other: TorchOperand): TorchTensor;
   sub(other: TorchOperand): TorchTensor;
@@ -60,7 +76,14 @@ export interface TorchTensor {
   ne(other: TorchOperand): TorchTensor;
   logical_and(other: TorchTensor): TorchTensor;
   logical_or(other: TorchTensor): TorchTensor;
+  logical_xor(other: TorchTensor): TorchTensor;
   logical_not(): TorchTensor;
+  bitwise_and(other: TorchOperand): TorchTensor;
+  bitwise_or(other: TorchOperand): TorchTensor;
+  bitwise_xor(other: TorchOperand): TorchTensor;
+  bitwise_right_shift(other: TorchOperand): TorchTensor;
+  fmod(other: TorchOperand): TorchTensor;
+  floor_divide(other: TorchOperand): TorchTensor;
 
   float(): TorchTensor;
   double(): TorchTensor;
@@ -78,6 +101,20 @@ export interface TorchTensor {
   log2(): TorchTensor;
   sqrt(): TorchTensor;
   rsqrt(): TorchTensor;
+  log1p(): TorchTensor;
+  expm1(): TorchTensor;
+  reciprocal(): TorchTensor;
+  sin(): TorchTensor;
+  cos(): TorchTensor;
+  floor(): TorchTensor;
+  ceil(): TorchTensor;
+  round(): TorchTensor;
+  trunc(): TorchTensor;
+  sign(): TorchTensor;
+  isnan(): TorchTensor;
+  isinf(): TorchTensor;
+  isfinite(): TorchTensor;
+  nan_to_num(nan?: number, posinf?: number, neginf?: number): TorchTensor;
   sigmoid(): TorchTensor;
   tanh(): TorchTensor;
   relu(): TorchTensor;
@@ -92,8 +129,20 @@ export interface TorchTensor {
   argmax(dim?: number, keywords?: ReduceKeywords): TorchTensor;
   argmin(dim?: number, keywords?: ReduceKeywords): TorchTensor;
   prod(dim?: number, keywords?: ReduceKeywords): TorchTensor;
+  max(): TorchTensor;
+  max(dim: number, keywords?: { keepdim?: boolean }): TorchPair;
+  min(): TorchTensor;
+  min(dim: number, keywords?: { keepdim?: boolean }): TorchPair;
+  all(dim?: number, keywords?: { keepdim?: boolean }): TorchTensor;
+  any(dim?: number, keywords?: { keepdim?: boolean }): TorchTensor;
+  norm(p?: number, dim?: Axis, keywords?: { keepdim?: boolean }): TorchTensor;
+  std(dim?: Axis, keywords?: ReduceKeywords & { correction?: number; unbiased?: boolean }): TorchTensor;
   var(dim?: Axis, keywords?: ReduceKeywords & { correction?: number; unbiased?: boolean }): TorchTensor;
   cumsum(dim: number): TorchTensor;
+  cumprod(dim: number): TorchTensor;
+  sort(dim?: number, keywords?: { descending?: boolean }): TorchPair;
+  argsort(dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+  topk(k: number, dim?: number, keywords?: { largest?: boolean }): TorchPair;
   softmax(dim: number): TorchTensor;
   logsumexp(dim: Axis, keywords?: ReduceKeywords): TorchTensor;
 
@@ -107,11 +156,22 @@ export interface TorchTensor {
   flatten(start?: number, end?: number): TorchTensor;
   contiguous(): TorchTensor;
   size(dim: number): TorchScalar;
-  gather(dim: number, index: TorchTensor): TorchTensor;
-  index_select(dim: number, index: TorchTensor): TorchTensor;
-  scatter(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
+  t(): TorchTensor;
+  repeat(...times: readonly TorchNumber[]): TorchTensor;
+  flip(dims: readonly number[]): TorchTensor;
+  roll(shifts: Shifts, dims?: Axis): TorchTensor;
+  select(dim: number, index: number): TorchTensor;
+  chunk(chunks: number, dim?: number): TorchPieces;
+  split(size: number | readonly number[], dim?: number): TorchPieces;
+  tril(diagonal?: number): TorchTensor;
+  triu(diagonal?: number): TorchTensor;
+  diagonal(): TorchTensor;
   narrow(dim: number, start: TorchNumber, length: TorchNumber): TorchTensor;
   repeat_interleave(repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
+  gather(dim: number, index: TorchTensor): TorchTensor;
+  scatter_add(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
+  index_select(dim: number, index: TorchTensor): TorchTensor;
+  scatter(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
 }
 
 /** Functions of `torch`. */
@@ -124,11 +184,38 @@ export interface Torch {
   matmul(a: TorchTensor, b: TorchTensor): TorchTensor;
   bmm(a: TorchTensor, b: TorchTensor): TorchTensor;
   addmm(input: TorchTensor, a: TorchTensor, b: TorchTensor): TorchTensor;
+  outer(a: TorchTensor, b: TorchTensor): TorchTensor;
   einsum(equation: string, ...operands: readonly TorchTensor[]): TorchTensor;
   exp(x: TorchTensor): TorchTensor;
   exp2(x: TorchTensor): TorchTensor;
   log(x: TorchTensor): TorchTensor;
   log2(x: TorchTensor): TorchTensor;
+  log10(x: TorchTensor): TorchTensor;
+  log1p(x: TorchTensor): TorchTensor;
+  expm1(x: TorchTensor): TorchTensor;
+  reciprocal(x: TorchTensor): TorchTensor;
+  sign(x: TorchTensor): TorchTensor;
+  square(x: TorchTensor): TorchTensor;
+  floor(x: TorchTensor): TorchTensor;
+  ceil(x: TorchTensor): TorchTensor;
+  round(x: TorchTensor): TorchTensor;
+  trunc(x: TorchTensor): TorchTensor;
+  isnan(x: TorchTensor): TorchTensor;
+  isinf(x: TorchTensor): TorchTensor;
+  isfinite(x: TorchTensor): TorchTensor;
+  nan_to_num(x: TorchTensor, nan?: number, posinf?: number, neginf?: number): TorchTensor;
+  pow(x: TorchTensor, exponent: TorchOperand): TorchTensor;
+  remainder(x: TorchTensor, y: TorchOperand): TorchTensor;
+  fmod(x: TorchTensor, y: TorchOperand): TorchTensor;
+  floor_divide(x: TorchTensor, y: TorchOperand): TorchTensor;
+  atan2(y: TorchTensor, x: TorchTensor): TorchTensor;
+  hypot(x: TorchTensor, y: TorchTensor): TorchTensor;
+  tan(x: TorchTensor): TorchTensor;
+  asin(x: TorchTensor): TorchTensor;
+  acos(x: TorchTensor): TorchTensor;
+  atan(x: TorchTensor): TorchTensor;
+  sinh(x: TorchTensor): TorchTensor;
+  cosh(x: TorchTensor): TorchTensor;
   sin(x: TorchTensor): TorchTensor;
   cos(x: TorchTensor): TorchTensor;
   tanh(x: TorchTensor): TorchTensor;
@@ -145,19 +232,60 @@ export interface Torch {
   mean(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
   amax(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
   amin(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords): TorchTensor;
+  argmax(x: TorchTensor, dim?: number, keywords?: { keepdim?: boolean }): TorchTensor;
+  argmin(x: TorchTensor, dim?: number, keywords?: { keepdim?: boolean }): TorchTensor;
+  max(x: TorchTensor): TorchTensor;
+  max(x: TorchTensor, dim: number, keywords?: { keepdim?: boolean }): TorchPair;
+  min(x: TorchTensor): TorchTensor;
+  min(x: TorchTensor, dim: number, keywords?: { keepdim?: boolean }): TorchPair;
+  all(x: TorchTensor, dim?: number, keywords?: { keepdim?: boolean }): TorchTensor;
+  any(x: TorchTensor, dim?: number, keywords?: { keepdim?: boolean }): TorchTensor;
+  prod(x: TorchTensor, dim?: number, keywords?: ReduceKeywords): TorchTensor;
+  var(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords & { correction?: number }): TorchTensor;
+  std(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords & { correction?: number }): TorchTensor;
   cumsum(x: TorchTensor, dim: number): TorchTensor;
-  sort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): readonly [TorchTensor, TorchTensor];
+  cumprod(x: TorchTensor, dim: number): TorchTensor;
+  diff(x: TorchTensor, keywords?: { dim?: number }): TorchTensor;
+  /** Folds rows that lie one after the other; `lengths` says how many each fold takes. */
+  segment_reduce(
+    x: TorchTensor,
+    reduce: "sum" | "mean" | "max" | "min",
+    keywords: { lengths: TorchTensor },
+  ): TorchTensor;
+  sort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchPair;
+  sort(x: TorchTensor, keywords: { dim?: number; descending?: boolean; stable?: boolean }): TorchPair;
+  topk(x: TorchTensor, k: number, dim?: number, keywords?: { largest?: boolean }): TorchPair;
+  gather(x: TorchTensor, dim: number, index: TorchTensor): TorchTensor;
+  take_along_dim(x: TorchTensor, indices: TorchTensor, dim: number): TorchTensor;
+  index_select(x: TorchTensor, dim: number, index: TorchTensor): TorchTensor;
+  scatter(x: TorchTensor, dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
+  scatter_add(x: TorchTensor, dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
+  logical_and(a: TorchTensor, b: TorchTensor): TorchTensor;
+  logical_or(a: TorchTensor, b: TorchTensor): TorchTensor;
+  logical_not(a: TorchTensor): TorchTensor;
+  masked_fill(x: TorchTensor, mask: TorchTensor, value: TorchNumber): TorchTensor;
   maximum(a: TorchTensor, b: TorchTensor): TorchTensor;
   minimum(a: TorchTensor, b: TorchTensor): TorchTensor;
   clamp(x: TorchTensor, min?: TorchNumber, max?: TorchNumber): TorchTensor;
   where(condition: TorchTensor, x: TorchOperand, y: TorchOperand): TorchTensor;
   cat(tensors: readonly TorchTensor[], dim?: number): TorchTensor;
   stack(tensors: readonly TorchTensor[], dim?: number): TorchTensor;
+  chunk(x: TorchTensor, chunks: number, dim?: number): TorchPieces;
+  split(x: TorchTensor, size: number | readonly number[], dim?: number): TorchPieces;
+  narrow(x: TorchTensor, dim: number, start: number, length: TorchNumber): TorchTensor;
+  select(x: TorchTensor, dim: number, index: number): TorchTensor;
+  flip(x: TorchTensor, dims: readonly number[]): TorchTensor;
+  roll(x: TorchTensor, shifts: Shifts, dims?: Axis): TorchTensor;
+  flatten(x: TorchTensor, start?: number, end?: number): TorchTensor;
+  broadcast_to(x: TorchTensor, size: readonly TorchNumber[]): TorchTensor;
+  repeat_interleave(x: TorchTensor, repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
+  diagonal(x: TorchTensor): TorchTensor;
   transpose(x: TorchTensor, first: number, second: number): TorchTensor;
   tril(x: TorchTensor, diagonal?: number): TorchTensor;
   triu(x: TorchTensor, diagonal?: number): TorchTensor;
-  zeros_like(x: TorchTensor): TorchTensor;
-  ones_like(x: TorchTensor): TorchTensor;
+  zeros_like(x: TorchTensor, keywords?: MakeKeywords): TorchTensor;
+  ones_like(x: TorchTensor, keywords?: MakeKeywords): TorchTensor;
+  full_like(x: TorchTensor, value: TorchNumber, keywords?: MakeKeywords): TorchTensor;
   lerp(start: TorchTensor, end: TorchTensor, weight: TorchOperand): TorchTensor;
   argsort(x: TorchTensor, keywords?: { dim?: number; descending?: boolean; stable?: boolean }): TorchTensor;
   bincount(x: TorchTensor, keywords?: { minlength?: TorchNumber }): TorchTensor;
@@ -175,6 +303,22 @@ export interface Torch {
   randn(shape: TorchShape): TorchTensor;
   randint(low: TorchNumber, high: TorchNumber, shape: TorchShape): TorchTensor;
   randperm(n: TorchNumber): TorchTensor;
+}
+
+type Reduction = "none" | "mean" | "sum";
+interface LossKeywords {
+  reduction?: Reduction;
+}
+interface ClassLossKeywords extends LossKeywords {
+  weight?: TorchTensor;
+  ignore_index?: number;
+}
+interface ConvolutionKeywords {
+  bias?: TorchTensor;
+  stride?: Axis;
+  padding?: Axis;
+  dilation?: Axis;
+  groups?: number;
 }
 type TorchShape = readonly TorchNumber[];
 
@@ -196,7 +340,33 @@ export interface TorchFunctional {
   ): TorchTensor;
   rms_norm(x: TorchTensor, shape: readonly TorchNumber[], weight?: TorchTensor, eps?: TorchNumber): TorchTensor;
   linear(x: TorchTensor, weight: TorchTensor, bias?: TorchTensor): TorchTensor;
-  cross_entropy(x: TorchTensor, target: TorchTensor, keywords?: { reduction?: "none" | "mean" | "sum" }): TorchTensor;
+  cross_entropy(
+    x: TorchTensor,
+    target: TorchTensor,
+    keywords?: ClassLossKeywords & { label_smoothing?: number },
+  ): TorchTensor;
+  nll_loss(x: TorchTensor, target: TorchTensor, keywords?: ClassLossKeywords): TorchTensor;
+  mse_loss(x: TorchTensor, target: TorchTensor, keywords?: LossKeywords): TorchTensor;
+  l1_loss(x: TorchTensor, target: TorchTensor, keywords?: LossKeywords): TorchTensor;
+  smooth_l1_loss(x: TorchTensor, target: TorchTensor, keywords?: LossKeywords): TorchTensor;
+  binary_cross_entropy_with_logits(x: TorchTensor, target: TorchTensor, keywords?: LossKeywords): TorchTensor;
+  kl_div(
+    x: TorchTensor,
+    target: TorchTensor,
+    keywords?: { reduction?: Reduction | "batchmean"; log_target?: boolean },
+  ): TorchTensor;
+  conv1d(x: TorchTensor, weight: TorchTensor, keywords?: ConvolutionKeywords): TorchTensor;
+  conv2d(x: TorchTensor, weight: TorchTensor, keywords?: ConvolutionKeywords): TorchTensor;
+  embedding(index: TorchTensor, weight: TorchTensor): TorchTensor;
+  one_hot(index: TorchTensor, classes: TorchNumber): TorchTensor;
+  group_norm(x: TorchTensor, groups: number, weight?: TorchTensor, bias?: TorchTensor, eps?: TorchNumber): TorchTensor;
+  normalize(x: TorchTensor, keywords?: { p?: number; dim?: number; eps?: number }): TorchTensor;
+  glu(x: TorchTensor, dim?: number): TorchTensor;
+  elu(x: TorchTensor, alpha?: TorchNumber): TorchTensor;
+  relu6(x: TorchTensor): TorchTensor;
+  hardswish(x: TorchTensor): TorchTensor;
+  logsigmoid(x: TorchTensor): TorchTensor;
+  mish(x: TorchTensor): TorchTensor;
   scaled_dot_product_attention(
     q: TorchTensor,
     k: TorchTensor,

@@ -36,6 +36,14 @@ export interface TensorType {
   readonly dims: readonly Dim[];
   readonly access: Access;
 }
+/** A tensor in memory and the block of it that one access moves: what the copy engines of GPUs work on. */
+export interface DescriptorType {
+  readonly kind: "descriptor";
+  readonly to: Elem;
+  /** The block's. */
+  readonly shape: readonly Dim[];
+  readonly access: Access;
+}
 /** Known when Triton compiles the kernel. A literal of JavaScript is of this kind, with its own text. */
 export interface ConstexprType {
   readonly kind: "constexpr";
@@ -46,7 +54,7 @@ export interface ConstexprType {
 export interface NoneType {
   readonly kind: "none";
 }
-export type Type = TileType | PointerType | ViewType | TensorType | ConstexprType | NoneType;
+export type Type = TileType | PointerType | ViewType | TensorType | DescriptorType | ConstexprType | NoneType;
 
 /** The type of what stands at an operand. Lists and dtypes are no values of the program. */
 export function typeOfArgument(argument: Argument): Type {
@@ -93,6 +101,8 @@ export function showType(type: Type): string {
       return `*${call(type.to)}${suffix(type.shape)}`;
     case "view":
       return `view<${call(type.to)}${suffix(type.shape)}>`;
+    case "descriptor":
+      return `descriptor<${call(type.to)}${suffix(type.shape)}>`;
     case "tensor":
       return `tensor<${call(type.to)}${suffix(type.dims)}>`;
     case "constexpr":
@@ -109,7 +119,7 @@ const suffix = (shape: readonly Dim[]): string => (shape.length === 0 ? "" : sho
 export function sameType(a: Type, b: Type): boolean {
   if (a.kind === "tile" && b.kind === "tile")
     return showFull(a.dtype) === showFull(b.dtype) && sameDims(a.shape, b.shape);
-  if ((a.kind === "pointer" || a.kind === "view") && a.kind === b.kind) {
+  if ((a.kind === "pointer" || a.kind === "view" || a.kind === "descriptor") && a.kind === b.kind) {
     return showFull(a.to) === showFull(b.to) && sameDims(a.shape, b.shape) && a.access === b.access;
   }
   if (a.kind === "tensor" && b.kind === "tensor")

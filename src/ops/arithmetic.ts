@@ -60,12 +60,15 @@ declare module "../ir/tile.js" {
       this: T,
       other: Checked<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
-    /** `x % y`, with the sign of the dividend as in C. */
+    /**
+     * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which is
+     * the remainder only while the quotient is exact: below 2²⁴ for float32, 2⁵³ for float64.
+     */
     mod<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyQuotient<"mod", T[El], T[Sh], O>>,
     ): ModuloOut<T[El], T[Sh], O>;
-    /** `-x` */
+    /** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
     neg<T extends TileLike>(this: Checked<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
   }
 }
@@ -91,6 +94,7 @@ const dividendSign = ([dividend]: readonly boolean[]) => dividend === true;
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>({
   name: "add",
+  lanewise: true,
   operands,
   method: true,
   variadic: true,
@@ -106,6 +110,7 @@ export const add = defineOp<Pair<"add">>({
 /** `x - y` */
 export const sub = defineOp<Pair<"sub">>({
   name: "sub",
+  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -119,6 +124,7 @@ export const sub = defineOp<Pair<"sub">>({
 /** `x * y` */
 export const mul = defineOp<Pair<"mul">>({
   name: "mul",
+  lanewise: true,
   operands,
   method: true,
   variadic: true,
@@ -134,6 +140,7 @@ export const mul = defineOp<Pair<"mul">>({
 /** `x / y`: float32, or float64 where a side is. */
 export const div = defineOp<Pair<"div">>({
   name: "div",
+  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -157,9 +164,13 @@ export const floorDiv = defineOp<Pair<"floorDiv">>({
   nonNegative: dividendSign,
 });
 
-/** `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. */
+/**
+ * `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. For floats an NVIDIA
+ * GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact, below 2²⁴ for float32.
+ */
 export const mod = defineOp<Pair<"mod">>({
   name: "mod",
+  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -171,9 +182,10 @@ export const mod = defineOp<Pair<"mod">>({
   nonNegative: dividendSign,
 });
 
-/** `-x` */
+/** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
 export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>({
   name: "neg",
+  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",

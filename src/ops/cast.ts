@@ -5,7 +5,7 @@ import { type DTypeName, members } from "../ir/dtype.js";
 import { bitsOf, isFloat } from "../ir/numeric.js";
 import type { Rounding } from "../ir/numeric-float.js";
 import type { Typed } from "../ir/op.js";
-import type { Checked } from "../ir/problem.js";
+import { type Checked, whyChoice } from "../ir/problem.js";
 import type { Context, Runtime } from "../ir/runtime.js";
 import type { AsShape } from "../ir/shape.js";
 import { notATile } from "../ir/signatures-arith.js";
@@ -56,6 +56,8 @@ function inferCast({ x, dtype, bitcast, fpDowncastRounding }: Readonly<Record<st
   if (x!.type.kind !== "tile" && x!.type.kind !== "constexpr") return notATile("to", x!.type);
   const type = inferTo(x!.type, dtype.dtype, bitcast?.literal === true);
   if (typeof type === "string" || fpDowncastRounding === undefined || x!.type.kind !== "tile") return type;
+  const why = whyChoice("to: fpDowncastRounding", fpDowncastRounding.literal, ["rtne", "rtz"]);
+  if (why) return why;
   const narrows = members(x!.type.dtype).every((from) =>
     members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
@@ -80,6 +82,7 @@ const record = {
   operands: { x: "value", dtype: "dtype" },
   options,
   method: true,
+  lanewise: true,
   effect: "pure",
   infer: inferCast,
   evaluate,

@@ -119,7 +119,8 @@ const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: ob
 
 /**
  * Calls a function of scalars for every element: `tl.mapElementwise((x) => tl.when(x.gt(0), …).otherwise(…), x)`. Worth it
- * where arms of a branch cost very differently; else write with tiles and `tl.where`.
+ * where arms of a branch cost very differently; else write with tiles and `tl.where`. Triton's `pack` is not offered:
+ * which elements share a run is decided by the layout.
  */
 export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: readonly unknown[]) => {
   const at = captureLocation();

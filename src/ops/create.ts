@@ -50,7 +50,10 @@ export const arange = defineOp<ArangeCall>({
   operands: { start: "constant", end: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.arange" },
-  infer: ({ start, end }) => inferArange(start!.type, end!.type),
+  infer: ({ start, end }) =>
+    [start, end].some((bound) => Math.abs(Number(bound!.literal ?? 0)) >= 2 ** 31)
+      ? "arange: bounds are int32; add an int64 scalar to what it gives"
+      : inferArange(start!.type, end!.type),
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),
   nonNegative: ([start]) => start === true,
   countsFromZero: ([start]) => isLiteral(start) && start.value === 0,
@@ -108,7 +111,8 @@ export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) =>
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {
-  const dims = (shape.items ?? []).map((item) => item.type);
+  if (!shape.items) return `${op}: a shape is a list; write [BLOCK]`;
+  const dims = shape.items.map((item) => item.type);
   if (!dtype.dtype) return `${op}: needs a dtype, such as tl.float32`;
   return whyDims(op, dims) || tileType(dtype.dtype, dimsOf(dims));
 }

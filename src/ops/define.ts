@@ -108,7 +108,7 @@ function toOperand(
   at: Location | undefined,
 ): Argument | undefined {
   const kind = kinds[name] as OperandKind | `${OperandKind}?`;
-  if (given === undefined) {
+  if (given === undefined || (given === null && kind.endsWith("?"))) {
     if (kind.endsWith("?")) return undefined;
     fail("arguments", `${op.name}: ${name} is missing`, at);
   }

@@ -5,6 +5,7 @@ import type { DTypeName } from "../ir/dtype.js";
 import type { Typed } from "../ir/op.js";
 import type { Checked } from "../ir/problem.js";
 import type { Context, Runtime } from "../ir/runtime.js";
+import { leastInner } from "../ir/signatures-dot.js";
 import {
   inferDotScaled,
   type ScaledFormat,
@@ -31,14 +32,15 @@ type Typeds = Readonly<Record<string, Typed | undefined>>;
 
 const sideOf = (args: Typeds, side: "lhs" | "rhs") => ({
   type: args[side]!.type,
-  scale: args[`${side}Scale`]!.type,
+  scale: args[`${side}Scale`]?.type,
   format: args[`${side}Format`]!.literal as ScaledFormat,
   kPack: args[`${side}KPack`]?.literal !== false,
 });
 
 /**
  * `a @ b` of elements in a format, each times the scale of its group along K, added to `acc` where there is one:
- * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scale of the second has a row for each of its columns.
+ * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scale of the second has a row for each of its columns;
+ * `null` stands for a side without scales. Triton gives float32 alone.
  */
 export const dotScaled = defineOp<
   <
@@ -53,10 +55,10 @@ export const dotScaled = defineOp<
     const PB = true,
   >(
     lhs: Checked<A, WhyScaledSide<A, FA>>,
-    lhsScale: Checked<SA, WhyScale<SA, A>>,
+    lhsScale: Checked<SA, WhyScale<SA, A, FA>>,
     lhsFormat: FA,
     rhs: Checked<B, WhyScaledSecond<A, FA, PA, B, FB, PB>>,
-    rhsScale: Checked<SB, WhyScale<SB, B>>,
+    rhsScale: Checked<SB, WhyScale<SB, B, FB>>,
     rhsFormat: FB,
     acc?: Checked<C, WhyScaledAcc<ScaledShape<A, FA, PA, B, FB, PB>, C>>,
     options?: ScaledOptions<PA, PB>,
@@ -65,10 +67,10 @@ export const dotScaled = defineOp<
   name: "dotScaled",
   operands: {
     lhs: "value",
-    lhsScale: "value",
+    lhsScale: "value?",
     lhsFormat: "constant",
     rhs: "value",
-    rhsScale: "value",
+    rhsScale: "value?",
     rhsFormat: "constant",
     acc: "value?",
   },
@@ -76,6 +78,9 @@ export const dotScaled = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.dot_scaled" },
   contracts: true,
+  least: ({ lhs }) => leastInner("dotScaled", lhs!.type),
+  // On gfx942 Triton 3.6 has no lowering for it.
+  targets: { cuda: "3.6", hip: "3.9" },
   infer: (args) => inferDotScaled(sideOf(args, "lhs"), sideOf(args, "rhs"), args.acc?.type),
   evaluate: scaledProduct,
 });
@@ -94,7 +99,7 @@ function elements(args: Args, side: "lhs" | "rhs") {
   const tile = args[side] as TileArray;
   const format = args[`${side}Format`] as ScaledFormat;
   const kPack = args[`${side}KPack`] !== false;
-  const scale = args[`${side}Scale`] as TileArray;
+  const scale = args[`${side}Scale`] as TileArray | undefined;
   const [rows, columns] = tile.shape.slice(-2) as [number, number];
   const dtype = BYTES[format];
   const data = dtype ? cast(tile, dtype, { bitcast: true }).data : tile.data;
@@ -102,8 +107,9 @@ function elements(args: Args, side: "lhs" | "rhs") {
   const [outerSize, kHeld] = side === "lhs" ? [rows, columns] : [columns, rows];
   const k = isPacked && kPack ? kHeld * 2 : kHeld;
   const outers = isPacked && !kPack ? outerSize * 2 : outerSize;
-  const groups = scale.shape.at(-1)!;
   const factor = (batch: number, outer: number, i: number) => {
+    if (!scale) return 1;
+    const groups = scale.shape.at(-1)!;
     const held = Number(scale.data[(batch * outers + outer) * groups + Math.floor((i * groups) / k)]);
     return scale.dtype === "uint8" ? (held === 255 ? NaN : 2 ** (held - 127)) : held;
   };

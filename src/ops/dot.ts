@@ -1,17 +1,28 @@
 /** The matrix product. */
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../ir/array-dot.js";
 import type { TileArray } from "../ir/array.js";
-import type { Checked } from "../ir/problem.js";
+import { type Checked, whyChoice } from "../ir/problem.js";
 import {
+  dotAcc,
   type DotOptions,
   type DotOut,
   inferDot,
+  leastInner,
   type WhyDotAcc,
   type WhyDotFirst,
   type WhyDotSecond,
 } from "../ir/signatures-dot.js";
 import { members } from "../ir/dtype.js";
+import type { Type } from "../ir/types.js";
 import { defineOp } from "./define.js";
+
+/** How many products may add up in fewer bits: no more than there are. */
+function whyImprecise(a: Type, given: unknown): string {
+  const k = a.kind === "tile" ? a.shape.at(-1) : undefined;
+  return typeof given === "number" && typeof k === "number" && given > k
+    ? `dot: maxNumImpreciseAcc is ${given}, more than the inner dimension ${k}; give at most that`
+    : "";
+}
 
 /**
  * `a @ b`, added to `acc` where there is one: `acc = tl.dot(a, b, acc)`. Products add up in float32 (int8: int32,
@@ -29,15 +40,31 @@ export const dot = defineOp<
   operands: { a: "value", b: "value", acc: "value?" },
   options: { inputPrecision: "constant?", maxNumImpreciseAcc: "constant?" },
   effect: "pure",
-  spelling: { form: "call", name: "tl.dot" },
+  spelling: {
+    form: "call",
+    name: "tl.dot",
+    symbols: { outDtype: { int32: "tl.int32", float64: "tl.float64" } },
+  },
   contracts: true,
-  infer: ({ a, b, acc }) => inferDot(a!.type, b!.type, acc?.type),
+  least: ({ a }) => leastInner("dot", a!.type),
+  infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc }) =>
+    whyChoice("dot: inputPrecision", inputPrecision?.literal, ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]) ||
+    whyImprecise(a!.type, maxNumImpreciseAcc?.literal) ||
+    inferDot(a!.type, b!.type, acc?.type),
   evaluate: ({ a, b, acc, inputPrecision }, { results: [result] }) =>
     dotArrays(a as TileArray, b as TileArray, acc as TileArray | undefined, {
       accDType: result!.dtype as AccumulatorDType,
       inputPrecision: inputPrecision as InputPrecision | undefined,
     }),
-  // What Triton takes by default for float32 has changed between versions, and it decides the result's precision.
-  pinned: ({ a }) =>
-    a!.type.kind === "tile" && members(a!.type.dtype).includes("float32") ? { inputPrecision: "tf32" } : {},
+  // What Triton takes by default for float32 has changed between versions, and it decides the result's precision. 3.6
+  // wants an accumulator of float32 unless it is told.
+  pinned: ({ a, acc }) => {
+    if (a!.type.kind !== "tile") return {};
+    const { dtype } = a!.type;
+    const result = dotAcc(dtype);
+    return {
+      ...(members(dtype).includes("float32") && { inputPrecision: "tf32" }),
+      ...(acc && (result === "int32" || result === "float64") && { outDtype: result }),
+    };
+  },
 });

@@ -7,7 +7,6 @@ import type { Checked } from "../ir/problem.js";
 import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../ir/signatures-escape.js";
 import type { Tile } from "../ir/tile.js";
 import type { Typed } from "../ir/op.js";
-import { none } from "../ir/types.js";
 import { defineOp, type OpFunction, withRecord } from "./define.js";
 
 type Effects = "pure" | "read" | "write";
@@ -91,22 +90,3 @@ export const inlineAsmElementwise = withRecord(asms.pure, ((
   dtype: D,
   options?: { isPure?: boolean; pack?: number },
 ) => AsmOut<A, D>);
-
-// ---- programmatic dependent launch ----------------------------------------------------------------------------------
-
-function gridControl(name: string, python: string) {
-  return defineOp<() => void>({
-    name,
-    operands: {},
-    effect: "write",
-    spelling: { form: "call", name: python },
-    infer: () => none,
-    // Programs run one after the other here, so there is nothing to wait for.
-    evaluate: () => [],
-  });
-}
-
-/** Waits for the kernel before this one, when it was launched with `launchPdl`: `tl.extra.cuda.gdc_wait()`. */
-export const gdcWait = gridControl("gdcWait", "tl.extra.cuda.gdc_wait");
-/** Lets the next kernel start: `tl.extra.cuda.gdc_launch_dependents()`. */
-export const gdcLaunchDependents = gridControl("gdcLaunchDependents", "tl.extra.cuda.gdc_launch_dependents");

@@ -9,7 +9,7 @@ import type { FunctionRuntime, Runtime } from "../ir/runtime.js";
 import { sameType, showType, type Type } from "../ir/types.js";
 import { walk } from "../ir/walk.js";
 import { defineOp, opOf } from "./define.js";
-import { actuals, type HelperDefinition, traceHelper } from "./helper.js";
+import { actuals, type HelperDefinition, type ResultForm, traceHelper } from "./helper.js";
 
 type Typeds = Readonly<Record<string, Typed | undefined>>;
 
@@ -85,22 +85,27 @@ export function fn(...given: unknown[]): unknown {
     fail("arguments", `fn: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
   if (typeof body !== "function") fail("arguments", "fn: needs a function; write tl.fn((x) => x.mul(2))", at);
   const definition: HelperDefinition = { body, name, noinline: options?.noinline === true, at, what: "fn" };
-  const call = (...args: unknown[]): unknown => callHelper(definition, args, body);
+  const call = (...args: unknown[]): unknown => callFunction(definition, args, body);
   return Object.assign(call, { [DEFINITION]: definition });
 }
 
-function callHelper(definition: HelperDefinition, args: readonly unknown[], body: Helper): unknown {
+function callFunction(definition: HelperDefinition, args: readonly unknown[], body: Helper): unknown {
   const recorder = builder("a function of tl.fn");
   // The host is Python already: there a function is written out.
   if (recorder.place === "host") return body(...args);
   const at = recorder.location();
   const values = actuals(recorder, args, "fn", at);
   const { helper, form } = traceHelper(recorder, definition, args, at);
-  const handles = appendCall(recorder, helper, values, at);
+  return resultOf(appendCall(recorder, helper, values, at), form);
+}
+
+/** What a call gives to the author. */
+export function resultOf(handles: readonly Handle[], form: ResultForm): unknown {
   return form === "nothing" ? undefined : form === "one" ? handles[0] : handles;
 }
 
-function appendCall(
+/** Writes down a call. `values` are what each parameter gets. */
+export function appendCall(
   recorder: Builder,
   helper: FunctionIR,
   values: OpStatement["operands"],

@@ -32,7 +32,7 @@ import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;
 type Typeds = Readonly<Record<string, Typed | undefined>>;
-const holds = ({ type }: Typed, name: "float16" | "bfloat16") =>
+const holds = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "float64") =>
   type.kind === "tile" && members(type.dtype).includes(name);
 
 /**
@@ -47,6 +47,7 @@ export const fdiv = defineOp<
   ) => FdivOut<X, Y>
 >({
   name: "fdiv",
+  lanewise: true,
   operands: { x: "value", y: "value" },
   options: { ieeeRounding: "constant?", approx: "constant?" },
   effect: "pure",
@@ -57,15 +58,19 @@ export const fdiv = defineOp<
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   strongLiterals36: true,
-  // 3.6 divides halves as halves.
-  operands36: ({ x, y }) =>
-    [x!, y!].some((side) => holds(side, "float16") || holds(side, "bfloat16")) ? "float32" : undefined,
+  // 3.6 divides halves as halves, and does not promote to float64.
+  operands36: ({ x, y }) => {
+    const has = (name: Parameters<typeof holds>[1]) => holds(x!, name) || holds(y!, name);
+    if (has("float64")) return has("float32") || has("float16") || has("bfloat16") ? "float64" : undefined;
+    return has("float16") || has("bfloat16") ? "float32" : undefined;
+  },
   since39: ({ approx }) => approx?.literal === true,
 });
 
 /** `x / y` of float32, correctly rounded: `tl.div_rn(x, y)`. */
 export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>>({
   name: "divRn",
+  lanewise: true,
   operands: { x: "value", y: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.div_rn" },
@@ -99,6 +104,7 @@ export const fma = defineOp<
   ) => TripleOut<X, Y, Z>
 >({
   name: "fma",
+  lanewise: true,
   operands: { x: "value", y: "value", z: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.fma" },

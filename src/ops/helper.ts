@@ -3,8 +3,8 @@ import { fail, type Location } from "../diagnostics.js";
 import type { Builder } from "../ir/builder.js";
 import { isDType } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import { type Argument, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
-import { showType, type Type } from "../ir/types.js";
+import { type Argument, type ExternSource, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
+import { showType, type Type, typeOfArgument } from "../ir/types.js";
 import { toArgument } from "./define.js";
 import { parameterNames } from "./parameter-names.js";
 
@@ -19,6 +19,8 @@ export interface HelperDefinition {
   readonly at: Location | undefined;
   /** `fn`, `reduce` …: who speaks in messages. */
   readonly what: string;
+  /** It is Python already: literals are arguments too. */
+  readonly extern?: ExternSource;
 }
 
 /** How a function's result looks to the author. */
@@ -78,6 +80,8 @@ function record(
   at: Location | undefined,
 ): TracedHelper {
   const outer = new Map(recorder.constexprs);
+  const isAnonymous = recorder.anonymous;
+  recorder.anonymous = false;
   recorder.open("the helper function", definition.at, "helper");
   const depth = recorder.depth;
   const params: Value[] = [];
@@ -88,6 +92,7 @@ function record(
   const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
   const results = items.map((item) => resultOf(recorder, item, definition, at));
   const body = recorder.close(results);
+  recorder.anonymous = isAnonymous;
   recorder.constexprs.clear();
   for (const [text, value] of outer) recorder.constexprs.set(text, value);
   const helper: FunctionIR = {
@@ -95,6 +100,7 @@ function record(
     params,
     body,
     noinline: definition.noinline,
+    ...(definition.extern && { extern: definition.extern }),
     at: definition.at,
   };
   if (definition.noinline) checkNoinline(helper, at);
@@ -117,6 +123,10 @@ function formal(
       const own = typeof name === "string" ? `${name}_${i}` : (name[i] ?? `arg${i}`);
       return formal(recorder, each, own, params, definition);
     });
+  if (definition.extern && !isHandle(given)) {
+    params.push(recorder.value(typeOfArgument(toArgument(given)!), definition.at, String(name)));
+    return given;
+  }
   if (!isHandle(given) || valueOf(given).type.kind === "tensor") return given;
   const { type } = valueOf(given);
   const value = recorder.value(type, definition.at, typeof name === "string" ? name : "arg");

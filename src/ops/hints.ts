@@ -8,6 +8,7 @@ import { inferHint, type WhyHint, type WhyHintOf } from "../ir/signatures-hints.
 import { type Plain, whyCond, type WhyCond, whyTile, type WhyTile } from "../ir/signatures-math.js";
 import { whyBroadcast } from "../ir/shape.js";
 import type { TileLike } from "../ir/tile.js";
+import { showShape } from "../ir/shape.js";
 import { defineOp } from "./define.js";
 import { isAddresses, isTile } from "./evaluate.js";
 
@@ -32,7 +33,10 @@ function hint<Name extends string>(
     operands: { x: "value", values: "constant" },
     effect: "pure",
     spelling: { form: "call", name: python },
-    infer: ({ x, values }) => inferHint(name, x!.type, numbers(values)),
+    infer: ({ x, values }) =>
+      (values!.items ?? [values!]).some(({ type }) => type.kind !== "constexpr")
+        ? `${name}: values are numbers or constexprs, known when Triton compiles`
+        : inferHint(name, x!.type, numbers(values)),
     evaluate: ({ x, values }, context) => {
       const wanted = (Array.isArray(values) ? values : [values]).map(Number);
       if (isTile(x) && !x.poison && !holds(x, wanted)) {
@@ -104,7 +108,12 @@ export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume",
   operands: { condition: "value" },
   effect: "write",
   spelling: { form: "call", name: "tl.assume" },
-  infer: ({ condition }) => whyCond("assume", condition!.type) || { kind: "none" },
+  infer: ({ condition }) => {
+    const { type } = condition!;
+    if (type.kind === "tile" && type.shape.length > 0)
+      return `assume: needs a scalar, this is ${showShape(type.shape)}; reduce it first, as in tl.min(x, 0).gt(0)`;
+    return whyCond("assume", type) || { kind: "none" };
+  },
   evaluate: (args, context) => {
     reportFalse("assume", "what is assumed does not hold", args.condition, undefined, context);
     return [];

@@ -131,7 +131,7 @@ export const cat = defineOp<
   since39: () => true,
 });
 
-/** An axis the other way round, the last if none is named: `tl.flip(x, dim=1)`. */
+/** An axis the other way round, the last if none is named: `tl.flip(x, dim=1)`. Counted from the end it needs Triton 3.9. */
 export const flip = defineOp<
   <X, const Ax extends number = -1>(x: Checked<X, WhyTile<"flip", X>>, dim?: Checked<Ax, WhyFlip<X, Ax>>) => Plain<X>
 >({
@@ -209,6 +209,7 @@ export const swizzle2d = defineOp<
   spelling: { form: "call", name: "tl.swizzle2d" },
   infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i!.type, j!.type, sizeI!.type, sizeJ!.type, sizeG!.type),
   evaluate: swizzled,
+  nonNegative: (signs) => signs.every(Boolean),
 });
 
 function swizzled(args: Args, { results }: Context): TileArray[] {

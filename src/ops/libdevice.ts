@@ -1,19 +1,20 @@
 /** libdevice, made from its table: `libdevice.asin(x)`. Emitted modules import it where they use it. */
-import { broadcastTo, type TileArray, tileArray } from "../ir/array.js";
+import { broadcastTo, sizeOf, type TileArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { libdeviceBitcasts, libdeviceFunctions } from "../ir/libdevice-functions.js";
-import { libdeviceTable } from "../ir/libdevice-table.js";
-import { isBig } from "../ir/numeric.js";
+import { flushes, libdeviceBitcasts, libdeviceOverload } from "../ir/libdevice-functions.js";
+import { libdeviceTable, libdeviceTargets } from "../ir/libdevice-table.js";
+import { allocate, isBig } from "../ir/numeric.js";
 import type { Checked } from "../ir/problem.js";
 import type { Context, Runtime } from "../ir/runtime.js";
 import {
   inferLibdevice,
+  letterOf,
   type LibdeviceName,
   type LibdeviceOut,
   type WhyLibdevice,
 } from "../ir/signatures-libdevice.js";
 import { defineOp, type OpFunction } from "./define.js";
-import { isTile, tileOf } from "./evaluate.js";
+import { tileOf } from "./evaluate.js";
 
 type Libdevice<Name extends LibdeviceName> = <const A extends readonly [unknown, ...unknown[]]>(
   ...args: { readonly [K in keyof A]: Checked<A[K], WhyLibdevice<Name, A>> }
@@ -30,6 +31,7 @@ function define<Name extends LibdeviceName>(name: Name): OpFunction<Libdevice<Na
   return defineOp<Libdevice<Name>>({
     name: `libdevice${name[0]!.toUpperCase()}${name.slice(1)}`,
     operands: Object.fromEntries(names.map((operand) => [operand, "value"])),
+    lanewise: true,
     effect: "pure",
     spelling: { form: "call", name: `libdevice.${python}`, from: "triton.language.extra" },
     infer: (args) =>
@@ -38,31 +40,35 @@ function define<Name extends LibdeviceName>(name: Name): OpFunction<Libdevice<Na
         rules,
         names.map((operand) => args[operand]!.type),
       ),
-    ...(evaluate && { evaluate }),
+    evaluate,
+    ...(libdeviceTargets[name] && { targets: libdeviceTargets[name] }),
   });
 }
 
-/** Undefined where the function is not modelled. */
+/** Computes the overload that the operands' dtypes name. */
 function evaluator(name: LibdeviceName) {
   if (libdeviceBitcasts.has(name))
     return ({ x }: Args, { results: [result] }: Context): TileArray =>
       cast(x as TileArray, result!.dtype, { bitcast: true });
-  const compute = libdeviceFunctions[name];
-  if (!compute) return undefined;
+  const flush = flushes(name);
   return (args: Args, { results: [result] }: Context): TileArray => {
     const { dtype, shape } = result!;
-    const first = args.x as TileArray;
+    const first = (args.x as TileArray).dtype;
     const tiles = NAMES.flatMap((operand) => {
       const value = args[operand];
-      return value === undefined ? [] : [broadcastTo(tileOf(value, first.dtype), shape)];
+      return value === undefined ? [] : [broadcastTo(tileOf(value, first), shape)];
     });
-    if (isBig(dtype) || tiles.some((tile) => isBig(tile.dtype)))
-      throw new Error(`libdevice.${name} of 64-bit integers cannot be evaluated here`);
-    const lanes = tiles.map((tile) => tile.data as Float64Array);
-    const [x, y = x, z = x, w = x] = lanes as [Float64Array, Float64Array?, Float64Array?, Float64Array?];
-    const data = Float64Array.from(x, (value, i) => compute(value, y[i]!, z[i]!, w[i]!));
-    const poison = tiles.find((tile) => isTile(tile) && tile.poison)?.poison;
-    return cast(tileArray("float64", shape, data, poison), dtype);
+    const compute = libdeviceOverload(name, tiles.map((tile) => letterOf(tile.dtype)).join(""));
+    if (!compute) throw new Error(`libdevice.${name} is not modelled`);
+    const lanes = tiles.map((tile) => (tile.dtype === "float32" ? (tile.data as Float32Array).map(flush) : tile.data));
+    const data = allocate(dtype, sizeOf(shape));
+    // Typed arrays wrap integers, but bigints into narrower ones they refuse.
+    const settle = (value: number | bigint) =>
+      isBig(dtype) ? BigInt(value) : typeof value === "bigint" ? Number(BigInt.asIntN(32, value)) : value;
+    for (let i = 0; i < data.length; i++) data[i] = settle(compute(...lanes.map((lane) => lane[i]!)));
+    const poison = tiles.some((tile) => tile.poison) ? new Uint8Array(data.length) : undefined;
+    poison?.forEach((_, i) => (poison[i] = tiles.some((tile) => tile.poison?.[i]) ? 1 : 0));
+    return tileArray(dtype, shape, dtype === "float32" ? (data as Float32Array).map(flush) : data, poison);
   };
 }
 

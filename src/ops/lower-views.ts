@@ -26,6 +26,7 @@ import { bodiesOf, definitions } from "../ir/walk.js";
 import { add, mul, sub } from "./arithmetic.js";
 import { and, ge, lt } from "./compare.js";
 import { opOf } from "./define.js";
+import { makeTensorDescriptor } from "./descriptor.js";
 import { load } from "./memory.js";
 import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
 import { nonNegativeValues } from "../ir/signs.js";
@@ -122,6 +123,7 @@ class Lowering {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
     } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
+    else if (statement.kind === "op" && statement.op === opOf(makeTensorDescriptor)) this.#describe(statement);
     else if (statement.kind === "op" && this.#viewIn(statement)) this.#access(statement);
     else if (statement.kind === "op" && statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
@@ -172,6 +174,15 @@ class Lowering {
   #tensor(value: Argument | undefined): TensorParam {
     const permuted = isValue(value) ? this.#tensors.get(value) : undefined;
     return permuted ?? this.ir.params.find((p): p is TensorParam => p.kind === "tensor" && p.value === value)!;
+  }
+
+  /** A descriptor of a tensor, with the shape and the strides that the tensor has. */
+  #describe(statement: OpStatement): void {
+    const [base, shape, , block] = statement.operands;
+    if (shape) return this.#recorder.append(statement);
+    const { pointer, dims, strides } = this.#tensor(base);
+    const last: Argument = { kind: "literal", value: 1 };
+    this.#recorder.append({ ...statement, operands: [pointer, dims, [...strides.slice(0, -1), last], block] });
   }
 
   #define(statement: OpStatement): void {
@@ -239,7 +250,7 @@ class Lowering {
     if (view.tensor.offsets !== "int64") return [MUL(position, author(stride))];
     // One wide side is enough; a number is none.
     const isTile = isValue(index) && index.type.kind === "tile";
-    return [isTile ? MUL(TO(position, dtypes.int64), author(stride)) : MUL(TO(author(stride), dtypes.int64), position)];
+    return [isTile ? MUL(TO(position, dtypes.int64), author(stride)) : MUL(position, TO(author(stride), dtypes.int64))];
   }
 
   // ---- pointers that a loop carries -----------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ declare module "../ir/tile.js" {
 function math<Name extends string>(name: Name, python: string, float: (x: number) => number) {
   return defineOp<MathFunction<Name>>({
     name,
+    lanewise: true,
     operands: { x: "value" },
     method: true,
     effect: "pure",
@@ -80,6 +81,7 @@ export const ceil = math("ceil", "tl.ceil", Math.ceil);
 /** `1 / (1 + exp(-x))`, of a tile: `tl.sigmoid(x)`. */
 export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>({
   name: "sigmoid",
+  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",
@@ -92,6 +94,7 @@ type WhyTileMath<Op extends string, X> = X extends TileLike ? WhyMath<Op, X> : W
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
 export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>({
   name: "sqrtRn",
+  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",

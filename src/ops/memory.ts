@@ -1,5 +1,5 @@
 /** Loads and stores. */
-import type { Checked } from "../ir/problem.js";
+import { type Checked, whyChoice } from "../ir/problem.js";
 import {
   type Load,
   loadOut,
@@ -21,8 +21,14 @@ import { defineOp } from "./define.js";
 
 type Options = Readonly<Record<string, Typed | undefined>>;
 
+const CACHED = { load: ["", ".ca", ".cg", ".cv", ".cs"], store: ["", ".wb", ".cg", ".cs", ".wt"] } as const;
+
 /** PTX has one way to say how memory is cached; ptxas refuses two of them together. */
-function whyCached(op: string, { cacheModifier, evictionPolicy, volatile }: Options): string {
+function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: Options): string {
+  const why =
+    whyChoice(`${op}: cacheModifier`, cacheModifier?.literal, CACHED[op]) ||
+    whyChoice(`${op}: evictionPolicy`, evictionPolicy?.literal, ["", "evict_first", "evict_last"]);
+  if (why) return why;
   const given = [
     ...(cacheModifier?.literal ? ["cacheModifier"] : []),
     ...(evictionPolicy?.literal ? ["evictionPolicy"] : []),
@@ -49,7 +55,7 @@ export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain
 
 /**
  * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold 0 unless `other` says otherwise; lanes
- * that an explicit mask leaves out without `other` hold nothing.
+ * that an explicit mask leaves out without `other` hold nothing. `cacheModifier` ".cs" needs Triton 3.9.
  */
 export const load = defineOp<Load>({
   name: "load",
@@ -57,6 +63,7 @@ export const load = defineOp<Load>({
   options: { mask: "value?", other: "value?", ...cacheOptions, volatile: "constant?" },
   effect: "read",
   spelling: { form: "call", name: "tl.load" },
+  since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs",
   infer: (args) => {
     const { address, mask, other } = args;
     const why = whyLoad(address!.type) || whyCached("load", args);

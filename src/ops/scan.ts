@@ -108,7 +108,7 @@ function scanning<Name extends "cumsum" | "cumprod">(
       const wide = sumElement(args.x!.type.dtype);
       return wide && !sameElem(wide, args.x!.type.dtype) ? wide : undefined;
     },
-    since39: isNew,
+    ...(name === "cumprod" && { since39: isNew }),
   });
 }
 
@@ -118,7 +118,10 @@ export const cumsum = scanning("cumsum", {
   int: (a, b) => a + b,
   big: (a, b) => a + b,
 });
-/** Products of the elements up to each along an axis: `tl.cumprod(x, axis=0)`. int8 and int16 multiply in int32. */
+/**
+ * Products of the elements up to each along an axis: `tl.cumprod(x, axis=0)`. int8 and int16 multiply in int32. `dtype`
+ * needs Triton 3.9.
+ */
 export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
 
 const dimOf = ({ dim }: Typeds) => dim?.literal as number | undefined;
@@ -202,7 +205,8 @@ export const histogram = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.histogram" },
-  infer: ({ x, numBins, mask }) => (mask && whyCond("histogram", mask.type)) || inferHistogram(x!.type, numBins!.type),
+  infer: ({ x, numBins, mask }) =>
+    (mask && whyCond("histogram", mask.type)) || inferHistogram(x!.type, numBins!.type, mask?.type),
   evaluate: counted,
   nonNegative: () => true,
 });

@@ -88,6 +88,7 @@ export const where = defineOp<
   ) => WhereOut<C, X, Y>
 >({
   name: "where",
+  lanewise: true,
   operands: { condition: "value", x: "value", y: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.where" },

@@ -1,6 +1,7 @@
 /** Every op's record: what checks, emission, evaluation and documentation read. */
 import type { Op } from "../ir/op.js";
 import { opOf } from "./define.js";
+import * as descriptors from "./descriptor-methods.js";
 import * as ops from "./index.js";
 import { libdevice } from "./libdevice.js";
 import { toAddress } from "./pointer.js";
@@ -10,6 +11,7 @@ import * as views from "./view.js";
 const functions: readonly unknown[] = [
   ...Object.values<unknown>(ops),
   ...Object.values<unknown>(views),
+  ...Object.values<unknown>(descriptors),
   toAddress,
   ...Object.values<unknown>(targetInfo),
   ...Object.values<unknown>(libdevice),

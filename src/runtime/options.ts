@@ -24,6 +24,7 @@ export interface DeviceOptions {
   readonly device: DeviceName;
   readonly rtol?: number;
   readonly atol?: number;
+  readonly order?: "sequential" | "reversed" | "shuffled";
 }
 
 /** One declaration each: a kernel file has the options of all commands at once. */
@@ -37,6 +38,11 @@ export const options = {
   python: new Option("--python <path>", "the Python to use, with torch and triton"),
   rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
+  order: new Option("--order <order>", "in which order the evaluator runs programs, shuffled by the seed").choices([
+    "sequential",
+    "reversed",
+    "shuffled",
+  ]),
   watch: new Option("--watch", "run again whenever a source changes"),
   json: new Option("--json", "print the report as JSON"),
   verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),

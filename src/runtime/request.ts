@@ -42,7 +42,6 @@ export function verifyRequest(
     ...run,
     type: "verify",
     config: options.tuned ? null : at.config,
-    ...(kernel.signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
     passOut: options.passOut,
     gradients: gradients.map(({ python }) => python),
     tolerances: Object.fromEntries([
@@ -72,6 +71,7 @@ function runRequest(kernel: CompiledKernel, module: string, at: Case): RunReques
     jits: signature.kernels ?? [signature.jit],
     config: at.config,
     inputs: wire.filter((tensor) => tensor.role !== "out"),
+    ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
     outputs: wire.filter((tensor) => tensor.role === "out"),
     results: wire.filter((tensor) => tensor.role !== "in").map(({ python }) => python),
     arguments: argumentsOf(kernel, at),
@@ -95,11 +95,13 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
 }
 
 function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
-  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal" };
+  const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
+  const isFloat = /^(float|bfloat)/.test(dtype);
   if (tensor.range) {
-    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? 1)));
-    return { kind: "integers", low: low!, high: high! };
+    const [low, high] = tensor.range;
+    return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
   }
+  if (isFloat) return { kind: "normal" };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }

@@ -1,5 +1,5 @@
 /** Runs the planned cases of a kernel on a device and gathers what they showed. */
-import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
+import type { Case, CompiledKernel, EvaluateOptions, ProgramOrder, Tolerance } from "../compiled.js";
 import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
@@ -10,6 +10,8 @@ import { openWorkspace, verifyRequest, type Workspace } from "./request.js";
 export interface VerifyOptions {
   readonly selection: Selection;
   readonly tolerance?: Partial<Tolerance>;
+  /** In which order the evaluator runs programs. */
+  readonly order?: ProgramOrder | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
 }
@@ -47,7 +49,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const left = [...plan.left];
   const runner =
     device.kind === "eval"
-      ? evalRunner(kernel, options.tolerance ?? {})
+      ? evalRunner(kernel, { tolerance: options.tolerance ?? {}, order: options.order })
       : await pythonRunner(kernel, device, options.tolerance ?? {});
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
@@ -79,7 +81,8 @@ export async function verifyCase(
   at: Case,
   tolerance: Partial<Tolerance> = {},
 ): Promise<Outcome> {
-  const runner = device.kind === "eval" ? evalRunner(kernel, tolerance) : await pythonRunner(kernel, device, tolerance);
+  const runner =
+    device.kind === "eval" ? evalRunner(kernel, { tolerance }) : await pythonRunner(kernel, device, tolerance);
   try {
     return await runner.run({ at, label: "given", extra: false }, 0);
   } finally {
@@ -94,9 +97,9 @@ interface Runner {
   close(): Promise<void>;
 }
 
-function evalRunner(kernel: CompiledKernel, tolerance: Partial<Tolerance>): Runner {
+function evalRunner(kernel: CompiledKernel, options: EvaluateOptions): Runner {
   return {
-    run: async (planned) => evaluate(kernel, planned, tolerance),
+    run: async (planned) => evaluate(kernel, planned, options),
     close: async () => undefined,
   };
 }
@@ -163,18 +166,18 @@ function evaluateInstead(
   reasons: readonly string[],
   tolerance: Partial<Tolerance>,
 ): Outcome {
-  const outcome = evaluate(kernel, planned, tolerance);
+  const outcome = evaluate(kernel, planned, { tolerance });
   return {
     ...outcome,
     unchecked: [...reasons.map((reason) => `${reason}; the evaluator ran instead`), ...outcome.unchecked],
   };
 }
 
-function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase, tolerance: Partial<Tolerance>): Outcome {
+function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase, options: EvaluateOptions): Outcome {
   const started = Date.now();
   const base = { at, label, tuned: false, by: "eval" as const, problems: [] };
   try {
-    const { comparison, findings, unchecked } = kernel.evaluate(at, { tolerance });
+    const { comparison, findings, unchecked } = kernel.evaluate(at, options);
     const wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
     return {
       ...base,

@@ -167,3 +167,40 @@ test("a tensor that is never used is pointed out", async () => {
     "copy: the tensor w is never used; remove it from params",
   ]);
 });
+
+describe("what needs Triton 3.9", () => {
+  const newer = (triton?: "3.6" | "3.9") =>
+    kernel(
+      "newer",
+      {
+        params: { x: tensor.inout(tl.int32, ["N"]), BLOCK: constexpr() },
+        grid: () => [1],
+        config: { BLOCK: 64 },
+        ...(triton && { triton }),
+      },
+      ({ x, BLOCK }) => {
+        const offsets = tl.arange(0, BLOCK);
+        const values = tl.load(x.at(offsets), { cacheModifier: ".cs" });
+        tl.store(x.at(offsets), tl.reshape(tl.unsqueeze(values, 0), [BLOCK]));
+      },
+    );
+  const lines = (diagnostics: readonly { message: string; at?: { file: string } | undefined }[]) =>
+    diagnostics.map(({ message, at }) => `${at?.file.split("/").at(-1)}: ${message}`);
+
+  test("is a warning where it stands", async () => {
+    const { warnings, python } = await build(newer());
+    expect(lines(warnings)).toEqual([
+      'checks.test.ts: newer: tl.load, used like this, needs Triton 3.9; say triton: "3.9" in the kernel if that is meant',
+      'checks.test.ts: newer: tl.unsqueeze, used like this, needs Triton 3.9; say triton: "3.9" in the kernel if that is meant',
+    ]);
+    expect(python).toContain('raise ImportError("tl.load, tl.unsqueeze: needs Triton 3.9 or later")');
+  });
+
+  test("is an error where the kernel says 3.6, and silent where it says 3.9", async () => {
+    await expect(build(newer("3.6"))).rejects.toThrow(
+      'newer: tl.load, used like this, needs Triton 3.9, and the kernel says triton: "3.6"; say triton: "3.9"',
+    );
+    expect((await build(newer("3.9"))).warnings).toEqual([]);
+    await expect(build(newer("3.7" as never))).rejects.toThrow('triton is "3.7"; it is "3.6" or "3.9"');
+  });
+});

@@ -37,9 +37,12 @@ describe.each(examples)("$name", ({ name, kernel, file }) => {
       return source === null ? [] : [{ text, source, author: author[line - 1]! }];
     });
     expect(new Set(origins.map((origin) => origin.source))).toEqual(new Set([file]));
-    const stores = origins.filter(({ text }) => /^ +tl\.store\($/.test(text));
+    const stores = origins.flatMap((origin) => {
+      const [, callee] = /^ +(\w+\.store)\(/.exec(origin.text) ?? [];
+      return callee ? [{ ...origin, callee: callee.replace("_desc", "") }] : [];
+    });
     expect(stores.length).toBeGreaterThan(0);
-    for (const { author } of stores) expect(author).toContain("tl.store(");
+    for (const { author, callee } of stores) expect(author).toContain(`${callee}(`);
     for (const { text, author } of origins.filter((origin) => /^ +(\w+) = tl\.load\(/.test(origin.text))) {
       // What only states a fact about a value leaves nothing in Python.
       const [, name, expression] = /const (\w+) = (.*)/.exec(author.replace("tl.inBounds(", "")) ?? [];

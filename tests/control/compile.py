@@ -24,6 +24,8 @@ def load(text):
 
 def compiled(request):
     fn = load(request["text"])[request["jit"]]
+    if isinstance(fn, triton.runtime.Autotuner):
+        fn = fn.fn
     signature = {}
     for name, parameter in inspect.signature(fn.fn).parameters.items():
         if name in request["constexprs"]:

@@ -12,7 +12,7 @@ const kernels = Object.entries({ ...control });
 /** The jit functions of an emitted module: its wrapper needs torch, which compiling does not. */
 function jitText({ python, signature, configs }: CompiledKernel): string[] {
   const end = python.indexOf(`\ndef ${signature.name}(`);
-  const text = python.slice(python.indexOf("@triton.jit"), end);
+  const text = python.slice(python.indexOf("_INTERPRETED"), end);
   const arch = signature.tensors.map(({ python: name, dtype }) => {
     const held = typeof dtype === "string" ? dtype : signature.dtypes[dtype.variable]![0]!;
     return [`${name}_ptr`, held] as const;
@@ -88,6 +88,7 @@ function inputsOf(
 /** What the interpreter cannot run, and why. */
 const notInterpreted: Readonly<Record<string, string>> = {
   mapped: "it has no map_elementwise",
+  asking: "it has no GPU to ask",
   dependent: "it has no dependent launches",
   escaped: "it has no inline assembly, and raw Python is not evaluated",
 };

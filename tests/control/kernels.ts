@@ -1,5 +1,5 @@
 /** One kernel for each construct of control flow. Compiled for a GPU, emitted, evaluated and run by tests beside this. */
-import { constexpr, kernel, tensor, tl } from "tilescript";
+import { constexpr, kernel, type Scalar, type Shape, tensor, type Tile, tl } from "tilescript";
 
 const vector = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() };
 const launch = {
@@ -236,4 +236,80 @@ export const dependent = kernel("dependent", { params: vector, ...launch }, ({ x
   const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
   tl.store(y.at(offsets), tl.load(x.at(offsets)));
   tl.gdcLaunchDependents();
+});
+
+/** The square, as a function of the module. */
+const squared = tl.fn("squared", (values: any) => values.mul(values));
+/** Its argument is a function. */
+const twice = tl.fn("twice", (f: any, values: any) => f(f(values)));
+
+/** Functions that a config chooses by name: called, folded with, and handed to a function. */
+export const chosen = kernel(
+  "chosen",
+  {
+    params: {
+      ...vector,
+      ACTIVATION: constexpr.fn({
+        relu: (values: any) => tl.maximum(values, 0),
+        squared,
+        none: (values: any) => values,
+      }),
+      COMBINE: constexpr.fn({ add: (a: any, b: any) => a.add(b), max: (a: any, b: any) => tl.maximum(a, b) }),
+    },
+    ...launch,
+    autotune: {
+      key: ["N"],
+      configs: [
+        { BLOCK: 16, ACTIVATION: "relu", COMBINE: "add" },
+        { BLOCK: 16, ACTIVATION: "squared", COMBINE: "max" },
+        { BLOCK: 16, ACTIVATION: "none", COMBINE: "add" },
+      ],
+    },
+    config: undefined as never,
+  },
+  ({ x, y, BLOCK, ACTIVATION, COMBINE }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const values = tl.load(x.at(offsets));
+    // Between the load and the store.
+    const active = ACTIVATION(values);
+    const again = twice(ACTIVATION, active.sub(1));
+    tl.store(y.at(offsets), COMBINE(active, again));
+  },
+);
+
+/** A name of the module that a Python file has too. */
+const bounded = tl.fn("_bounded", <S extends Shape>(values: Tile<"float32", S>) => tl.maximum(values, -2));
+/** What the Python file computes, said again with tiles. */
+const capped = tl.extern("./ops.py", "capped", {
+  evaluate: <S extends Shape>(values: Tile<"float32", S>, scale: Scalar<"float32">, name: "leaky" | "none") => {
+    const leaky = name === "leaky" ? tl.where(values.gt(0), values, values.mul(0.25)) : values;
+    return tl.minimum(tl.maximum(leaky.mul(scale), -30), 30);
+  },
+});
+/** Stores for every element, and gives nothing. */
+const pick = tl.extern("./ops.py", "pick", {
+  evaluate: (values: any, offsets: any, out: any, count: any) =>
+    tl.store(out.add(offsets), values.add(1), { mask: offsets.lt(count) }),
+});
+
+/** Functions of a Python file, with what they need of it. */
+export const foreign = kernel(
+  "foreign",
+  { params: { ...vector, y: tensor.out(tl.float32, ["N"], { contiguous: true }) }, ...launch },
+  ({ x, y, N, BLOCK }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const scale = tl.load(x.at(0)).add(1);
+    const soft = capped(bounded(tl.load(x.at(offsets))), scale, "leaky");
+    pick(capped(soft, scale, "none"), offsets, y.ptr, N);
+  },
+);
+
+/** What a program can ask of the GPU that it runs on. */
+export const asking = kernel("asking", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const began = tl.globaltimer();
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.load(x.at(offsets)).add(tl.smid().to(tl.float32)).mul(tl.numWarps());
+  tl.store(y.at(offsets), values.add(tl.numThreads()));
+  const ended = tl.globaltimer();
+  tl.store(y.at(0), ended.sub(began).to(tl.float32));
 });

@@ -1,6 +1,9 @@
 /** Helper functions, combine functions and escapes: what they become, and what is refused. */
 import { describe, expect, test } from "vitest";
-import { tl } from "tilescript";
+import { constexpr, kernel, tensor, tl } from "tilescript";
+import { definitionOf } from "../../src/dsl/kernel.js";
+import { trace } from "../../src/dsl/trace.js";
+import { printIR } from "../../src/ir/print.js";
 import { parameterNames } from "../../src/ops/parameter-names.js";
 import { type Body, errorOf, statementsOf } from "./vector.js";
 
@@ -51,6 +54,49 @@ describe("what is recorded", () => {
         %2: int32 = add %0, 1
       "
     `);
+  });
+
+  test("a function chosen by name is a branch, inside a function too", () => {
+    const kernelOf = (functions: any) =>
+      kernel(
+        "chosen",
+        {
+          params: { x: tensor.inout(tl.float32, ["N"]), ACT: constexpr.fn(functions) },
+          grid: () => [1],
+        },
+        ({ x, ACT }: any) => tl.store(x.at(0), ACT(tl.load(x.at(0)))),
+      );
+    const textOf = (functions: any) => printIR(trace(definitionOf(kernelOf(functions)))).split("\ngrid:")[0];
+    expect(textOf({ twice: (v: any) => v.mul(2), same: (v: any) => v })).toMatchInlineSnapshot(`
+      "kernel chosen(x: tensor<float32[N]>, N: int32, ACT: constexpr string ACT):
+        %0: view<float32> = at x, [0], claimed=[false]
+        %1: view<float32> = at x, [0], claimed=[false]
+        %2: float32 = load %1
+        %3: constexpr bool ACT == twice = eq ACT, "twice"
+        %4: float32 = if %3:
+          %5: float32 = mul %2, 2
+          yield %5
+        else:
+          yield %2
+        store %0, %4"
+    `);
+    // One choice is no branch.
+    expect(textOf({ twice: (v: any) => v.mul(2) })).toMatchInlineSnapshot(`
+      "kernel chosen(x: tensor<float32[N]>, N: int32, ACT: constexpr string ACT):
+        %0: view<float32> = at x, [0], claimed=[false]
+        %1: view<float32> = at x, [0], claimed=[false]
+        %2: float32 = load %1
+        %3: float32 = mul %2, 2
+        store %0, %3"
+    `);
+    expect(() => textOf({ half: (v: any) => v.to(tl.float16), same: (v: any) => v })).toThrow(
+      "one arm returns float32, another float16",
+    );
+    expect(() => textOf({ twice: (v: any) => v.mul(2), nothing: () => undefined })).toThrow(
+      "all arms return a value, or none does",
+    );
+    expect(() => constexpr.fn({} as any)).toThrow("give the functions by name");
+    expect(() => constexpr.fn({ a: (v: any) => v }, { default: "b" as any })).toThrow('the default "b" is none of');
   });
 
   test("folds with functions on scalars, along an axis that counts from the front", () => {

@@ -192,10 +192,12 @@ describe("programs that meet", () => {
 describe("outputs", () => {
   test("should report what is never written", () => {
     const k = kernelOfOne(({ out, BLOCK }) => {
-      tl.store(out.at(tl.arange(0, BLOCK)), tl.zeros([BLOCK], tl.float32));
+      tl.store(out.at(tl.arange(0, BLOCK)), tl.zeros([BLOCK], tl.float32)); // leaves some out
     });
     const finding = only(evaluate(k, { sizes: { N: 6 } }));
     expect(finding).toMatchObject({ code: "never-written", program: [], lane: [] });
+    expect(finding.at?.line).toBe(line("leaves some out"));
+    expect(finding.message).toContain("(the grid is [1])");
     expect(finding.message).toContain("2 of 6 elements of out are never written, the first is out[4]");
   });
 });

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { Case, Evaluation, Finding, TensorData } from "../../src/compiled.js";
+import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/compiled.js";
 import { signatureOf } from "../../src/codegen/signature.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
@@ -16,9 +16,10 @@ export function evaluate(
   at: Partial<Case> & Pick<Case, "sizes">,
   inputs: Readonly<Record<string, TensorData>> = {},
   tolerance: Tolerances = { rtol: 1e-5, atol: 1e-5 },
+  options: Omit<EvaluateOptions, "inputs" | "tolerance"> = {},
 ): Evaluation {
   const ir = trace(definitionOf(kernel));
-  return evaluateCase(ir, signatureOf(ir), { ...NO_CASE, ...at }, tolerance, inputs);
+  return evaluateCase(ir, signatureOf(ir), { ...NO_CASE, ...at }, tolerance, { ...options, inputs });
 }
 
 export function float32s(...values: readonly number[]): TensorData {

@@ -100,7 +100,7 @@ test.each<[string, () => unknown, string]>([
   [
     "an unknown launch option",
     () => around({ launch: { numWarps: 4 } }),
-    "around: launch: no option numWarps; it has launchPdl, launchCooperativeGrid, and configs have the others",
+    "around: launch: no option numWarps; it has launchPdl, launchCooperativeGrid, enableFpFusion, and configs have the others",
   ],
   [
     "a dtype that nobody gives",

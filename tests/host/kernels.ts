@@ -194,7 +194,7 @@ export const pruned = kernel(
       ],
       cacheResults: true,
     },
-    launch: { launchPdl: true, launchCooperativeGrid: false },
+    launch: { launchPdl: true, launchCooperativeGrid: false, enableFpFusion: true },
     doNotSpecialize: ["seed"],
     doNotSpecializeOnAlignment: ["M", "x"],
     reference: ({ x, seed }, torch) => torch.sum(x, 1).add(seed),

@@ -1,63 +1,82 @@
-/** Every op compiles with real Triton for sm_90, over its dtypes, and Triton infers the type that we declare. */
+/**
+ * Every op compiles with real Triton, over its dtypes, on each backend that its record names, and on no other; and Triton
+ * infers the type that we declare.
+ */
 import { describe, expect, test } from "vitest";
+import { dtypeTargets, type Backend, type Targets } from "../../src/ir/targets.js";
+import type { DTypeName } from "../../src/ir/dtype.js";
+import { table } from "../../src/ops/table.js";
 import { requirePython } from "../runtime/helpers.js";
 import { runPython } from "./python.js";
-import { cases, DECLARED, type OpCase, pythonOf } from "./harness.js";
+import { cases, type OpCase, pointerTypes, tritonModule } from "./harness.js";
 
-const POINTER: Readonly<Record<string, string>> = {
-  int1: "*i1",
-  int8: "*i8",
-  int16: "*i16",
-  int32: "*i32",
-  int64: "*i64",
-  uint8: "*u8",
-  uint16: "*u16",
-  uint32: "*u32",
-  uint64: "*u64",
-  float16: "*fp16",
-  bfloat16: "*bf16",
-  float32: "*fp32",
-  float64: "*fp64",
-};
+type Version = "3.6" | "3.9";
+type Target = readonly [backend: Backend, arch: number | string, warpSize: number];
+const sm90: Target = ["cuda", 90, 32];
+const sm100: Target = ["cuda", 100, 32];
+const gfx942: Target = ["hip", "gfx942", 64];
 
-/** The kernel alone, which needs no torch, after the helper that asserts. */
-function kernelModule(testCase: OpCase): string {
-  const text = pythonOf(testCase);
-  const start = text.indexOf("@triton.jit");
-  const rest = text.slice(start);
-  const end = /\n\n\n(?=def )/.exec(rest)!.index;
-  const imports =
-    text
-      .slice(0, start)
-      .match(/^from triton.*$/gm)
-      ?.join("\n") ?? "";
-  return `import triton\nimport triton.language as tl\n${imports}\n${DECLARED}\n\n${rest.slice(0, end)}\n`;
+const drawn = cases({ checks: true });
+/** The copy engine of sm_90 moves no rows by their numbers. */
+const isHoppers = ({ op }: OpCase) => op !== "descriptorGather" && op !== "descriptorScatter";
+const all = drawn.filter(isHoppers);
+
+/** Whether a backend of a version of Triton has all that a case needs. */
+function isOn(testCase: OpCase, [backend]: Target, version: Version): boolean {
+  if (testCase.since39 && version === "3.6") return false;
+  const asked: (Targets | undefined)[] = [
+    table.find(({ name }) => name === testCase.op)?.targets,
+    ...[...testCase.operands, ...testCase.results].map(({ dtype }) => dtypeTargets[dtype as DTypeName]),
+  ];
+  return asked.every((targets) => {
+    const since = targets ? targets[backend] : "3.6";
+    return since !== undefined && since <= version;
+  });
 }
 
-// AMD has one function that CUDA lacks.
-const all = cases({ checks: true }).filter(({ op }) => op !== "libdeviceFastTanhf");
-
-async function wrongOn(python: string, of: readonly OpCase[]): Promise<Record<string, string>> {
+/** What Triton refuses and should not, and what it takes and should not; prints what it refuses rightly. */
+async function surprises(python: string, target: Target, version: Version, of = all): Promise<object> {
   const lines = of.map((testCase) => ({
     id: testCase.id,
-    module: kernelModule(testCase),
-    params: [...testCase.operands, ...testCase.results].map(({ dtype }) => POINTER[dtype as string]),
+    module: tritonModule(testCase),
+    params: pointerTypes(testCase),
+    target,
   }));
-  return JSON.parse(await runPython(python, "compile_cases.py", lines)) as Record<string, string>;
+  const reasons = JSON.parse(await runPython(python, "compile_cases.py", lines)) as Record<string, string>;
+  const [has, lacks] = [true, false].map((wanted) => of.filter((given) => isOn(given, target, version) === wanted));
+  const counts = new Map<string, number>();
+  for (const { id } of lacks!) {
+    const why = reasons[id]?.replace(/attribute \W*\w+\W*$/, "attribute …") ?? "nothing";
+    counts.set(why, (counts.get(why) ?? 0) + 1);
+  }
+  const summary = [...counts].map(([why, count]) => `\n  ${count} × ${why}`).join("");
+  console.log(`Triton ${version}, ${target[1]}: ${has!.length} calls compile, ${lacks!.length} are refused${summary}`);
+  return {
+    refused: Object.fromEntries(has!.flatMap(({ id }) => (id in reasons ? [[id, reasons[id]]] : []))),
+    taken: lacks!.filter(({ id }) => !(id in reasons)).map(({ id }) => id),
+  };
 }
 
+const none = { refused: {}, taken: [] };
 const python36 = process.env.TILESCRIPT_PYTHON36;
+/** Where Blackwell differs from Hopper: its own matrix and copy instructions, and conversions of 8-bit floats. */
+const blackwell = drawn.filter(
+  ({ op, operands, results }) =>
+    op.startsWith("dot") ||
+    op.startsWith("descriptor") ||
+    [...operands, ...results].some(({ dtype }) => String(dtype).startsWith("float8")),
+);
 
-describe("declared types are Triton's", () => {
-  test("installed Triton", { timeout: 600_000 }, async () => {
-    expect(await wrongOn(await requirePython(), all)).toEqual({});
-  });
-  test.skipIf(!python36)("Triton 3.6", { timeout: 600_000 }, async () => {
-    expect(
-      await wrongOn(
-        python36!,
-        all.filter(({ since39 }) => !since39),
-      ),
-    ).toEqual({});
-  });
+describe("installed Triton", { timeout: 600_000 }, () => {
+  test("sm_90", async () => expect(await surprises(await requirePython(), sm90, "3.9")).toEqual(none));
+  test("gfx942", async () => expect(await surprises(await requirePython(), gfx942, "3.9")).toEqual(none));
+  test("sm_100, products, descriptors and 8-bit floats", async () =>
+    expect(await surprises(await requirePython(), sm100, "3.9", blackwell)).toEqual(none));
+});
+
+describe.skipIf(!python36)("Triton 3.6", { timeout: 600_000 }, () => {
+  test("sm_90", async () => expect(await surprises(python36!, sm90, "3.6")).toEqual(none));
+  test("gfx942", async () => expect(await surprises(python36!, gfx942, "3.6")).toEqual(none));
+  test("sm_100, products, descriptors and 8-bit floats", async () =>
+    expect(await surprises(python36!, sm100, "3.6", blackwell)).toEqual(none));
 });

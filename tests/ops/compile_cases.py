@@ -1,7 +1,8 @@
-"""Compiles kernels for sm_90 without a GPU, and says for each what was wrong, if anything.
+"""Compiles kernels for GPUs that need not be there, in several processes, and says what was wrong with each, if anything.
 
-Reads JSON lines {"id", "module", "params"} from the file named first; writes one JSON object to the second. A module is
-the text of an emitted file; params are the types of the kernel's arguments that are not constexprs.
+Reads JSON lines {"id", "module", "params", "target"} from the file named first; writes one JSON object, id to reason, to
+the second. A module is the text of an emitted file; params are the types of the kernel's arguments that are not
+constexprs; a target is what `GPUTarget` takes.
 """
 
 import importlib.util
@@ -9,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -40,7 +42,7 @@ def check(folder, index, case):
         signature = dict(zip(kernel.arg_names, case["params"], strict=False))
         for left in kernel.arg_names[len(signature):]:
             signature[left] = "i32"
-        triton.compile(ASTSource(kernel, signature, {}), target=GPUTarget("cuda", 90, 32))
+        triton.compile(ASTSource(kernel, signature, {}), target=GPUTarget(*case["target"]))
     except Exception as error:
         return reason(error)
     return None
@@ -49,11 +51,14 @@ def check(folder, index, case):
 def main():
     with open(sys.argv[1]) as file:
         cases = [json.loads(line) for line in file]
-    with tempfile.TemporaryDirectory() as folder:
+    workers = min(len(cases), os.cpu_count() or 1, 4)
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(workers) as pool:
         os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
-        wrong = {case["id"]: check(folder, i, case) for i, case in enumerate(cases)}
+        reasons = pool.map(check, [folder] * len(cases), range(len(cases)), cases, chunksize=16)
+        wrong = {case["id"]: why for case, why in zip(cases, reasons, strict=True) if why}
     with open(sys.argv[2], "w") as out:
-        json.dump({id: why for id, why in wrong.items() if why}, out)
+        json.dump(wrong, out)
 
 
-main()
+if __name__ == "__main__":
+    main()

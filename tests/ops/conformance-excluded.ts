@@ -26,22 +26,22 @@ export const elsewhere: Readonly<Record<string, string>> = {
   static_range: "tl.staticRange",
   tensor: "Tile",
   to_tensor: "tl.full([], x, dtype)",
+  tensor_descriptor: "Descriptor",
+  tensor_descriptor_type: "Descriptor<E, B, A>",
   tuple: "arrays of JavaScript",
   tuple_type: "types of arrays",
   // Modules, whose names are in `tl` itself.
   core: "tl",
-  extra: "libdevice",
+  extra: "libdevice, and functions such as tl.globaltimer",
   math: "tl",
   random: "tl",
   standard: "tl",
   target_info: "tl.targetInfo",
 };
 
-/** Tensor descriptors are not here yet. */
-export const pending: readonly string[] = [
-  "load_tensor_descriptor",
-  "make_tensor_descriptor",
-  "store_tensor_descriptor",
-  "tensor_descriptor",
-  "tensor_descriptor_type",
-];
+/** Names of `triton.language.extra.cuda` and `.hip` that have no op of their own, and why. */
+export const extraExcluded: Readonly<Record<string, string>> = {
+  libdevice: "a module: libdevice",
+  convert_custom_float8_sm70: "what a cast to or from float8e4b15 becomes: x.to(tl.float8e4b15)",
+  convert_custom_float8_sm80: "what a cast to or from float8e4b15 becomes: x.to(tl.float8e4b15)",
+};

@@ -1,11 +1,11 @@
-/** No public name of triton.language is missing silently: each is an op, stands elsewhere, is excluded or pending. */
+/** No public name of triton.language is missing silently: each is an op, stands elsewhere or is excluded. */
 import { execa } from "execa";
 import { expect, test } from "vitest";
 import { dtypeNames } from "../../src/ir/dtype.js";
 import { table } from "../../src/ops/table.js";
 import { libdeviceTable } from "../../src/ir/libdevice-table.js";
 import { requirePython } from "../runtime/helpers.js";
-import { elsewhere, excluded, pending } from "./conformance-excluded.js";
+import { elsewhere, excluded, extraExcluded } from "./conformance-excluded.js";
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const spelled = new Set(
@@ -22,16 +22,14 @@ test("triton.language", async () => {
   const isOp = (name: string) => spelled.has(`tl.${name}`);
   const isKnown = (name: string) => isOp(name) || (dtypeNames as readonly string[]).includes(name) || name in elsewhere;
   const left = names.filter((name) => !isKnown(name));
-  expect(left.filter((name) => !(name in excluded) && !pending.includes(name))).toEqual([]);
+  expect(left.filter((name) => !(name in excluded))).toEqual([]);
   // Nothing is listed that is an op by now, or that Triton does not have.
-  const listed = [...Object.keys(excluded), ...pending];
+  const listed = Object.keys(excluded);
   expect(listed.filter((name) => isKnown(name))).toEqual([]);
   const removed = new Set(names);
   expect(listed.filter((name) => !removed.has(name))).toEqual([]);
   expect(Object.keys(excluded).length / names.length).toBeLessThan(0.05);
-  console.log(
-    `${names.length} names: ${names.filter(isKnown).length} supported, ${Object.keys(excluded).length} excluded, ${pending.length} pending`,
-  );
+  console.log(`${names.length} names: ${names.filter(isKnown).length} supported, ${listed.length} excluded`);
 });
 
 /** Methods and properties of tensors: what is an op is reached as a function too. */
@@ -47,8 +45,16 @@ const tensorElsewhere: Readonly<Record<string, string>> = {
 
 test("methods of tensors", async () => {
   const names = await publicNames("tl.tensor");
-  const isKnown = (name: string) => spelled.has(`tl.${name}`) || name in tensorElsewhere || pending.includes(name);
+  const isKnown = (name: string) => spelled.has(`tl.${name}`) || name in tensorElsewhere;
   expect(names.filter((name) => !isKnown(name))).toEqual([]);
+});
+
+test.each(["cuda", "hip"])("triton.language.extra.%s", async (vendor) => {
+  const script = `import triton.language as tl; print(*tl.extra.${vendor}.__all__)`;
+  const names = (await execa(await requirePython(), ["-c", script])).stdout.trim().split(" ");
+  expect(names.length).toBeGreaterThan(2);
+  const left = names.filter((name) => !spelled.has(`tl.extra.${vendor}.${name}`));
+  expect(left.filter((name) => !(name in extraExcluded))).toEqual([]);
 });
 
 test("libdevice", async () => {

@@ -1,5 +1,6 @@
 /** Makes a kernel of each sample: loads the operands, calls the op, stores what it gives. */
-import { kernel, tensor, tl } from "tilescript";
+import { kernel, tensor, tl, TileScriptError } from "tilescript";
+import { checkLimits } from "../../src/check/limits.js";
 import { compile } from "../../src/compile.js";
 import type { TensorData } from "../../src/compiled.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
@@ -10,6 +11,9 @@ import { isBig, isFloat } from "../../src/ir/numeric.js";
 import { round } from "../../src/ir/numeric-float.js";
 import { isHandle, valueOf } from "../../src/ir/handle.js";
 import type { TileType } from "../../src/ir/types.js";
+import { dtypeTargets, type Backend, type Targets } from "../../src/ir/targets.js";
+import { typedArguments } from "../../src/ir/typed.js";
+import { walkAll } from "../../src/ir/walk.js";
 import { defineOp } from "../../src/ops/define.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 
@@ -22,7 +26,7 @@ const declared = defineOp<(x: unknown, dtype: unknown, shape: readonly number[])
   infer: () => ({ kind: "none" }),
   evaluate: () => [],
 });
-export const DECLARED = `
+const DECLARED = `
 
 @triton.jit
 def declared(x, dtype: tl.constexpr, shape: tl.constexpr):
@@ -37,6 +41,8 @@ export interface OpCase {
   readonly op: string;
   readonly operands: readonly Operand[];
   readonly results: readonly TileType[];
+  /** What the kernel gives back: tensors that it may write, then the results. */
+  readonly outputs: readonly TileType[];
   readonly since39: boolean;
   readonly kernel: unknown;
 }
@@ -54,9 +60,10 @@ function kernelOf(
   checks = false,
 ) {
   const inputs = operands.map(
-    ({ dtype, shape }, i) => [`x${i}`, tensor(tl[dtype], dimsOf(shape) as [number])] as const,
+    ({ dtype, shape }, i) =>
+      [`x${i}`, (sample.whole ? tensor.inout : tensor)(tl[dtype], dimsOf(shape) as [number])] as const,
   );
-  const outputs = (results ?? [{ dtype: "int32" as const, shape: [1] }]).map(
+  const outputs = (results ?? []).map(
     ({ dtype, shape }, i) =>
       [`y${i}`, tensor.out(tl[dtype as DTypeName], dimsOf(shape as number[]) as [number])] as const,
   );
@@ -64,9 +71,10 @@ function kernelOf(
     "sample",
     { params: Object.fromEntries([...inputs, ...outputs]) as any, grid: () => [1], config: {} } as any,
     ((args: any) => {
-      const tiles = operands.map(({ shape }, i) => tl.load(place(args[`x${i}`], shape)));
-      const given = sample.apply(...tiles);
-      const values = Array.isArray(given) ? given : [given];
+      const given = sample.apply(
+        ...operands.map(({ shape }, i) => (sample.whole ? args[`x${i}`] : tl.load(place(args[`x${i}`], shape)))),
+      );
+      const values = Array.isArray(given) ? given : given === undefined ? [] : [given];
       see?.(
         values.map((value) =>
           isHandle(value) ? (valueOf(value).type as TileType) : { kind: "tile", dtype: "int32", shape: [] },
@@ -83,6 +91,69 @@ function kernelOf(
   );
 }
 
+/** A call whose operands are zeros, made in the kernel: for type rules, which values do not matter to. */
+export interface TypeCase {
+  readonly id: string;
+  readonly operands: readonly Operand[];
+  readonly backend: Backend;
+  readonly since39: boolean;
+  /** Makes the call in an open kernel. */
+  readonly call: () => readonly unknown[];
+  readonly results: readonly TileType[];
+}
+
+function zeros({ dtype, shape }: Operand): any {
+  const size = shape as readonly [number];
+  // Triton 3.6 has no constants of 8-bit floats.
+  return dtype.startsWith("float8")
+    ? tl.zeros(size, tl.int8).to(tl[dtype as "int8"], { bitcast: true })
+    : tl.zeros(size, tl[dtype as "int8"]);
+}
+
+const typeKernel = (body: () => void) =>
+  kernel("sample", { params: { out: tensor.out(tl.int32, [1]) }, grid: () => [1], config: {} } as any, body as any);
+
+/** The call typed by our rules, or undefined where they refuse it or no backend has its dtypes together. */
+export function typeCase(sample: Sample, operands: readonly Operand[]): TypeCase | undefined {
+  const call = () => {
+    const given = sample.apply(...operands.map(zeros));
+    return Array.isArray(given) ? given : [given];
+  };
+  let results: TileType[] = [];
+  let ir;
+  try {
+    const see = () => void (results = call().flatMap((x) => (isHandle(x) ? [valueOf(x).type as TileType] : [])));
+    ir = trace(definitionOf(typeKernel(see)));
+  } catch (error) {
+    if (error instanceof TileScriptError) return undefined;
+    throw error;
+  }
+  if (checkLimits(ir).length > 0) return undefined;
+  let since39 = sample.since39 ?? false;
+  const asked: (Targets | undefined)[] = [...operands, ...results].map(({ dtype }) => dtypeTargets[dtype as DTypeName]);
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op") return;
+    asked.push(statement.op.targets);
+    since39 ||= statement.op.since39?.(typedArguments(statement)) ?? false;
+  });
+  const backend = (["cuda", "hip"] as const).find((name) => asked.every((targets) => !targets || targets[name]));
+  const words = operands.map(({ dtype, shape }) => `${dtype}[${shape.join(", ")}]`).join(", ");
+  return backend && { id: `${sample.op} ${words}`, operands, backend, since39, call, results };
+}
+
+/** One kernel that makes all of these calls and asserts the type of each result. */
+export function typesModule(these: readonly TypeCase[]): string {
+  return tritonModule({
+    kernel: typeKernel(() => {
+      for (const { call, results } of these)
+        call().forEach((value, i) => {
+          const { dtype, shape } = results[i]!;
+          (declared as unknown as (...args: unknown[]) => void)(value, tl[dtype as "int8"], shape as number[]);
+        });
+    }),
+  });
+}
+
 /** Every sample over its alternatives. `checks` adds the assertions about what Triton infers. */
 export function cases({ checks = false } = {}): OpCase[] {
   return samples.flatMap((sample, i) =>
@@ -90,17 +161,38 @@ export function cases({ checks = false } = {}): OpCase[] {
       const operands = operandsOf(text);
       let results: TileType[] = [];
       trace(definitionOf(kernelOf(sample, operands, undefined, (types) => (results = types))));
+      const written = sample.whole
+        ? operands.map(({ dtype, shape }): TileType => ({ kind: "tile", dtype, shape }))
+        : [];
       return {
         id: `${i} ${sample.op} ${text}`,
         op: sample.op,
         operands,
         results,
+        outputs: [...written, ...results],
         since39: sample.since39 ?? false,
         kernel: kernelOf(sample, operands, results, undefined, checks),
       };
     }),
   );
 }
+
+/** The kernel alone, which needs no torch, after the helper that asserts. */
+export function tritonModule({ kernel }: Pick<OpCase, "kernel">): string {
+  const text = compile(kernel).python;
+  const start = text.indexOf("@triton.jit");
+  const rest = text.slice(start);
+  const end = /\n\n\n(?=def )/.exec(rest)!.index;
+  const imports = (text.slice(0, start).match(/^from triton.*$/gm) ?? []).join("\n");
+  return `import triton\nimport triton.language as tl\n${imports}\n${DECLARED}\n\n${rest.slice(0, end)}\n`;
+}
+
+/** `*fp16`, as Triton's signatures name the kernel's pointers. */
+export const pointerTypes = ({ operands, results }: Pick<OpCase, "operands" | "results">): string[] =>
+  [...operands, ...results].map(
+    ({ dtype }) =>
+      `*${String(dtype).replace("bfloat", "bf").replace("float", "fp").replace("uint", "u").replace("int", "i")}`,
+  );
 
 export const pythonOf = ({ kernel }: OpCase): string => compile(kernel).python;
 

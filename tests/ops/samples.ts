@@ -4,6 +4,7 @@
  */
 import { libdevice, tl } from "tilescript";
 import { libdeviceTable } from "../../src/ir/libdevice-table.js";
+import { reduceKinds } from "../../src/ir/signatures-descriptor.js";
 import { dtypeOfLetter } from "../../src/ir/signatures-libdevice.js";
 import type { DTypeName } from "../../src/ir/dtype.js";
 
@@ -15,6 +16,8 @@ export interface Sample {
   readonly apply: Apply;
   /** What the call needs of Triton. */
   readonly since39?: boolean;
+  /** The call gets the tensors themselves, which it may write, instead of tiles loaded from them. */
+  readonly whole?: boolean;
 }
 
 const INTS = "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split(" ");
@@ -26,6 +29,9 @@ const each = (dtypes: readonly string[], spec: string) => dtypes.map((d) => spec
 const samples: Sample[] = [];
 function add(op: string, operands: string, apply: Apply, since39 = false): void {
   samples.push({ op, operands, apply, since39 });
+}
+function addWhole(op: string, operands: string, apply: Apply): void {
+  samples.push({ op, operands, apply, whole: true });
 }
 const t = tl as unknown as Record<string, Apply>;
 const unary = (names: string, dtypes: readonly string[], spec: string) => {
@@ -52,6 +58,11 @@ unary("neg", ["int8", "int32", "int64", ...FLOATS], "T[8]");
 add("add", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.add(x, 1));
 add("gt", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => x.gt(1));
 add("maximum", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.maximum(x, 1));
+// A number beside a mask is an integer or a float32.
+add("lt", "int1[8]", (x) => x.lt(3));
+add("gt", "int1[8]", (x) => x.gt(-1));
+add("eq", "int1[8]", (x) => x.eq(0.001));
+add("ge", "int1[8]", (x) => x.ge(-2.5));
 add("maximum", each(["float32", "float16"], "T[8], T[8]"), (x, y) => tl.maximum(x, y, { propagateNan: "all" }));
 add("where", each(["int8", "float32", "bfloat16"], "int1[8], T[8], T[8]"), (c, x, y) => tl.where(c, x, y));
 
@@ -76,6 +87,13 @@ for (const dim of [0, 1]) add("softmax", each(WIDE, "T[4, 8]"), (x) => t.softmax
 const targets = ["int1", ...ALL];
 for (const from of ["int32", "uint8", "int64", "float32", "float16", "bfloat16", "int1"])
   for (const to of targets) add("to", `${from}[8]{0,9}`, (x) => x.to(tl[to as "int8"]));
+const FP8 = "float8e5 float8e4nv float8e4b15 float8e4b8 float8e5b16".split(" ");
+for (const narrow of FP8)
+  for (const wide of ["float16", "bfloat16", "float32"] as const) {
+    if (wide === "bfloat16" && narrow === "float8e4b15") continue;
+    add("to", `${wide}[8]`, (x) => x.to(tl[narrow as "float8e5"]));
+    add("to", `${narrow}[8]`, (x) => x.to(tl[wide]));
+  }
 add("cast", "float32[8]", (x) => tl.cast(x, tl.float16));
 add("to", "float32[8]", (x) => x.to(tl.int32, { bitcast: true }));
 add("to", "float32[8]", (x) => x.to(tl.float16, { fpDowncastRounding: "rtz" }));
@@ -202,8 +220,39 @@ add(
   after(() => tl.staticPrint(tl.targetInfo.cudaCapabilityGeq(9, 0))),
 );
 
+// Tensor descriptors.
+const MOVED = ["int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"];
+const blocks = (x: any, rows = 8) => tl.makeTensorDescriptor(x, [rows as 8, 16]) as any;
+addWhole("makeTensorDescriptor", "float32[24, 32]", (x) => {
+  const pad = { paddingOption: "nan" } as const;
+  return tl.makeTensorDescriptor(x.ptr, [20, 24], [32, 1], [16, 16], pad).load([8, 16]);
+});
+addWhole("makeTensorDescriptor", "float16[4, 8, 16]", (x) => tl.makeTensorDescriptor(x, [2, 4, 16]).load([1, 4, 0]));
+addWhole("makeTensorDescriptor", "int32[64]", (x) => tl.makeTensorDescriptor(x, [32]).load([48]));
+addWhole("loadTensorDescriptor", each(MOVED, "T[20, 32]"), (x) => tl.loadTensorDescriptor(blocks(x), [16, 16]));
+addWhole("storeTensorDescriptor", each(MOVED, "T[20, 32], T[8, 16]"), (x, y) =>
+  tl.storeTensorDescriptor(blocks(x), [16, 16], blocks(y).load([0, 0])),
+);
+addWhole("descriptorGather", each(["int32", "float16", "float32"], "T[20, 32]"), (x) =>
+  blocks(x, 1).gather(tl.arange(0, 16).mul(2), 16),
+);
+addWhole("descriptorScatter", each(["int32", "float16", "float32"], "T[20, 32], T[8, 16]"), (x, y) =>
+  blocks(x, 1).scatter(blocks(y).load([0, 0]), tl.arange(0, 8).mul(3), 16),
+);
+const reduces = { atomicAdd: "add", atomicMax: "extreme", atomicMin: "extreme", atomicAnd: "bits", atomicOr: "bits" };
+for (const [name, kind] of Object.entries({ ...reduces, atomicXor: "bits" })) {
+  // Triton asks the GPU that is there whether it takes 16-bit floats.
+  const isHere = (dtype: string) => kind === "add" || !dtype.includes("float");
+  addWhole(
+    `descriptor${name[0]!.toUpperCase()}${name.slice(1)}`,
+    each(reduceKinds[kind as "add"].dtypes.filter(isHere), "T[20, 32], T[8, 16]"),
+    (x, y) => blocks(x)[name]([16, 16], blocks(y).load([0, 0])),
+  );
+}
+
 // Products.
 add("dot", "float16[16, 16], float16[16, 16] | bfloat16[16, 16], bfloat16[16, 16]", (x, y) => tl.dot(x, y));
+add("dot", each(FP8, "T[32, 32], T[32, 32]"), (x, y) => tl.dot(x, y));
 add("dot", "float32[16, 16], float32[16, 16]", (x, y) => tl.dot(x, y, undefined, { inputPrecision: "ieee" }));
 
 add("dotScaled", "uint8[16, 32], uint8[16, 2]{126,128}, uint8[32, 16], uint8[16, 2]{126,128}", (a, sa, b, sb) =>
@@ -213,6 +262,13 @@ add(
   "dotScaled",
   "uint8[16, 64]{0,120}, uint8[16, 2]{126,128}, bfloat16[64, 16], uint8[16, 2]{126,128}, float32[16, 16]",
   (a, sa, b, sb, c) => tl.dotScaled(a, sa, "e5m2", b, sb, "bf16", c),
+);
+
+add("dotScaled", "uint8[16, 64]{0,120}, uint8[16, 2]{126,128}, bfloat16[64, 16]", (a, sa, b) =>
+  tl.dotScaled(a, sa, "e5m2", b, null, "bf16"),
+);
+add("dotScaled", "bfloat16[16, 64], uint8[64, 16]{0,120}, uint8[16, 2]{126,128}", (a, b, sb) =>
+  tl.dotScaled(a, null, "bf16", b, sb, "e5m2"),
 );
 
 for (const [name, rules] of Object.entries(libdeviceTable))

@@ -2,11 +2,12 @@ import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { build, kernel, tensor, tl } from "tilescript";
 import { TileScriptError, problem } from "../../src/diagnostics.js";
 import { authorFile, vectorAdd } from "./fixtures/vector-add.js";
 import { cli, expectUsage } from "./helpers.js";
 
-const kernel = vectorAdd();
+const vector = vectorAdd();
 
 describe("mistakes on the command line", () => {
   it.each([
@@ -19,6 +20,7 @@ describe("mistakes on the command line", () => {
     [["--run", "--device", "eval", "--dtype", "U=float32"], /no dtype variable U; there is T/],
     [["--run", "--device", "eval", "--config", "7"], /configs 0 to 1/],
     [["--run", "--seed", "x"], /not a whole number/],
+    [["--run", "--device", "eval", "--order", "sideways"], /'sideways' is invalid.*sequential, reversed, shuffled/],
     [["--run", "--rtol=-1"], /not a number from 0 up/],
     [["--run", "--kernel", "other"], /there is no other; there is vectorAdd/],
     [["--run", "--check"], /--run and --check are two commands; give one/],
@@ -27,34 +29,34 @@ describe("mistakes on the command line", () => {
     [["--compile", "cuda:91"], /cuda:91 is no target/],
     [["gemm.py"], /too many arguments|unexpected argument/],
   ])("%j should end with one line and code 2", async (args, message) => {
-    expectUsage(await cli(kernel, ...args), message);
+    expectUsage(await cli(vector, ...args), message);
   });
 });
 
 describe("commands without a device", () => {
   it("should print help when nothing is asked for", async () => {
-    const { code, out } = await cli(kernel);
+    const { code, out } = await cli(vector);
     expect(code).toBe(0);
     for (const flag of ["--run", "--emit [path]", "--compile <targets>", "--check", "--shape", "--device", "--json"])
       expect(out).toContain(flag);
-    expect((await cli(kernel, "--help")).out).toBe(out);
+    expect((await cli(vector, "--help")).out).toBe(out);
   });
 
   it("should print the module", async () => {
-    expect(await cli(kernel, "--emit")).toEqual({ code: 0, out: kernel.python, err: "" });
+    expect(await cli(vector, "--emit")).toEqual({ code: 0, out: vector.python, err: "" });
   });
 
   it("should write the module and a map whose sources are relative to it", async () => {
     const folder = await mkdtemp(join(tmpdir(), "tilescript-test-"));
-    const { code } = await cli(kernel, "--emit", join(folder, "deep", "out.py"));
+    const { code } = await cli(vector, "--emit", join(folder, "deep", "out.py"));
     expect(code).toBe(0);
-    expect(await readFile(join(folder, "deep", "out.py"), "utf8")).toBe(kernel.python);
+    expect(await readFile(join(folder, "deep", "out.py"), "utf8")).toBe(vector.python);
     const map = JSON.parse(await readFile(join(folder, "deep", "out.py.map"), "utf8")) as { sources: string[] };
     expect(join(folder, "deep", map.sources[0]!)).toBe(authorFile);
   });
 
   it("should check", async () => {
-    expect(await cli(kernel, "--check")).toEqual({ code: 0, out: "vector_add: ok, 2 configs\n", err: "" });
+    expect(await cli(vector, "--check")).toEqual({ code: 0, out: "vector_add: ok, 2 configs\n", err: "" });
   });
 
   it("should show a build error with its code frame and no stack", async () => {
@@ -79,9 +81,28 @@ describe("commands without a device", () => {
 
 describe("the evaluator", () => {
   it("should pass and say that the Python was not run", async () => {
-    const { code, out } = await cli(kernel, "--run", "--device", "eval");
+    const { code, out } = await cli(vector, "--run", "--device", "eval");
     expect(code).toBe(0);
     expect(out).toContain("the emitted Python was not run");
+  });
+
+  it("should run programs in the order that is asked for", async () => {
+    // Programs take tickets, so what each gets depends on who comes first.
+    const tickets = await build(
+      kernel(
+        "tickets",
+        {
+          params: { next: tensor.inout(tl.int32, [1], { range: [0, 1] }), out: tensor.out(tl.int32, ["N"]) },
+          grid: ({ N }) => [N],
+          reference: ({ next, N }, torch) => [next.add(N), torch.arange(N).int()],
+        },
+        ({ next, out }) => tl.store(out.at(tl.programId(0)), tl.atomicAdd(next.ptr, 1)),
+      ),
+    );
+    const run = (...order: string[]) => cli(tickets, "--run", "--device", "eval", "--shape", "N=50", ...order);
+    expect((await run()).code).toBe(0);
+    expect((await run("--order", "reversed")).out).toMatch(/out\[0\]/);
+    expect((await run("--order", "shuffled")).code).toBe(1);
   });
 
   it("should fail with the author's line for a finding", async () => {

@@ -2,6 +2,7 @@
 import {
   constexpr,
   kernel,
+  libdevice,
   pointer,
   tensor,
   tl,
@@ -26,6 +27,7 @@ function same<A, B>(...mismatch: Equal<A, B> extends true ? [] : ["these types d
   void mismatch;
 }
 
+const W = tl.dtype("W", [tl.float32, tl.float64]);
 const D = tl.dtype("T", [tl.float16, tl.bfloat16]);
 type T = OneOf<"T", ["float16", "bfloat16"]>;
 
@@ -46,6 +48,7 @@ export const probe = kernel(
       c: tensor.out(tl.float32, ["M", "N"]),
       p: pointer(tl.int8),
       CAUSAL: constexpr.bool(),
+      ACTIVATION: constexpr.fn({ relu, same: <S extends Shape>(x: Tile<"float32", S>) => x }),
       HEAD: constexpr(),
       BLOCK_M: constexpr(),
       BLOCK_N: constexpr(),
@@ -54,10 +57,19 @@ export const probe = kernel(
     grid: ({ M, BLOCK_M }) => [tl.cdiv(M, BLOCK_M)],
     config: { BLOCK_M: 64, BLOCK_N: 64, BLOCK_K: 32 },
   },
-  ({ a, b, q, c, p, M, K, CAUSAL, HEAD, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+  ({ a, b, q, c, p, M, K, CAUSAL, ACTIVATION, HEAD, BLOCK_M, BLOCK_N, BLOCK_K }) => {
     same<typeof a, Tensor<"float16", ["M", "K"], "in">>();
     same<typeof M, Scalar<"int32">>();
     same<typeof CAUSAL, ConstBool<"CAUSAL">>();
+    const wideTile = tl.zeros([BLOCK_M], W);
+    const tangent = libdevice.tanh(wideTile);
+    same<typeof tangent, Tile<OneOf<"W", ["float32", "float64"]>, ["BLOCK_M"]>>();
+    const sign = libdevice.signbit(wideTile);
+    same<typeof sign, Tile<"int32", ["BLOCK_M"]>>();
+    const active = ACTIVATION(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
+    same<typeof active, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
+    const isRelu = ACTIVATION.eq("relu");
+    same<typeof isRelu, ConstBool<"ACTIVATION == relu">>();
     same<typeof BLOCK_M, Constexpr<"BLOCK_M">>();
 
     // Constexprs keep their text, and it becomes a dimension.

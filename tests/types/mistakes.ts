@@ -12,7 +12,7 @@ export interface Chapter {
   readonly mistakes: readonly Mistake[];
 }
 
-export const imports = `import { constexpr, kernel, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
+export const imports = `import { constexpr, kernel, libdevice, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
 
 /** The kernel in whose body every line stands, up to that line. */
 export const setting = `const T = tl.dtype("T", [tl.float16, tl.float32]);
@@ -75,6 +75,9 @@ function one(spec: string, body = "() => {}", params = 'x: tensor(tl.float32, ["
 }
 const tuned = (config: string, rest = "", params?: string) =>
   one(`grid: () => [1], autotune: { key: ["N"], configs: [${config}]${rest} }`, undefined, params);
+const nibbles = "tl.zeros([16, 16], tl.uint8)";
+const same = '(v: Tile<"float16", [8]>) => v';
+const half = '(v: Tile<"float16", [8]>) => v.to(tl.float32)';
 const flag = 'x: tensor(tl.float32, ["N"]), FLAG: constexpr.bool()';
 const both = 'x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()';
 
@@ -341,6 +344,83 @@ export const chapters: readonly Chapter[] = [
     mistake("a JavaScript ===", "const z = rm === 1;", "const z = rm.eq(1);"),
     mistake("an index", "const z = rm[0];", "const z = tl.sum(rm, 0);"),
   ]),
+  lines("Tensor descriptors", [
+    mistake(
+      "a block of another rank",
+      "tl.makeTensorDescriptor(a, [BLOCK_M]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "a block of a run-time size",
+      "tl.makeTensorDescriptor(a, [M, BLOCK_K]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "a descriptor of a pointer alone",
+      "tl.makeTensorDescriptor(a.ptr, [BLOCK_M, BLOCK_K]);",
+      "tl.makeTensorDescriptor(a.ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "a last stride that is not 1",
+      "tl.makeTensorDescriptor(a.ptr, [M, K], [1, M], [BLOCK_M, BLOCK_K]);",
+      "tl.makeTensorDescriptor(a.ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K]);",
+    ),
+    mistake(
+      "integers padded with NaN",
+      'tl.makeTensorDescriptor(ids, [BLOCK_M], { paddingOption: "nan" });',
+      'tl.makeTensorDescriptor(h, [BLOCK_M], { paddingOption: "nan" });',
+    ),
+    mistake(
+      "an offset too few",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([0]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([0, 0]);",
+    ),
+    mistake(
+      "a range as an offset",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([rm, 0]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([M, 0]);",
+    ),
+    mistake(
+      "a wide offset",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([M.to(tl.int64), 0]);",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).load([M, 0]);",
+    ),
+    mistake(
+      "a store of another dtype through a descriptor",
+      "tl.makeTensorDescriptor(c, [BLOCK_M, BLOCK_N]).store([0, 0], f);",
+      "tl.makeTensorDescriptor(c, [BLOCK_M, BLOCK_N]).store([0, 0], f.to(tl.float16));",
+    ),
+    mistake(
+      "a store of another shape through a descriptor",
+      "tl.makeTensorDescriptor(total, [BLOCK_N, BLOCK_M]).store([0, 0], f);",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).store([0, 0], f);",
+    ),
+    mistake(
+      "a number stored through a descriptor",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).store([0, 0], 1);",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).store([0, 0], tl.full([BLOCK_M, BLOCK_N], 1, tl.float32));",
+    ),
+    mistake(
+      "a store to an input through a descriptor",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).store([0, 0], x);",
+      "tl.makeTensorDescriptor(c, [BLOCK_M, BLOCK_K]).store([0, 0], x);",
+    ),
+    mistake(
+      "tl.load of a descriptor",
+      "tl.load(tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]));",
+      "tl.loadTensorDescriptor(tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]), [0, 0]);",
+    ),
+    mistake(
+      "rows through a descriptor of wide blocks",
+      "tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K]).gather(rm, 0);",
+      "tl.makeTensorDescriptor(a, [1, BLOCK_K]).gather(rm, 0);",
+    ),
+    mistake(
+      "the greater of float32 through a descriptor",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).atomicMax([0, 0], f);",
+      "tl.makeTensorDescriptor(total, [BLOCK_M, BLOCK_N]).atomicAdd([0, 0], f);",
+    ),
+  ]),
   lines("Atomics", [
     mistake("an atomic on an input", "tl.atomicAdd(bytes.ptr.add(rm), 1);", "tl.atomicAdd(ids.ptr.add(rm), 1);"),
     mistake("an atomic on a tile", "tl.atomicAdd(f, 1);", "tl.atomicAdd(total.at(rm, rn), f);"),
@@ -487,6 +567,69 @@ export const chapters: readonly Chapter[] = [
         one("grid: () => [1]", undefined, 'ACT: constexpr.string(["relu", "gelu"], { default: "relu" })'),
       ),
       mistake(
+        "a library's function of a dtype variable that it lacks a member of",
+        one(
+          "grid: () => [1]",
+          "({ x }) => void libdevice.tanh(tl.load(x.at(0)))",
+          `x: tensor(tl.dtype("U", [tl.float16, tl.float32]), ["N"])`,
+        ),
+        one(
+          "grid: () => [1]",
+          "({ x }) => void libdevice.tanh(tl.load(x.at(0)))",
+          `x: tensor(tl.dtype("U", [tl.float32, tl.float64]), ["N"])`,
+        ),
+      ),
+      mistake(
+        "a scaled product of 4-bit floats without scales",
+        one(
+          "grid: () => [1]",
+          `() => void tl.dotScaled(${nibbles}, null, "e2m1", tl.zeros([32, 16], tl.float16), null, "fp16")`,
+        ),
+        one(
+          "grid: () => [1]",
+          `() => void tl.dotScaled(${nibbles}, tl.zeros([16, 1], tl.uint8), "e2m1", tl.zeros([32, 16], tl.float16), null, "fp16")`,
+        ),
+      ),
+      mistake(
+        "a function of a Python file called with another dtype",
+        one(
+          "grid: () => [1]",
+          "() => void tl.extern('./ops.py', 'f', { result: (v: Tile<'float16', [8]>) => v })(tl.zeros([8], tl.float32))",
+        ),
+        one(
+          "grid: () => [1]",
+          "() => void tl.extern('./ops.py', 'f', { result: (v: Tile<'float16', [8]>) => v })(tl.zeros([8], tl.float16))",
+        ),
+      ),
+      mistake(
+        "functions to choose from that differ in type",
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ half: ${half}, same: ${same} })`),
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ same: ${same}, other: ${same} })`),
+      ),
+      mistake(
+        "a default that is none of the functions",
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ same: ${same} }, { default: "smae" })`),
+        one("grid: () => [1]", undefined, `ACT: constexpr.fn({ same: ${same} }, { default: "same" })`),
+      ),
+      mistake(
+        "a config that chooses none of the functions",
+        one('grid: () => [1], config: { ACT: "smae" }', undefined, `ACT: constexpr.fn({ same: ${same} })`),
+        one('grid: () => [1], config: { ACT: "same" }', undefined, `ACT: constexpr.fn({ same: ${same} })`),
+      ),
+      mistake(
+        "a chosen function of another dtype",
+        one(
+          "grid: () => [1]",
+          "({ ACT }) => void ACT(tl.zeros([8], tl.float32))",
+          `ACT: constexpr.fn({ same: ${same} })`,
+        ),
+        one(
+          "grid: () => [1]",
+          "({ ACT }) => void ACT(tl.zeros([8], tl.float16))",
+          `ACT: constexpr.fn({ same: ${same} })`,
+        ),
+      ),
+      mistake(
         "a default that is no dtype of the list",
         one("grid: () => [1]", undefined, "OUT: constexpr.dtype([tl.float16, tl.float32], { default: tl.int8 })"),
         one("grid: () => [1]", undefined, "OUT: constexpr.dtype([tl.float16, tl.float32], { default: tl.float16 })"),
@@ -575,8 +718,8 @@ export const chapters: readonly Chapter[] = [
         one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"]).optional()'),
       ),
       mistake(
-        "a range of a float tensor",
-        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"], { range: [0, "N"] })'),
+        "a range of an output",
+        one("grid: () => [1]", undefined, 'x: tensor.out(tl.int32, ["N"], { range: [0, "N"] })'),
         one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { range: [0, "N"] })'),
       ),
     ],

@@ -11,13 +11,24 @@ import * as arith from "../../src/ir/signatures-arith.js";
 import { rangeElement, whyCondition, whyRangeBound, whyStep, whyWhile } from "../../src/ir/signatures-control.js";
 import * as atomic from "../../src/ir/signatures-atomic.js";
 import * as create from "../../src/ir/signatures-create.js";
+import {
+  inferDescriptor,
+  rowsShape,
+  whyBlockOffset,
+  whyBlockValue,
+  whyBlockWrite,
+  whyDescriptor,
+  whyRows,
+} from "../../src/ir/signatures-descriptor.js";
 import { inferDot } from "../../src/ir/signatures-dot.js";
 import * as math from "../../src/ir/signatures-math.js";
 import * as memory from "../../src/ir/signatures-memory.js";
 import { inferReduce, reduceRules } from "../../src/ir/signatures-reduce.js";
 import {
   constexprType,
+  type DescriptorType,
   literalType,
+  none,
   tileType,
   type PointerType,
   type TileType,
@@ -316,6 +327,48 @@ agree(
     ];
   }),
 );
+
+const descriptors: fc.Arbitrary<DescriptorType> = fc.record({
+  kind: fc.constant("descriptor" as const),
+  to: elems,
+  shape: fc.oneof(
+    fc.array(dims, { minLength: 1, maxLength: 3 }),
+    dims.map((dim): Dim[] => [1, dim]),
+  ),
+  access: fc.constantFrom("in" as const, "out" as const),
+});
+agree(
+  "descriptors",
+  sample(fc.tuple(descriptors, operands, pointers), 250).flatMap(([desc, other, pointer]) => {
+    const [o, block, e] = [typeText(other), json(desc.shape), elemText(desc.to)];
+    const why = whyRows("gather", desc, other);
+    return [
+      { type: `WhyBlockOffset<"load", ${o}>`, answer: json(whyBlockOffset("load", other)) },
+      {
+        type: `WhyBlockValue<"store", ${e}, ${block}, ${o}>`,
+        answer: json(whyBlockValue("store", desc.to, desc.shape, other)),
+      },
+      { type: `WhyBlockWrite<"store", "${desc.access}">`, answer: json(whyBlockWrite("store", desc)) },
+      { type: `WhyDescriptor<"load", ${typeText(desc)}>`, answer: json(whyDescriptor("load", desc)) },
+      { type: `WhyDescriptor<"load", ${o}>`, answer: json(whyDescriptor("load", other)) },
+      { type: `WhyLoad<${typeText(desc)}>`, answer: json(memory.whyLoad(desc)) },
+      { type: `WhyRows<"gather", ${block}, ${o}>`, answer: json(why) },
+      ...(why === "" ? [{ type: `RowsShape<${block}, ${o}>`, answer: json(rowsShape(desc, other)) }] : []),
+      { type: `WhyBase<${typeText(pointer)}>`, answer: json(madeOf(pointer, true)) },
+      { type: `WhyBase<${o}>`, answer: json(madeOf(other, true)) },
+      { type: `WhyDescribed<${o}>`, answer: json(madeOf(other, false)) },
+    ];
+  }),
+);
+/** What is said of the base of a descriptor when all else is right. */
+function madeOf(base: Type, isExplicit: boolean): string {
+  const list = (...numbers: number[]) => ({ type: none, items: numbers.map((each) => ({ type: literalType(each) })) });
+  const axes = base.kind === "tensor" ? base.dims.map(() => 16) : [16];
+  const blockShape = list(...axes);
+  const extents = { shape: list(16), strides: list(1) };
+  const answer = inferDescriptor({ base: { type: base }, blockShape, ...(isExplicit && extents) });
+  return typeof answer === "string" ? answer : "";
+}
 
 agree("control and creation", [
   ...sample(operands, 150).flatMap((x) => {

@@ -33,6 +33,9 @@ const exportsOf = {
   "signatures-create":
     "WhyFill WhyTo ToOut WhyJoin JoinOut WhySplit WhyCat CatOut InterleaveOut WhyGatherIndex " + "WhyHistogram",
   "signatures-atomic": "WhyAtomic WhyAtomicRead WhyAtomicValue WhyAtomicMask WhySwap",
+  descriptor: "Descriptor",
+  "signatures-descriptor":
+    "WhyBase WhyBlockOffset WhyBlockValue WhyBlockWrite WhyDescribed WhyDescriptor WhyRows RowsShape",
   "signatures-memory": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
 };
 
@@ -71,6 +74,8 @@ export function typeText(type: Type): string {
       return `Pointer<${elemText(type.to)}, ${JSON.stringify(type.shape)}, "${type.access}">`;
     case "view":
       return `View<${elemText(type.to)}, ${JSON.stringify(type.shape)}, "${type.access}">`;
+    case "descriptor":
+      return `Descriptor<${elemText(type.to)}, ${JSON.stringify(type.shape)}, "${type.access}">`;
     case "constexpr": {
       if (literalValue(type) !== undefined || type.text === "true" || type.text === "false") return type.text;
       const names = { int: "Constexpr", float: "ConstFloat", bool: "ConstBool", string: "never", dtype: "never" };

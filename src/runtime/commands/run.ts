@@ -2,7 +2,7 @@ import pc from "picocolors";
 import { closeDevice, openDevice, type Device } from "../devices.js";
 import { compileAll, warn } from "../kernels.js";
 import { options, selectionFor, toleranceOf, type DeviceOptions, type SelectionOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
+import { exitCodes, UsageError } from "../problems.js";
 import { joinReports, jsonProblem, jsonReport } from "../report-json.js";
 import { textReport } from "../report-text.js";
 import type { RunReport } from "../reports.js";
@@ -22,6 +22,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     options.seed,
     options.rtol,
     options.atol,
+    options.order,
     options.kernel,
     options.python,
     options.json,
@@ -45,13 +46,20 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
       const selections = compiled.map((kernel) => selectionFor(kernel, given));
       show("starting the device …");
       device = await opening;
+      if (given.order && device.kind !== "eval")
+        throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
       const reports: RunReport[] = [];
       let correct = true;
       for (const [i, kernel] of compiled.entries()) {
         const { name } = kernel.signature;
         const onOutcome = (_: unknown, done: number, planned: number) => show(`${name}: ${done} of ${planned} cases`);
         const tolerance = toleranceOf(given);
-        const verification = await verify(kernel, device, { selection: selections[i]!, tolerance, onOutcome });
+        const verification = await verify(kernel, device, {
+          selection: selections[i]!,
+          tolerance,
+          order: given.order,
+          onOutcome,
+        });
         show("");
         correct &&= summarize(verification, device).correct;
         if (given.json) reports.push(jsonReport(verification, device));

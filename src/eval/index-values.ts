@@ -1,0 +1,70 @@
+/** Which values decide where memory is accessed: what an address or a mask is computed from, back to what memory held. */
+import {
+  type Argument,
+  isFunction,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { isFloat, type NumericDType } from "../ir/numeric.js";
+import type { Type } from "../ir/types.js";
+import { argumentsOf, bodiesOf, definitions, handedOver, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
+
+export function indexValues(ir: KernelIR): ReadonlySet<Value> {
+  const made = definitions(...bodiesOf(ir));
+  const writes = new Map<Variable, Argument[]>();
+  const handed = new Map<Value, Argument[]>();
+  const roots: Argument[] = [];
+  walkAll(ir, (statement) => {
+    for (const [param, given] of handedOver(statement)) handed.set(param, [...(handed.get(param) ?? []), given]);
+    if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
+    if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
+    if (statement.kind === "op" && statement.op.effect !== "pure") roots.push(...placesOf(statement));
+  });
+  const reached = new Set<Value>();
+  const follow = (argument: Argument | undefined): void => {
+    if (argument === undefined) return;
+    for (const value of valuesIn(argument)) {
+      if (reached.has(value) || !isIndex(value.type)) continue;
+      reached.add(value);
+      handed.get(value)?.forEach(follow);
+      sourcesOf(value, made.get(value), writes).forEach(follow);
+    }
+  };
+  roots.forEach(follow);
+  return reached;
+}
+
+/** Of an access, where it goes and which lanes are performed. */
+function placesOf({ op, operands, options }: OpStatement): readonly Argument[] {
+  const addresses = Object.values(op.operands).flatMap((kind, i) => (kind === "address" ? [operands[i]!] : []));
+  return addresses.length > 0 && options.mask ? [...addresses, options.mask] : addresses;
+}
+
+/** What a value is computed from. What was loaded is a beginning. */
+function sourcesOf(
+  value: Value,
+  statement: Statement | undefined,
+  writes: ReadonlyMap<Variable, readonly Argument[]>,
+): readonly Argument[] {
+  if (statement?.kind === "read") return writes.get(statement.variable) ?? [];
+  if (statement?.kind === "for") return [statement.start, statement.end, statement.step];
+  if (statement?.kind === "if") {
+    const place = statement.results.indexOf(value);
+    return [statement.then, statement.otherwise].flatMap((arm) => arm.yields[place] ?? []);
+  }
+  if (statement?.kind !== "op") return [];
+  const [callee] = statement.operands;
+  if (statement.op.spelling.form === "apply" && isFunction(callee)) {
+    const place = resultsOf(statement).indexOf(value);
+    return callee.function.body.yields.slice(place, place + 1);
+  }
+  return statement.op.effect === "pure" ? argumentsOf(statement) : [];
+}
+
+/** Integers, masks and addresses. A comparison of floats is not an index. */
+function isIndex(type: Type): boolean {
+  return type.kind !== "tile" || typeof type.dtype !== "string" || !isFloat(type.dtype as NumericDType);
+}

@@ -1,0 +1,18 @@
+/** The order in which programs run. */
+import type { ProgramOrder } from "../compiled.js";
+import { seedOf, shuffled, uniform } from "./random.js";
+
+/**
+ * Which program runs at each turn, counted in the grid's order, whose first axis is fastest.
+ *
+ * @throws RangeError if a list does not name each program once.
+ */
+export function programOrder(count: number, order: ProgramOrder = "sequential", seed = 0): (turn: number) => number {
+  if (order === "sequential") return (turn) => turn;
+  if (order === "reversed") return (turn) => count - 1 - turn;
+  const numbers = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : order;
+  const named = new Set(numbers);
+  const isWhole = numbers.length === count && Array.from({ length: count }, (_, i) => i).every((i) => named.has(i));
+  if (!isWhole) throw new RangeError(`order: names each program from 0 to ${count - 1} once, or is "shuffled"`);
+  return (turn) => numbers[turn]!;
+}

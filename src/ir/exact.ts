@@ -1,0 +1,110 @@
+/** Numbers held exactly, and their rounding to a float dtype in any direction: one rounding, whatever the operation. */
+import { floatFormats } from "./numeric-float.js";
+
+/** To nearest even, toward zero, down, up. */
+export type Direction = "n" | "z" | "d" | "u";
+
+/** `m · 2^e`; `rest` says that less than one in the last place of m was cut off its magnitude. */
+export interface Exact {
+  readonly m: bigint;
+  readonly e: number;
+  readonly rest?: boolean;
+}
+
+const bitLength = (magnitude: bigint): number => (magnitude === 0n ? 0 : magnitude.toString(2).length);
+const absolute = (x: bigint): bigint => (x < 0n ? -x : x);
+const shift = (x: bigint, by: number): bigint => (by < 0 ? x >> BigInt(-by) : x << BigInt(by));
+
+const double = new Float64Array(1);
+const bits = new BigUint64Array(double.buffer);
+
+/** A finite float64. */
+export function exactOf(x: number): Exact {
+  double[0] = x;
+  const field = Number((bits[0]! >> 52n) & 2047n);
+  const fraction = bits[0]! & (2n ** 52n - 1n);
+  const m = field === 0 ? fraction : fraction + 2n ** 52n;
+  return { m: x < 0 ? -m : m, e: Math.max(field, 1) - 1075 };
+}
+
+/** The float of a dtype next to an exact number in a direction; beyond the dtype's range as IEEE 754 says. */
+export function roundExact({ m, e, rest = false }: Exact, dtype: "float32" | "float64", direction: Direction): number {
+  const { mantissaBits, bias, max } = floatFormats[dtype];
+  const isNegative = m < 0n;
+  const magnitude = absolute(m);
+  // The exponent of the last place that is kept.
+  const place = Math.max(bitLength(magnitude) + e - 1, 1 - bias) - mantissaBits;
+  const drop = place - e;
+  let kept = shift(magnitude, -drop);
+  const cut = drop > 0 ? magnitude - shift(kept, drop) : 0n;
+  const half = drop > 0 ? 1n << BigInt(drop - 1) : 1n;
+  const isInexact = cut !== 0n || rest;
+  const isNearer = cut > half || (cut === half && (rest || (kept & 1n) === 1n));
+  const isAway = { n: isNearer, z: false, d: isInexact && isNegative, u: isInexact && !isNegative }[direction];
+  if (isAway) kept += 1n;
+  const value = Number(kept) * 2 ** place;
+  const staysFinite = direction === "z" || direction === (isNegative ? "u" : "d");
+  const inRange = value <= max ? value : staysFinite ? max : Infinity;
+  return isNegative ? -inRange : inRange;
+}
+
+export const productOf = (x: Exact, y: Exact): Exact => ({ m: x.m * y.m, e: x.e + y.e });
+
+export function sumOf(x: Exact, y: Exact): Exact {
+  const e = Math.min(x.e, y.e);
+  return { m: shift(x.m, x.e - e) + shift(y.m, y.e - e), e };
+}
+
+/** Bits of quotients and roots: more than any dtype keeps, so that what is cut off decides only as `rest`. */
+const BITS = 128;
+
+export function quotientOf(x: Exact, y: Exact): Exact {
+  const by = Math.max(BITS + bitLength(absolute(y.m)) - bitLength(absolute(x.m)), 0);
+  const dividend = shift(x.m, by);
+  return { m: dividend / y.m, e: x.e - by - y.e, rest: dividend % y.m !== 0n };
+}
+
+/** The square root of a positive number. */
+export function rootOf({ m, e }: Exact): Exact {
+  const by = 2 * BITS + (e & 1);
+  const square = shift(m, by);
+  let root = 1n << BigInt(Math.ceil(bitLength(square) / 2));
+  for (let next = root - 1n; next < root; next = (root + square / root) >> 1n) root = next;
+  return { m: root, e: (e - by) / 2, rest: root * root !== square };
+}
+
+export type DirectedOp = "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma";
+
+/** An operation of IEEE 754 with its result rounded in a direction. Operands are floats of the dtype. */
+export function directed(op: DirectedOp, dtype: "float32" | "float64", direction: Direction) {
+  const toDType = (exact: Exact) => roundExact(exact, dtype, direction);
+  /** A sum that is 0 is +0, and -0 when rounding down, unless both sides are zeros of one sign. */
+  const sum = (exact: Exact, plain: number, oneSign: boolean) =>
+    exact.m !== 0n ? toDType(exact) : oneSign ? plain : direction === "d" ? -0 : 0;
+  return (x: number, y = 0, z = 0): number => {
+    const plain = { add: x + y, sub: x - y, mul: x * y, div: x / y, rcp: 1 / x, sqrt: Math.sqrt(x), fma: x * y + z }[
+      op
+    ];
+    const divisor = op === "div" ? y : op === "rcp" ? x : 1;
+    if (![x, y, z].every(Number.isFinite) || divisor === 0 || Number.isNaN(plain)) return plain;
+    const [a, b, c] = [exactOf(x), exactOf(y), exactOf(z)];
+    switch (op) {
+      case "add":
+        return sum(sumOf(a, b), plain, x === 0 && y === 0 && Object.is(x, y));
+      case "sub":
+        return sum(sumOf(a, { m: -b.m, e: b.e }), plain, x === 0 && y === 0 && !Object.is(x, y));
+      case "fma":
+        return sum(sumOf(productOf(a, b), c), plain, x * y === 0 && z === 0 && Object.is(x * y, z));
+      case "mul":
+        return x * y === 0 && (x === 0 || y === 0) ? plain : toDType(productOf(a, b));
+      case "div":
+        return x === 0 ? plain : toDType(quotientOf(a, b));
+      case "rcp":
+        return toDType(quotientOf({ m: 1n, e: 0 }, a));
+      case "sqrt":
+        return x === 0 ? plain : toDType(rootOf(a));
+      default:
+        return op satisfies never;
+    }
+  };
+}

@@ -1,0 +1,124 @@
+/** What a tensor descriptor does beside loads and stores: rows by their numbers, and reductions into memory. */
+import type { TileArray } from "../ir/array.js";
+import { bitwise, changeIn, greatest, least, sum, type Change } from "../ir/array-atomic.js";
+import { dtypeTable, members } from "../ir/dtype.js";
+import type { Least, Typed } from "../ir/op.js";
+import type { DescriptorRuntime, Runtime } from "../ir/runtime.js";
+import {
+  type ReduceKind,
+  rowsShape,
+  whyBlockOffset,
+  whyBlockValue,
+  whyBlockWrite,
+  whyDescriptor,
+  whyReduced,
+  whyRows,
+} from "../ir/signatures-descriptor.js";
+import { type DescriptorType, none, tileType } from "../ir/types.js";
+import { blockAt, paddingOf, rowsAt } from "./block-addresses.js";
+import { defineOp } from "./define.js";
+import { writtenBlock } from "./descriptor.js";
+
+type Typeds = Readonly<Record<string, Typed | undefined>>;
+/** Authors call these as methods, whose types are in `ir/descriptor.ts`. */
+type Method = (desc: unknown, ...args: unknown[]) => unknown;
+
+function rowsOf(op: string, { desc, rows, column }: Typeds): DescriptorType | string {
+  const { type } = desc!;
+  if (type.kind !== "descriptor") return whyDescriptor(op, type);
+  return whyRows(op, type, rows!.type) || whyBlockOffset(op, column!.type) || type;
+}
+
+/** The hardware moves rows in fours, of 32 bytes at least. */
+function leastRows(op: string, { desc, rows }: Typeds): readonly Least[] {
+  const { type } = desc!;
+  if (type.kind !== "descriptor" || rows!.type.kind !== "tile") return [];
+  const narrowest = Math.min(...members(type.to).map((name) => dtypeTable[name].bits));
+  return [
+    { what: `${op}: the number of rows`, dim: rows!.type.shape[0]!, who: "descriptors", least: 8 },
+    {
+      what: `${op}: the length of a row`,
+      dim: type.shape[1]!,
+      who: `${narrowest}-bit elements`,
+      least: Math.floor(32 / narrowest) * 8,
+    },
+  ];
+}
+
+/**
+ * Rows by their numbers, from one column on, through a descriptor with blocks `[1, N]`: `x_desc.gather(rows, j)`. On
+ * NVIDIA GPUs it needs sm_100 or later.
+ */
+export const descriptorGather = defineOp<Method>({
+  name: "descriptorGather",
+  operands: { desc: "address", rows: "value", column: "index" },
+  effect: "read",
+  spelling: { form: "method", name: "gather" },
+  infer: (args) => {
+    const type = rowsOf("gather", args);
+    return typeof type === "string" ? type : tileType(type.to, rowsShape(type, args.rows!.type));
+  },
+  least: (args) => leastRows("gather", args),
+  evaluate: ({ desc, rows, column }, context) => {
+    const descriptor = desc as DescriptorRuntime;
+    const { address, inside } = rowsAt(descriptor, rows as TileArray, column!, context);
+    return context.load(address, inside, paddingOf(descriptor));
+  },
+});
+
+/** Writes rows by their numbers: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
+export const descriptorScatter = defineOp<Method>({
+  name: "descriptorScatter",
+  operands: { desc: "address", value: "value", rows: "value", column: "index" },
+  effect: "write",
+  spelling: { form: "method", name: "scatter" },
+  infer: (args) => {
+    const type = rowsOf("scatter", args);
+    if (typeof type === "string") return type;
+    const shape = rowsShape(type, args.rows!.type);
+    return whyBlockWrite("scatter", type) || whyBlockValue("scatter", type.to, shape, args.value!.type) || none;
+  },
+  least: (args) => leastRows("scatter", args),
+  evaluate: ({ desc, value, rows, column }, context) => {
+    const { address, inside } = rowsAt(desc as DescriptorRuntime, rows as TileArray, column!, context);
+    context.store(address, value as TileArray, inside);
+    return [];
+  },
+});
+
+function reduction<Name extends string>(name: Name, author: string, python: string, kind: ReduceKind, change: Change) {
+  return defineOp<Method>({
+    name,
+    operands: { desc: "address", offsets: "values", value: "value" },
+    effect: "atomic",
+    spelling: { form: "method", name: python },
+    infer: (args) => {
+      const block = writtenBlock(author, args);
+      return typeof block === "string" ? block : whyReduced(author, kind, block.to) || none;
+    },
+    evaluate: ({ desc, offsets, value }, context) => {
+      const { address, inside } = blockAt(desc as DescriptorRuntime, offsets as readonly Runtime[], context);
+      const f = changeIn(change, address.dtype);
+      context.atomic(address, inside, {
+        operands: [value as TileArray],
+        change: (old, [operand]) => f(old, operand!),
+        reads: true,
+        order: "relaxed",
+      });
+      return [];
+    },
+  });
+}
+
+/** Adds a block to memory, element by element in one step: `c_desc.atomic_add([i, j], x)`. */
+export const descriptorAtomicAdd = reduction("descriptorAtomicAdd", "atomicAdd", "atomic_add", "add", sum);
+/** Keeps the greater of each element: `c_desc.atomic_max([i, j], x)`. Floats need sm_90 or later. */
+export const descriptorAtomicMax = reduction("descriptorAtomicMax", "atomicMax", "atomic_max", "extreme", greatest);
+/** Keeps the lesser of each element: `c_desc.atomic_min([i, j], x)`. Floats need sm_90 or later. */
+export const descriptorAtomicMin = reduction("descriptorAtomicMin", "atomicMin", "atomic_min", "extreme", least);
+/** Bits that both have: `c_desc.atomic_and([i, j], x)`. */
+export const descriptorAtomicAnd = reduction("descriptorAtomicAnd", "atomicAnd", "atomic_and", "bits", bitwise("and"));
+/** Bits that either has: `c_desc.atomic_or([i, j], x)`. */
+export const descriptorAtomicOr = reduction("descriptorAtomicOr", "atomicOr", "atomic_or", "bits", bitwise("or"));
+/** Bits that one of the two has: `c_desc.atomic_xor([i, j], x)`. */
+export const descriptorAtomicXor = reduction("descriptorAtomicXor", "atomicXor", "atomic_xor", "bits", bitwise("xor"));

@@ -1,0 +1,101 @@
+/** Tensor descriptors: tensors that are read and written in blocks, by the copy engine where the GPU has one (TMA). */
+import type { TileArray } from "../ir/array.js";
+import type { Typed } from "../ir/op.js";
+import type { DescriptorRuntime, Runtime } from "../ir/runtime.js";
+import {
+  inferDescriptor,
+  type LoadTensorDescriptor,
+  type MakeTensorDescriptor,
+  type StoreTensorDescriptor,
+  whyBlockOffsets,
+  whyBlockValue,
+  whyBlockWrite,
+  whyDescriptor,
+} from "../ir/signatures-descriptor.js";
+import { type DescriptorType, none, tileType } from "../ir/types.js";
+import { blockAt, descriptorAt, paddingOf } from "./block-addresses.js";
+import { defineOp, withRecord } from "./define.js";
+
+const described = defineOp<
+  (base: unknown, shape: unknown, strides: unknown, block: unknown, options: object) => unknown
+>({
+  name: "makeTensorDescriptor",
+  operands: { base: "address", shape: "values?", strides: "values?", blockShape: "shape" },
+  options: { paddingOption: "constant?" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.make_tensor_descriptor", keywords: ["shape", "strides", "blockShape"] },
+  infer: inferDescriptor,
+  evaluate: (args, context) => descriptorAt(args, context),
+});
+
+/**
+ * A descriptor of a tensor: `tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M,
+ * BLOCK_K])`. Of a tensor `a` write `tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K])`; of a pointer, shape and strides
+ * come before the block. The last axis is contiguous, the address and all other strides are multiples of 16 bytes, and
+ * a block holds at least 16 bytes along the last axis; the wrapper checks tensors for it.
+ */
+export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, ((...args: unknown[]) => {
+  const isExplicit = Array.isArray(args[2]);
+  const [base, block, ...rest] = args;
+  return isExplicit
+    ? (described as (...all: unknown[]) => unknown)(...args)
+    : (described as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...rest);
+}) as MakeTensorDescriptor);
+
+/** Types of a descriptor and of the offsets of a block in it. */
+export function blockOf(
+  op: string,
+  { desc, offsets }: Readonly<Record<string, Typed | undefined>>,
+): DescriptorType | string {
+  const { type } = desc!;
+  if (type.kind !== "descriptor") return whyDescriptor(op, type);
+  const given = (offsets!.items ?? []).map((item) => item.type);
+  return whyBlockOffsets(op, type.shape, given) || type;
+}
+
+/** The same, where the block is written. */
+export function writtenBlock(op: string, args: Readonly<Record<string, Typed | undefined>>): DescriptorType | string {
+  const block = blockOf(op, args);
+  if (typeof block === "string") return block;
+  return whyBlockWrite(op, block) || whyBlockValue(op, block.to, block.shape, args.value!.type) || block;
+}
+
+/**
+ * The block that starts at these offsets, one an axis: `a_desc.load([i, k])`. Also a method of a descriptor,
+ * `desc.load(offsets)`.
+ */
+export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>({
+  name: "loadTensorDescriptor",
+  operands: { desc: "address", offsets: "values" },
+  effect: "read",
+  spelling: { form: "method", name: "load" },
+  infer: (args) => {
+    const block = blockOf("load", args);
+    return typeof block === "string" ? block : tileType(block.to, block.shape);
+  },
+  evaluate: ({ desc, offsets }, context) => {
+    const descriptor = desc as DescriptorRuntime;
+    const { address, inside } = blockAt(descriptor, offsets as readonly Runtime[], context);
+    return context.load(address, inside, paddingOf(descriptor));
+  },
+});
+
+/**
+ * Writes a block, as far as it lies in the tensor: `c_desc.store([i, j], acc)`. Also a method of a descriptor,
+ * `desc.store(offsets, value)`.
+ */
+export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>({
+  name: "storeTensorDescriptor",
+  operands: { desc: "address", offsets: "values", value: "value" },
+  effect: "write",
+  spelling: { form: "method", name: "store" },
+  infer: (args) => {
+    const block = writtenBlock("store", args);
+    return typeof block === "string" ? block : none;
+  },
+  evaluate: ({ desc, offsets, value }, context) => {
+    const { address, inside } = blockAt(desc as DescriptorRuntime, offsets as readonly Runtime[], context);
+    context.store(address, value as TileArray, inside);
+    return [];
+  },
+});

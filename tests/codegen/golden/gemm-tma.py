@@ -1,0 +1,272 @@
+"""C = A @ B, accumulated in float32, in blocks that the GPU's copy engine moves.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+
+
+def _set_blocks(args):
+    """Gives each descriptor the block of the config that is to run."""
+    args["a_desc"].block_shape = [args["BLOCK_M"], args["BLOCK_K"]]
+    args["b_desc"].block_shape = [args["BLOCK_K"], args["BLOCK_N"]]
+    args["c_desc"].block_shape = [args["BLOCK_M"], args["BLOCK_N"]]
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+            pre_hook=_set_blocks,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+            pre_hook=_set_blocks,
+        ),
+    ],
+    key=["M", "N", "K"],
+)
+@triton.jit
+def gemm_tma_kernel(
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    K,
+    N,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
+    # Grouped order: neighbouring programs share rows of A in L2.
+    pid = tl.program_id(0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    num_pid_in_group = num_pid_n * GROUP_M
+    first_pid_m = (pid // num_pid_in_group) * GROUP_M
+    group_size_m = tl.minimum(num_pid_m - first_pid_m, GROUP_M)
+    pid_m = first_pid_m + (pid % num_pid_in_group) % group_size_m
+    pid_n = (pid % num_pid_in_group) // group_size_m
+
+    off_m = pid_m * BLOCK_M
+    off_n = pid_n * BLOCK_N
+    acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        # What lies outside A and B reads as 0.
+        x = a_desc.load([off_m, k])
+        y = b_desc.load([k, off_n])
+        acc = tl.dot(x, y, acc)
+    # What lies outside C is not written.
+    c_desc.store([off_m, off_n], acc.to(c_desc.dtype))
+
+
+def gemm_tma(
+    a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """C = A @ B, accumulated in float32, in blocks that the GPU's copy engine moves.
+
+    Args:
+        a: [M, K] float16 or bfloat16.
+        b: [K, N] float16 or bfloat16.
+        out: where to write [M, N] float16 or bfloat16; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if a.ndim != 2:
+        raise ValueError(f"gemm_tma: a must have shape [M, K], got {list(a.shape)}")
+    M, K = a.shape
+    if a.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"gemm_tma: a must be torch.float16 or torch.bfloat16, got {a.dtype}"
+        )
+    if b.ndim != 2 or b.shape[0] != K:
+        raise ValueError(f"gemm_tma: b must have shape [K={K}, N], got {list(b.shape)}")
+    N = b.shape[1]
+    if b.dtype != a.dtype:
+        raise TypeError(f"gemm_tma: b must be {a.dtype} as a is, got {b.dtype}")
+    if b.device != a.device:
+        raise ValueError(f"gemm_tma: b must be on {a.device} as a is, got {b.device}")
+    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"gemm_tma: a must be on a GPU, got {a.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if a.is_cuda and a.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(a.device):
+            return gemm_tma(a, b, out=out)
+
+    if out is None:
+        c = a.new_empty((M, N))
+    else:
+        c = _check_out(
+            "gemm_tma: out", out, (M, N), a.dtype, a.device, {"a": a, "b": b}
+        )
+    if c.numel() == 0:
+        return c
+
+    _check_descriptor("gemm_tma: a", a, 1)
+    _check_descriptor("gemm_tma: b", b, 1)
+    _check_descriptor("gemm_tma: out", c, 1)
+    a_desc = TensorDescriptor.from_tensor(a, [1, 1])
+    b_desc = TensorDescriptor.from_tensor(b, [1, 1])
+    c_desc = TensorDescriptor.from_tensor(c, [1, 1])
+
+    def grid(meta):
+        return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
+
+    gemm_tma_kernel[grid](a_desc, b_desc, c_desc, M, K, N)
+    return c
+
+
+def reference_fn(a: torch.Tensor, b: torch.Tensor):
+    """What gemm_tma computes, in PyTorch."""
+    return torch.matmul(a, b)
+
+
+def get_inputs(M=512, K=512, N=512):
+    """Fresh arguments for gemm_tma, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [
+        torch.randn((M, K), device=device, dtype=torch.float16),
+        torch.randn((K, N), device=device, dtype=torch.float16),
+    ]
+
+
+def _check_descriptor(label, tensor, axis):
+    """Refuses a tensor whose blocks the GPU's copy engine cannot address."""
+    if 0 in tensor.shape:
+        raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
+    size, strides = tensor.element_size(), tensor.stride()
+    if strides[axis] != 1:
+        raise ValueError(
+            f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+            "call .contiguous() first"
+        )
+    if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
+        raise ValueError(
+            f"{label} must have strides of a multiple of 16 bytes on all axes but "
+            f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
+        )
+    if tensor.data_ptr() % 16 != 0:
+        raise ValueError(
+            f"{label} must start at a multiple of 16 bytes; call .clone() first"
+        )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = gemm_tma

@@ -58,10 +58,10 @@ def layer_norm_forward_kernel(
     values = tl.load(
         x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
     ).to(tl.float32)
-    average = tl.sum(values, axis=0) / tl.full([], N, tl.float32)
+    average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
     # Columns past the end count neither in the mean nor in the variance.
     centred = tl.where(cols < N, values - average, 0.0)
-    variance = tl.sum(centred * centred, axis=0) / tl.full([], N, tl.float32)
+    variance = tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32)
     scale = tl.rsqrt(variance + eps)
     tl.store(mean_ptr + row * stride_mean_m, average)
     tl.store(rstd_ptr + row * stride_rstd_m, scale)
@@ -307,8 +307,8 @@ def layer_norm_gradients_kernel(
         normalized = (values - tl.load(mean_ptr + row * stride_mean_m)) * scale
         weighted = gradient * w
         # Past the end both gradient and weight are 0.
-        along_x = tl.sum(weighted * normalized, axis=0) / tl.full([], N, tl.float32)
-        along_one = tl.sum(weighted, axis=0) / tl.full([], N, tl.float32)
+        along_x = tl.sum(weighted * normalized, axis=0) / tl.cast(N, tl.float32)
+        along_one = tl.sum(weighted, axis=0) / tl.cast(N, tl.float32)
         result = (weighted - normalized * along_x - along_one) * scale
         tl.store(
             dx_ptr + row * stride_dx_m + cols * stride_dx_n,

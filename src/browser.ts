@@ -1,6 +1,8 @@
-/** TileScript in a page, which bundlers take for `tilescript`: kernels are built without their source. */
+/** TileScript in a page, which bundlers take for `tilescript`: kernels are built without their source, and evaluated. */
 import { compile } from "./compile.js";
 import type { CompiledKernel } from "./compiled.js";
+import type { KernelFunction } from "./ir/params.js";
+import { kernelOn } from "./runnable.js";
 
 export * from "./language.js";
 
@@ -8,6 +10,10 @@ export * from "./language.js";
 export async function build(kernel: unknown): Promise<CompiledKernel> {
   return compile(kernel);
 }
+
+const unchecked = ["a page has no device to run on, so the kernel was evaluated in-process"];
+
+export const kernel: KernelFunction = kernelOn({ build, call: async () => ({ device: "eval", unchecked }) });
 
 /** Does nothing: a kernel file is no program in a page. */
 export function main(): void {}

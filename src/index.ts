@@ -7,6 +7,7 @@ import type { Runnable } from "./runtime/commands/command.js";
 import { type FileMeta, main as runMain } from "./runtime/main.js";
 
 export { build } from "./build.js";
+export { kernel } from "./kernel.js";
 export * from "./language.js";
 
 /**

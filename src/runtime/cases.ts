@@ -2,7 +2,15 @@
  * Which cases verify a kernel: sizes of one, sizes below a block, sizes that no block divides, aligned sizes and the
  * author's own; every config; every dtype; every layout.
  */
-import type { Case, CompiledKernel, ConstexprSignature, Layout, Signature, TensorSignature } from "../compiled.js";
+import {
+  type Case,
+  type CompiledKernel,
+  type ConstexprSignature,
+  formatSizes,
+  type Layout,
+  type Signature,
+  type TensorSignature,
+} from "../compiled.js";
 
 /** What the user fixed on the command line. */
 export interface Selection {
@@ -309,11 +317,4 @@ function affordable(kernel: CompiledKernel, shape: Shape, variant: Variant, limi
 /** The shape that dims have with these sizes. */
 export function shapeOf(dims: readonly (string | number)[], sizes: Readonly<Record<string, number>>): number[] {
   return dims.map((dim) => (typeof dim === "number" ? dim : (sizes[dim] ?? Number.NaN)));
-}
-
-/** `M=300 N=200` */
-export function formatSizes(sizes: Readonly<Record<string, number>>): string {
-  return Object.entries(sizes)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
 }

@@ -1,7 +1,9 @@
 /** TileScript: Triton kernels in TypeScript. */
 import { build } from "./build.js";
 import { definitionOf, KernelDefinition } from "./dsl/kernel.js";
+import { OperatorDefinition } from "./dsl/operator.js";
 import type { Kernel } from "./ir/params.js";
+import type { Operator } from "./ir/params-operator.js";
 import { addBuilder } from "./runtime/builders.js";
 import type { Runnable } from "./runtime/commands/command.js";
 import { type FileMeta, main as runMain } from "./runtime/main.js";
@@ -16,12 +18,15 @@ export * from "./language.js";
  *
  * @param meta the file's `import.meta`, or `module` in a CommonJS file
  */
-export function main(meta: FileMeta, ...kernels: readonly Kernel<string, any>[]): void {
+export function main(meta: FileMeta, ...kernels: readonly (Kernel<string, any> | Operator<string, any>)[]): void {
   runMain(meta, ...kernels.map(runnable));
 }
 
 function runnable(kernel: unknown): Runnable {
-  return { name: definitionOf(kernel).name, compile: () => build(kernel) };
+  const { name } = kernel instanceof OperatorDefinition ? kernel : definitionOf(kernel);
+  return { name, compile: () => build(kernel) };
 }
 
-addBuilder((value) => (value instanceof KernelDefinition ? runnable(value) : undefined));
+addBuilder((value) =>
+  value instanceof KernelDefinition || value instanceof OperatorDefinition ? runnable(value) : undefined,
+);

@@ -14,6 +14,7 @@ export type {
 export { TileScriptError, type Diagnostic, type Location } from "./diagnostics.js";
 export { NDArray, type DataOf, type Nested, type TypedArray, type TypedArrayOf } from "./call/ndarray.js";
 export type * from "./call/types.js";
+export { op } from "./dsl/operator.js";
 export { constexpr, descriptor, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/reference.js";
 export * as tl from "./dsl/tl.js";
@@ -26,6 +27,7 @@ export type { Descriptor, DescriptorLike } from "./ir/descriptor.js";
 export type { DType, DTypeName, Element, OneOf } from "./ir/dtype.js";
 export type { AddressLike, MutPointer, OptionalPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
 export type * from "./ir/params.js";
+export type * from "./ir/params-operator.js";
 export type { Problem } from "./ir/problem.js";
 export type { Dim, Shape } from "./ir/shape.js";
 export type { Mut, Scalar, Tile, TileLike } from "./ir/tile.js";

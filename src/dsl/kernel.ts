@@ -3,6 +3,7 @@ import type { Config } from "../compiled.js";
 import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import type { Handle } from "../ir/handle.js";
+import { launch } from "./launch.js";
 import type { ParamDescription } from "./params.js";
 
 type Meta = Readonly<Record<string, Handle>>;
@@ -46,6 +47,11 @@ export class KernelDefinition {
 
   get params(): RawSpec["params"] {
     return this.spec.params;
+  }
+
+  /** A step of an operator. */
+  call(given: Readonly<Record<string, unknown>>): object {
+    return launch(this, given);
   }
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
-import { toleranceFor } from "../tolerance.js";
+import { gradientTolerance, toleranceFor } from "../tolerance.js";
 import type { RawTensor } from "./call.js";
 import type { CallRequest, CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
 import type { Target } from "./targets.js";
@@ -38,16 +38,22 @@ export function verifyRequest(
   const run = runRequest(kernel, module, at);
   const sizes = kernel.sizes(at);
   const override = { ...kernel.tolerance, ...options.tolerance };
+  const gradients = run.inputs.filter(({ name }) => kernel.signature.gradients?.includes(name));
   return {
     ...run,
     type: "verify",
     config: options.tuned ? null : at.config,
     passOut: options.passOut,
-    tolerances: Object.fromEntries(
-      [...run.inputs, ...run.outputs]
+    gradients: gradients.map(({ python }) => python),
+    tolerances: Object.fromEntries([
+      ...[...run.inputs, ...run.outputs]
         .filter(({ role }) => role !== "in")
-        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)]),
-    ),
+        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
+      ...gradients.map(
+        ({ name, python, dtype }) =>
+          [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
+      ),
+    ]),
   };
 }
 
@@ -92,7 +98,7 @@ function runRequest(kernel: CompiledKernel, module: string, at: Case): RunReques
   const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
   return {
     module,
-    jit: signature.jit,
+    jits: signature.kernels ?? [signature.jit],
     config: at.config,
     inputs: wire.filter((tensor) => tensor.role !== "out"),
     ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),

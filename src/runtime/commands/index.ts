@@ -5,8 +5,9 @@ import { compile } from "./compile.js";
 import { doctor } from "./doctor.js";
 import { emit } from "./emit.js";
 import { create } from "./new.js";
+import { packageKernels } from "./package.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
 
-export const kernelCommands: readonly KernelCommand[] = [run, check, emit, compile];
+export const kernelCommands: readonly KernelCommand[] = [run, check, emit, packageKernels, compile];
 export const plainCommands: readonly PlainCommand[] = [create, setup, doctor];

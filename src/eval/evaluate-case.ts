@@ -3,11 +3,11 @@ import type { Case, Comparison, EvaluateOptions, Evaluation, Signature, TensorDa
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics.js";
 import { walkAll } from "../ir/walk.js";
-import { Bindings } from "./bindings.js";
+import { Bindings, type Launch } from "./bindings.js";
 import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
-import { launchOf } from "./launch.js";
+import { launchOf, sizesOf } from "./launch.js";
 import { NotEvaluated } from "./not-evaluated.js";
 import { evaluateReference, type ReferenceInputs } from "./reference.js";
 
@@ -27,12 +27,8 @@ export function evaluateCase(
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
-  const { sizes, scalars, constexprs } = new Bindings(ir, launch);
-  // A bigint constexpr does not exist: the host computes in numbers.
-  const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special);
-  const inputs = { ...drawn, ...describedInputs(ir, drawn, numbers, at.seed), ...given };
-  checkRanges(signature, inputs, { ...at.sizes, ...sizes });
+  const inputs = { ...inputsOf(ir, signature, at, special), ...given };
+  checkRanges(signature, inputs, sizesOf(ir, at));
   const { absent = [], layouts, seed } = at;
   let result: RunResult;
   try {
@@ -44,9 +40,26 @@ export function evaluateCase(
   const { outputs, findings, more } = result;
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const unchecked = more > 0 ? [`${more} more findings are not listed`] : [];
-  const verdict = compared(ir, outputs, { ...numbers, ...inputs, ...missing }, tolerance);
+  const verdict = compared(ir, outputs, { ...numbersOf(ir, launch), ...inputs, ...missing }, tolerance);
   if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
   return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
+}
+
+/** Sizes, scalars and constexprs by name. A bigint constexpr does not exist: the host computes in numbers. */
+function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolean | string> {
+  const { sizes, scalars, constexprs } = new Bindings(ir, launch);
+  return { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
+}
+
+/** The inputs of a case: those that the author describes, and the others drawn from its seed. */
+export function inputsOf(
+  ir: KernelIR,
+  signature: Signature,
+  at: Case,
+  special?: EvaluateOptions["special"],
+): Record<string, TensorData> {
+  const drawn = makeInputs(signature, at, sizesOf(ir, at), special);
+  return { ...drawn, ...describedInputs(ir, drawn, numbersOf(ir, launchOf(ir, at)), at.seed) };
 }
 
 /** What in the kernel has no meaning here. */

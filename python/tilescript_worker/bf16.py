@@ -29,8 +29,8 @@ def from_bf16(bits: np.ndarray) -> np.ndarray:
 def fma_to_bf16(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """The bits of ``x * y + z``, rounded once; the operands are float32 arrays of bfloat16 values.
 
-    The product is exact in float64. The steps on the way to bfloat16 round to odd, after which the last one rounds as if
-    it had the exact sum (Boldo and Melquiond 2008); what a sum of two loses is known (Knuth's TwoSum).
+    The product is exact in float64. The steps on the way to bfloat16 round to odd, after which the last one rounds as
+    if it had the exact sum (Boldo and Melquiond 2008); what a sum of two loses is known (Knuth's TwoSum).
     """
     with np.errstate(all="ignore"):
         product, z = x.astype(np.float64) * y, z.astype(np.float64)

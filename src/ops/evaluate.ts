@@ -32,11 +32,14 @@ export function tileOf(x: Runtime | undefined, dtype: DTypeName): TileArray {
   throw new TypeError("a tile is needed here");
 }
 
-/** Both operands in the dtype that they have together. A constant takes the tile's. */
+/** Both operands in the dtype that they have together. A constant takes the tile's, a fraction beside integers float32. */
 export function common(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
   const a = isTile(x) ? (x.dtype as DTypeName) : undefined;
   const b = isTile(y) ? (y.dtype as DTypeName) : undefined;
-  const dtype = a && b ? (promote(a, b) as DTypeName) : (a ?? b ?? "int32");
+  const tile = a ?? b ?? "int32";
+  const isFraction = [x, y].some((each) => typeof each === "number" && !Number.isInteger(each));
+  const weak = isFraction && !isFloat(tile) ? "float32" : tile;
+  const dtype = a && b ? (promote(a, b) as DTypeName) : weak;
   return [cast(tileOf(x, dtype), dtype), cast(tileOf(y, dtype), dtype), dtype];
 }
 

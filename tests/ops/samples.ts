@@ -57,6 +57,7 @@ unary("not", ["int1", ...INTS], "T[8]");
 unary("neg", ["int8", "int32", "int64", ...FLOATS], "T[8]");
 add("add", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.add(x, 1));
 add("gt", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => x.gt(1));
+for (const op of ["lt", "le", "gt", "ge", "eq", "ne"]) add(op, "int1[8]", (x) => t[op]!(x, 0.5));
 add("maximum", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.maximum(x, 1));
 add("maximum", each(["float32", "float16"], "T[8], T[8]"), (x, y) => tl.maximum(x, y, { propagateNan: "all" }));
 add("where", each(["int8", "float32", "bfloat16"], "int1[8], T[8], T[8]"), (c, x, y) => tl.where(c, x, y));

@@ -143,6 +143,10 @@ const refused: readonly (readonly [string, unknown])[] = [
     ),
   ],
   [
+    "the number of elements (2) * (1) is 2; casts from and to float8e4b15 need at least 4",
+    over((x) => tl.broadcastTo(tl.max(x), [2, 1]).to(tl.float8e4b15).to(tl.float32).max().add(x)),
+  ],
+  [
     "cdiv: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)",
     over((x) => (tl.cdiv as any)(x.to(tl.uint8), x.gt(0)).to(tl.float32)),
   ],

@@ -134,10 +134,13 @@ function method(
   speaker: Speaker,
 ): Expression {
   const [receiver, dtype] = statement.operands;
-  const isConstant =
-    isLiteral(receiver) ||
-    (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
-  if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
+  if (isDType(dtype)) {
+    const isConstant = isLiteral(receiver) || (isValue(receiver) && receiver.type.kind === "constexpr");
+    if (isConstant) return full(say(receiver), dtype.dtype, speaker);
+    // An argument that is 1 has no methods.
+    if (isValue(receiver) && speaker.strength?.isWeak(receiver))
+      return py.call("tl.cast", say(receiver), speaker.dtype(dtype.dtype));
+  }
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
 }
 

@@ -16,6 +16,14 @@ export function dimension(text: string): Operand {
     name: (name) => new Handle(builder("shape").constexprs.get(name)!),
     neg: ops.neg,
     binary: { "+": ops.add, "-": ops.sub, "*": ops.mul, "//": ops.floorDiv, "/": ops.div, "%": ops.mod },
-    call: { cdiv: ops.cdiv, min: ops.minimum, max: ops.maximum, next_power_of_2: ops.nextPowerOf2 },
+    call: {
+      cdiv: ops.cdiv,
+      min: ops.minimum,
+      max: ops.maximum,
+      shl: ops.shl,
+      shr: ops.shr,
+      bit_length: ops.bitLength,
+      next_power_of_2: ops.nextPowerOf2,
+    },
   });
 }

@@ -8,11 +8,13 @@ import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
 import { launchOf } from "./launch.js";
-import { evaluateReference, NotEvaluated, type ReferenceInputs } from "./reference.js";
+import { NotEvaluated } from "./not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "./reference.js";
 
 import { UnknownAddress } from "./tensor.js";
 
 export { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
+export { checked } from "./checked.js";
 export { sizesOf } from "./launch.js";
 export { makeInputs } from "./inputs.js";
 export { refusal } from "./refusal.js";

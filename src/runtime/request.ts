@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
 import { toleranceFor } from "../tolerance.js";
-import type { CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
+import type { RawTensor } from "./call.js";
+import type { CallRequest, CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
 import type { Target } from "./targets.js";
 
 /** A folder of its own for an emitted module while it runs. */
@@ -55,6 +56,35 @@ export function compileRequest(kernel: CompiledKernel, module: string, at: Case,
   return { ...runRequest(kernel, module, at), type: "compile", target: triton };
 }
 
+/** The request to call the wrapper on `inputs`, which lie in files of `folder`. */
+export function callRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  options: {
+    readonly folder: string;
+    readonly inputs: Readonly<Record<string, RawTensor>>;
+    readonly tuned: boolean;
+  },
+): CallRequest {
+  const { folder, inputs, tuned } = options;
+  const { drawn: _, ...run } = runRequest(kernel, module, at);
+  const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
+  const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
+  const pointed = pointers.map(({ name, python }): WireTensor => {
+    const { dtype, shape } = inputs[name]!;
+    return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill: fill(python) };
+  });
+  return {
+    ...run,
+    type: "call",
+    config: tuned ? null : at.config,
+    inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointed],
+    folder,
+    pointers: pointers.map(({ python }) => python),
+  };
+}
+
 function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
   const { signature } = kernel;
   const sizes = kernel.sizes(at);
@@ -89,11 +119,13 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
 }
 
 function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
-  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal" };
+  const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
+  const isFloat = /^(float|bfloat)/.test(dtype);
   if (tensor.range) {
-    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? 1)));
-    return { kind: "integers", low: low!, high: high! };
+    const [low, high] = tensor.range;
+    return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
   }
+  if (isFloat) return { kind: "normal" };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }

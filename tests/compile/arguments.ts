@@ -2,6 +2,7 @@
 import { kernelNames } from "../../src/codegen/kernel-names.js";
 import type { Config } from "../../src/compiled.js";
 import type { DTypeName, Elem } from "../../src/ir/dtype.js";
+import { Bindings } from "../../src/eval/bindings.js";
 import { type Argument, isLiteral, isValue, type KernelIR } from "../../src/ir/nodes.js";
 
 export interface Arguments {
@@ -29,6 +30,7 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
     if (types[name] === "constexpr") constants[name] = 1;
     else if (shape === "aligned") aligned.push(name);
   };
+  const constexprs = constexprsOf(ir, config, dtype);
   for (const param of ir.params) {
     const name = names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
     if (param.kind === "tensor" || param.kind === "pointer") {
@@ -40,8 +42,7 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
     else if (param.kind === "size") integer(name, false);
     else {
       types[name] = "constexpr";
-      constants[name] =
-        config.values[param.name] ?? param.default ?? param.choices?.[0] ?? (param.of === "int" ? 64 : 0);
+      constants[name] = constexprs[param.name]!;
     }
     if (param.kind !== "tensor") continue;
     const last = param.strides.length - 1;
@@ -50,6 +51,23 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
         integer(names.parameters.get(stride)!, shape !== "strided" && axis === last);
   }
   return { types, constants, aligned };
+}
+
+/** The config's constexprs, those of a caller that says little, and what the host computes where sizes are 64. */
+function constexprsOf(ir: KernelIR, config: Config, dtype: DTypeName): Arguments["constants"] {
+  const given = ir.params.flatMap((param) =>
+    param.kind === "constexpr" && !param.compute
+      ? [[param.name, param.default ?? param.choices?.[0] ?? (param.of === "int" ? 64 : 0)] as const]
+      : [],
+  );
+  const variables = ir.params.flatMap((param) => ("variable" in param && param.variable ? [param.variable.name] : []));
+  const { constexprs } = new Bindings(ir, {
+    sizes: Object.fromEntries(ir.params.map(({ name }) => [name, 64])),
+    scalars: Object.fromEntries(ir.params.map(({ name }) => [name, 1])),
+    dtypes: Object.fromEntries(variables.map((name) => [name, dtype])),
+    constexprs: { ...Object.fromEntries(given), ...config.values },
+  });
+  return constexprs as Arguments["constants"];
 }
 
 /** A dimension of a block. */

@@ -6,7 +6,7 @@ import { kernelNames } from "../../src/codegen/kernel-names.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
-import { emit } from "../codegen/emit.js";
+import { emit, jitFunctions } from "../codegen/emit.js";
 import { argumentsOf, type Arguments, launchOptions, type Shape } from "./arguments.js";
 
 export interface Job extends Arguments {
@@ -39,16 +39,11 @@ export interface Compiled {
 export const sm90 = ["cuda", 90, 32] as const;
 export const gfx942 = ["hip", "gfx942", 64] as const;
 
-/** The kernel and its helper functions; the first is to be decorated by who loads them. */
-function jitFunctions(text: string): string {
-  const found = text.matchAll(/^@triton\.jit(?:\(.*\))?\n(def [^]*?)\n\n\n/gm);
-  return [...found].map(([, definition]) => definition).join("\n\n\n@triton.jit\n");
-}
-
 /** One job for each config and each member of the kernel's dtype variable. */
 export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {
   const ir = lowerViews(trace(definitionOf(kernel)));
-  const source = jitFunctions(emit(kernel).text);
+  // Who loads them decorates the first.
+  const source = jitFunctions(emit(kernel).text).join("\n\n\n@triton.jit\n");
   const variable = ir.params.flatMap((param) =>
     param.kind === "tensor" && typeof param.dtype !== "string" ? [param.dtype] : [],
   )[0];

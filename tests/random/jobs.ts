@@ -6,6 +6,11 @@ import type { CompiledKernel } from "../../src/compiled.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import type { KernelIR } from "../../src/ir/nodes.js";
+import type { DTypeName } from "../../src/ir/dtype.js";
+import { dtypeTargets } from "../../src/ir/targets.js";
+import { resultsOf, walkAll } from "../../src/ir/walk.js";
+import { fail } from "../../src/diagnostics.js";
+import { showType } from "../../src/ir/types.js";
 import { usesOf39 } from "../../src/ir/versions.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
 import { argumentsOf, type Arguments, type Shape } from "../compile/arguments.js";
@@ -33,7 +38,7 @@ export interface Accepted extends RandomKernel {
   readonly since39: boolean;
 }
 
-/** @throws TileScriptError where a check refuses the kernel. */
+/** @throws TileScriptError where a check refuses the kernel, or it has a dtype that is AMD's alone. */
 export function accept(recipe: Recipe, options?: Options): Accepted {
   return checked(build(recipe, options));
 }
@@ -41,6 +46,13 @@ export function accept(recipe: Recipe, options?: Options): Accepted {
 export function checked(random: RandomKernel): Accepted {
   const compiled = compile(random.kernel);
   const ir = trace(definitionOf(random.kernel));
+  walkAll(ir, (statement) => {
+    for (const { type } of resultsOf(statement)) {
+      if (type.kind !== "tile") continue;
+      const targets = dtypeTargets[type.dtype as DTypeName];
+      if (targets && !targets.cuda) fail("target", `${showType(type)}: NVIDIA has no such dtype`);
+    }
+  });
   const since39 = usesOf39(ir).length > 0;
   return { ...random, compiled, ir, since39 };
 }

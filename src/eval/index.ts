@@ -34,7 +34,7 @@ export function evaluateCase(
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
   // A bigint constexpr does not exist: the host computes in numbers.
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special);
+  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special ?? at.special);
   const inputs = { ...drawn, ...describedInputs(ir, drawn, numbers, at.seed), ...given };
   checkRanges(signature, inputs, { ...at.sizes, ...sizes });
   const { absent = [], layouts, seed } = at;

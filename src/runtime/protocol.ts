@@ -2,10 +2,10 @@
  * The messages between the runner and its Python worker, one JSON object a line. `python/tilescript_worker/protocol.py`
  * is the other side; a change of either raises `PROTOCOL_VERSION` in both.
  */
-import type { Layout, Tolerance } from "../compiled.js";
+import type { Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Resources, Target } from "./targets.js";
 
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -20,9 +20,13 @@ export interface WireTensor {
   readonly fill: Fill;
 }
 
-/** How a tensor's values are drawn: from the normal distribution, or integers from `low` up to but not including `high`. */
+/**
+ * How a tensor's values are drawn: from the normal distribution, with special values among them, or integers from `low`
+ * up to but not including `high`.
+ */
 export type Fill =
-  { readonly kind: "normal" } | { readonly kind: "integers"; readonly low: number; readonly high: number };
+  | { readonly kind: "normal"; readonly special?: readonly SpecialValue[] }
+  | { readonly kind: "integers"; readonly low: number; readonly high: number };
 
 /** What it takes to call a wrapper. */
 export interface RunRequest {
@@ -56,6 +60,12 @@ export interface VerifyRequest extends RunRequest {
   readonly tolerances: Readonly<Record<string, Tolerance>>;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
+  /** Runs on the same inputs, which must agree to the bit. */
+  readonly repeats: number;
+  /** Whether the interpreter may run programs in reverse in every second run. */
+  readonly reversible: boolean;
+  /** Floats are added in any order, so repeated runs agree within the tolerances only. */
+  readonly unordered: boolean;
 }
 
 export interface BenchRequest extends RunRequest {

@@ -32,7 +32,12 @@ export function verifyRequest(
   kernel: CompiledKernel,
   module: string,
   at: Case,
-  options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
+  options: {
+    readonly passOut: boolean;
+    readonly tuned?: boolean;
+    readonly repeats?: number;
+    readonly tolerance: Partial<Tolerance>;
+  },
 ): VerifyRequest {
   const run = runRequest(kernel, module, at);
   const sizes = kernel.sizes(at);
@@ -42,6 +47,9 @@ export function verifyRequest(
     type: "verify",
     config: options.tuned ? null : at.config,
     passOut: options.passOut,
+    repeats: options.repeats ?? 1,
+    reversible: !kernel.signature.waits,
+    unordered: kernel.signature.unordered === true,
     tolerances: Object.fromEntries(
       [...run.inputs, ...run.outputs]
         .filter(({ role }) => role !== "in")
@@ -84,12 +92,12 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
     dtype,
     shape: shapeOf(tensor.dims, sizes),
     layout: at.layouts?.[tensor.name] ?? "contiguous",
-    fill: fillOf(tensor, dtype, sizes),
+    fill: fillOf(tensor, dtype, sizes, at),
   };
 }
 
-function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
-  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal" };
+function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes, { special }: Case): Fill {
+  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal", ...(special && { special }) };
   if (tensor.range) {
     const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? 1)));
     return { kind: "integers", low: low!, high: high! };

@@ -15,6 +15,8 @@ import { type Mutation, type Subject, subjects } from "./mutations.js";
 const SEED = 1;
 const RIGHT_CASES = 25;
 const WRONG_CASES = 60;
+/** Rows that are one row in memory would hide which line is to blame. */
+const LAYOUTS = ["contiguous", "transposed", "sliced", "offset"] as const;
 
 interface Caught {
   readonly by: string;
@@ -45,7 +47,7 @@ function mutate(source: string, kernel: string, { what, from, to, at }: Mutation
 }
 
 function drawn(compiled: CompiledKernel, { draw, scalars }: Subject, numRuns: number): Case[] {
-  const all = fc.sample(cases(compiled, draw), { seed: SEED, numRuns });
+  const all = fc.sample(cases(compiled, { ...draw, layouts: LAYOUTS }), { seed: SEED, numRuns });
   return scalars ? all.map((at) => ({ ...at, scalars })) : all;
 }
 

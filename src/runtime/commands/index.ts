@@ -7,6 +7,7 @@ import { emit } from "./emit.js";
 import { create } from "./new.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
+import { verify } from "./verify.js";
 
-export const kernelCommands: readonly KernelCommand[] = [run, check, emit, compile];
+export const kernelCommands: readonly KernelCommand[] = [run, verify, check, emit, compile];
 export const plainCommands: readonly PlainCommand[] = [create, setup, doctor];

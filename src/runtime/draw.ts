@@ -50,6 +50,13 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
   const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
   const known = (name: string, members: readonly string[]) =>
     options.dtypes?.[name] ? [options.dtypes[name]] : members;
+  // A default, or what the author gave with a shape, is what makes sense: a decay is not drawn.
+  const given = <T extends Constant>(name: string): fc.Arbitrary<T> | undefined => {
+    const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
+    const initial = signature.scalars.find((scalar) => scalar.name === name)?.default;
+    if (initial !== undefined) values.push(initial as T);
+    return values.length > 0 ? fc.constantFrom(...values) : undefined;
+  };
   return fc
     .record({
       sizes: sizesArbitrary(kernel, options),
@@ -66,9 +73,10 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
       seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
       scalars: recordOf(signature.scalars, ({ name, dtype }) => [
         name,
-        dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true }),
+        given<number>(name) ??
+          (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
       ]),
-      constexprs: recordOf(drawn, (each) => [each.name, constexprArbitrary(each)]),
+      constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
       ...(optional.length > 0 && { absent: fc.subarray(optional) }),
       ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
     })
@@ -138,7 +146,30 @@ function emptyable({ tensors, drawn, multiples = {} }: Signature): readonly stri
 function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary<number> {
   const near = blocks.flatMap((block) => [block - 1, block, block + 1, 2 * block]).filter((value) => value <= maxSize);
   const anything = fc.integer({ min: 1, max: maxSize });
-  return near.length === 0 ? anything : fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97));
+  if (near.length === 0) return anything;
+  return new DrawnFrom(fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97)), anything);
+}
+
+/** Draws from one arbitrary and shrinks as another: a constant has no smaller neighbours, an integer has. */
+class DrawnFrom extends fc.Arbitrary<number> {
+  constructor(
+    private readonly from: fc.Arbitrary<number>,
+    private readonly as: fc.Arbitrary<number>,
+  ) {
+    super();
+  }
+
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<number> {
+    return new fc.Value(this.from.generate(random, bias).value, undefined);
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is number {
+    return this.as.canShrinkWithoutContext(value);
+  }
+
+  override shrink(value: number, context: unknown): fc.Stream<fc.Value<number>> {
+    return this.as.shrink(value, context);
+  }
 }
 
 function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignature): fc.Arbitrary<Constant> {

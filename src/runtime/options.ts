@@ -47,7 +47,10 @@ export const options = {
   timeLimit: new Option("--time-limit <seconds>", "no case starts later, for each kernel")
     .argParser(positive)
     .default(120),
-  finite: new Option("--finite", "no NaN and no infinity among the inputs"),
+  special: new Option(
+    "--special",
+    "NaN and infinities among the inputs too; the reference must have them where the kernel has",
+  ),
   case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
   watch: new Option("--watch", "run again whenever a source changes"),
   json: new Option("--json", "print the report as JSON"),

@@ -132,8 +132,7 @@ function failureText(outcome: Outcome, configs: number, colors: Colors, verbose:
     );
     if (finding.at) lines.push(...frame(finding.at));
   }
-  if (outcome.at.special?.includes("nan"))
-    lines.push("NaN and infinities were among the inputs; add --finite if there never are any");
+  if (outcome.at.special?.includes("nan")) lines.push("NaN and infinities were among the inputs, as --special asks");
   lines.push(...outcome.problems.slice(lines.includes(outcome.problems[0] ?? "") ? 1 : 0));
   for (const comparison of outcome.comparisons) if (comparison.wrong > 0) lines.push(...comparisonText(comparison));
   return lines.join("\n");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
+import { EnvironmentError } from "./problems.js";
 import { toleranceFor } from "../tolerance.js";
 import type { CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
 import type { Target } from "./targets.js";
@@ -16,10 +17,15 @@ export interface Workspace {
 
 /** Writes the module where Python can import it and read its source. */
 export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
-  const folder = await mkdtemp(join(tmpdir(), "tilescript-"));
-  const module = join(folder, kernel.file);
-  await writeFile(module, kernel.python);
-  return { module, remove: () => rm(folder, { recursive: true, force: true }) };
+  try {
+    const folder = await mkdtemp(join(tmpdir(), "tilescript-"));
+    const module = join(folder, kernel.file);
+    await writeFile(module, kernel.python);
+    return { module, remove: () => rm(folder, { recursive: true, force: true }) };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new EnvironmentError(`${tmpdir()} takes no module (${code}); set TMPDIR to a folder that can be written to`);
+  }
 }
 
 /** The dtype that a tensor has in a case. */

@@ -9,7 +9,7 @@ interface VerifyOptions extends SelectionOptions, DeviceOptions {
   readonly runs: number;
   /** Seconds. */
   readonly timeLimit: number;
-  readonly finite?: true;
+  readonly special?: true;
   readonly case?: Readonly<Record<string, unknown>>;
 }
 
@@ -20,7 +20,7 @@ export const verify: KernelCommand<VerifyOptions> = {
     options.device,
     options.runs,
     options.timeLimit,
-    options.finite,
+    options.special,
     options.case,
     options.shape,
     options.dtype,
@@ -51,7 +51,7 @@ export const verify: KernelCommand<VerifyOptions> = {
           selection,
           runs: given.runs,
           timeLimitMs: given.timeLimit * 1000,
-          finite: given.finite === true,
+          special: given.special === true,
           tolerance,
           onOutcome: show,
         });

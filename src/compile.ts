@@ -6,14 +6,15 @@ import { checkLimits } from "./check/limits.js";
 import { checkOptional } from "./check/optional.js";
 import { checkStructure } from "./check/structure.js";
 import { checkVersions } from "./check/versions.js";
-import { emitModule } from "./codegen/module.js";
-import { shapesOf, signatureOf } from "./codegen/signature.js";
+import { emitModule, emitOperator } from "./codegen/module.js";
+import { operatorSignature, shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
-import type { CompiledKernel, EmitOptions, Emitted } from "./compiled.js";
+import type { CompiledKernel, Config, EmitOptions, Emitted } from "./compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
-import { definitionOf } from "./dsl/kernel.js";
+import { definitionOf, type KernelDefinition } from "./dsl/kernel.js";
+import { OperatorDefinition, traceOperator } from "./dsl/operator.js";
 import { trace } from "./dsl/trace.js";
-import { evaluateCase, refusal, sizesOf } from "./eval/index.js";
+import { checked, evaluateCase, evaluateOperator, operatorRefusal, refusal, sizesOf } from "./eval/index.js";
 import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
@@ -31,7 +32,41 @@ export interface CompileOptions {
  * @throws TileScriptError with every error that was found.
  */
 export function compile(kernel: unknown, { source }: CompileOptions = {}): CompiledKernel {
-  const definition = definitionOf(kernel);
+  if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source);
+  const { ir, seen } = traceAndCheck(definitionOf(kernel), source);
+  failOn(seen);
+  const lowered = lowerViews(ir);
+  const signature = signatureOf(lowered);
+  const file = `${signature.name}.py`;
+  const emit = ({ op }: EmitOptions = {}): Emitted => {
+    const printed = emitModule(lowered, source, op);
+    return { python: printed.text, map: sourceMap(file, printed.lines) };
+  };
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+    const toleranceOf = (dtype: string) =>
+      toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
+    return evaluateCase(ir, signature, at, toleranceOf, options);
+  };
+  return {
+    signature,
+    configs: ir.tuning.configs,
+    ...shapesOf(ir),
+    ...emit(),
+    file,
+    emit,
+    ir: printIR(ir),
+    warnings: seen,
+    reference: ir.reference?.kind ?? "none",
+    ...(ir.tolerance && { tolerance: ir.tolerance }),
+    sizes: (at) => sizesOf(ir, at),
+    refusal: (at) => refusal(lowered, at),
+    evaluate,
+    check: (at, options) => checked(signature, at, evaluate(at, options)),
+  };
+}
+
+/** The kernel's program, and everything that is to be said of it. */
+function traceAndCheck(definition: KernelDefinition, source: SourceIndex | undefined) {
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
@@ -47,33 +82,63 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ...unusedParams(ir),
   );
   if (!source) seen.push(withoutSource(ir));
+  return { ir, seen };
+}
+
+/** An operator: its kernels as above, and the functions that call them. */
+function compileOperator(definition: OperatorDefinition, source: SourceIndex | undefined): CompiledKernel {
+  const seen: Diagnostic[] = [];
+  const definitions: KernelDefinition[] = [];
+  const traceKernel = (kernel: KernelDefinition): KernelIR => {
+    const part = traceAndCheck(kernel, source);
+    seen.push(...part.seen);
+    definitions.push(kernel);
+    return part.ir;
+  };
+  const operator = traceOperator(definition, traceKernel, definition.at && source?.spec(definition.at));
   failOn(seen);
-  const lowered = lowerViews(ir);
-  const signature = signatureOf(lowered);
+  const { face, kernels } = operator;
+  const lowered = kernels.map(lowerViews);
+  const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
-  const emit = ({ op }: EmitOptions = {}): Emitted => {
-    const printed = emitModule(lowered, source, op);
+  const emit = ({ op = { namespace: NAMESPACE } }: EmitOptions = {}): Emitted => {
+    const printed = emitOperator(operator, lowered, source, op);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+    const sizes = sizesOf(face, { ...at, config: 0 });
+    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, sizes, { ...face.tolerance, ...tolerance });
+    return evaluateOperator(operator, signature, at, toleranceOf, options);
+  };
+  const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
-    configs: ir.tuning.configs,
-    ...shapesOf(ir),
+    // Each kernel takes its own configs in turn, from the first again where it has fewer.
+    configs: Array.from({ length: most }, (_, i) => configAt(kernels, i)),
+    ...shapesOf(face),
     ...emit(),
     file,
     emit,
-    ir: printIR(ir),
-    warnings: seen,
-    reference: ir.reference?.kind ?? "none",
-    ...(ir.tolerance && { tolerance: ir.tolerance }),
-    sizes: (at) => sizesOf(ir, at),
-    refusal: (at) => refusal(lowered, at),
-    evaluate: (at, { tolerance, ...options } = {}) => {
-      const toleranceOf = (dtype: string) =>
-        toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-      return evaluateCase(ir, signature, at, toleranceOf, options);
+    get parts() {
+      return definitions.map((kernel) => compile(kernel, { source }));
     },
+    ir: kernels.map(printIR).join("\n"),
+    warnings: seen,
+    reference: face.reference?.kind ?? "none",
+    ...(face.tolerance && { tolerance: face.tolerance }),
+    sizes: (at) => sizesOf(face, { ...at, config: 0 }),
+    refusal: (at) => operatorRefusal(operator, at),
+    evaluate,
+    check: (at, options) => checked(signature, at, evaluate(at, options)),
   };
+}
+
+/** The first part of an operator's name where none is asked for. */
+const NAMESPACE = "tilescript";
+
+function configAt(kernels: readonly KernelIR[], index: number): Config {
+  const chosen = kernels.map(({ tuning: { configs } }) => configs[index % configs.length]!);
+  return { values: Object.assign({}, ...chosen.map(({ values }) => values)) as Config["values"] };
 }
 
 function failOn(diagnostics: readonly Diagnostic[]): void {

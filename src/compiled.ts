@@ -20,7 +20,7 @@ export interface TensorSignature {
   readonly optional: boolean;
   /** Whether it must be contiguous. */
   readonly contiguous: boolean;
-  /** For integer inputs that index something: lowest value and exclusive highest, a size's name or a number. */
+  /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
   readonly range?: readonly [number | string, number | string];
 }
 
@@ -28,6 +28,7 @@ export interface TensorSignature {
 export interface PointerSignature {
   readonly name: string;
   readonly python: string;
+  readonly dtype: SignatureDType;
   readonly optional: boolean;
 }
 
@@ -61,6 +62,10 @@ export interface Signature {
   readonly name: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
+  /** Of an operator: the `@triton.jit` functions of all its kernels; `jit` is the first. */
+  readonly kernels?: readonly string[];
+  /** Of an operator with a gradient: the tensors that have one, by name. */
+  readonly gradients?: readonly string[];
   readonly tensors: readonly TensorSignature[];
   readonly pointers: readonly PointerSignature[];
   readonly scalars: readonly ScalarSignature[];
@@ -116,10 +121,12 @@ export interface Case {
 }
 
 /**
- * How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the last
- * axis, `offset` starts one element in, `expanded` repeats its first row along the first axis, whose stride is 0.
+/**
+ * How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the
+ * last axis, `offset` starts one element in, `expanded` repeats its first row along the first axis, whose stride is 0.
+ * Numbers are the strides themselves, in elements.
  */
-export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | "expanded";
+export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | "expanded" | readonly number[];
 
 /** A tensor given to the evaluator: values in row-major order of `shape`, in the type that holds the dtype exactly. */
 export interface TensorData {
@@ -195,7 +202,11 @@ export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal"
 /** How a module is written, beside the plain way. */
 export interface EmitOptions {
   /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
-  readonly op?: { readonly namespace: string };
+  readonly op?: {
+    readonly namespace: string;
+    /** `triton_op` lets torch.compile see into it; `custom_op` takes any kernel. */
+    readonly form?: "custom_op" | "triton_op";
+  };
 }
 
 /** A module, and its Source Map v3 as JSON text. */
@@ -219,6 +230,8 @@ export interface CompiledKernel {
   readonly map: string;
   /** The module written another way. */
   emit(options?: EmitOptions): Emitted;
+  /** Of an operator: its kernels, each by itself. */
+  readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */
   readonly ir: string;
   readonly warnings: readonly Diagnostic[];
@@ -232,4 +245,17 @@ export interface CompiledKernel {
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
+  /**
+   * Evaluates one case, and throws unless the result agrees with the reference and the sanitiser is silent.
+   *
+   * @throws Error that says which case, and which element or which line.
+   */
+  check(at: Case, options?: EvaluateOptions): Evaluation;
+}
+
+/** `M=300 N=200` */
+export function formatSizes(sizes: Readonly<Record<string, number>>): string {
+  return Object.entries(sizes)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }

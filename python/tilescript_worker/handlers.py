@@ -6,6 +6,7 @@ from .bench import bench
 from .compile import compile_case
 from .device import choose, describe
 from .protocol import Handler
+from .run import run
 from .verify import verify
 
 
@@ -17,5 +18,6 @@ def handlers(wanted: str) -> dict[str, Handler]:
     return {
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),
+        "call": lambda request: run(request, device),
         "bench": lambda request: bench(request, device),
     }

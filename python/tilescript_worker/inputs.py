@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 
 # Elements before and after each tensor's own. Wide enough to catch most accesses past the end, and a multiple of
@@ -16,7 +17,15 @@ GUARD = 1024
 
 def dtype_of(name: str) -> torch.dtype:
     """The torch dtype of a Triton name."""
-    aliases = {"int1": "bool", "float8e4nv": "float8_e4m3fn", "float8e5": "float8_e5m2"}
+    aliases = {
+        "int1": "bool",
+        "float8e4nv": "float8_e4m3fn",
+        "float8e5": "float8_e5m2",
+        "float8e4b8": "float8_e4m3fnuz",
+        "float8e5b16": "float8_e5m2fnuz",
+        # No torch dtype holds e4m3b15; its bits travel as uint8.
+        "float8e4b15": "uint8",
+    }
     return getattr(torch, aliases.get(name, name))
 
 
@@ -68,12 +77,14 @@ class Guarded:
         return bool((changed if inside else changed & self._outside).any())
 
 
-def strides_of(shape: Sequence[int], layout: str) -> list[int]:
+def strides_of(shape: Sequence[int], layout: str | Sequence[int]) -> list[int]:
     """Strides of a layout.
 
     ``transposed`` stores the last two axes the other way, ``sliced`` skips every second element, and ``expanded``
-    has one row, repeated.
+    has one row, repeated. A layout of numbers is the strides themselves.
     """
+    if not isinstance(layout, str):
+        return list(layout)
     stored = list(shape)
     swap = layout == "transposed" and len(stored) >= 2
     if swap:
@@ -99,8 +110,12 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     if fill["kind"] == "normal":
         values = torch.randn(shape, generator=generator).to(dtype)
         _put_special(values, fill.get("special", []), generator)
+    elif fill["kind"] == "uniform":
+        values = torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     elif fill["kind"] == "integers":
         values = torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
+    elif fill["kind"] == "file":
+        values = torch.from_numpy(np.fromfile(fill["path"], dtype=np.uint8)).view(dtype).reshape(shape)
     else:
         raise ValueError(f"unknown fill {fill['kind']!r}")
     return values[:1].expand(shape).contiguous() if spec.get("layout") == "expanded" else values

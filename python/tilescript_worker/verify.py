@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, GuardedMemory, call, given, out_arguments, results
+from . import gradients
+from .calling import Arguments, GuardedMemory, call, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output
@@ -23,7 +24,8 @@ from .protocol import number
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
+    guard_operators(module, device.torch)
     values = values_of(request, module)
     first = _run(module, values, request, device, reverse=False)
     started = time.perf_counter()
@@ -43,6 +45,8 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         problems = problems or again.problems or _differences(first.results, again.results, request, reverse)
         if all(comparison["wrong"] == 0 for comparison in comparisons):
             comparisons = _comparisons(again.results, expected, own, request)
+    if has_reference and request["gradients"]:
+        comparisons += gradients.compared(module, first.inputs, values, request, device)
     return {
         "comparisons": comparisons,
         "problems": problems,
@@ -50,12 +54,13 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "reference": reference,
         "kernelMs": first.ms,
         "referenceMs": reference_ms,
-        "unreliable": _unreliable(request, device),
+        "unreliable": unreliable(request, device),
     }
 
 
 @dataclass(frozen=True)
 class _Run:
+    inputs: dict[str, Guarded]
     results: dict[str, torch.Tensor]
     # Writes to memory that is not the kernel's, and changed inputs, as phrases.
     problems: list[str]
@@ -88,7 +93,7 @@ def _run(
     kernel_ms = (time.perf_counter() - started) * 1e3
     got = results(returned, arguments, request["results"])
     outside = _outside_writes(guarded, outputs, memory)
-    return _Run(got, outside or _changed_inputs(inputs, guarded), bool(outside), kernel_ms)
+    return _Run(guarded, got, outside or _changed_inputs(inputs, guarded), bool(outside), kernel_ms)
 
 
 def _comparisons(
@@ -169,7 +174,7 @@ def _changed_inputs(specs: list[dict[str, Any]], inputs: dict[str, Guarded]) -> 
     ]
 
 
-def _unreliable(request: dict[str, Any], device: Device) -> list[str]:
+def unreliable(request: dict[str, Any], device: Device) -> list[str]:
     """Why the numbers of this case mean nothing on this device."""
     if not device.interpreted:
         return []

@@ -22,14 +22,17 @@ import {
   reorder,
   reshapeTo,
   torchArray,
+  total,
   type TorchArray,
   transpose,
   zip,
 } from "./torch-array.js";
 import { castTo } from "./torch-cast.js";
-import { torchIndexing } from "./torch-indexing.js";
+import { torchCreate } from "./torch-create.js";
+import { segmentReduce, torchIndex } from "./torch-index.js";
+import { torchMove } from "./torch-move.js";
 import { torchNeural } from "./torch-neural.js";
-import { indexFunctions } from "./torch-index.js";
+import { torchOrder } from "./torch-order.js";
 import { maxPool3d } from "./torch-pool.js";
 
 const casting = (dtype: DTypeName): TorchFunction => ({
@@ -37,8 +40,8 @@ const casting = (dtype: DTypeName): TorchFunction => ({
   run: ({ input }) => castTo(array(input), dtype),
 });
 const maximum = (x: number, y: number): number => Math.max(x, y);
-const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
 const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
+const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
 const mean = (lane: Float64Array): number => total(lane) / lane.length;
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
@@ -56,19 +59,28 @@ function softmax(lane: Float64Array): Float64Array {
   return powers.map((x) => x / sum);
 }
 
-/** softmax(query keyᵀ · scale + mask) value over the last two axes; a causal query sees no key after its own place. */
-function attention({ query, key, value, attn_mask, is_causal, scale }: Args): TorchArray {
+/**
+ * softmax(query keyᵀ · scale + mask) value over the last two axes. Where a mask of truth values is false, and after its
+ * own place if it is causal, a query sees no key; one that sees none gives 0.
+ */
+function attention(
+  { query, key, value, attn_mask, is_causal, scale }: Args,
+  isTruth: (param: string) => boolean,
+): TorchArray {
   const [q, k] = [array(query), array(key)];
   const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
   const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
-  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => x! + y!) : scores;
+  const isShown = isTruth("attn_mask");
+  const add = (score: number, mask: number): number => (!isShown ? score + mask : mask !== 0 ? score : -Infinity);
+  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => add(x!, y!)) : scores;
   const [rows, columns] = masked.shape.slice(-2) as [number, number];
   const seen = (i: number) => is_causal !== true || i % columns <= Math.trunc(i / columns) % rows;
   const visible = torchArray(
     masked.shape,
     masked.data.map((x, i) => (seen(i) ? x : -Infinity)),
   );
-  return matmul(mapLanes(visible, -1, softmax), array(value));
+  const weigh = (lane: Float64Array) => (largest(lane) === -Infinity ? lane.map(() => 0) : softmax(lane));
+  return matmul(mapLanes(visible, -1, weigh), array(value));
 }
 
 function cumulative(fold: (sofar: number, x: number) => number) {
@@ -126,6 +138,13 @@ function rmsNorm(args: Args): TorchArray {
   });
 }
 
+const segmentFolds: Readonly<Record<string, (lane: Float64Array) => number>> = {
+  sum: total,
+  mean,
+  max: largest,
+  min: smallest,
+};
+
 const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
 const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
@@ -164,6 +183,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   isinf: elementwise((x) => Number(Math.abs(x) === Infinity)),
   isfinite: elementwise((x) => Number(Number.isFinite(x))),
   logical_not: elementwise((x) => Number(x === 0)),
+  bitwise_right_shift: pairwise((x, y) => Math.floor(x / 2 ** y)),
   neg: elementwise((x) => -x),
   abs: elementwise(Math.abs),
   exp: elementwise(Math.exp),
@@ -205,6 +225,19 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     run: ({ input, negative_slope: slope }) => map(array(input), (x) => (x < 0 ? x * number(slope, 0.01) : x)),
   },
   clamp: { params: ["input", "min", "max"], run: clamp },
+  nan_to_num: {
+    params: ["input", "nan", "posinf", "neginf"],
+    run: ({ input, nan, posinf, neginf }) =>
+      map(array(input), (x) =>
+        Number.isNaN(x)
+          ? number(nan, 0)
+          : x === Infinity
+            ? number(posinf, Number.MAX_VALUE)
+            : x === -Infinity
+              ? number(neginf, -Number.MAX_VALUE)
+              : x,
+      ),
+  },
   where: {
     params: ["condition", "input", "other"],
     run: ({ condition, input, other }) =>
@@ -222,7 +255,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   sum: reduction(total),
   mean: reduction(mean),
   amax: reduction(largest),
-  amin: reduction((lane) => lane.reduce((x, y) => Math.min(x, y), Infinity)),
+  amin: reduction(smallest),
   prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
   all: reduction((lane) => Number(lane.every((x) => x !== 0))),
   any: reduction((lane) => Number(lane.some((x) => x !== 0))),
@@ -271,7 +304,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   },
   scaled_dot_product_attention: {
     params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
-    run: attention,
+    run: (args, _random, isTruth) => attention(args, isTruth),
   },
   transpose: {
     params: ["input", "dim0", "dim1"],
@@ -281,6 +314,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   reshape: { params: ["input"], rest: "shape", run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)) },
   view: { params: ["input"], rest: "shape", run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)) },
   contiguous: { params: ["input"], run: ({ input }) => array(input) },
+  clone: { params: ["input"], run: ({ input }) => array(input) },
   unsqueeze: {
     params: ["input", "dim"],
     run: ({ input, dim }) => {
@@ -299,6 +333,10 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       );
     },
   },
+  segment_reduce: {
+    params: ["data", "reduce", "lengths"],
+    run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
+  },
   max_pool3d: {
     params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],
     run: ({ input, kernel_size: kernel, stride, padding, return_indices: wantsIndices }) => {
@@ -306,7 +344,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       return wantsIndices === true ? pooled : pooled[0];
     },
   },
-  ...indexFunctions,
   size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
   // Everything is float64 here, so widening changes nothing.
   float: { params: ["input"], run: ({ input }) => array(input) },
@@ -317,6 +354,9 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   long: casting("int64"),
   bool: casting("int1"),
   to: { params: ["input", "dtype"], run: ({ input, dtype }) => castTo(array(input), String(dtype)) },
-  ...torchIndexing,
+  ...torchCreate,
+  ...torchIndex,
+  ...torchMove,
+  ...torchOrder,
   ...torchNeural,
 };

@@ -1,13 +1,21 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
 import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "./constexpr.js";
-import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
+import type { DType, DTypeName, Dt, Element, Members, OneOf } from "./dtype.js";
 import type { Descriptor } from "./descriptor.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
 import type { Checked, IsUnion, Problem } from "./problem.js";
 import type { Show } from "./shape.js";
 import type { DescriptorOptions } from "./signatures-descriptor.js";
 import type { Scalar } from "./tile.js";
-import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
+import type {
+  OptionalTorchTensor,
+  Torch,
+  TorchDType,
+  TorchNumber,
+  TorchResult,
+  TorchScalar,
+  TorchTensor,
+} from "./torch.js";
 import type { Access } from "./types.js";
 
 // ---- builders -------------------------------------------------------------------------------------------------------
@@ -64,19 +72,18 @@ export interface OutTensorOptions extends TensorOptions {
   /** Holds zeros when the first program starts: for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
-export interface IndexTensorOptions extends TensorOptions {
+export interface InTensorOptions extends TensorOptions {
   /**
-   * What the caller sees to for an input that indexes something: its lowest value, and its exclusive highest (a size's
-   * name or a number). Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
+   * What the caller sees to: the lowest value, and the highest (a size's name or a number), which integers stay below
+   * and floats may be. Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
    */
   readonly range?: readonly [number | string, number | string];
 }
-type OptionsOf<E> = E extends IntName ? IndexTensorOptions : TensorOptions;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
   dtype: D,
   dims: Ds,
-  options?: A extends "out" ? OutTensorOptions : OptionsOf<D[Dt]>,
+  options?: A extends "out" ? OutTensorOptions : InTensorOptions,
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
@@ -84,7 +91,7 @@ export interface TensorBuilder {
   <D extends DType<any>, const Ds extends DimNames>(
     dtype: D,
     dims: Ds,
-    options?: OptionsOf<D[Dt]>,
+    options?: InTensorOptions,
   ): TensorParam<D[Dt], Mutable<Ds>, "in">;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
   readonly out: Declare<"out">;
@@ -231,7 +238,7 @@ export type Args<P, Derived extends string = never> = {
 type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] & string;
 type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
-type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
+export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
 /** Tensors that the autotuner can put back: it knows no descriptors. */
 type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: sizes that no tensor's shape gives. */
@@ -390,10 +397,23 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
 }
 
+/** What a kernel's call in an operator takes, by name. Sizes are given where no tensor has them. */
+export type CallArguments<P> = Flat<
+  { readonly [K in RequiredTensorNames<P>]: TorchTensor } & {
+    readonly [K in Exclude<TensorNames<P, "in" | "inout">, RequiredTensorNames<P>>]?: TorchTensor | null;
+  } & { readonly [K in ScalarNames<P> | FlagNames<P> | DTypeNames<P> | DimsOfParams<P>]?: CallNumber }
+>;
+type CallNumber = TorchNumber | TorchDType | boolean;
+type RequiredTensorNames<P> = NamesWhere<P, ["tensor", any, any, "in" | "inout"]>;
+/** What it gives: a new tensor for each output. */
+export type CallResults<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
+
 /** A kernel, as `kernel(name, spec, body)` returns it. */
-export interface Kernel<Name extends string, P> {
+export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
+  /** Calls it inside `op(…)`: outputs are new tensors, and tensors that it updates change. */
+  call(given: CallArguments<P>): CallResults<P>;
 }
 /** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
 export type KernelFunction = <

@@ -5,7 +5,7 @@
 import type { Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Resources, Target } from "./targets.js";
 
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -21,20 +21,22 @@ export interface WireTensor {
 }
 
 /**
- * How a tensor's values are drawn: from the normal distribution, with special values among them, or integers from `low`
- * up to but not including `high`.
+/**
+ * Where a tensor's values come from: the normal distribution, with special values among them, numbers or integers from
+ * `low` up to but not including `high`, or a file of its elements in row-major order.
  */
 export type Fill =
   | { readonly kind: "normal"; readonly special?: readonly SpecialValue[] }
-  | { readonly kind: "integers"; readonly low: number; readonly high: number };
+  | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
+  | { readonly kind: "file"; readonly path: string };
 
 /** What it takes to call a wrapper. */
 export interface RunRequest {
   /** Path of the emitted module. */
   readonly module: string;
-  /** Name of its `@triton.jit` function. */
-  readonly jit: string;
-  /** Index of the one config to run; null lets Triton's autotuner choose. */
+  /** Names of its `@triton.jit` functions. */
+  readonly jits: readonly string[];
+  /** Index of the one config that each runs, from the first again where it has fewer; null lets Triton choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
   /** What the module's own `draw_inputs` takes besides a device, and the inputs that it gives, by Python name. */
@@ -56,7 +58,9 @@ export interface HelloRequest {
 
 export interface VerifyRequest extends RunRequest {
   readonly type: "verify";
-  /** By the Python name of each output. */
+  /** Python names of the tensors whose gradient is compared with torch.autograd's of the reference. */
+  readonly gradients: readonly string[];
+  /** By the Python name of each output; for a gradient `NAME.grad`. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
@@ -66,6 +70,20 @@ export interface VerifyRequest extends RunRequest {
   readonly reversible: boolean;
   /** Floats are added in any order, so repeated runs agree within the tolerances only. */
   readonly unordered: boolean;
+}
+
+/** Calls the wrapper on given inputs. Files carry the elements: JSON would take several times their size. */
+export interface CallRequest extends RunRequest {
+  readonly type: "call";
+  /** Where the elements of each result are written, to `NAME.out` by its Python name. */
+  readonly folder: string;
+  /** Python names of the inputs that are raw pointers: whatever lies behind them may be written. */
+  readonly pointers: readonly string[];
+}
+
+export interface CallResult {
+  /** Why nothing was run: its numbers couldn't be trusted on this device. */
+  readonly unreliable: readonly string[];
 }
 
 export interface BenchRequest extends RunRequest {
@@ -179,10 +197,11 @@ export interface Results {
   readonly hello: HelloResult;
   readonly verify: VerifyResult;
   readonly bench: BenchResult;
+  readonly call: CallResult;
   readonly compile: CompileResult;
 }
 
-export type WorkerRequest = HelloRequest | VerifyRequest | BenchRequest | CompileRequest;
+export type WorkerRequest = HelloRequest | VerifyRequest | CallRequest | BenchRequest | CompileRequest;
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };

@@ -137,6 +137,14 @@ export interface CompilationReport {
   readonly error?: CaseFailure;
 }
 
+// package
+export interface PackageReport {
+  readonly ok: true;
+  /** What Python imports. */
+  readonly package: string;
+  readonly files: readonly string[];
+}
+
 // setup
 export interface SetupReport {
   readonly ok: true;

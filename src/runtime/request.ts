@@ -5,8 +5,9 @@ import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
 import { EnvironmentError } from "./problems.js";
-import { toleranceFor } from "../tolerance.js";
-import type { CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
+import { gradientTolerance, toleranceFor } from "../tolerance.js";
+import type { RawTensor } from "./call.js";
+import type { CallRequest, CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
 import type { Target } from "./targets.js";
 
 /** A folder of its own for an emitted module while it runs. */
@@ -48,6 +49,7 @@ export function verifyRequest(
   const run = runRequest(kernel, module, at);
   const sizes = kernel.sizes(at);
   const override = { ...kernel.tolerance, ...options.tolerance };
+  const gradients = run.inputs.filter(({ name }) => kernel.signature.gradients?.includes(name));
   return {
     ...run,
     type: "verify",
@@ -56,17 +58,51 @@ export function verifyRequest(
     repeats: options.repeats ?? 1,
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
-    tolerances: Object.fromEntries(
-      [...run.inputs, ...run.outputs]
+    gradients: gradients.map(({ python }) => python),
+    tolerances: Object.fromEntries([
+      ...[...run.inputs, ...run.outputs]
         .filter(({ role }) => role !== "in")
-        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)]),
-    ),
+        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
+      ...gradients.map(
+        ({ name, python, dtype }) =>
+          [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
+      ),
+    ]),
   };
 }
 
 /** The request to compile one case for a GPU. */
 export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
   return { ...runRequest(kernel, module, at), type: "compile", target: triton };
+}
+
+/** The request to call the wrapper on `inputs`, which lie in files of `folder`. */
+export function callRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  options: {
+    readonly folder: string;
+    readonly inputs: Readonly<Record<string, RawTensor>>;
+    readonly tuned: boolean;
+  },
+): CallRequest {
+  const { folder, inputs, tuned } = options;
+  const { drawn: _, ...run } = runRequest(kernel, module, at);
+  const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
+  const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
+  const pointed = pointers.map(({ name, python }): WireTensor => {
+    const { dtype, shape } = inputs[name]!;
+    return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill: fill(python) };
+  });
+  return {
+    ...run,
+    type: "call",
+    config: tuned ? null : at.config,
+    inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointed],
+    folder,
+    pointers: pointers.map(({ python }) => python),
+  };
 }
 
 function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
@@ -76,7 +112,7 @@ function runRequest(kernel: CompiledKernel, module: string, at: Case): RunReques
   const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
   return {
     module,
-    jit: signature.jit,
+    jits: signature.kernels ?? [signature.jit],
     config: at.config,
     inputs: wire.filter((tensor) => tensor.role !== "out"),
     ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
@@ -103,11 +139,13 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
 }
 
 function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes, { special }: Case): Fill {
-  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal", ...(special && { special }) };
+  const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
+  const isFloat = /^(float|bfloat)/.test(dtype);
   if (tensor.range) {
-    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? 1)));
-    return { kind: "integers", low: low!, high: high! };
+    const [low, high] = tensor.range;
+    return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
   }
+  if (isFloat) return { kind: "normal", ...(special && { special }) };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }

@@ -87,6 +87,10 @@ export interface Signature {
   readonly contracted: readonly string[];
   /** Whether the kernel multiplies matrices (`tl.dot`). */
   readonly dot: boolean;
+  /** It adds floats by atomics, in an order that is not fixed: two runs may differ within the tolerance. */
+  readonly unordered?: boolean;
+  /** A loop may wait for what another program does, so not every order of programs ends. */
+  readonly waits?: boolean;
 }
 
 /** One choice of constexprs and launch options. Keys are the author's names (`BLOCK_M`, `numWarps`). */
@@ -109,16 +113,20 @@ export interface Case {
   readonly layouts?: Readonly<Record<string, Layout>>;
   /** Optional tensors that are not given. */
   readonly absent?: readonly string[];
+  /** Special values that are put among the floats that are drawn. */
+  readonly special?: readonly SpecialValue[];
   /** Index into the kernel's configs. */
   readonly config: number;
   readonly seed: number;
 }
 
 /**
+/**
  * How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the
- * last axis, `offset` starts one element in. Numbers are the strides themselves, in elements.
+ * last axis, `offset` starts one element in, `expanded` repeats its first row along the first axis, whose stride is 0.
+ * Numbers are the strides themselves, in elements.
  */
-export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | readonly number[];
+export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | "expanded" | readonly number[];
 
 /** A tensor given to the evaluator: values in row-major order of `shape`, in the type that holds the dtype exactly. */
 export interface TensorData {
@@ -179,7 +187,7 @@ export interface EvaluateOptions {
   readonly tolerance?: Partial<Tolerance>;
   /** In which order programs run. Default `sequential`; a result that depends on it is wrong. */
   readonly order?: ProgramOrder | undefined;
-  /** Puts special values among the inputs that are drawn: some of each kind, or of those that are named. */
+  /** Puts special values among the inputs that are drawn: some of each kind, or of those that are named. Default those of the case. */
   readonly special?: boolean | readonly SpecialValue[] | undefined;
   /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
   readonly nonFinite?: boolean | undefined;

@@ -78,11 +78,15 @@ def _message(error: BaseException) -> str:
 _COMPILE_ERRORS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
 
 
+# What torch says on a GPU, and on the CPU.
+_NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+
+
 def _kind(chain: list[BaseException]) -> str:
     error = chain[-1]
     name = type(error).__name__
     text = str(error)
-    if name == "OutOfMemoryError" or isinstance(error, MemoryError) or "out of memory" in text:
+    if name == "OutOfMemoryError" or isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
         return "out-of-memory"
     if name == "OutOfResources":
         return "out-of-resources"

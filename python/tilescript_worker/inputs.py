@@ -56,7 +56,7 @@ class Guarded:
         poison(self._buffer)
         self._before = self._buffer.clone()
         self._outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=device)
-        self._outside.as_strided(shape, strides, start).fill_(False)
+        _distinct(self._outside.as_strided(shape, strides, start)).fill_(False)
         self.tensor = self._buffer.as_strided(shape, strides, start)
 
     @classmethod
@@ -66,7 +66,8 @@ class Guarded:
         strides = strides_of(spec["shape"], layout)
         guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, 1 if layout == "offset" else 0)
         if values is not None:
-            guarded.tensor.copy_(values.to(device))
+            memory = _distinct(guarded.tensor)
+            memory.copy_(values[tuple(slice(size) for size in memory.shape)].to(device))
             guarded._before.copy_(guarded._buffer)
         return guarded
 
@@ -77,9 +78,10 @@ class Guarded:
 
 
 def strides_of(shape: Sequence[int], layout: str | Sequence[int]) -> list[int]:
-    """Strides of a layout: ``transposed`` stores the last two axes the other way, ``sliced`` skips every second.
+    """Strides of a layout.
 
-    A layout of numbers is the strides themselves.
+    ``transposed`` stores the last two axes the other way, ``sliced`` skips every second element, and ``expanded``
+    has one row, repeated. A layout of numbers is the strides themselves.
     """
     if not isinstance(layout, str):
         return list(layout)
@@ -93,7 +95,12 @@ def strides_of(shape: Sequence[int], layout: str | Sequence[int]) -> list[int]:
         step *= max(size, 1)
     if swap:
         strides[-2:] = reversed(strides[-2:])
-    return strides
+    return [0, *strides[1:]] if layout == "expanded" else strides
+
+
+def _distinct(tensor: torch.Tensor) -> torch.Tensor:
+    """The part of a tensor in which no two elements share memory."""
+    return tensor[tuple(slice(1) if step == 0 else slice(None) for step in tensor.stride())]
 
 
 def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
@@ -101,15 +108,41 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
     shape, dtype, fill = spec["shape"], dtype_of(spec["dtype"]), spec["fill"]
     if fill["kind"] == "normal":
-        return torch.randn(shape, generator=generator).to(dtype)
-    if fill["kind"] == "uniform":
-        return torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
-    if fill["kind"] == "integers":
-        return torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
-    if fill["kind"] == "file":
-        raw = torch.from_numpy(np.fromfile(fill["path"], dtype=np.uint8))
-        return raw.view(dtype).reshape(shape)
-    raise ValueError(f"unknown fill {fill['kind']!r}")
+        values = torch.randn(shape, generator=generator).to(dtype)
+        _put_special(values, fill.get("special", []), generator)
+    elif fill["kind"] == "uniform":
+        values = torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
+    elif fill["kind"] == "integers":
+        values = torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
+    elif fill["kind"] == "file":
+        values = torch.from_numpy(np.fromfile(fill["path"], dtype=np.uint8)).view(dtype).reshape(shape)
+    else:
+        raise ValueError(f"unknown fill {fill['kind']!r}")
+    return values[:1].expand(shape).contiguous() if spec.get("layout") == "expanded" else values
+
+
+# One element in this many is special, lest a reduction over a row of them says nothing else.
+RARE = 16
+
+
+def _put_special(values: torch.Tensor, kinds: Sequence[str], generator: torch.Generator) -> None:
+    """Overwrites some elements by special values, of either sign where the kind has two."""
+    if not kinds or values.numel() == 0:
+        return
+    count = math.ceil(values.numel() / RARE)
+    places = torch.randint(0, values.numel(), (count,), generator=generator)
+    chosen = torch.randint(0, len(kinds), (count,), generator=generator)
+    signs = torch.randint(0, 2, (count,), generator=generator) * 2 - 1
+    numbers = torch.tensor([_special(kind, values.dtype) for kind in kinds], dtype=torch.float64)[chosen]
+    signed = torch.tensor([kind in ("subnormal", "largest") for kind in kinds])[chosen]
+    values.view(-1)[places] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
+
+
+def _special(kind: str, dtype: torch.dtype) -> float:
+    info = torch.finfo(dtype)
+    known = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf, "-0": -0.0, "largest": info.max}
+    # The smallest positive number: below the smallest normal one by the mantissa.
+    return known[kind] if kind in known else info.smallest_normal * info.eps
 
 
 def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Tensor]:
@@ -126,6 +159,11 @@ def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Te
             if name in values:
                 values[name] = value.to(values[name].dtype)
     return values
+
+
+def changed_elements(left: torch.Tensor, right: torch.Tensor) -> int:
+    """How many elements of two tensors of one shape and dtype differ in their bits."""
+    return int((_bytes(left.contiguous().view(-1)) != _bytes(right.contiguous().view(-1))).any(dim=1).sum())
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:

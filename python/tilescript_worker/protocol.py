@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 4
+VERSION = 5
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -1,10 +1,11 @@
-"""One case: run the kernel, run the reference, compare."""
+"""One case: run the kernel as often as asked, run the reference, compare."""
 
 from __future__ import annotations
 
 import os
 import time
 from contextlib import nullcontext
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -15,8 +16,9 @@ from .calling import Arguments, GuardedMemory, call, given, guard_operators, out
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output
-from .inputs import Guarded, values_of
+from .inputs import Guarded, changed_elements, values_of
 from .modules import load
+from .order import reversed_programs
 from .protocol import number
 
 
@@ -24,8 +26,54 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
     module = load(request["module"], request["jits"], request["config"])
     guard_operators(module, device.torch)
-    inputs, names = request["inputs"], request["results"]
     values = values_of(request, module)
+    first = _run(module, values, request, device, reverse=False)
+    started = time.perf_counter()
+    has_reference = hasattr(module, "reference_fn")
+    expected, reference, own = _reference(module, values, request, device) if has_reference else ({}, "none", None)
+    device.synchronize()
+    comparisons = _comparisons(first.results, expected, own, request)
+    reference_ms = (time.perf_counter() - started) * 1e3
+
+    problems, corrupted = first.problems, first.corrupted
+    for turn in range(1, request["repeats"]):
+        if corrupted:
+            break
+        reverse = device.interpreted and request["reversible"] and turn % 2 == 1
+        again = _run(module, values, request, device, reverse)
+        corrupted = again.corrupted
+        problems = problems or again.problems or _differences(first.results, again.results, request, reverse)
+        if all(comparison["wrong"] == 0 for comparison in comparisons):
+            comparisons = _comparisons(again.results, expected, own, request)
+    if has_reference and request["gradients"]:
+        comparisons += gradients.compared(module, first.inputs, values, request, device)
+    return {
+        "comparisons": comparisons,
+        "problems": problems,
+        "corrupted": corrupted,
+        "reference": reference,
+        "kernelMs": first.ms,
+        "referenceMs": reference_ms,
+        "unreliable": unreliable(request, device),
+    }
+
+
+@dataclass(frozen=True)
+class _Run:
+    inputs: dict[str, Guarded]
+    results: dict[str, torch.Tensor]
+    # Writes to memory that is not the kernel's, and changed inputs, as phrases.
+    problems: list[str]
+    # Something was written outside every tensor.
+    corrupted: bool
+    ms: float
+
+
+def _run(
+    module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, reverse: bool
+) -> _Run:
+    """Calls the kernel once, on inputs of its own."""
+    inputs = request["inputs"]
     guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
     arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
     outputs = {spec["python"]: Guarded.of(spec, device.torch) for spec in request["outputs"]}
@@ -35,35 +83,48 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
 
     started = time.perf_counter()
     compiles = not device.interpreted
-    with compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext(), GuardedMemory() as memory:
+    with (
+        compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext(),
+        reversed_programs() if reverse else nullcontext(),
+        GuardedMemory() as memory,
+    ):
         returned = call(module.kernel_fn, arguments | passed)
     device.synchronize()
     kernel_ms = (time.perf_counter() - started) * 1e3
-
-    got = results(returned, arguments, names)
+    got = results(returned, arguments, request["results"])
     outside = _outside_writes(guarded, outputs, memory)
-    started = time.perf_counter()
-    has_reference = hasattr(module, "reference_fn")
-    expected, reference, own = _reference(module, values, request, device) if has_reference else ({}, "none", None)
-    device.synchronize()
+    return _Run(guarded, got, outside or _changed_inputs(inputs, guarded), bool(outside), kernel_ms)
+
+
+def _comparisons(
+    got: dict[str, torch.Tensor],
+    expected: dict[str, torch.Tensor],
+    own: dict[str, torch.Tensor] | None,
+    request: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Each result beside its reference; none without a reference."""
     comparisons = []
-    for name, tensor in got.items() if has_reference else ():
+    for name, tensor in got.items() if expected else ():
         tolerance = request["tolerances"][name]
         comparison = compare(name, tensor, expected[name], tolerance)
         if own is not None:
             comparison["referenceDiff"] = number(largest_difference(own[name], expected[name]))
         comparisons.append(comparison)
-    if has_reference and request["gradients"]:
-        comparisons += gradients.compared(module, guarded, values, request, device)
-    return {
-        "comparisons": comparisons,
-        "problems": outside or _changed_inputs(inputs, guarded),
-        "corrupted": bool(outside),
-        "reference": reference,
-        "kernelMs": kernel_ms,
-        "referenceMs": (time.perf_counter() - started) * 1e3,
-        "unreliable": unreliable(request, device),
-    }
+    return comparisons
+
+
+def _differences(
+    first: dict[str, torch.Tensor], again: dict[str, torch.Tensor], request: dict[str, Any], reverse: bool
+) -> list[str]:
+    """Results that depend on what the inputs do not say, as phrases."""
+    if request["unordered"]:
+        return []
+    when = "when programs run in reverse" if reverse else "between two runs on the same inputs"
+    found = []
+    for name, tensor in first.items():
+        if tensor.shape == again[name].shape and (differing := changed_elements(tensor, again[name])):
+            found.append(f"{name} differs {when}, in {differing} of {tensor.numel()} elements: programs race")
+    return found
 
 
 def _reference(

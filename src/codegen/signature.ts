@@ -73,6 +73,7 @@ export function signatureOf(ir: KernelIR): Signature {
     dtypes: dtypeVariables(ir),
     contracted: contracted(tensors),
     dot: usesDot(ir),
+    ...atomicsOf(ir),
   };
 }
 
@@ -141,6 +142,21 @@ function contracted(tensors: readonly TensorParam[]): readonly string[] {
     (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !picked.has(dim),
   );
 }
+
+/** What atomics mean for the order in which programs run. */
+function atomicsOf(ir: KernelIR): Pick<Signature, "unordered" | "waits"> {
+  let [unordered, atomic, loops] = [false, false, false];
+  walkAll(ir, (statement) => {
+    if (statement.kind === "while") loops = true;
+    if (statement.kind !== "op" || statement.op.effect !== "atomic") return;
+    atomic = true;
+    if (statement.results.some(({ type }) => type.kind === "tile" && isFloatElem(type.dtype))) unordered = true;
+  });
+  return { ...(unordered && { unordered }), ...(atomic && loops && { waits: true }) };
+}
+
+const isFloatElem = (elem: Elem): boolean =>
+  (typeof elem === "string" ? [elem] : elem.members).some((name) => /^b?float/.test(name));
 
 function usesDot(ir: KernelIR): boolean {
   let found = false;

@@ -27,7 +27,7 @@ export function evaluateCase(
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
-  const inputs = { ...inputsOf(ir, signature, at, special), ...given };
+  const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
   checkRanges(signature, inputs, sizesOf(ir, at));
   const { absent = [], layouts, seed } = at;
   let result: RunResult;

@@ -23,7 +23,10 @@ export function makeInputs(
   const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
   const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes)] as const);
   const kinds = special === true ? SPECIAL_VALUES : special || [];
-  for (const [name, data] of drawn) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
+  for (const [name, data] of drawn) {
+    putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
+    if (at.layouts?.[name] === "expanded") repeatFirst(data);
+  }
   return Object.fromEntries(drawn);
 }
 
@@ -43,6 +46,12 @@ function putSpecial({ dtype, data }: TensorData, kinds: readonly SpecialValue[],
       specialValue(kind, dtype as FloatDType, random() < 0.5 ? 1 : -1),
     );
   }
+}
+
+/** Makes every row the first, as an expanded tensor has them. */
+function repeatFirst({ shape: [rows = 1], data }: TensorData): void {
+  const length = data.length / Math.max(rows, 1);
+  for (let start = length; start < data.length; start += length) data.copyWithin(start, 0, length);
 }
 
 function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): number {

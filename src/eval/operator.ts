@@ -58,7 +58,7 @@ export function evaluateOperator(
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const { sizes, scalars, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special);
+  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special ?? at.special);
   const inputs = { ...drawn, ...describedInputs(face, drawn, numbers, at.seed), ...given };
   checkRanges(signature, inputs, { ...at.sizes, ...sizes });
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));

@@ -1,6 +1,6 @@
 /** Options that several commands have, and their values checked against the kernel. */
 import { InvalidArgumentError, Option } from "commander";
-import type { CompiledKernel, Tolerance } from "../compiled.js";
+import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
 import { sizeNames, type Selection } from "./cases.js";
 import { deviceNames, type DeviceName } from "./devices.js";
 import { UsageError } from "./problems.js";
@@ -43,6 +43,15 @@ export const options = {
     "reversed",
     "shuffled",
   ]),
+  runs: new Option("--runs <number>", "cases to draw of each kernel").argParser(whole).default(100),
+  timeLimit: new Option("--time-limit <seconds>", "no case starts later, for each kernel")
+    .argParser(positive)
+    .default(120),
+  special: new Option(
+    "--special",
+    "NaN and infinities among the inputs too; the reference must have them where the kernel has",
+  ),
+  case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
   watch: new Option("--watch", "run again whenever a source changes"),
   json: new Option("--json", "print the report as JSON"),
   verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),
@@ -63,6 +72,42 @@ export function selectionFor(kernel: CompiledKernel, given: SelectionOptions): S
     ...(given.config !== undefined && { config: given.config }),
   };
 }
+
+/** What `--case` holds, checked against the kernel's signature. */
+export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, unknown>>): Case {
+  const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
+  if (unknown.length > 0)
+    throw new UsageError(`--case: there is no ${unknown.join(", no ")}; it has ${CASE_KEYS.join(", ")}`);
+  const { sizes, dtypes, config = 0, seed = 0 } = given;
+  const entries = (value: unknown): Record<string, string> =>
+    Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, String(each)]));
+  if (!Number.isInteger(config) || !Number.isInteger(seed))
+    throw new UsageError("--case: config and seed are whole numbers");
+  const selection = selectionFor(kernel, {
+    shape: entries(sizes),
+    dtype: entries(dtypes),
+    config: config as number,
+    seed: seed as number,
+  });
+  const missing = Object.keys(kernel.signature.dtypes).filter((name) => !(name in entries(dtypes)));
+  if (missing.length > 0) throw new UsageError(`--case: dtypes has no ${missing.join(", no ")}`);
+  const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
+  const refusal = kernel.refusal(at);
+  if (refusal !== undefined) throw new UsageError(`--case: the kernel refuses it (${refusal})`);
+  return at;
+}
+
+const CASE_KEYS = [
+  "sizes",
+  "dtypes",
+  "scalars",
+  "constexprs",
+  "layouts",
+  "absent",
+  "special",
+  "config",
+  "seed",
+] as const;
 
 /** Tolerances given on the command line. */
 export function toleranceOf({ rtol, atol }: DeviceOptions): Partial<Tolerance> {
@@ -100,6 +145,16 @@ function assignments(text: string): Record<string, string> {
     throw new InvalidArgumentError("Write NAME=VALUE,NAME=VALUE.");
   }
   return Object.fromEntries(parts) as Record<string, string>;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError("It is no JSON object.");
 }
 
 function whole(text: string): number {

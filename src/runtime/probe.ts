@@ -53,12 +53,22 @@ export async function probePython(command: string, cacheFolder: string, env: Nod
 
   const ran = await execa(python, ["-c", script], { reject: false, timeout: 20_000, env, extendEnv: false });
   if (ran.failed) throw new Error(ran.stderr.trim().split("\n").at(-1) || ran.shortMessage);
-  const probe = JSON.parse(ran.stdout) as Probe;
+  const probe = parsed(ran.stdout);
   // A launcher may start another Python tomorrow, without any file of it changing: those are asked each time.
   if (resolve(probe.executable) === python) {
     await writeCache(file, { ...known, [python]: { stamp: await stampOf(python, probe), probe } });
   }
   return probe;
+}
+
+function parsed(answer: string): Probe {
+  try {
+    return JSON.parse(answer) as Probe;
+  } catch {
+    throw new Error(
+      `it did not say what it has installed, but ${JSON.stringify(answer.slice(0, 80))}; is it a Python?`,
+    );
+  }
 }
 
 async function locate(command: string, env: NodeJS.ProcessEnv): Promise<string> {

@@ -2,10 +2,10 @@
  * The messages between the runner and its Python worker, one JSON object a line. `python/tilescript_worker/protocol.py`
  * is the other side; a change of either raises `PROTOCOL_VERSION` in both.
  */
-import type { Layout, Tolerance } from "../compiled.js";
+import type { Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Resources, Target } from "./targets.js";
 
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -21,11 +21,12 @@ export interface WireTensor {
 }
 
 /**
- * Where a tensor's values come from: the normal distribution, numbers or integers from `low` up to but not including
- * `high`, or a file of its elements in row-major order.
+/**
+ * Where a tensor's values come from: the normal distribution, with special values among them, numbers or integers from
+ * `low` up to but not including `high`, or a file of its elements in row-major order.
  */
 export type Fill =
-  | { readonly kind: "normal" }
+  | { readonly kind: "normal"; readonly special?: readonly SpecialValue[] }
   | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
   | { readonly kind: "file"; readonly path: string };
 
@@ -63,6 +64,12 @@ export interface VerifyRequest extends RunRequest {
   readonly tolerances: Readonly<Record<string, Tolerance>>;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
+  /** Runs on the same inputs, which must agree to the bit. */
+  readonly repeats: number;
+  /** Whether the interpreter may run programs in reverse in every second run. */
+  readonly reversible: boolean;
+  /** Floats are added in any order, so repeated runs agree within the tolerances only. */
+  readonly unordered: boolean;
 }
 
 /** Calls the wrapper on given inputs. Files carry the elements: JSON would take several times their size. */

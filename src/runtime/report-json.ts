@@ -7,7 +7,7 @@ import type { Verification } from "./verify.js";
 
 /** One kernel's report. */
 export function jsonReport(verification: Verification, device: Device): RunReport {
-  const { kernel } = verification;
+  const { kernel, thorough } = verification;
   const summary = summarize(verification, device);
   return {
     correct: summary.correct,
@@ -27,6 +27,7 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
     not_checked: summary.notChecked,
     warnings: kernel.warnings,
     seconds: verification.seconds,
+    ...(thorough && { seed: thorough.seed, ...(thorough.replay !== undefined && { replay: thorough.replay }) }),
     cases: verification.outcomes.map(jsonCase),
   };
 }
@@ -61,6 +62,8 @@ function jsonCase(outcome: Outcome): CaseReport {
     ...(at.layouts && { layouts: at.layouts }),
     ...(at.scalars && { scalars: at.scalars }),
     ...(at.constexprs && { constexprs: at.constexprs }),
+    ...(at.absent && { absent: at.absent }),
+    ...(at.special && { special: at.special }),
     config: outcome.tuned ? "autotuned" : at.config,
     seed: at.seed,
     by: outcome.by,

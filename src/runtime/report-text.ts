@@ -13,11 +13,12 @@ type Colors = ReturnType<typeof pc.createColors>;
 
 /** Failures shown in full; the rest are counted. */
 const SHOWN_FAILURES = 3;
+const SHOWN_SHAPES = 4;
 
 /** One kernel's report. */
 export function textReport(verification: Verification, device: Device, colors: Colors, verbose: boolean): string {
   const summary = summarize(verification, device);
-  const { kernel, outcomes, seconds } = verification;
+  const { kernel, outcomes, seconds, thorough } = verification;
   const failed = outcomes.filter(({ status }) => status === "failed");
   const shown = verbose ? failed : failed.slice(0, SHOWN_FAILURES);
   const verdict = summary.correct ? colors.green("passed") : colors.red("failed");
@@ -26,6 +27,7 @@ export function textReport(verification: Verification, device: Device, colors: C
     ...facts(verification, device, summary).map(([name, text]) => `  ${colors.dim(name.padEnd(11))} ${text}`),
     ...(verbose ? outcomes.map((outcome) => `  ${caseLine(outcome, kernel.configs.length, colors)}`) : []),
     ...shown.flatMap((outcome) => ["", ...indent(failureText(outcome, kernel.configs.length, colors, verbose))]),
+    ...(thorough?.replay === undefined ? [] : indent(replayText(thorough.replay, thorough.smallerTried))),
     ...(shown.length < failed.length ? ["", `  … and ${failed.length - shown.length} more; --verbose shows all`] : []),
     ...(summary.notChecked.length > 0
       ? [`  ${colors.yellow("not checked")}`, ...summary.notChecked.map((text) => `    - ${text}`)]
@@ -33,7 +35,7 @@ export function textReport(verification: Verification, device: Device, colors: C
   ].join("\n");
 }
 
-function facts({ kernel, outcomes }: Verification, device: Device, summary: Summary): [string, string][] {
+function facts({ kernel, outcomes, thorough }: Verification, device: Device, summary: Summary): [string, string][] {
   const shapes = [...new Set(outcomes.map(({ at }) => formatSizes(at.sizes)))];
   const dtypes = [...new Set(outcomes.flatMap(({ at }) => Object.entries(at.dtypes).map((pair) => pair.join("="))))];
   const layouts = [...new Set(outcomes.flatMap(({ at }) => Object.values(at.layouts ?? {})))];
@@ -44,12 +46,24 @@ function facts({ kernel, outcomes }: Verification, device: Device, summary: Summ
     rows.push(["python", `${device.environment.python} (${device.environment.source})`]);
   }
   if (outcomes.length === 0) return rows;
-  rows.push(["shapes", shapes.join(", ")]);
+  rows.push(["shapes", thorough ? drawnText(shapes) : shapes.join(", ")]);
+  if (thorough) rows.push(["seed", String(thorough.seed)]);
   if (dtypes.length > 0) rows.push(["dtypes", dtypes.join(", ")]);
-  if (layouts.length > 0) rows.push(["layouts", ["contiguous", ...layouts].join(", ")]);
+  if (layouts.length > 0) rows.push(["layouts", [...new Set(["contiguous", ...layouts])].join(", ")]);
   if (kernel.configs.length > 1)
     rows.push(["configs", `${summary.configsTried.length} of ${kernel.configs.length} tried`]);
   return [...rows, ...errorRows(outcomes)];
+}
+
+/** How many shapes were drawn, and some of them. */
+function drawnText(shapes: readonly string[]): string {
+  if (shapes.length <= SHOWN_SHAPES) return shapes.join(", ");
+  return `${shapes.length}, such as ${shapes.slice(0, SHOWN_SHAPES).join(", ")}`;
+}
+
+/** How to run the failing case again, and how small it is. */
+function replayText(replay: string, tried = 0): string {
+  return `no smaller one fails, of ${tried} that were tried; this runs it again:\n${replay}`;
 }
 
 function deviceText(device: Device): string {
@@ -118,6 +132,7 @@ function failureText(outcome: Outcome, configs: number, colors: Colors, verbose:
     );
     if (finding.at) lines.push(...frame(finding.at));
   }
+  if (outcome.at.special?.includes("nan")) lines.push("NaN and infinities were among the inputs, as --special asks");
   lines.push(...outcome.problems.slice(lines.includes(outcome.problems[0] ?? "") ? 1 : 0));
   for (const comparison of outcome.comparisons) if (comparison.wrong > 0) lines.push(...comparisonText(comparison));
   return lines.join("\n");

@@ -1,5 +1,5 @@
 /** What `--json` prints, a type for each command. Numbers that JSON can't hold (NaN, infinity) are null. */
-import type { Finding, Layout, Tolerance } from "../compiled.js";
+import type { Finding, Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Diagnostic } from "../diagnostics.js";
 import type { CaseFailure, WorstElement } from "./outcome.js";
 
@@ -27,6 +27,10 @@ export interface RunReport {
   readonly warnings?: readonly Diagnostic[];
   readonly seconds?: number;
   readonly cases?: readonly CaseReport[];
+  /** Of `verify`: the seed of what was drawn. */
+  readonly seed?: number;
+  /** Of `verify`: the flag that runs the failing case again, the last of `cases`. */
+  readonly replay?: string;
 }
 
 export interface CaseReport {
@@ -36,6 +40,9 @@ export interface CaseReport {
   readonly layouts?: Readonly<Record<string, Layout>>;
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** Optional tensors that were left out. */
+  readonly absent?: readonly string[];
+  readonly special?: readonly SpecialValue[];
   readonly config: number | "autotuned";
   readonly seed: number;
   readonly by: "python" | "eval";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
+import { EnvironmentError } from "./problems.js";
 import { gradientTolerance, toleranceFor } from "../tolerance.js";
 import type { RawTensor } from "./call.js";
 import type { CallRequest, CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
@@ -17,10 +18,15 @@ export interface Workspace {
 
 /** Writes the module where Python can import it and read its source. */
 export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
-  const folder = await mkdtemp(join(tmpdir(), "tilescript-"));
-  const module = join(folder, kernel.file);
-  await writeFile(module, kernel.python);
-  return { module, remove: () => rm(folder, { recursive: true, force: true }) };
+  try {
+    const folder = await mkdtemp(join(tmpdir(), "tilescript-"));
+    const module = join(folder, kernel.file);
+    await writeFile(module, kernel.python);
+    return { module, remove: () => rm(folder, { recursive: true, force: true }) };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new EnvironmentError(`${tmpdir()} takes no module (${code}); set TMPDIR to a folder that can be written to`);
+  }
 }
 
 /** The dtype that a tensor has in a case. */
@@ -33,7 +39,12 @@ export function verifyRequest(
   kernel: CompiledKernel,
   module: string,
   at: Case,
-  options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
+  options: {
+    readonly passOut: boolean;
+    readonly tuned?: boolean;
+    readonly repeats?: number;
+    readonly tolerance: Partial<Tolerance>;
+  },
 ): VerifyRequest {
   const run = runRequest(kernel, module, at);
   const sizes = kernel.sizes(at);
@@ -44,6 +55,9 @@ export function verifyRequest(
     type: "verify",
     config: options.tuned ? null : at.config,
     passOut: options.passOut,
+    repeats: options.repeats ?? 1,
+    reversible: !kernel.signature.waits,
+    unordered: kernel.signature.unordered === true,
     gradients: gradients.map(({ python }) => python),
     tolerances: Object.fromEntries([
       ...[...run.inputs, ...run.outputs]
@@ -120,18 +134,18 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
     dtype,
     shape: shapeOf(tensor.dims, sizes),
     layout: at.layouts?.[tensor.name] ?? "contiguous",
-    fill: fillOf(tensor, dtype, sizes),
+    fill: fillOf(tensor, dtype, sizes, at),
   };
 }
 
-function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
+function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes, { special }: Case): Fill {
   const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
   const isFloat = /^(float|bfloat)/.test(dtype);
   if (tensor.range) {
     const [low, high] = tensor.range;
     return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
   }
-  if (isFloat) return { kind: "normal" };
+  if (isFloat) return { kind: "normal", ...(special && { special }) };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }

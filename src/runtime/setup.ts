@@ -38,7 +38,14 @@ export async function setup(options: SetupOptions = {}): Promise<string> {
   if (full && process.platform !== "linux") {
     throw new EnvironmentError("Triton has packages for Linux only; use --device eval here, it needs no Python");
   }
-  await mkdir(folder, { recursive: true });
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new EnvironmentError(
+      `${folder} can't be made (${code}); set XDG_CACHE_HOME to a folder that can be written to`,
+    );
+  }
   const release = await acquireLock(`${folder}.lock`, (pid) =>
     say(`another setup is running (process ${pid}); waiting`),
   );

@@ -1,5 +1,5 @@
-/** Runs the planned cases of a kernel on a device and gathers what they showed. */
-import type { Case, CompiledKernel, EvaluateOptions, ProgramOrder, Tolerance } from "../compiled.js";
+/** Runs cases of a kernel on a device and gathers what they showed: planned ones, or one that is given. */
+import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../compiled.js";
 import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
@@ -22,6 +22,14 @@ export interface Verification {
   /** Cases that were not run, and why. */
   readonly left: readonly string[];
   readonly seconds: number;
+  /** Of a thorough verification. */
+  readonly thorough?: {
+    readonly seed: number;
+    /** The flag that runs the failing case again. */
+    readonly replay?: string;
+    /** Cases tried to find a smaller one that fails. */
+    readonly smallerTried?: number;
+  };
 }
 
 const limits: Readonly<Record<Device["kind"], Limits>> = {
@@ -47,10 +55,8 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const started = Date.now();
   const plan = planCases(kernel, limits[device.kind], options.selection);
   const left = [...plan.left];
-  const runner =
-    device.kind === "eval"
-      ? evalRunner(kernel, { tolerance: options.tolerance ?? {}, order: options.order })
-      : await pythonRunner(kernel, device, options.tolerance ?? {});
+  const { tolerance = {}, order } = options;
+  const runner = await openRunner(kernel, device, { tolerance, order });
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
@@ -79,10 +85,9 @@ export async function verifyCase(
   kernel: CompiledKernel,
   device: Device,
   at: Case,
-  tolerance: Partial<Tolerance> = {},
+  options: Partial<RunnerOptions> = {},
 ): Promise<Outcome> {
-  const runner =
-    device.kind === "eval" ? evalRunner(kernel, { tolerance }) : await pythonRunner(kernel, device, tolerance);
+  const runner = await openRunner(kernel, device, { tolerance: {}, ...options });
   try {
     return await runner.run({ at, label: "given", extra: false }, 0);
   } finally {
@@ -90,14 +95,28 @@ export async function verifyCase(
   }
 }
 
-interface Runner {
+export interface Runner {
   run(planned: PlannedCase, place: number): Promise<Outcome>;
   /** Runs a case with the config that Triton's autotuner chooses. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
   close(): Promise<void>;
 }
 
-function evalRunner(kernel: CompiledKernel, options: EvaluateOptions): Runner {
+export interface RunnerOptions {
+  readonly tolerance: Partial<Tolerance>;
+  readonly order?: ProgramOrder | undefined;
+  /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
+  readonly repeats?: number;
+  /** Whether the evaluator looks at each case that passes too: it sees accesses that no number shows. */
+  readonly sanitised?: boolean;
+}
+
+/** What runs cases of one kernel until it is closed. */
+export async function openRunner(kernel: CompiledKernel, device: Device, options: RunnerOptions): Promise<Runner> {
+  return device.kind === "eval" ? evalRunner(kernel, options) : pythonRunner(kernel, device, options);
+}
+
+function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
   return {
     run: async (planned) => evaluate(kernel, planned, options),
     close: async () => undefined,
@@ -107,17 +126,29 @@ function evalRunner(kernel: CompiledKernel, options: EvaluateOptions): Runner {
 async function pythonRunner(
   kernel: CompiledKernel,
   device: PythonDevice,
-  tolerance: Partial<Tolerance>,
+  { tolerance, repeats = 1, sanitised = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel);
   const ask = (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> =>
-    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance });
+    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats });
   return {
     // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
-    run: (planned, place) => ask(planned, place % 2 === 1, false),
+    run: async (planned, place) => {
+      const outcome = await ask(planned, place % 2 === 1, false);
+      if (!sanitised || outcome.status !== "passed" || outcome.by === "eval") return outcome;
+      const { findings } = evaluate(kernel, planned, { tolerance });
+      return findings.length === 0 ? outcome : { ...outcome, status: "failed", findings };
+    },
     ...(device.kind !== "interpreter" && { tune: (planned: PlannedCase) => ask(planned, false, true) }),
     close: () => workspace.remove(),
   };
+}
+
+interface AskOptions {
+  readonly passOut: boolean;
+  readonly tuned: boolean;
+  readonly tolerance: Partial<Tolerance>;
+  readonly repeats: number;
 }
 
 async function askWorker(
@@ -125,12 +156,11 @@ async function askWorker(
   device: PythonDevice,
   workspace: Workspace,
   planned: PlannedCase,
-  options: { readonly passOut: boolean; readonly tuned: boolean; readonly tolerance: Partial<Tolerance> },
+  options: AskOptions,
 ): Promise<Outcome> {
   const started = Date.now();
   // Nothing is known of what a raw pointer reaches: the evaluator says so.
-  if (kernel.signature.pointers.some(({ optional }) => !optional))
-    return evaluateInstead(kernel, planned, [], options.tolerance);
+  if (kernel.signature.pointers.some(({ optional }) => !optional)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
   const reply = await device.worker.request(request, DEADLINE_MS);
   const base = {
@@ -145,12 +175,12 @@ async function askWorker(
     ms: Date.now() - started,
   };
   if (!reply.ok && reply.error.kind === "unsupported")
-    return evaluateInstead(kernel, planned, [reply.error.message], options.tolerance);
+    return evaluateInstead(kernel, planned, [reply.error.message], options);
   if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
   const { comparisons, problems, corrupted, unreliable } = reply.result;
   // The next case must not pay for what this one overwrote.
   if (corrupted) await device.worker.stop();
-  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options.tolerance);
+  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
   if (passed && compared.length === 0) return { ...base, status: "unchecked", unchecked: [NO_REFERENCE] };
@@ -164,23 +194,33 @@ function evaluateInstead(
   kernel: CompiledKernel,
   planned: PlannedCase,
   reasons: readonly string[],
-  tolerance: Partial<Tolerance>,
+  { tolerance, repeats }: AskOptions,
 ): Outcome {
-  const outcome = evaluate(kernel, planned, { tolerance });
+  const outcome = evaluate(kernel, planned, { tolerance, repeats });
   return {
     ...outcome,
     unchecked: [...reasons.map((reason) => `${reason}; the evaluator ran instead`), ...outcome.unchecked],
   };
 }
 
-function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase, options: EvaluateOptions): Outcome {
+function evaluate(
+  kernel: CompiledKernel,
+  { at, label }: PlannedCase,
+  { tolerance, order, repeats = 1 }: RunnerOptions,
+): Outcome {
   const started = Date.now();
-  const base = { at, label, tuned: false, by: "eval" as const, problems: [] };
+  const base = { at, label, tuned: false, by: "eval" as const };
   try {
-    const { comparison, findings, unchecked } = kernel.evaluate(at, options);
-    const wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
+    const { outputs, comparison, findings, unchecked } = kernel.evaluate(at, { tolerance, order });
+    let wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
+    // What a kernel that waits computes in another order is for its own findings to say.
+    const again =
+      repeats > 1 && !wrong && !kernel.signature.waits && kernel.evaluate(at, { tolerance, order: "reversed" });
+    const problems = again ? orderProblems(kernel, outputs, again) : [];
+    wrong ||= problems.length > 0;
     return {
       ...base,
+      problems,
       status: wrong ? "failed" : comparison ? "passed" : "unchecked",
       comparisons: comparison ? [comparison] : [],
       findings,
@@ -197,11 +237,30 @@ function evaluate(kernel: CompiledKernel, { at, label }: PlannedCase, options: E
       status: "failed",
       comparisons: [],
       findings: [],
+      problems: [],
       failure,
       unchecked: [],
       ms: Date.now() - started,
     };
   }
+}
+
+/** What another order of programs changed. */
+function orderProblems(
+  { signature }: CompiledKernel,
+  outputs: Evaluation["outputs"],
+  { outputs: reversed, findings, comparison }: Evaluation,
+): string[] {
+  const when = "when programs run in reverse";
+  if (findings[0]) return [`${when}, ${findings[0].message}`];
+  if (comparison && !comparison.correct)
+    return [`${comparison.wrong} of ${comparison.total} elements are wrong ${when}`];
+  if (signature.unordered) return [];
+  return Object.entries(outputs).flatMap(([name, { data }]) => {
+    const other = reversed[name]!.data;
+    const differing = Array.from<unknown>(data).filter((value, i) => !Object.is(value, other[i])).length;
+    return differing > 0 ? [`${name} differs ${when}, in ${differing} of ${data.length} elements: programs race`] : [];
+  });
 }
 
 function comparisonOf(wire: WireComparison, tolerance: Tolerance | undefined): OutputComparison {
@@ -238,8 +297,12 @@ export function describeCase(at: Case, configs: number): string {
   const parts = [
     ...Object.entries(at.sizes).map(([name, value]) => `${name}=${value}`),
     ...Object.entries(at.dtypes).map(([name, value]) => `${name}=${value}`),
-    ...Object.entries(at.layouts ?? {}).map(([name, layout]) => `${name} ${layout}`),
+    ...Object.entries({ ...at.scalars, ...at.constexprs }).map(([name, value]) => `${name}=${value}`),
+    ...Object.entries(at.layouts ?? {}).flatMap(([name, layout]) =>
+      layout === "contiguous" ? [] : [`${name} ${layout}`],
+    ),
     ...(at.absent ?? []).map((name) => `without ${name}`),
+    ...(at.special?.length ? [`special values (${at.special.join(", ")})`] : []),
     ...(configs > 1 ? [`config ${at.config}`] : []),
   ];
   return parts.join(" ");

@@ -67,6 +67,8 @@ export class Worker {
   }
 
   async #ask(request: WorkerRequest, deadlineMs: number): Promise<Reply> {
+    // One that died since the last request is no fault of this one.
+    if (this.#running && hasEnded(this.#running.child)) await this.#kill();
     const running = (this.#running ??= this.#start());
     const id = this.#nextId++;
     running.child.stdin.write(`${JSON.stringify({ v: PROTOCOL_VERSION, id, ...request })}\n`);
@@ -125,6 +127,8 @@ export class Worker {
     return `the Python worker ${status}${reason}${start}${last ? `; its last words: ${last}` : ""}`;
   }
 }
+
+const hasEnded = ({ exitCode, signalCode }: Running["child"]): boolean => exitCode !== null || signalCode !== null;
 
 function spawn({ python, device, env = process.env }: WorkerOptions) {
   return execa(python, ["-m", "tilescript_worker", "--device", device], {

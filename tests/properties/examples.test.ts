@@ -72,7 +72,7 @@ test("cases cover what a kernel can be called with", async () => {
   expect(new Set(drawn.map((at) => at.dtypes.T))).toEqual(new Set(["float16", "bfloat16"]));
   expect(new Set(drawn.map((at) => at.config)).size).toBe(compiled.configs.length);
   expect(new Set(drawn.flatMap((at) => Object.values(at.layouts ?? {})))).toEqual(
-    new Set(["contiguous", "transposed", "sliced", "offset"]),
+    new Set(["contiguous", "transposed", "sliced", "offset", "expanded"]),
   );
   expect(drawn.some((at) => at.sizes.M === 1)).toBe(true);
   expect(drawn.some((at) => blocks.has(at.sizes.M!))).toBe(true);

@@ -8,6 +8,7 @@ import { create } from "./new.js";
 import { packageKernels } from "./package.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
+import { verify } from "./verify.js";
 
-export const kernelCommands: readonly KernelCommand[] = [run, check, emit, packageKernels, compile];
+export const kernelCommands: readonly KernelCommand[] = [run, verify, check, emit, packageKernels, compile];
 export const plainCommands: readonly PlainCommand[] = [create, setup, doctor];

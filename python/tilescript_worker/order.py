@@ -1,0 +1,24 @@
+"""The order in which Triton's interpreter runs programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def reversed_programs() -> Iterator[None]:
+    """Inside a ``with``, the last program of a grid runs first: results that depend on the order show."""
+    from triton.runtime import interpreter
+
+    builder = interpreter.interpreter_builder
+    forwards = builder.set_grid_idx
+
+    def backwards(*place: int) -> None:
+        forwards(*(size - 1 - index for size, index in zip(builder.grid_dim, place, strict=True)))
+
+    builder.set_grid_idx = backwards
+    try:
+        yield
+    finally:
+        del builder.set_grid_idx

@@ -1,0 +1,60 @@
+import { caseFor, options, selectionFor, toleranceOf, type DeviceOptions, type SelectionOptions } from "../options.js";
+import { UsageError } from "../problems.js";
+import { jsonProblem } from "../report-json.js";
+import { verifyGiven, verifyThoroughly } from "../thorough.js";
+import type { KernelCommand } from "./command.js";
+import { verifyAll } from "./verifying.js";
+
+interface VerifyOptions extends SelectionOptions, DeviceOptions {
+  readonly runs: number;
+  /** Seconds. */
+  readonly timeLimit: number;
+  readonly special?: true;
+  readonly case?: Readonly<Record<string, unknown>>;
+}
+
+export const verify: KernelCommand<VerifyOptions> = {
+  name: "verify",
+  description: "verify thoroughly: cases drawn from the signature, and the smallest that fails",
+  options: [
+    options.device,
+    options.runs,
+    options.timeLimit,
+    options.special,
+    options.case,
+    options.shape,
+    options.dtype,
+    options.config,
+    options.seed,
+    options.rtol,
+    options.atol,
+    options.kernel,
+    options.python,
+    options.json,
+    options.verbose,
+  ],
+  problem: jsonProblem,
+  run: (kernels, given, streams) => {
+    if (given.case && kernels.length > 1)
+      throw new UsageError(
+        `--case: it is of one kernel; choose by --kernel ${kernels.map(({ name }) => name).join(", ")}`,
+      );
+    return verifyAll(kernels, given, streams, (kernel) => {
+      const tolerance = toleranceOf(given);
+      if (given.case) {
+        const at = caseFor(kernel, given.case);
+        return (device) => verifyGiven(kernel, device, at, tolerance);
+      }
+      const selection = selectionFor(kernel, given);
+      return (device, show) =>
+        verifyThoroughly(kernel, device, {
+          selection,
+          runs: given.runs,
+          timeLimitMs: given.timeLimit * 1000,
+          special: given.special === true,
+          tolerance,
+          onOutcome: show,
+        });
+    });
+  },
+};

@@ -1,0 +1,60 @@
+/** What `run` and `verify` share: building the kernels, opening the device, and the reports. */
+import pc from "picocolors";
+import type { CompiledKernel } from "../../compiled.js";
+import { closeDevice, openDevice, type Device } from "../devices.js";
+import { compileAll, warn } from "../kernels.js";
+import type { DeviceOptions, SelectionOptions } from "../options.js";
+import { exitCodes } from "../problems.js";
+import { joinReports, jsonReport } from "../report-json.js";
+import { textReport } from "../report-text.js";
+import type { RunReport } from "../reports.js";
+import { printJson, progress, type Streams } from "../streams.js";
+import { summarize } from "../summary.js";
+import type { Verification } from "../verify.js";
+import type { Runnable } from "./command.js";
+
+/** How a command verifies one kernel; `show` gets what to say of its progress. */
+export type Verify = (device: Device, show: (done: number, planned: number) => void) => Promise<Verification>;
+
+/** Verifies kernels one after another. `prepare` checks what was given against each, before any device is there. */
+export async function verifyAll(
+  kernels: readonly Runnable[],
+  given: SelectionOptions & DeviceOptions,
+  streams: Streams,
+  prepare: (kernel: CompiledKernel) => Verify,
+): Promise<number> {
+  const colors = pc.createColors(streams.color && !given.json);
+  // Python takes seconds to start, so it starts while the kernels are built.
+  const opening = openDevice({
+    device: given.device,
+    python: given.python,
+    ...(given.verbose && { onOutput: streams.err }),
+  });
+  opening.catch(() => undefined);
+  const show = progress(streams);
+  let device: Device | undefined;
+  try {
+    const compiled = await compileAll(kernels);
+    warn(compiled, streams);
+    const prepared = compiled.map(prepare);
+    show("starting the device …");
+    device = await opening;
+    const reports: RunReport[] = [];
+    let correct = true;
+    for (const [i, { signature }] of compiled.entries()) {
+      const verification = await prepared[i]!(device, (done, planned) =>
+        show(`${signature.name}: ${done} of ${planned} cases`),
+      );
+      show("");
+      correct &&= summarize(verification, device).correct;
+      if (given.json) reports.push(jsonReport(verification, device));
+      else streams.out(`${textReport(verification, device, colors, given.verbose === true)}\n`);
+    }
+    if (given.json) printJson(streams, joinReports(reports));
+    return correct ? exitCodes.ok : exitCodes.failed;
+  } finally {
+    show("");
+    device ??= await opening.catch(() => undefined);
+    if (device) await closeDevice(device);
+  }
+}

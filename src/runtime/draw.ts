@@ -1,0 +1,195 @@
+/** Cases of a kernel, drawn from its signature by fast-check. */
+import fc from "fast-check";
+import type {
+  Case,
+  CompiledKernel,
+  ConstexprSignature,
+  Layout,
+  Signature,
+  SpecialValue,
+  TensorSignature,
+} from "../compiled.js";
+import { allowed } from "./cases.js";
+
+export interface CaseOptions {
+  /** The largest value of a size. Default 150. */
+  readonly maxSize?: number;
+  /** The largest product of all sizes, which bounds the time of a case. Default 2^20. */
+  readonly maxWork?: number;
+  /** Sizes that every case has. */
+  readonly sizes?: Readonly<Record<string, number>>;
+  /** Members of dtype variables that every case has. */
+  readonly dtypes?: Readonly<Record<string, string>>;
+  /** The config that every case has. */
+  readonly config?: number;
+  /** How inputs may lie in memory, where their wrapper takes it. Default every way. */
+  readonly layouts?: readonly Layout[];
+  /** Also draws 0 for sizes that every output has. Default false. */
+  readonly empty?: boolean;
+  /** Some cases have these among their floats. Default none. */
+  readonly special?: readonly SpecialValue[];
+  /**
+   * Sizes of a case are all 1, all multiples of 16, or all neither: what Triton compiles a kernel for. Without it they are
+   * drawn one by one. Default false.
+   */
+  readonly specialised?: boolean;
+}
+
+type Constant = number | boolean | string;
+
+/**
+ * Cases of a kernel, drawn from its signature: sizes at and around multiples of its blocks, ones, primes and anything
+ * between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer; optional tensors
+ * left out. Shrinks to small sizes.
+ */
+export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
+  const { signature } = kernel;
+  const { maxWork = 2 ** 20, special = [], layouts } = options;
+  const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
+  const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
+  const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+  const known = (name: string, members: readonly string[]) =>
+    options.dtypes?.[name] ? [options.dtypes[name]] : members;
+  // A default, or what the author gave with a shape, is what makes sense: a decay is not drawn.
+  const given = <T extends Constant>(name: string): fc.Arbitrary<T> | undefined => {
+    const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
+    const initial = signature.scalars.find((scalar) => scalar.name === name)?.default;
+    if (initial !== undefined) values.push(initial as T);
+    return values.length > 0 ? fc.constantFrom(...values) : undefined;
+  };
+  return fc
+    .record({
+      sizes: sizesArbitrary(kernel, options),
+      dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
+        name,
+        fc.constantFrom(...known(name, members)),
+      ]),
+      layouts: recordOf(inputs, (tensor) => [
+        tensor.name,
+        fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
+      ]),
+      config: options.config === undefined ? fc.nat({ max: kernel.configs.length - 1 }) : fc.constant(options.config),
+      // No seed is smaller than another.
+      seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
+      scalars: recordOf(signature.scalars, ({ name, dtype }) => [
+        name,
+        given<number>(name) ??
+          (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
+      ]),
+      constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
+      ...(optional.length > 0 && { absent: fc.subarray(optional) }),
+      ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
+    })
+    .filter((at) => Object.values(at.sizes).reduce((product, value) => product * value, 1) <= maxWork)
+    .filter((at) => kernel.refusal(at) === undefined);
+}
+
+/** A record whose values are drawn one by one. */
+function recordOf<From, To>(
+  from: readonly From[],
+  entry: (each: From) => readonly [string, fc.Arbitrary<To>],
+): fc.Arbitrary<Record<string, To>> {
+  return fc.record(Object.fromEntries(from.map(entry))) as fc.Arbitrary<Record<string, To>>;
+}
+
+function sizesArbitrary(
+  { signature, configs }: CompiledKernel,
+  { maxSize = 150, sizes: fixed = {}, empty = false, specialised = false }: CaseOptions,
+): fc.Arbitrary<Record<string, number>> {
+  const blocks = [...new Set(configs.flatMap(({ values }) => Object.values(values)))].filter(
+    (value): value is number => typeof value === "number" && value > 1 && value <= maxSize,
+  );
+  const size = sizeArbitrary(blocks, maxSize);
+  const record = (from: fc.Arbitrary<number>, isEmpty = false): fc.Arbitrary<Record<string, number>> => {
+    const mayBeEmpty = isEmpty ? emptyable(signature) : [];
+    return recordOf(signature.sizes, (name) => [
+      name,
+      name in fixed
+        ? fc.constant(fixed[name]!)
+        : mayBeEmpty.includes(name)
+          ? fc.constant(0)
+          : // The identity goes back: a size that was drawn is one that is allowed.
+            from.map(
+              (drawn) => allowed(signature, name, drawn),
+              (value) => value as number,
+            ),
+    ]);
+  };
+  const odd = (n: number): boolean => n > 1 && n % 16 !== 0;
+  const any = specialised
+    ? fc.oneof(
+        record(size.filter(odd)),
+        record(fc.integer({ min: 1, max: Math.max(1, Math.floor(maxSize / 16)) }).map((n) => n * 16)),
+        record(fc.constant(1)),
+      )
+    : record(size);
+  return empty && emptyable(signature).some((name) => !(name in fixed))
+    ? fc.oneof({ weight: 24, arbitrary: any }, { weight: 1, arbitrary: record(size, true) })
+    : any;
+}
+
+/** Sizes that may be 0: every output has them, so that all of it is empty, and no input depends on their values. */
+function emptyable({ tensors, drawn, multiples = {} }: Signature): readonly string[] {
+  if (drawn) return [];
+  const outputs = tensors.filter(({ role }) => role !== "in");
+  const bounds = new Set(tensors.flatMap(({ range }) => range ?? []));
+  const [first] = outputs;
+  return (first?.dims ?? []).filter(
+    (dim): dim is string =>
+      typeof dim === "string" &&
+      !bounds.has(dim) &&
+      !(dim in multiples) &&
+      outputs.every(({ dims }) => dims.includes(dim)),
+  );
+}
+
+function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary<number> {
+  const near = blocks.flatMap((block) => [block - 1, block, block + 1, 2 * block]).filter((value) => value <= maxSize);
+  const anything = fc.integer({ min: 1, max: maxSize });
+  if (near.length === 0) return anything;
+  return new DrawnFrom(fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97)), anything);
+}
+
+/** Draws from one arbitrary and shrinks as another: a constant has no smaller neighbours, an integer has. */
+class DrawnFrom extends fc.Arbitrary<number> {
+  constructor(
+    private readonly from: fc.Arbitrary<number>,
+    private readonly as: fc.Arbitrary<number>,
+  ) {
+    super();
+  }
+
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<number> {
+    return new fc.Value(this.from.generate(random, bias).value, undefined);
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is number {
+    return this.as.canShrinkWithoutContext(value);
+  }
+
+  override shrink(value: number, context: unknown): fc.Stream<fc.Value<number>> {
+    return this.as.shrink(value, context);
+  }
+}
+
+function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignature): fc.Arbitrary<Constant> {
+  if (choices) return fc.constantFrom(...choices);
+  if (kind === "bool") return fc.boolean();
+  const around = kind === "int" ? fc.integer({ min: 1, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true });
+  return initial === undefined ? around : fc.oneof(fc.constant(initial), around);
+}
+
+/** How a tensor may lie in memory, by what its wrapper takes. */
+function layoutsOf({ drawn }: Signature, { name, role, contiguous, dims, described }: TensorSignature): Layout[] {
+  if (described) return ["contiguous"];
+  if (contiguous) return ["contiguous", "offset"];
+  // An author who describes an input says more of its values than that its rows are equal.
+  const isFree = role === "in" && dims.length > 0 && !drawn?.tensors.includes(name);
+  return [
+    "contiguous",
+    ...(dims.length < 2 ? [] : (["transposed"] as const)),
+    "sliced",
+    "offset",
+    ...(isFree ? (["expanded"] as const) : []),
+  ];
+}

@@ -1,0 +1,132 @@
+/** The thorough verification: cases that are drawn from the signature, and the smallest that fails. */
+import fc from "fast-check";
+import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../compiled.js";
+import type { Selection } from "./cases.js";
+import type { Device } from "./devices.js";
+import { cases, type CaseOptions } from "./draw.js";
+import type { Outcome } from "./outcome.js";
+import { openRunner, verifyCase, type Verification } from "./verify.js";
+
+export interface ThoroughOptions {
+  readonly selection: Selection;
+  /** Cases to draw, besides those that show every config. */
+  readonly runs: number;
+  /** No case starts later than this; a smaller failing one is looked for as long again. */
+  readonly timeLimitMs: number;
+  /** Also puts NaN and infinities among the inputs: the reference must have them in the same places. */
+  readonly special?: boolean;
+  readonly tolerance?: Partial<Tolerance>;
+  readonly onOutcome?: (done: number, planned: number) => void;
+}
+
+const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "maxWork" | "specialised">>> = {
+  eval: { maxSize: 200, maxWork: 2 ** 15 },
+  interpreter: { maxSize: 200, maxWork: 2 ** 16 },
+  // Each new combination of sizes that are 1 or a multiple of 16 is compiled: seconds each.
+  cuda: { maxSize: 1100, maxWork: 2 ** 31, specialised: true },
+  hip: { maxSize: 1100, maxWork: 2 ** 31, specialised: true },
+};
+
+/** A lone size may be longer than several that multiply. */
+const LONG = 5000;
+
+/** Runs of each case, which must agree: on a GPU programs race differently each time. */
+const repeats: Readonly<Record<Device["kind"], number>> = { eval: 2, interpreter: 2, cuda: 4, hip: 4 };
+
+/** The largest number is not among them: whether sums of it overflow depends on their order. */
+const FINITE: readonly SpecialValue[] = ["-0", "subnormal"];
+const SPECIAL: readonly SpecialValue[] = ["nan", "infinity", "-infinity", ...FINITE];
+
+/** Draws cases and runs them until one fails, which is then made as small as it gets. */
+export async function verifyThoroughly(
+  kernel: CompiledKernel,
+  device: Device,
+  options: ThoroughOptions,
+): Promise<Verification> {
+  const { selection, timeLimitMs } = options;
+  const started = Date.now();
+  const draws = drawOptions(kernel, device, options);
+  // One of every config first: those that are drawn may leave some out.
+  const first = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
+  const planned = first.length + options.runs;
+  const passed: Outcome[] = [];
+  let failed: Outcome | undefined;
+  let [tries, deadline] = [0, started + timeLimitMs];
+  const runner = await openRunner(kernel, device, {
+    tolerance: options.tolerance ?? {},
+    repeats: repeats[device.kind],
+    sanitised: device.kind === "interpreter",
+  });
+  const holds = async (at: Case): Promise<boolean> => {
+    // Out of time: what is left is not run, and counts for nothing.
+    if (Date.now() > deadline) return true;
+    const outcome = await runner.run({ at, label: "drawn", extra: false }, passed.length);
+    if (outcome.status === "failed") {
+      // Smaller cases of one that hangs would each take as long.
+      if (!failed) deadline = Date.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
+      failed = outcome;
+    } else if (!failed) passed.push(outcome);
+    tries++;
+    options.onOutcome?.(tries, planned);
+    return outcome.status !== "failed";
+  };
+  try {
+    const check = async (config: number | undefined, numRuns: number): Promise<void> => {
+      const seed = selection.seed + (config ?? -1) + 1;
+      const drawn = cases(kernel, config === undefined ? draws : { ...draws, config });
+      if (!failed) await fc.check(fc.asyncProperty(drawn, holds), { seed, numRuns });
+    };
+    for (const config of first) await check(config, 1);
+    await check(selection.config, options.runs);
+  } finally {
+    await runner.close();
+  }
+  const left = planned - passed.length;
+  return {
+    kernel,
+    outcomes: failed ? [...passed, failed] : passed,
+    left: [
+      ...(options.special ? [] : ["NaN and infinities among the inputs: --special draws them"]),
+      ...(!failed && left > 0
+        ? [`${left} of ${planned} cases: the time limit of ${timeLimitMs / 1000} s was reached`]
+        : []),
+    ],
+    seconds: (Date.now() - started) / 1000,
+    thorough: {
+      seed: selection.seed,
+      ...(failed && { replay: replayOf(failed.at), smallerTried: tries - passed.length - 1 }),
+    },
+  };
+}
+
+function drawOptions(kernel: CompiledKernel, device: Device, { selection, special }: ThoroughOptions): CaseOptions {
+  const of = limits[device.kind];
+  return {
+    ...of,
+    ...(kernel.signature.sizes.length === 1 && { maxSize: LONG }),
+    ...selection,
+    empty: true,
+    special: special ? SPECIAL : FINITE,
+  };
+}
+
+/** The flag that runs this very case again. */
+export function replayOf(at: Case): string {
+  return `--case '${JSON.stringify(at).replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Runs one case again, as a failure prints it. */
+export async function verifyGiven(
+  kernel: CompiledKernel,
+  device: Device,
+  at: Case,
+  tolerance: Partial<Tolerance>,
+): Promise<Verification> {
+  const started = Date.now();
+  const outcome = await verifyCase(kernel, device, at, {
+    tolerance,
+    repeats: repeats[device.kind],
+    sanitised: device.kind === "interpreter",
+  });
+  return { kernel, outcomes: [outcome], left: [], seconds: (Date.now() - started) / 1000 };
+}

@@ -1,0 +1,113 @@
+/** `verify`: what is drawn, what repeated runs show, how small a failing case gets, and that it can be run again. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
+import { verifyThoroughly } from "../../src/runtime/thorough.js";
+import type { CompiledKernel } from "../../src/compiled.js";
+import { cli, expectUsage, requirePython } from "./helpers.js";
+
+interface Wrong {
+  /** The value that lanes from this one on add. */
+  readonly from?: number;
+  /** All programs write the first block, each its own number. */
+  readonly race?: true;
+}
+
+/** `y = x + 1`, or a mistake. */
+const increment = ({ from, race }: Wrong = {}): Promise<CompiledKernel> =>
+  build(
+    kernel(
+      "increment",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        autotune: { configs: [{ BLOCK: 16 }, { BLOCK: 64 }], key: ["N"] },
+        reference: ({ x }) => x.add(1),
+      },
+      ({ x, y, BLOCK }) => {
+        const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        const value = tl.load(x.at(offsets)).add(1);
+        if (from !== undefined) tl.store(y.at(offsets), tl.where(offsets.lt(from), value, 0));
+        else tl.store(y.at(offsets), value);
+        // Within the tolerance, but whoever is last decides it.
+        if (race) tl.store(y.ptr, tl.load(x.ptr).add(1).add(tl.programId(0).to(tl.float32).mul(1e-6)));
+      },
+    ),
+  );
+
+let interpreter: Device;
+const evaluator = () => openDevice({ device: "eval" });
+beforeAll(async () => {
+  await requirePython();
+  interpreter = await openDevice({ device: "interpreter" });
+}, 60_000);
+afterAll(() => closeDevice(interpreter));
+
+const options = { selection: { seed: 5 }, runs: 40, timeLimitMs: 60_000 };
+
+describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 }, (kind) => {
+  const device = async (): Promise<Device> => (kind === "eval" ? evaluator() : interpreter);
+
+  it("should draw every config, layout, empty and large sizes, and pass what is right", async () => {
+    const { outcomes, left } = await verifyThoroughly(await increment(), await device(), options);
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
+    const sizes = outcomes.map(({ at }) => at.sizes["N"]!);
+    expect([sizes.includes(0), sizes.includes(1), sizes.some((size) => size > 1000)]).toEqual([true, true, true]);
+    expect(new Set(outcomes.map(({ at }) => at.config))).toEqual(new Set([0, 1]));
+    expect(new Set(outcomes.map(({ at }) => at.layouts!["x"]))).toEqual(
+      new Set(["contiguous", "sliced", "offset", "expanded"]),
+    );
+    expect(left).toEqual(["NaN and infinities among the inputs: --special draws them"]);
+  });
+
+  it("should find the smallest case that fails, and run it again from what it prints", async () => {
+    const wrong = await increment({ from: 37 });
+    const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
+    const { status, at } = outcomes.at(-1)!;
+    expect({ status, sizes: at.sizes }).toEqual({ status: "failed", sizes: { N: 38 } });
+    expect(at.layouts).toMatchObject({ x: "contiguous" });
+    const json = /^--case '(.*)'$/.exec(thorough!.replay!)![1]!;
+    const again = await cli(wrong, "--verify", "--device", kind, "--case", json, "--json");
+    expect(again.code).toBe(1);
+    const report = JSON.parse(again.out) as { cases: { sizes: object; outputs: { wrong: number }[] }[] };
+    expect(report.cases).toMatchObject([{ sizes: { N: 38 }, outputs: [{ wrong: 1 }] }]);
+  });
+
+  it("should see what depends on the order of programs within the tolerance", async () => {
+    const { outcomes } = await verifyThoroughly(await increment({ race: true }), await device(), options);
+    const { status, problems, findings } = outcomes.at(-1)!;
+    expect(status).toBe("failed");
+    expect([...problems, ...findings.map(({ code }) => code)].join()).toMatch(
+      /differs when programs run in reverse|race/,
+    );
+  });
+
+  it("should agree with the reference where NaN and infinities are", async () => {
+    const { outcomes } = await verifyThoroughly(await increment(), await device(), { ...options, special: true });
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
+    expect(outcomes.some(({ at }) => at.special?.includes("nan"))).toBe(true);
+  });
+
+  it("should stop at the time limit and say what was not run", async () => {
+    const { outcomes, left } = await verifyThoroughly(await increment(), await device(), {
+      ...options,
+      timeLimitMs: 0,
+    });
+    expect(outcomes.length).toBeLessThan(42);
+    expect(left.at(-1)).toMatch(/of 42 cases: the time limit of 0 s was reached/);
+  });
+});
+
+describe("mistakes with --case", () => {
+  it.each([
+    ["[]", /no JSON object/],
+    ["{", /no JSON object/],
+    ['{"sise":{}}', /there is no sise; it has sizes, dtypes/],
+    ['{"sizes":{"M":3}}', /there is no size M; the sizes are N/],
+    ['{"sizes":{"N":-3}}', /N=-3 is not a whole number/],
+    ['{"sizes":{"N":3},"config":7}', /configs 0 to 1/],
+    ['{"sizes":{"N":3},"config":"0"}', /config and seed are whole numbers/],
+  ])("%s should end with one line and code 2", async (json, message) => {
+    expectUsage(await cli(await increment(), "--verify", "--device", "eval", "--case", json), message);
+  });
+});

@@ -9,8 +9,8 @@ import { checkVersions } from "./check/versions.js";
 import { emitModule } from "./codegen/module.js";
 import { shapesOf, signatureOf } from "./codegen/signature.js";
 import { sourceMap } from "./codegen/source-map.js";
-import type { CompiledKernel, EmitOptions, Emitted } from "./compiled.js";
-import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
+import type { Case, CompiledKernel, Config, EmitOptions, Emitted } from "./compiled.js";
+import { type Diagnostic, fail, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { trace } from "./dsl/trace.js";
 import { evaluateCase, refusal, sizesOf } from "./eval/index.js";
@@ -23,6 +23,8 @@ import { toleranceFor } from "./tolerance.js";
 export interface CompileOptions {
   /** Reads the author's source: names, comments, and the rules that only the source shows. */
   readonly source?: SourceIndex | undefined;
+  /** Instead of those that the author wrote. */
+  readonly configs?: readonly Config[] | undefined;
 }
 
 /**
@@ -30,12 +32,13 @@ export interface CompileOptions {
  *
  * @throws TileScriptError with every error that was found.
  */
-export function compile(kernel: unknown, { source }: CompileOptions = {}): CompiledKernel {
+export function compile(kernel: unknown, { source, configs }: CompileOptions = {}): CompiledKernel {
   const definition = definitionOf(kernel);
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
-  const ir = trace(definition, definition.at && source?.spec(definition.at));
+  const traced = trace(definition, definition.at && source?.spec(definition.at));
+  const ir = configs ? withConfigs(traced, configs) : traced;
   seen.push(
     ...checkStructure(ir),
     ...checkHost(ir),
@@ -51,8 +54,8 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
   const lowered = lowerViews(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
-  const emit = ({ op }: EmitOptions = {}): Emitted => {
-    const printed = emitModule(lowered, source, op);
+  const emit = (options?: EmitOptions): Emitted => {
+    const printed = emitModule(lowered, source, options);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
   return {
@@ -65,6 +68,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ir: printIR(ir),
     warnings: seen,
     reference: ir.reference?.kind ?? "none",
+    ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
     refusal: (at) => refusal(lowered, at),
@@ -74,6 +78,39 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
       return evaluateCase(ir, signature, at, toleranceOf, options);
     },
   };
+}
+
+function withConfigs(ir: KernelIR, configs: readonly Config[]): KernelIR {
+  return { ...ir, tuning: { ...ir.tuning, configs } };
+}
+
+/** What only measuring and tuning ask for. */
+function measuringOf(ir: KernelIR, source: SourceIndex | undefined) {
+  const { at, flops, tuning } = ir;
+  return {
+    providers: Object.keys(ir.providers),
+    ...(flops && { flops: (given: Case) => flopsOf(ir, flops, given) }),
+    ...(tuning.key && {
+      tuning: {
+        ...(tuning.space && { space: tuning.space }),
+        unfit: (config: Config) => {
+          const alone = withConfigs(ir, [config]);
+          return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
+        },
+        rewrite: (configs: readonly Config[]) => {
+          const found = at && source?.withConfigs(at, configs);
+          if (found) return { file: at.file, ...found };
+          return fail("configs", `${ir.name}: write autotune.configs as a list in the kernel's spec`, at);
+        },
+      },
+    }),
+  };
+}
+
+function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: Case): number {
+  const count = flops({ ...sizesOf(ir, at), ...at.scalars, ...at.constexprs });
+  if (typeof count === "number" && count >= 0) return count;
+  return fail("flops", `${ir.name}: flops gives ${String(count)}; it gives a number, as in 2 * M * N * K`, ir.at);
 }
 
 function failOn(diagnostics: readonly Diagnostic[]): void {

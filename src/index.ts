@@ -1,5 +1,5 @@
 /** TileScript: Triton kernels in TypeScript. */
-import { build } from "./build.js";
+import { buildWith } from "./build.js";
 import { definitionOf, KernelDefinition } from "./dsl/kernel.js";
 import type { Kernel } from "./ir/params.js";
 import { addBuilder } from "./runtime/builders.js";
@@ -49,7 +49,7 @@ export function main(meta: FileMeta, ...kernels: readonly Kernel<string, any>[])
 }
 
 function runnable(kernel: unknown): Runnable {
-  return { name: definitionOf(kernel).name, compile: () => build(kernel) };
+  return { name: definitionOf(kernel).name, compile: (configs) => buildWith(kernel, configs) };
 }
 
 addBuilder((value) => (value instanceof KernelDefinition ? runnable(value) : undefined));

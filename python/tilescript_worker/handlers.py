@@ -5,6 +5,7 @@ from __future__ import annotations
 from .bench import bench
 from .compile import compile_case
 from .device import choose, describe
+from .prewarm import prewarm
 from .protocol import Handler
 from .verify import verify
 
@@ -18,4 +19,5 @@ def handlers(wanted: str) -> dict[str, Handler]:
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),
         "bench": lambda request: bench(request, device),
+        "prewarm": lambda request: prewarm(request, device),
     }

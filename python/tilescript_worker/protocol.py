@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 3
+VERSION = 4
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 

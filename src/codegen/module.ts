@@ -1,4 +1,5 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import type { EmitOptions } from "../compiled.js";
 import { fail } from "../diagnostics.js";
 import type { Elem } from "../ir/dtype.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
@@ -20,14 +21,18 @@ import { flatText } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
-import { opDefinitions, type OpOptions } from "./op-module.js";
+import { opDefinitions } from "./op-module.js";
 import { type Binding, referenceFunction } from "./reference.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "./wrapper-checks.js";
 import { TRITON_DTYPES } from "./wrapper-numbers.js";
 import { prunedRequirements, wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
-export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
+export function emitModule(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+  { op, providers = false }: EmitOptions = {},
+): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source)
     fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
@@ -38,7 +43,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     ...jitFunctions(ir, names, used, source),
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...reference(ir, names, launcher, source),
+    ...references(ir, names, launcher, source, providers),
     ...drawFunction(ir, names, source),
     inputsFunction(ir, names),
   ];
@@ -306,11 +311,26 @@ function pruner(ir: KernelIR, names: KernelNames): Block {
   ];
 }
 
-function reference(ir: KernelIR, names: KernelNames, launcher: FunctionDef, source: SourceIndex | undefined): Block {
+function references(
+  ir: KernelIR,
+  names: KernelNames,
+  launcher: FunctionDef,
+  source: SourceIndex | undefined,
+  providers: boolean,
+): Block {
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
-  const written = referenceFunction(ir, names, params, sizeBindings(ir, names), source);
-  return written ? [written] : [];
+  const sizes = sizeBindings(ir, names);
+  const doc = `What ${names.wrapper} computes, in PyTorch.`;
+  const written = [
+    ...(ir.reference ? [{ name: "reference_fn", reference: ir.reference, doc }] : []),
+    ...Object.entries(providers ? ir.providers : {}).map(([name, provider]) => ({
+      name: `provider_${name}`,
+      reference: provider,
+      doc: `What ${names.wrapper} computes, another way.`,
+    })),
+  ];
+  return written.map((each) => referenceFunction(each, ir, names, params, sizes, source));
 }
 
 /** Where each size can be read off the inputs. */

@@ -5,7 +5,15 @@ import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
 import { toleranceFor } from "../tolerance.js";
-import type { CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
+import type {
+  BenchRequest,
+  CompileRequest,
+  Fill,
+  PrewarmRequest,
+  RunRequest,
+  VerifyRequest,
+  WireTensor,
+} from "./protocol.js";
 import type { Target } from "./targets.js";
 
 /** A folder of its own for an emitted module while it runs. */
@@ -35,19 +43,48 @@ export function verifyRequest(
   options: { readonly passOut: boolean; readonly tuned?: boolean; readonly tolerance: Partial<Tolerance> },
 ): VerifyRequest {
   const run = runRequest(kernel, module, at);
-  const sizes = kernel.sizes(at);
-  const override = { ...kernel.tolerance, ...options.tolerance };
   return {
     ...run,
     type: "verify",
     config: options.tuned ? null : at.config,
     passOut: options.passOut,
-    tolerances: Object.fromEntries(
-      [...run.inputs, ...run.outputs]
-        .filter(({ role }) => role !== "in")
-        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)]),
-    ),
+    tolerances: tolerancesOf(kernel, run, at, options.tolerance),
   };
+}
+
+function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, given: Partial<Tolerance> = {}) {
+  const sizes = kernel.sizes(at);
+  const override = { ...kernel.tolerance, ...given };
+  return Object.fromEntries(
+    [...run.inputs, ...run.outputs]
+      .filter(({ role }) => role !== "in")
+      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)]),
+  );
+}
+
+/** The request to time one case. */
+export function benchRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  {
+    tuned = false,
+    ...options
+  }: Pick<BenchRequest, "warmup" | "iterations" | "providers"> & { readonly tuned?: boolean },
+): BenchRequest {
+  const run = runRequest(kernel, module, at);
+  return {
+    ...run,
+    type: "bench",
+    config: tuned ? null : at.config,
+    tolerances: tolerancesOf(kernel, run, at),
+    ...options,
+  };
+}
+
+/** The request to compile and tune one case for the calls to come. */
+export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case): PrewarmRequest {
+  return { ...runRequest(kernel, module, at), type: "prewarm", config: null };
 }
 
 /** The request to compile one case for a GPU. */

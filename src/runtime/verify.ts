@@ -120,7 +120,8 @@ async function pythonRunner(
   };
 }
 
-async function askWorker(
+/** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
+export async function askWorker(
   kernel: CompiledKernel,
   device: PythonDevice,
   workspace: Workspace,

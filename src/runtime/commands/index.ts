@@ -1,12 +1,17 @@
 /** Every command, in the order of the help. */
+import { bench } from "./bench.js";
 import { check } from "./check.js";
 import type { KernelCommand, PlainCommand } from "./command.js";
 import { compile } from "./compile.js";
 import { doctor } from "./doctor.js";
 import { emit } from "./emit.js";
 import { create } from "./new.js";
+import { plot } from "./plot.js";
+import { prewarm } from "./prewarm.js";
+import { profile } from "./profile.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
+import { tune } from "./tune.js";
 
-export const kernelCommands: readonly KernelCommand[] = [run, check, emit, compile];
-export const plainCommands: readonly PlainCommand[] = [create, setup, doctor];
+export const kernelCommands: readonly KernelCommand[] = [run, check, emit, compile, bench, tune, prewarm, profile];
+export const plainCommands: readonly PlainCommand[] = [create, plot, setup, doctor];

@@ -20,7 +20,7 @@ export interface TensorSignature {
   readonly optional: boolean;
   /** Whether it must be contiguous. */
   readonly contiguous: boolean;
-  /** For integer inputs that index something: lowest value and exclusive highest, a size's name or a number. */
+  /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
   readonly range?: readonly [number | string, number | string];
 }
 

@@ -88,6 +88,8 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     shape, dtype, fill = spec["shape"], dtype_of(spec["dtype"]), spec["fill"]
     if fill["kind"] == "normal":
         return torch.randn(shape, generator=generator).to(dtype)
+    if fill["kind"] == "uniform":
+        return torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     if fill["kind"] == "integers":
         return torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
     raise ValueError(f"unknown fill {fill['kind']!r}")

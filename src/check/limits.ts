@@ -1,12 +1,16 @@
-/** What Triton refuses in a tile, asked of every config: sizes that are no power of two, too many elements, thin dots. */
+/**
+ * What Triton refuses in a tile, asked of every config: sizes that are no power of two, too many elements, thin dots, and
+ * what an op's own rule says once the sizes are known.
+ */
 import { type Diagnostic, problem } from "../diagnostics.js";
 import { constexprValue } from "../ir/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../ir/dtype.js";
-import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
+import type { Block, KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import type { Dim } from "../ir/shape.js";
 import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
 import { typedArguments } from "../ir/typed.js";
-import { resultsOf, walkAll } from "../ir/walk.js";
+import { type Type, typeOfArgument } from "../ir/types.js";
+import { blocksOf, bodiesOf, resultsOf, walkAll } from "../ir/walk.js";
 
 /** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
 export const MAX_NUMEL = 2 ** 20;
@@ -23,9 +27,30 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
       for (const value of resultsOf(statement)) report(checkTile(value, numbers, where));
       if (statement.kind === "op") checkLeast(statement, numbers, where).forEach(report);
     });
+    for (const body of bodiesOf(ir)) walkTaken(body, (statement) => report(checkSizes(statement, numbers, where)));
     for (const { value } of ir.params) report(checkTile(value, numbers, where));
   });
   return [...found.values()];
+}
+
+/** Every op outside branches that Triton may leave out when it compiles a config. */
+function walkTaken(block: Block, visit: (statement: OpStatement) => void): void {
+  for (const statement of block.statements) {
+    if (statement.kind === "op") visit(statement);
+    const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
+    if (!isConstexpr) for (const inner of blocksOf(statement)) walkTaken(inner, visit);
+  }
+}
+
+/** `[BLOCK]` reshapes to `[32]` in some configs only. */
+function checkSizes(statement: OpStatement, numbers: Numbers, where: string): Diagnostic | undefined {
+  const dim = (each: Dim): Dim => dimValue(each, numbers) ?? each;
+  const type = (of: Type): Type => {
+    if (of.kind === "constexpr" && of.of === "int") return { ...of, text: String(dim(of.text)) };
+    return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
+  };
+  const answer = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
+  return typeof answer === "string" ? problem("tile-size", `${answer}${where}`, statement.at) : undefined;
 }
 
 type Numbers = Readonly<Record<string, unknown>>;

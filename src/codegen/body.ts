@@ -279,9 +279,10 @@ class BodyEmitter {
     this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
     const head = { sites: this.#takeSites(statement.at) };
-    this.#names.block(statement.unrolled, () => {
-      const wanted = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
-      const index = py.name(this.#names.take(wanted, showType(statement.index.type)));
+    const wanted = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
+    const type = showType(statement.index.type);
+    const index = this.#names.block(statement.unrolled || this.#unrolled > 0, () => {
+      const index = py.name(this.#names.take(wanted, type));
       this.#written.set(statement.index, index);
       this.#unrolled += statement.unrolled ? 1 : 0;
       const body = this.emit(statement.body);
@@ -291,7 +292,9 @@ class BodyEmitter {
         statement.at,
         head.sites,
       );
+      return index;
     });
+    this.#names.leave(index.id, type);
   }
 
   /** A condition that is one expression stands at the loop; else it is computed before the loop and after each turn. */
@@ -311,7 +314,7 @@ class BodyEmitter {
       this.#out.push(...asking);
       again = asking.filter(({ kind }) => kind !== "comment" && kind !== "blank");
     }
-    this.#names.block(false, () => {
+    this.#names.block(this.#unrolled > 0, () => {
       const body = [...this.emit(statement.body), ...again];
       const condition = options.length > 0 ? py.call("tl.condition", test, ...options) : test;
       this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);

@@ -29,8 +29,9 @@ export interface EmittedHelpers {
 
 export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelpers {
   const extras = new Map<FunctionIR, readonly (Value | Elem)[]>();
+  const names = new Map(options.names);
   const helpers: Helpers = {
-    name: (helper) => py.name(options.names.get(helper)!),
+    name: (helper) => py.name(names.get(helper)!),
     extras: (helper) => extras.get(helper) ?? [],
   };
   // An argument that is 1 in some launch is a constant in the function too.
@@ -39,12 +40,17 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
     for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
   });
   const own = ir.functions.filter(({ extern }) => !extern);
-  const definitions = own.map((helper) => {
+  // Triton's functions are generic: what was traced for other types or constexprs often reads the same.
+  const written = new Map<string, FunctionDef>();
+  for (const helper of own) {
     const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
     extras.set(helper, [...capturesOf(helper), ...dtypes]);
-    return definition;
-  });
-  return { definitions, helpers };
+    const text = JSON.stringify({ ...definition, name: "" });
+    const same = written.get(text);
+    if (same) names.set(helper, same.name);
+    else written.set(text, definition);
+  }
+  return { definitions: [...written.values()], helpers };
 }
 
 function emitHelper(

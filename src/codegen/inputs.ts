@@ -12,7 +12,7 @@ import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
-import type { Expression, FunctionDef } from "./py.js";
+import type { Argument, Expression, FunctionDef } from "./py.js";
 import { annotationOf } from "./wrapper-words.js";
 import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
@@ -80,11 +80,12 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     const [computed] = hostExpressions(param.derived!, local);
     return py.assign(local(param.value), computed!);
   });
+  const initial = (param: NamedSize) => (param.kind === "constexpr" ? param.default : undefined);
   const params = sizes
     .filter((param) => !isDerived(param))
     .map((param) => ({
       name: names.parameters.get(param.value)!,
-      default: py.numberLiteral(Number(shape[param.name] ?? 256), "int"),
+      default: py.numberLiteral(Number(shape[param.name] ?? initial(param) ?? 256), "int"),
     }));
   const device = py.assign(
     py.name("device"),
@@ -152,12 +153,13 @@ type NamedSize = SizeParam | ConstexprParam;
 function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
   const found = new Set<NamedSize>();
   const add = (param: Param | undefined): void => {
-    if (param?.kind !== "size" && (param?.kind !== "constexpr" || param.from === "argument")) return;
+    if (param?.kind !== "size" && param?.kind !== "constexpr") return;
     const derived = param.kind === "size" ? param.derived : undefined;
     for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
     found.add(param);
   };
-  const drawn = drawArguments(ir).map(({ name }) => name);
+  const isArgument = (param: NumberParam) => param.kind === "constexpr" && param.from === "argument";
+  const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
   const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn];
   for (const name of names) add(ir.params.find((param) => param.name === name));
   return [...found];
@@ -167,15 +169,21 @@ const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem 
 
 function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
   const local = (name: string | number) =>
-    typeof name === "number" ? py.numberLiteral(name, "int") : py.name(parameterName(ir, names, name));
+    typeof name === "number"
+      ? py.numberLiteral(name, Number.isInteger(name) ? "int" : "float")
+      : py.name(parameterName(ir, names, name));
   const shape = py.tuple(...param.dimNames.map(local));
   const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
   if (!isInt(name)) {
-    // torch draws normal numbers for the wider floats only.
-    if (!name.startsWith("float8")) return py.call("torch.randn", shape, ...placement);
-    const drawn = py.call("torch.randn", shape, ...py.keywords({ device: py.name("device") }));
-    return py.call(py.attribute(drawn, "to"), torchDType(name));
+    const drawn = (...keywords: readonly Argument[]): Expression =>
+      param.range
+        ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...param.range.map(local))
+        : py.call("torch.randn", shape, ...keywords);
+    // torch draws the wider floats only.
+    if (!name.startsWith("float8")) return drawn(...placement);
+    const wide = drawn(...py.keywords({ device: py.name("device") }));
+    return py.call(py.attribute(wide, "to"), torchDType(name));
   }
   const [low, high] = param.range ?? (name === "int1" ? [0, 2] : [0, 100]);
   return py.call("torch.randint", local(low), local(high), shape, ...placement);

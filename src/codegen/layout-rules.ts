@@ -4,6 +4,7 @@
  */
 import {
   binaryOperands,
+  comparedOperand,
   conditionalOperands,
   LEVEL,
   operand,
@@ -27,10 +28,10 @@ export function flatten(expression: Py.Binary | Py.Compare | Py.BoolOp): readonl
     }
     case "compare":
       return [
-        ...flattenOperand(operand(expression.first, LEVEL.bitOr)),
+        ...flattenOperand(comparedOperand(expression.first)),
         ...expression.rest.flatMap((pair) => [
           { operator: pair.operator },
-          ...flattenOperand(operand(pair.operand, LEVEL.bitOr)),
+          ...flattenOperand(comparedOperand(pair.operand)),
         ]),
       ];
     case "bool": {
@@ -227,7 +228,7 @@ class OmitVisitor {
       case "compare":
         this.raise(splitPriority("<"), expression.rest.length);
         [expression.first, ...expression.rest.map((pair) => pair.operand)].forEach((value) =>
-          this.visit(operand(value, LEVEL.bitOr)),
+          this.visit(comparedOperand(value)),
         );
         return;
       case "bool":

@@ -2,11 +2,11 @@
 import type { EmitOptions } from "../compiled.js";
 import { fail } from "../diagnostics.js";
 import type { Elem } from "../ir/dtype.js";
-import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import { type Block as IRBlock, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import { nonNegativeValues } from "../ir/signs.js";
 import type { SourceIndex } from "../ir/source.js";
 import { usesOf39 } from "../ir/versions.js";
-import { argumentsOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf, walkAll } from "../ir/walk.js";
 import { isList } from "../ir/nodes.js";
 import type { Argument } from "../ir/nodes.js";
 import { decorators } from "./autotune.js";
@@ -146,7 +146,14 @@ function usedParameters(ir: KernelIR): ReadonlySet<Value> {
     if (isList(argument)) argument.forEach(use);
     else if (isValue(argument)) used.add(argument);
   };
-  walkAll(ir, (statement) => argumentsOf(statement).forEach(use));
+  const visit = ({ statements, yields }: IRBlock): void => {
+    yields.forEach(use);
+    for (const statement of statements) {
+      argumentsOf(statement).forEach(use);
+      blocksOf(statement).forEach(visit);
+    }
+  };
+  bodiesOf(ir).forEach(visit);
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
   for (const param of ir.params) {

@@ -41,7 +41,8 @@ interface Scope {
 
 /**
  * The names of one Python function. Blocks nest, and a name that an enclosing block holds is taken. Triton forgets what
- * a loop defined, so its names are free after it. What a branch or an unrolled loop defined may stay defined, and a
+ * a loop defined, so its names are free after it; but not the loop's index. What a branch or an unrolled loop defined,
+ * a loop inside the unrolled one included, may stay defined, and a
  * name that then changes its type in a loop or in the other branch is an error to Triton: such a name is free only for
  * values of the same type.
  */
@@ -73,6 +74,11 @@ export class Names {
     return this.#blocks.every(
       ({ held, left }) => !held.has(name) && (!left.has(name) || (type !== undefined && left.get(name) === type)),
     );
+  }
+
+  /** Says that a name stays defined after the block that holds it. */
+  leave(name: string, type: string): void {
+    this.#blocks.at(-1)!.left.set(name, type);
   }
 
   /** Runs `body` in a block of its own. `leaves` says that Triton may keep its names defined. */

@@ -1,4 +1,4 @@
-/** Where Python's grammar requires parentheses. We write no others. */
+/** Where Python's grammar requires parentheses, and the few places where readers do. */
 import type * as Py from "./py.js";
 
 /** Higher binds tighter (Python reference, 6.17). */
@@ -84,12 +84,26 @@ export function operand(value: Py.Expression, minimum: number): Operand {
 export function binaryOperands({ operator, left, right }: Py.Binary): readonly [Operand, Operand] {
   const own = BINARY_LEVEL[operator];
   // Power is right associative and its exponent may have a sign.
-  return operator === "**"
-    ? [operand(left, own + 1), operand(right, LEVEL.unary)]
-    : [
-        mixesDivision(operator, left) ? { value: left, parenthesized: true } : operand(left, own),
-        operand(right, own + 1),
-      ];
+  if (operator === "**") return [operand(left, own + 1), operand(right, LEVEL.unary)];
+  return [
+    mixesDivision(operator, left) || mixesBits(operator, left)
+      ? { value: left, parenthesized: true }
+      : operand(left, own),
+    mixesBits(operator, right) ? { value: right, parenthesized: true } : operand(right, own + 1),
+  ];
+}
+
+const BITWISE: ReadonlySet<string> = new Set(["<<", ">>", "&", "^", "|"]);
+
+/** `(word >> shift) & 15`: few readers know how these bind to each other and to arithmetic. */
+function mixesBits(operator: Py.BinaryOperator, side: Py.Expression): boolean {
+  return side.kind === "binary" && BITWISE.has(operator) && side.operator !== operator;
+}
+
+/** A side of a comparison: `(bits & 1) == 0`, which C reads otherwise without parentheses. */
+export function comparedOperand(value: Py.Expression): Operand {
+  const isBitwise = value.kind === "binary" && BITWISE.has(value.operator);
+  return isBitwise ? { value, parenthesized: true } : operand(value, LEVEL.bitOr);
 }
 
 const MULTIPLICATIVE: ReadonlySet<string> = new Set(["*", "/", "//", "%"]);

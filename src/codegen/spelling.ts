@@ -12,7 +12,7 @@ import {
   type OpStatement,
   type Value,
 } from "../ir/nodes.js";
-import type { CallSpelling, Spelling } from "../ir/op.js";
+import type { CallSpelling, Constant, Spelling } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
 import { none, type Type } from "../ir/types.js";
 import * as py from "./py-build.js";
@@ -134,10 +134,13 @@ function method(
   speaker: Speaker,
 ): Expression {
   const [receiver, dtype] = statement.operands;
-  const isConstant =
-    isLiteral(receiver) ||
-    (isValue(receiver) && (receiver.type.kind === "constexpr" || speaker.strength?.isWeak(receiver)));
-  if (isConstant && isDType(dtype)) return full(say(receiver), dtype.dtype, speaker);
+  if (isDType(dtype)) {
+    const isConstant = isLiteral(receiver) || (isValue(receiver) && receiver.type.kind === "constexpr");
+    if (isConstant) return full(say(receiver), dtype.dtype, speaker);
+    // An argument that is 1 has no methods.
+    if (isValue(receiver) && speaker.strength?.isWeak(receiver))
+      return py.call("tl.cast", say(receiver), speaker.dtype(dtype.dtype));
+  }
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
 }
 
@@ -210,13 +213,17 @@ function args(
     else if (keywords.includes(name) || named.length > 0) named.push(py.keyword(keywordName(name), say(argument)));
     else positional.push(say(argument));
   });
+  const symbol = (name: string, value: Constant): Expression | undefined => {
+    const known = symbols?.[name]?.[String(value)];
+    return known === undefined ? undefined : py.dotted(known);
+  };
   for (const [name, argument] of Object.entries(statement.options)) {
-    const symbol = isLiteral(argument) ? symbols?.[name]?.[String(argument.value)] : undefined;
-    named.push(py.keyword(keywordName(name), symbol === undefined ? say(argument) : py.dotted(symbol)));
+    const known = isLiteral(argument) ? symbol(name, argument.value) : undefined;
+    named.push(py.keyword(keywordName(name), known ?? say(argument)));
   }
   const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
   for (const [name, value] of Object.entries(pinned))
-    if (!(name in statement.options)) named.push(py.keyword(keywordName(name), constant(value)));
+    if (!(name in statement.options)) named.push(py.keyword(keywordName(name), symbol(name, value) ?? constant(value)));
   return [...positional, ...named];
 }
 

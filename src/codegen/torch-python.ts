@@ -70,8 +70,11 @@ export class TorchPython {
     const name = (isHiding ? undefined : site?.name) ?? (isShared ? "value" : undefined);
     if (items) this.#items.set(node, items);
     else if (name === undefined) return value;
-    const target = items ? py.tuple(...items) : py.name(this.#locals.take(name!));
-    this.statements.push(py.assign(target, value));
+    // Python takes all of several values apart or none, so the only one that is wanted is picked.
+    const [only, ...others] = items ?? [];
+    const picked = only && others.length === 0 ? only : undefined;
+    const target = picked ?? (items ? py.tuple(...items) : py.name(this.#locals.take(name!)));
+    this.statements.push(py.assign(target, picked ? py.subscript(value, py.number("0")) : value));
     this.#written.set(node, target);
     return target;
   }

@@ -1,13 +1,14 @@
 /** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
-import { fail } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DType, elemOf, isDType } from "../ir/dtype.js";
 import { whyPadding } from "../ir/signatures-descriptor.js";
 import type {
   ConstexprBuilder,
   DescriptorBuilder,
-  PointerBuilder,
+  InTensorOptions,
   OutTensorOptions,
+  PointerBuilder,
   ScalarBuilder,
   TensorBuilder,
 } from "../ir/params.js";
@@ -22,7 +23,9 @@ export interface TensorDescription {
   readonly dims: readonly (string | number)[];
   readonly role: Role;
   readonly optional: boolean;
-  readonly options: OutTensorOptions & { readonly range?: readonly [number | string, number | string] };
+  readonly options: InTensorOptions & OutTensorOptions;
+  /** Where the author declares it. */
+  readonly at: Location | undefined;
   /** Of a descriptor: the block that it moves, as names of constexprs and numbers. */
   readonly block?: readonly (string | number)[];
   readonly paddingOption?: "zero" | "nan" | undefined;
@@ -56,7 +59,7 @@ function declareTensor(role: Role) {
     if (!Array.isArray(dims) || dims.length === 0)
       fail("param", 'tensor: the second argument lists its dims, such as ["M", "K"]', at);
     for (const dim of dims) checkDim("tensor", dim, at);
-    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options };
+    const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
     return { ...description, optional: () => optionalTensor(description, at) };
   };
 }
@@ -95,7 +98,7 @@ function declareDescriptor(role: Role) {
     for (const dim of [...dims, ...block]) checkDim("descriptor", dim, at);
     const padding = whyPadding(elemOf(dtype), paddingOption);
     if (padding !== "") fail("param", padding.replace(/^\w+/, "descriptor"), at);
-    return { kind: "tensor", dtype, dims, role, optional: false, options: {}, block, paddingOption };
+    return { kind: "tensor", dtype, dims, role, optional: false, at, options: {}, block, paddingOption };
   };
 }
 

@@ -145,6 +145,9 @@ export function opResult(name: string, args: readonly Abstract[]): Abstract {
     // Of plain numbers these are plain numbers.
     case "cdiv":
     case "nextPowerOf2":
+    case "bitLength":
+    case "shl":
+    case "shr":
     case "minimum":
     case "maximum":
       return args.some(touches) ? TRACED : PLAIN;

@@ -42,6 +42,7 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
     checkBound(params, kernel);
+    checkRanges(params, kernel);
     const host = (body: () => unknown) => hostBlock(recorder, body, kernel.at);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
     const body = traceBody(recorder, kernel, args);
@@ -235,6 +236,22 @@ function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
           `${kernel.name}: ${dim} is a dim of ${name} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
           kernel.at,
         );
+}
+
+/** A range ends at numbers, and at sizes that are known when inputs are made. */
+function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDefinition): void {
+  const known = params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
+  const names = known.map(({ name }) => name);
+  for (const [name, described] of Object.entries(spec.params)) {
+    if (described.kind !== "tensor") continue;
+    for (const bound of described.options.range ?? [])
+      if (typeof bound === "string" && !names.includes(bound))
+        fail(
+          "param",
+          `${kernel}: the range of ${name} names ${bound}, which is no size of a tensor; those are ${names.join(", ")}`,
+          described.at,
+        );
+  }
 }
 
 function tensorParam(

@@ -8,7 +8,8 @@ import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
 import { launchOf } from "./launch.js";
-import { evaluateReference, NotEvaluated, type ReferenceInputs } from "./reference.js";
+import { NotEvaluated } from "./not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "./reference.js";
 
 import { UnknownAddress } from "./tensor.js";
 

@@ -101,9 +101,14 @@ export function checkRanges(
 ): void {
   for (const { name, range } of tensors) {
     const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
-    const wrong = range && inputs[name]?.data.find((value) => Number(value) < low! || Number(value) >= end!);
+    const given = inputs[name];
+    if (!range || !given) continue;
+    // Floats of a narrow dtype may be rounded to the end.
+    const isEndIn = isFloat(given.dtype as DTypeName);
+    const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
+    const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));
     if (wrong !== undefined)
-      throw new Error(`${name} holds ${wrong}; its range is ${low} up to but not including ${end}`);
+      throw new Error(`${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`);
   }
 }
 
@@ -113,19 +118,21 @@ function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, 
   const shape = tensor.dims.map(number);
   const data = allocate(dtype, sizeOf(shape));
   const random = uniform(seedOf(at.seed, tensor.name));
+  const range = tensor.range?.map(number) as [number, number] | undefined;
+  const between = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
   if (isFloat(dtype)) {
-    const [next, rounded] = [normal(random), round(dtype)];
+    const [next, rounded] = [range ? () => between(range) : normal(random), round(dtype)];
     for (let i = 0; i < data.length; i++) (data as NumberData)[i] = rounded(next());
     return { dtype, shape, data };
   }
-  const [low, end] = tensor.range?.map(number) ?? smallRange(dtype);
-  const next = (): number => low! + Math.floor(random() * (end! - low!));
-  if (isBig(dtype)) for (let i = 0; i < data.length; i++) (data as BigData)[i] = BigInt(next());
-  else for (let i = 0; i < data.length; i++) (data as NumberData)[i] = next();
+  const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
+  const values = Array.from({ length: data.length }, integer);
+  if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
+  else (data as NumberData).set(values);
   return { dtype, shape, data };
 }
 
-function smallRange(dtype: DTypeName): readonly [number, number] {
+function smallRange(dtype: DTypeName): [number, number] {
   if (dtype === "int1") return [0, 2];
   return [isSigned(dtype) ? -SMALL : 0, SMALL + 1];
 }

@@ -1,14 +1,11 @@
 /** Evaluates recorded torch expressions in float64. */
 import type { TensorData } from "../compiled.js";
+import { NotEvaluated } from "./not-evaluated.js";
 import { isTorchNode, type NumberOperator, type TorchArgument, type TorchNode } from "../ir/reference.js";
 import { isArray, type TorchFunction, type TorchValue } from "./torch-call.js";
 import { torchFunctions } from "./torch-functions.js";
+import { isTruth } from "./torch-truth.js";
 import { scalarArray, torchArray, transpose, type TorchArray } from "./torch-array.js";
-
-/** Names what a reference uses and the evaluator does not have. */
-export class NotEvaluated extends Error {
-  override readonly name = "NotEvaluated";
-}
 
 /** Tensors, and sizes, scalars and constexprs, by name; null for a tensor that was left out. */
 export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
@@ -99,12 +96,12 @@ export function evaluateReference(
     if (!Object.hasOwn(torchFunctions, key))
       throw new NotEvaluated(`the reference uses ${name}, which cannot be evaluated here`);
     const f = torchFunctions[key]!;
-    const positional = bind(name, f, args.map(argument));
+    const given: Readonly<Record<string, TorchArgument | undefined>> = { ...bind(name, f, args), ...keywords };
     for (const keyword of Object.keys(keywords))
       if (!f.params.includes(keyword))
         throw new NotEvaluated(`the reference gives ${name} ${keyword}, which cannot be evaluated here`);
-    const named = Object.entries(keywords).map(([keyword, given]) => [keyword, argument(given)] as const);
-    return f.run({ ...positional, ...Object.fromEntries(named) }, random ?? notRandom(name));
+    const values = Object.entries(given).map(([param, x]) => [param, x === undefined ? x : argument(x)] as const);
+    return f.run(Object.fromEntries(values), random ?? notRandom(name), (param) => isTruth(given[param], inputs));
   }
 
   return nodes.map((node) => {
@@ -137,8 +134,12 @@ function float64s({ data }: TensorData): Float64Array {
   return isBig ? Float64Array.from(data, Number) : new Float64Array(data);
 }
 
-function bind(name: string, { params, rest }: TorchFunction, args: readonly TorchValue[]): Record<string, TorchValue> {
-  const bound: Record<string, TorchValue> = {};
+function bind(
+  name: string,
+  { params, rest }: TorchFunction,
+  args: readonly TorchArgument[],
+): Record<string, TorchArgument | undefined> {
+  const bound: Record<string, TorchArgument | undefined> = {};
   params.forEach((param, i) => (bound[param] = args[i]));
   const more = args.slice(params.length);
   if (rest !== undefined) bound[rest] = more;

@@ -38,6 +38,8 @@ export function zip(xs: readonly TorchArray[], f: (...values: number[]) => numbe
   return torchArray(shape, out);
 }
 
+export const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
+
 export const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
 
 export function transpose(x: TorchArray, first: number, second: number): TorchArray {

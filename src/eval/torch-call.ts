@@ -8,8 +8,12 @@ export type Args = Readonly<Record<string, TorchValue>>;
 export interface TorchFunction {
   readonly params: readonly string[];
   readonly rest?: string;
-  /** `random` gives uniform numbers in [0, 1). */
-  run(args: Args, random: () => number): TorchArray | number | readonly TorchArray[];
+  /** `random` gives uniform numbers in [0, 1); `isTruth` says which of `params` are given truth values. */
+  run(
+    args: Args,
+    random: () => number,
+    isTruth: (param: string) => boolean,
+  ): TorchArray | number | readonly TorchArray[];
 }
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;

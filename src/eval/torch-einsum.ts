@@ -1,4 +1,7 @@
-/** `torch.einsum` in float64: a letter an axis, summed over where the output does not have it. */
+/**
+ * `torch.einsum` in float64: a letter an axis, summed over where the output does not have it. Operands are contracted in
+ * pairs, from the left.
+ */
 import { sizeOf, stridesOf } from "../ir/array.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
 
@@ -22,7 +25,28 @@ export function einsum(equation: string, operands: readonly TorchArray[]): Torch
         .toSorted()
         .join("")),
   ];
-  const summed = [...sizes.keys()].filter((letter) => !output.includes(letter));
+  const [first = "", ...rest] = inputs;
+  if (rest.length === 0) return contracted([first], operands, output, sizes);
+  let [letters, result] = [first, operands[0]!];
+  rest.forEach((next, i) => {
+    const later = [...output, ...rest.slice(i + 1).join("")];
+    const kept = [...new Set(letters + next)].filter((letter) => later.includes(letter));
+    const wanted = i === rest.length - 1 ? output : kept;
+    result = contracted([letters, next], [result, operands[i + 1]!], wanted, sizes);
+    letters = wanted.join("");
+  });
+  return result;
+}
+
+/** The sum of products over the letters that the output does not have. */
+function contracted(
+  inputs: readonly string[],
+  operands: readonly TorchArray[],
+  output: readonly string[],
+  sizes: ReadonlyMap<string, number>,
+): TorchArray {
+  const used = [...new Set(inputs.join(""))];
+  const summed = used.filter((letter) => !output.includes(letter));
   const letters = [...output, ...summed];
   const steps = operands.map(({ shape }, i) => {
     const strides = stridesOf(shape);

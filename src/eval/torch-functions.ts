@@ -22,6 +22,7 @@ import {
   reorder,
   reshapeTo,
   torchArray,
+  total,
   type TorchArray,
   transpose,
   zip,
@@ -31,14 +32,15 @@ import { torchIndexing } from "./torch-indexing.js";
 import { torchNeural } from "./torch-neural.js";
 import { indexFunctions } from "./torch-index.js";
 import { maxPool3d } from "./torch-pool.js";
+import { diff, segmentReduce } from "./torch-select.js";
 
 const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => castTo(array(input), dtype),
 });
 const maximum = (x: number, y: number): number => Math.max(x, y);
-const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
 const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
+const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
 const mean = (lane: Float64Array): number => total(lane) / lane.length;
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
@@ -56,19 +58,28 @@ function softmax(lane: Float64Array): Float64Array {
   return powers.map((x) => x / sum);
 }
 
-/** softmax(query keyᵀ · scale + mask) value over the last two axes; a causal query sees no key after its own place. */
-function attention({ query, key, value, attn_mask, is_causal, scale }: Args): TorchArray {
+/**
+ * softmax(query keyᵀ · scale + mask) value over the last two axes. Where a mask of truth values is false, and after its
+ * own place if it is causal, a query sees no key; one that sees none gives 0.
+ */
+function attention(
+  { query, key, value, attn_mask, is_causal, scale }: Args,
+  isTruth: (param: string) => boolean,
+): TorchArray {
   const [q, k] = [array(query), array(key)];
   const factor = number(scale, 1 / Math.sqrt(q.shape.at(-1)!));
   const scores = map(matmul(q, transpose(k, -2, -1)), (x) => x * factor);
-  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => x! + y!) : scores;
+  const isShown = isTruth("attn_mask");
+  const add = (score: number, mask: number): number => (!isShown ? score + mask : mask !== 0 ? score : -Infinity);
+  const masked = isArray(attn_mask) ? zip([scores, attn_mask], (x, y) => add(x!, y!)) : scores;
   const [rows, columns] = masked.shape.slice(-2) as [number, number];
   const seen = (i: number) => is_causal !== true || i % columns <= Math.trunc(i / columns) % rows;
   const visible = torchArray(
     masked.shape,
     masked.data.map((x, i) => (seen(i) ? x : -Infinity)),
   );
-  return matmul(mapLanes(visible, -1, softmax), array(value));
+  const weigh = (lane: Float64Array) => (largest(lane) === -Infinity ? lane.map(() => 0) : softmax(lane));
+  return matmul(mapLanes(visible, -1, weigh), array(value));
 }
 
 function cumulative(fold: (sofar: number, x: number) => number) {
@@ -126,6 +137,13 @@ function rmsNorm(args: Args): TorchArray {
   });
 }
 
+const segmentFolds: Readonly<Record<string, (lane: Float64Array) => number>> = {
+  sum: total,
+  mean,
+  max: largest,
+  min: smallest,
+};
+
 const gelu = (x: number): number => 0.5 * x * (1 + erf(x * Math.SQRT1_2));
 const geluTanh = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 
@@ -164,6 +182,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   isinf: elementwise((x) => Number(Math.abs(x) === Infinity)),
   isfinite: elementwise((x) => Number(Number.isFinite(x))),
   logical_not: elementwise((x) => Number(x === 0)),
+  bitwise_right_shift: pairwise((x, y) => Math.floor(x / 2 ** y)),
   neg: elementwise((x) => -x),
   abs: elementwise(Math.abs),
   exp: elementwise(Math.exp),
@@ -222,7 +241,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   sum: reduction(total),
   mean: reduction(mean),
   amax: reduction(largest),
-  amin: reduction((lane) => lane.reduce((x, y) => Math.min(x, y), Infinity)),
+  amin: reduction(smallest),
   prod: reduction((lane) => lane.reduce((product, x) => product * x, 1)),
   all: reduction((lane) => Number(lane.every((x) => x !== 0))),
   any: reduction((lane) => Number(lane.some((x) => x !== 0))),
@@ -271,7 +290,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   },
   scaled_dot_product_attention: {
     params: ["query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"],
-    run: attention,
+    run: (args, _random, isTruth) => attention(args, isTruth),
   },
   transpose: {
     params: ["input", "dim0", "dim1"],
@@ -298,6 +317,11 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
         data,
       );
     },
+  },
+  diff: { params: ["input", "n", "dim"], run: ({ input, dim }) => diff(array(input), number(dim, -1)) },
+  segment_reduce: {
+    params: ["data", "reduce", "lengths"],
+    run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
   },
   max_pool3d: {
     params: ["input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"],

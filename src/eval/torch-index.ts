@@ -1,8 +1,9 @@
-/** Functions of torch that make, draw, pick, place, count and order elements. */
+/** Functions of torch that make, draw, pick, place and count elements. */
 import { sizeOf, stridesOf } from "../ir/array.js";
 import { normal, shuffled } from "./random.js";
-import { axisOf, expandTo, mapLanes, torchArray, transpose, type TorchArray } from "./torch-array.js";
+import { axisOf, torchArray, type TorchArray } from "./torch-array.js";
 import { array, number, numbers, type TorchFunction, type TorchValue } from "./torch-call.js";
+import { counted, inside, pick, repeatInterleave } from "./torch-select.js";
 
 const vector = (values: ArrayLike<number>): TorchArray => torchArray([values.length], Float64Array.from(values));
 
@@ -19,25 +20,6 @@ const filled = (value: number): TorchFunction => ({
   run: ({ size }) => made(size, () => value),
 });
 
-/** The rows of an axis in the places that `picks` says. */
-function pick(x: TorchArray, dim: number, picks: ArrayLike<number>): TorchArray {
-  const axis = axisOf(dim, x.shape.length);
-  const moved = transpose(x, 0, axis);
-  const [rows = 1, ...rest] = moved.shape;
-  const width = sizeOf(rest);
-  const out = new Float64Array(picks.length * width);
-  for (let i = 0; i < picks.length; i++) {
-    const from = inside(picks[i]!, rows);
-    out.set(moved.data.subarray(from * width, (from + 1) * width), i * width);
-  }
-  return transpose(torchArray([picks.length, ...rest], out), 0, axis);
-}
-
-function inside(index: number, size: number): number {
-  if (index < 0 || index >= size) throw new RangeError(`index ${index} is out of bounds for an axis of size ${size}`);
-  return index;
-}
-
 /** Where `index[…, i, …]` points to in `x`, for each of its elements in row-major order. */
 function places(x: TorchArray, dim: number, index: TorchArray): readonly number[] {
   const axis = axisOf(dim, x.shape.length);
@@ -48,12 +30,6 @@ function places(x: TorchArray, dim: number, index: TorchArray): readonly number[
       return place + coordinate * to[other]!;
     }, 0),
   );
-}
-
-/** Where the elements of a lane were before it was put in order; equal ones stay in order. */
-function ordered(lane: Float64Array, descending: boolean): Float64Array {
-  const order = Float64Array.from(lane, (_, i) => i);
-  return order.sort((i, j) => (descending ? lane[j]! - lane[i]! : lane[i]! - lane[j]!) || i - j);
 }
 
 export const indexFunctions: Readonly<Record<string, TorchFunction>> = {
@@ -78,22 +54,11 @@ export const indexFunctions: Readonly<Record<string, TorchFunction>> = {
   },
   narrow: {
     params: ["input", "dim", "start", "length"],
-    run: ({ input, dim, start, length }) =>
-      pick(
-        array(input),
-        Number(dim),
-        Array.from({ length: Number(length) }, (_, i) => Number(start) + i),
-      ),
+    run: ({ input, dim, start, length }) => pick(array(input), Number(dim), counted(Number(length), Number(start))),
   },
   repeat_interleave: {
     params: ["input", "repeats", "dim"],
-    run: ({ input, repeats, dim }) => {
-      const x = array(input);
-      const rows = x.shape.at(Number(dim))!;
-      const times = expandTo(array(repeats), [rows]).data;
-      const picks = Array.from({ length: rows }, (_, row) => Array<number>(times[row]!).fill(row));
-      return pick(x, Number(dim), picks.flat());
-    },
+    run: ({ input, repeats, dim }) => repeatInterleave(array(input), array(repeats), Number(dim)),
   },
   gather: {
     params: ["input", "dim", "index"],
@@ -113,11 +78,6 @@ export const indexFunctions: Readonly<Record<string, TorchFunction>> = {
       places(x, Number(dim), at).forEach((place, i) => (out[place] = values.data[i]!));
       return torchArray(x.shape, out);
     },
-  },
-  argsort: {
-    params: ["input", "dim", "descending", "stable"],
-    run: ({ input, dim, descending }) =>
-      mapLanes(array(input), number(dim, -1), (lane) => ordered(lane, descending === true)),
   },
   bincount: {
     params: ["input", "weights", "minlength"],

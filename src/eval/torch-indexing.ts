@@ -283,6 +283,7 @@ export const torchIndexing: Readonly<Record<string, TorchFunction>> = {
   repeat: { params: ["input"], rest: "repeats", run: repeated },
   flatten: { params: ["input", "start_dim", "end_dim"], run: flatten },
   sort: { params: ["input", "dim", "descending", "stable"], run: sort },
+  argsort: { params: ["input", "dim", "descending", "stable"], run: (args) => sort(args)[1] },
   topk: {
     params: ["input", "k", "dim", "largest", "sorted"],
     run: ({ input, k, dim, largest }) => {

@@ -6,8 +6,16 @@ const functions: Readonly<Record<string, (...args: readonly number[]) => number>
   cdiv: (x = 0, y = 1) => Math.ceil(x / y),
   min: Math.min,
   max: Math.max,
+  shl: (x = 0, y = 0) => x * 2 ** y,
+  shr: (x = 0, y = 0) => Math.floor(x / 2 ** y),
+  bit_length: (x = 0) => bitLength(x),
   next_power_of_2: (x = 0) => (x <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x))),
 };
+
+/** `int.bit_length` */
+export function bitLength(x: number): number {
+  return x === 0 ? 0 : Math.floor(Math.log2(Math.abs(x))) + 1;
+}
 
 type Binary = (x: number, y: number) => number;
 

@@ -91,6 +91,10 @@ export interface ConstexprOps<Name extends string> {
   /** `%`, with the sign of the divisor */
   mod<const O>(other: Checked<O, WhyConstInt<"mod", O>>): ConstOut<O, ModText<Name, TextOf<O>>>;
   neg(): Constexpr<`-${Name}`>;
+  /** `<<` */
+  shl<const O>(other: Checked<O, WhyConstInt<"shl", O>>): ConstOut<O, CallText<"shl", Name, TextOf<O>>>;
+  /** `>>` */
+  shr<const O>(other: Checked<O, WhyConstInt<"shr", O>>): ConstOut<O, CallText<"shr", Name, TextOf<O>>>;
 }
 
 /** Comparisons of a number that is known when Triton compiles. With a tile they give a tile of int1. */

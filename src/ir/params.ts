@@ -1,6 +1,6 @@
 /** A kernel's signature as types: what params are declared, what the body receives, and what the spec may say. */
 import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "./constexpr.js";
-import type { DType, DTypeName, Dt, Element, IntName, Members, OneOf } from "./dtype.js";
+import type { DType, DTypeName, Dt, Element, Members, OneOf } from "./dtype.js";
 import type { Descriptor } from "./descriptor.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
 import type { Checked, IsUnion, Problem } from "./problem.js";
@@ -64,19 +64,18 @@ export interface OutTensorOptions extends TensorOptions {
   /** Holds zeros when the first program starts: for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
-export interface IndexTensorOptions extends TensorOptions {
+export interface InTensorOptions extends TensorOptions {
   /**
-   * What the caller sees to for an input that indexes something: its lowest value, and its exclusive highest (a size's
-   * name or a number). Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
+   * What the caller sees to: the lowest value, and the highest (a size's name or a number), which integers stay below
+   * and floats may be. Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
    */
   readonly range?: readonly [number | string, number | string];
 }
-type OptionsOf<E> = E extends IntName ? IndexTensorOptions : TensorOptions;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
   dtype: D,
   dims: Ds,
-  options?: A extends "out" ? OutTensorOptions : OptionsOf<D[Dt]>,
+  options?: A extends "out" ? OutTensorOptions : InTensorOptions,
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
@@ -84,7 +83,7 @@ export interface TensorBuilder {
   <D extends DType<any>, const Ds extends DimNames>(
     dtype: D,
     dims: Ds,
-    options?: OptionsOf<D[Dt]>,
+    options?: InTensorOptions,
   ): TensorParam<D[Dt], Mutable<Ds>, "in">;
   /** A tensor that the kernel fills; allocated unless the caller gives it. */
   readonly out: Declare<"out">;

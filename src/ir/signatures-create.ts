@@ -209,8 +209,10 @@ export type WhyHistogram<X> = X extends TileLike
     >
   : NotATile<"histogram", X>;
 export type HistogramOut<Bins> = Tile<"int32", [DimOf<Bins>]>;
-export function inferHistogram(x: Type, bins: Type): Type | string {
+export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | string {
   if (x.kind !== "tile") return notATile("histogram", x);
+  if (mask?.kind === "tile" && mask.shape.length > 0 && !sameShape(mask.shape, x.shape))
+    return `histogram: the mask is ${showShape(mask.shape)}, the tile ${showShape(x.shape)}`;
   const why = whyWord("histogram", x.dtype);
   if (why) return why;
   if (x.shape.length !== 1) return `histogram: needs a tile of rank 1, this is ${showShape(x.shape)}`;

@@ -115,8 +115,9 @@ export function inferCdiv(x: Type, y: Type): Type | string {
     whyInts("cdiv", x) || whyInts("cdiv", y) || mask || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b))
   );
 }
-/** nextPowerOf2: on the host, of sizes. */
+/** nextPowerOf2 and bitLength: on the host, of sizes. */
 export type NextPowerOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `next_power_of_2(${N})` : string>;
+export type BitLengthOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `bit_length(${N})` : string>;
 
 // ---- where ----------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,4 @@
 /** Signatures of flip, sort, topk and swizzle2d. */
-import { call, isFp8, members } from "./dtype.js";
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "./axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "./cast.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "./constexpr.js";
@@ -15,9 +14,17 @@ import { literalValue, tileType, type Type } from "./types.js";
 
 // ---- flip, sort -----------------------------------------------------------------------------------------------------
 
-export type WhyFlip<X, Ax> = X extends TileLike ? WhyAxis<"flip", X[Sh], Ax> : "";
+type WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+const ONE: WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+
+export type WhyFlip<X, Ax, One = [1]> = X extends TileLike
+  ? Same<X[Sh], One> extends true
+    ? WhyOne
+    : WhyAxis<"flip", X[Sh], Ax>
+  : "";
 export function inferFlip(x: Type, dim: number): Type | string {
-  return x.kind === "tile" ? whyAxis("flip", x.shape, dim) || x : notATile("flip", x);
+  if (x.kind !== "tile") return notATile("flip", x);
+  return x.shape.length === 1 && x.shape[0] === 1 ? ONE : whyAxis("flip", x.shape, dim) || x;
 }
 
 /** sort, topk and bitonicMerge work along the last axis. */

@@ -180,6 +180,8 @@ type Product<S> = S extends readonly [infer A]
 type Times<A extends Dim, B extends Dim> = number extends A | B ? any : MulText<`${A}`, `${B}`>;
 export type RavelOut<X> = Tile<ElementIn<X>, number extends ShapeOf<X>["length"] ? [any] : [Product<ShapeOf<X>>]>;
 export function inferRavel(x: Type): Type | string {
+  if (x.kind === "tile" && x.shape.length === 0)
+    return "ravel: a scalar has no axis; spread it with tl.broadcastTo(x, [1])";
   return reshaped(
     "ravel",
     x,

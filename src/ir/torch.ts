@@ -81,6 +81,7 @@ export interface TorchTensor {
   bitwise_and(other: TorchOperand): TorchTensor;
   bitwise_or(other: TorchOperand): TorchTensor;
   bitwise_xor(other: TorchOperand): TorchTensor;
+  bitwise_right_shift(other: TorchOperand): TorchTensor;
   fmod(other: TorchOperand): TorchTensor;
   floor_divide(other: TorchOperand): TorchTensor;
 
@@ -165,12 +166,12 @@ export interface TorchTensor {
   tril(diagonal?: number): TorchTensor;
   triu(diagonal?: number): TorchTensor;
   diagonal(): TorchTensor;
+  narrow(dim: number, start: TorchNumber, length: TorchNumber): TorchTensor;
+  repeat_interleave(repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
   gather(dim: number, index: TorchTensor): TorchTensor;
   scatter_add(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
   index_select(dim: number, index: TorchTensor): TorchTensor;
   scatter(dim: number, index: TorchTensor, source: TorchTensor): TorchTensor;
-  narrow(dim: number, start: TorchNumber, length: TorchNumber): TorchTensor;
-  repeat_interleave(repeats: TorchNumber | TorchTensor, dim: number): TorchTensor;
 }
 
 /** Functions of `torch`. */
@@ -244,7 +245,15 @@ export interface Torch {
   std(x: TorchTensor, dim?: Axis, keywords?: ReduceKeywords & { correction?: number }): TorchTensor;
   cumsum(x: TorchTensor, dim: number): TorchTensor;
   cumprod(x: TorchTensor, dim: number): TorchTensor;
+  diff(x: TorchTensor, keywords?: { dim?: number }): TorchTensor;
+  /** Folds rows that lie one after the other; `lengths` says how many each fold takes. */
+  segment_reduce(
+    x: TorchTensor,
+    reduce: "sum" | "mean" | "max" | "min",
+    keywords: { lengths: TorchTensor },
+  ): TorchTensor;
   sort(x: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchPair;
+  sort(x: TorchTensor, keywords: { dim?: number; descending?: boolean; stable?: boolean }): TorchPair;
   topk(x: TorchTensor, k: number, dim?: number, keywords?: { largest?: boolean }): TorchPair;
   gather(x: TorchTensor, dim: number, index: TorchTensor): TorchTensor;
   take_along_dim(x: TorchTensor, indices: TorchTensor, dim: number): TorchTensor;

@@ -60,12 +60,15 @@ declare module "../ir/tile.js" {
       this: T,
       other: Checked<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
-    /** `x % y`, with the sign of the dividend as in C. */
+    /**
+     * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which is
+     * the remainder only while the quotient is exact: below 2²⁴ for float32, 2⁵³ for float64.
+     */
     mod<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyQuotient<"mod", T[El], T[Sh], O>>,
     ): ModuloOut<T[El], T[Sh], O>;
-    /** `-x` */
+    /** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
     neg<T extends TileLike>(this: Checked<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
   }
 }
@@ -161,7 +164,10 @@ export const floorDiv = defineOp<Pair<"floorDiv">>({
   nonNegative: dividendSign,
 });
 
-/** `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. */
+/**
+ * `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. For floats an NVIDIA
+ * GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact, below 2²⁴ for float32.
+ */
 export const mod = defineOp<Pair<"mod">>({
   name: "mod",
   lanewise: true,
@@ -176,7 +182,7 @@ export const mod = defineOp<Pair<"mod">>({
   nonNegative: dividendSign,
 });
 
-/** `-x` */
+/** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
 export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>({
   name: "neg",
   lanewise: true,

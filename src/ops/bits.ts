@@ -1,5 +1,6 @@
 /** Shifts, and the logic of masks. */
-import { callText } from "../ir/constexpr-text.js";
+import type { Constexpr, TextOf, WhyConstInt } from "../ir/constexpr.js";
+import { callText, type CallText } from "../ir/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../ir/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../ir/numeric-int.js";
 import type { Checked } from "../ir/problem.js";
@@ -12,10 +13,20 @@ import { tileType } from "../ir/types.js";
 import { defineOp } from "./define.js";
 import { binary, common } from "./evaluate.js";
 
-type Shift<Name extends string> = <T extends TileLike, const O>(
-  x: T,
-  y: Checked<O, WhyBits<Name, T[El], T[Sh], O>>,
-) => ArithOut<T[El], T[Sh], O>;
+type Shift<Name extends string> = <const X, const O>(
+  x: Checked<X, WhyShifted<Name, X>>,
+  y: Checked<O, WhyCount<Name, X, O>>,
+) => ShiftOut<Name, X, O>;
+/** A tile, or a number or constexpr by one: `tl.shl(1, LOG_N)` sizes a tile. */
+type WhyShifted<Name extends string, X> = X extends TileLike ? "" : WhyConstInt<Name, X>;
+type WhyCount<Name extends string, X, O> = X extends TileLike
+  ? WhyBits<Name, X[El], X[Sh], O>
+  : O extends TileLike
+    ? `${Name}: a number is shifted by a number or a constexpr; make it a tile, tl.full([], 1, tl.int32)`
+    : WhyConstInt<Name, O>;
+type ShiftOut<Name extends string, X, O> = X extends TileLike
+  ? ArithOut<X[El], X[Sh], O>
+  : Constexpr<CallText<Name, TextOf<X>, TextOf<O>>>;
 type LogicOut<S, O> = O extends TileLike
   ? Tile<"int1", Broadcast<S & readonly unknown[], O[Sh]>>
   : Tile<"int1", S & readonly unknown[]>;
@@ -59,7 +70,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
     effect: "pure",
     spelling: { form: "infix", operator },
     host: { form: "infix", operator },
-    infer: ({ x, y }) => inferBits(name, x!.type, y!.type, (a, b) => callText(operator, a, b)),
+    infer: ({ x, y }) => inferBits(name, x!.type, y!.type, (a, b) => callText(name, a, b)),
     fold: (x, y) => fold(Number(x), Number(y)),
     evaluate: (args, context) => {
       const dtype = context.results[0]!.dtype;

@@ -3,6 +3,7 @@ import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "..
 import type { TileArray } from "../ir/array.js";
 import { type Checked, whyChoice } from "../ir/problem.js";
 import {
+  dotAcc,
   type DotOptions,
   type DotOut,
   inferDot,
@@ -39,7 +40,11 @@ export const dot = defineOp<
   operands: { a: "value", b: "value", acc: "value?" },
   options: { inputPrecision: "constant?", maxNumImpreciseAcc: "constant?" },
   effect: "pure",
-  spelling: { form: "call", name: "tl.dot" },
+  spelling: {
+    form: "call",
+    name: "tl.dot",
+    symbols: { outDtype: { int32: "tl.int32", float64: "tl.float64" } },
+  },
   contracts: true,
   least: ({ a }) => leastInner("dot", a!.type),
   infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc }) =>
@@ -51,7 +56,15 @@ export const dot = defineOp<
       accDType: result!.dtype as AccumulatorDType,
       inputPrecision: inputPrecision as InputPrecision | undefined,
     }),
-  // What Triton takes by default for float32 has changed between versions, and it decides the result's precision.
-  pinned: ({ a }) =>
-    a!.type.kind === "tile" && members(a!.type.dtype).includes("float32") ? { inputPrecision: "tf32" } : {},
+  // What Triton takes by default for float32 has changed between versions, and it decides the result's precision. 3.6
+  // wants an accumulator of float32 unless it is told.
+  pinned: ({ a, acc }) => {
+    if (a!.type.kind !== "tile") return {};
+    const { dtype } = a!.type;
+    const result = dotAcc(dtype);
+    return {
+      ...(members(dtype).includes("float32") && { inputPrecision: "tf32" }),
+      ...(acc && (result === "int32" || result === "float64") && { outDtype: result }),
+    };
+  },
 });

@@ -32,11 +32,21 @@ export function tileOf(x: Runtime | undefined, dtype: DTypeName): TileArray {
   throw new TypeError("a tile is needed here");
 }
 
-/** Both operands in the dtype that they have together. A constant takes the tile's. */
+/**
+ * What a number is beside a tile: of the tile's dtype if that is of its kind or a wider one (truth values, integers,
+ * floats), else int32 or float32 (`computation_type_impl` of Triton's semantic.py).
+ */
+function weakDType(constant: Runtime | undefined, tile: DTypeName): DTypeName {
+  if (isFloat(tile) || (typeof constant !== "number" && typeof constant !== "bigint")) return tile;
+  if (!Number.isInteger(Number(constant))) return "float32";
+  return tile === "int1" ? "int32" : tile;
+}
+
+/** Both operands in the dtype that they have together. */
 export function common(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
   const a = isTile(x) ? (x.dtype as DTypeName) : undefined;
   const b = isTile(y) ? (y.dtype as DTypeName) : undefined;
-  const dtype = a && b ? (promote(a, b) as DTypeName) : (a ?? b ?? "int32");
+  const dtype = a && b ? (promote(a, b) as DTypeName) : a ? weakDType(y, a) : b ? weakDType(x, b) : "int32";
   return [cast(tileOf(x, dtype), dtype), cast(tileOf(y, dtype), dtype), dtype];
 }
 

@@ -3,6 +3,7 @@ import type { Checked } from "../ir/problem.js";
 import type { ConstLike } from "../ir/constexpr.js";
 import {
   type CdivOut,
+  type BitLengthOut,
   inferCdiv,
   type NextPowerOut,
   type WhyCdiv,
@@ -14,6 +15,7 @@ import { defineOp } from "./define.js";
 import { quotient } from "./evaluate.js";
 import { divide, divideBig, wrap, wrapBig } from "../ir/numeric-int.js";
 import { isBig, isFloat } from "../ir/numeric.js";
+import { bitLength as bitLengthOf } from "../ir/constexpr-value.js";
 import { constexprType } from "../ir/types.js";
 
 declare module "../ir/tile.js" {
@@ -48,12 +50,12 @@ export const cdiv = defineOp<
   nonNegative: (signs) => signs.every(Boolean),
 });
 
-type HostInt<X> = X extends TileLike | number | ConstLike<any, "int">
-  ? WhyInts<"nextPowerOf2", X>
-  : "nextPowerOf2: needs a size";
+type HostInt<Op extends string, X> = X extends TileLike | number | ConstLike<any, "int">
+  ? WhyInts<Op, X>
+  : `${Op}: needs a size`;
 
 /** The smallest power of two that is not below `x`, on the host: `triton.next_power_of_2(N)`. */
-export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<X>>) => NextPowerOut<X>>({
+export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerOf2", X>>) => NextPowerOut<X>>({
   name: "nextPowerOf2",
   operands: { x: "value" },
   effect: "pure",
@@ -67,4 +69,21 @@ export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<X>>) => Nex
   },
   fold: (x) => (Number(x) <= 0 ? 0 : 2 ** Math.ceil(Math.log2(Number(x)))),
   nonNegative: (signs) => signs.every(Boolean),
+});
+
+/** How many bits an integer takes, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
+export const bitLength = defineOp<<const X>(x: Checked<X, HostInt<"bitLength", X>>) => BitLengthOut<X>>({
+  name: "bitLength",
+  operands: { x: "value" },
+  effect: "pure",
+  hostOnly: true,
+  spelling: { form: "method", name: "bit_length" },
+  host: { form: "method", name: "bit_length" },
+  infer: ({ x }) => {
+    const why = whyInts("bitLength", x!.type);
+    const text = x!.type.kind === "constexpr" ? x!.type.text : "size";
+    return why || constexprType("int", `bit_length(${text})`);
+  },
+  fold: (x) => bitLengthOf(Number(x)),
+  nonNegative: () => true,
 });

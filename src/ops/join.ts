@@ -209,6 +209,7 @@ export const swizzle2d = defineOp<
   spelling: { form: "call", name: "tl.swizzle2d" },
   infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i!.type, j!.type, sizeI!.type, sizeJ!.type, sizeG!.type),
   evaluate: swizzled,
+  nonNegative: (signs) => signs.every(Boolean),
 });
 
 function swizzled(args: Args, { results }: Context): TileArray[] {

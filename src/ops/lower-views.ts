@@ -250,7 +250,7 @@ class Lowering {
     if (view.tensor.offsets !== "int64") return [MUL(position, author(stride))];
     // One wide side is enough; a number is none.
     const isTile = isValue(index) && index.type.kind === "tile";
-    return [isTile ? MUL(TO(position, dtypes.int64), author(stride)) : MUL(TO(author(stride), dtypes.int64), position)];
+    return [isTile ? MUL(TO(position, dtypes.int64), author(stride)) : MUL(position, TO(author(stride), dtypes.int64))];
   }
 
   // ---- pointers that a loop carries -----------------------------------------------------------------------------------

@@ -205,7 +205,8 @@ export const histogram = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.histogram" },
-  infer: ({ x, numBins, mask }) => (mask && whyCond("histogram", mask.type)) || inferHistogram(x!.type, numBins!.type),
+  infer: ({ x, numBins, mask }) =>
+    (mask && whyCond("histogram", mask.type)) || inferHistogram(x!.type, numBins!.type, mask?.type),
   evaluate: counted,
   nonNegative: () => true,
 });

@@ -40,6 +40,8 @@ interface Shape {
   readonly label: string;
   readonly sizes: Readonly<Record<string, number>>;
   readonly layouts: readonly Layout[];
+  /** Sizes that may be less where the device is slow, in the order in which they are made less. */
+  readonly free?: readonly string[];
   /** Scalars and constexprs that the author gave with these sizes. */
   readonly given?: Arguments;
 }
@@ -56,10 +58,12 @@ interface Variant {
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
   const left = new Set<string>();
   const variants = variantsFor(kernel.signature, selection);
-  const shapes = shapesFor(kernel, selection).filter((shape) => {
-    if (selection.sizes || affordable(kernel, shape, variants[0]!, limits)) return true;
+  const shapes = shapesFor(kernel, selection).flatMap((shape) => {
+    if (selection.sizes) return [shape];
+    for (let less: Shape | undefined = shape; less; less = shrink(less))
+      if (affordable(kernel, less, variants[0]!, limits)) return [less];
     left.add(`${formatSizes(shape.sizes)}: too large for this device`);
-    return false;
+    return [];
   });
   const configs = selection.config === undefined ? kernel.configs.map((_, index) => index) : [selection.config];
   const cases: PlannedCase[] = [];
@@ -141,6 +145,7 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
       ...fixed,
     },
     layouts,
+    free,
   });
   const inputs = kernel.signature.tensors.filter((tensor) => tensor.role !== "out");
   const odd = allLayouts.filter((layout) => layout === "contiguous" || inputs.some((tensor) => takes(tensor, layout)));
@@ -164,6 +169,14 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
       return { label: "author's", sizes, layouts: ["contiguous"], given };
     }),
   ];
+}
+
+/** Half of the first size that is not small: the last sizes are those that blocks mostly run over. */
+function shrink(shape: Shape): Shape | undefined {
+  const name = shape.free?.find((each) => shape.sizes[each]! > 3);
+  if (name === undefined) return undefined;
+  const size = shape.sizes[name]!;
+  return { ...shape, sizes: { ...shape.sizes, [name]: size % 2 === 0 ? size / 2 : nextPrime(size / 2) } };
 }
 
 const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];

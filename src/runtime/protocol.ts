@@ -20,9 +20,12 @@ export interface WireTensor {
   readonly fill: Fill;
 }
 
-/** How a tensor's values are drawn: from the normal distribution, or integers from `low` up to but not including `high`. */
+/**
+ * How a tensor's values are drawn: from the normal distribution, or numbers or integers from `low` up to but not
+ * including `high`.
+ */
 export type Fill =
-  { readonly kind: "normal" } | { readonly kind: "integers"; readonly low: number; readonly high: number };
+  { readonly kind: "normal" } | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number };
 
 /** What it takes to call a wrapper. */
 export interface RunRequest {

@@ -126,11 +126,13 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
 }
 
 function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes): Fill {
-  if (/^(float|bfloat)/.test(dtype)) return { kind: "normal" };
+  const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
+  const isFloat = /^(float|bfloat)/.test(dtype);
   if (tensor.range) {
-    const [low, high] = tensor.range.map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? 1)));
-    return { kind: "integers", low: low!, high: high! };
+    const [low, high] = tensor.range;
+    return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
   }
+  if (isFloat) return { kind: "normal" };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }

@@ -47,7 +47,7 @@ describe("addresses", () => {
       picked = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=0)
       missing = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=-1)
       cols = rm % K
-      bits = picked & 0xFF00 | tl.load(count_ptr)
+      bits = (picked & 0xFF00) | tl.load(count_ptr)
       tile = tl.load(
           x_ptr + picked[:, None] * stride_xn + cols[None, :] * stride_xk,
           mask=picked[:, None] < N,

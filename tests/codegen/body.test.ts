@@ -146,9 +146,9 @@ describe("a kernel's body", () => {
       for i in tl.range(0, N, BLOCK, num_stages=3):
           offsets_1 = offsets + i
           total += tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
-      for i in tl.static_range(4):
-          offsets_1 = offsets + i * half
-          offsets_2 = offsets - i * half
+      for i_1 in tl.static_range(4):
+          offsets_1 = offsets + i_1 * half
+          offsets_2 = offsets - i_1 * half
           total = (
               total + tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
           ) * tl.load(

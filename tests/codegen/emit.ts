@@ -25,9 +25,14 @@ export function lint(text: string): string[] {
   return found.map(({ code, message, start_location }) => `${start_location.row}: ${code} ${message}`);
 }
 
-/** The `@triton.jit` function of a module, without decorators. */
+/** The `@triton.jit` functions of a module, helper functions first, without further decorators. */
+export function jitFunctions(text: string): readonly string[] {
+  return Array.from(text.matchAll(/^@triton\.jit(?:\(.*\))?\n(def [^]*?)\n\n\n/gm), ([, source]) => source!);
+}
+
+/** The kernel of a module, without decorators. */
 export function jitFunction(text: string): string {
-  return /^@triton\.jit\n(def [^]*?)\n\n\n/m.exec(text)![1]!;
+  return jitFunctions(text).at(-1)!;
 }
 
 /** The statements of a jit function, without its head and its indentation. */

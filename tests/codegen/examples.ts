@@ -1,8 +1,12 @@
 /** The kernels of `examples/`, for tests that go over all of them. */
 import { fileURLToPath } from "node:url";
+import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
+import { int4Gemm } from "../../examples/int4-gemm.js";
+import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
+import { chunkScan } from "../../examples/mamba-chunk-scan.js";
 import { maxPool3d } from "../../examples/max-pool-3d.js";
 import { moeGemm } from "../../examples/moe-gemm.js";
 import { pagedAttention } from "../../examples/paged-attention.js";
@@ -22,6 +26,10 @@ export const examples = [
   example("gemm", gemm),
   example("gemm-tma", gemmTma),
   example("flash-attention", attention),
+  example("mamba-chunk-scan", chunkScan),
+  example("bitonic-topk", bitonicTopk),
+  example("int4-gemm", int4Gemm),
+  example("jagged-softmax", jaggedSoftmax),
   example("paged-attention", pagedAttention),
   example("moe-gemm", moeGemm),
   example("max-pool-3d", maxPool3d),

@@ -248,6 +248,14 @@ describe("printModule", () => {
     `);
   });
 
+  it("should write parentheses around what few readers know to bind tighter: bit operators", () => {
+    const y = b.name("y");
+    const shifted = b.binary(x, ">>", b.binary(y, "*", b.number("4")));
+    expect(formatted(b.expression(b.binary(shifted, "&", b.number("15"))))).toBe("(x >> (y * 4)) & 15\n");
+    expect(formatted(b.expression(b.compare(b.binary(x, "&", y), ["==", y])))).toBe("(x & y) == y\n");
+    expect(formatted(b.expression(b.binary(b.binary(x, "|", y), "|", x)))).toBe("x | y | x\n");
+  });
+
   it("should write parentheses where the tree needs them only", () => {
     const y = b.name("y");
     const product = b.binary(x, "*", y);

@@ -164,9 +164,9 @@ describe("numbers", () => {
       # of a tile.
       tl.store(
           f_ptr + cols,
-          tl.full([], N, tl.float32)
+          tl.cast(N, tl.float32)
           + tl.full([], BLOCK, tl.float32)
-          + tl.full([], N - 4, tl.float32),
+          + tl.cast(N - 4, tl.float32),
           mask=mask,
       )
       tl.store(

@@ -34,7 +34,7 @@ async function expectAll(jobs: readonly Job[]): Promise<void> {
   }
 }
 
-describe("Triton", { timeout: 300_000 }, () => {
+describe("Triton", { timeout: 900_000 }, () => {
   test("should compile every config and dtype of the examples for sm_90", async () => {
     await expectAll(examples.flatMap(({ kernel }) => jobsOf(kernel, sm90)));
   });

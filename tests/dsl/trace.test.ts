@@ -1,6 +1,8 @@
 /** Tracing: what a kernel's function becomes, and what it may not do. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, pointer, scalar, tensor, tl, TileScriptError } from "tilescript";
+import type { Diagnostic } from "../../src/diagnostics.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import { printIR } from "../../src/ir/print.js";
@@ -31,19 +33,18 @@ const irOf = (body: Body) => printIR(trace(definitionOf(vector(body))));
 
 /** The error of a body: its code, its message, and the line of this file that it points at. */
 function errorOf(body: Body): { code: string; message: string; file: string | undefined; related: number } {
+  const { code, message, at, related } = problemOf(vector(body));
+  return { code, message, file: at?.file.split("/").at(-1), related: related?.length ?? 0 };
+}
+
+function problemOf(described: unknown): Diagnostic {
   try {
-    trace(definitionOf(vector(body)));
+    trace(definitionOf(described));
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
-    const [first] = error.diagnostics;
-    return {
-      code: first!.code,
-      message: first!.message,
-      file: first!.at?.file.split("/").at(-1),
-      related: first!.related?.length ?? 0,
-    };
+    return error.diagnostics[0]!;
   }
-  throw new Error("the body was accepted");
+  throw new Error("the kernel was accepted");
 }
 
 describe("what is recorded", () => {
@@ -230,5 +231,23 @@ describe("what is refused", () => {
     expect(() => kernel("k", { params: {} } as never, () => {})).toThrow(/grid is missing/);
     expect(() => tensor(tl.float32, ["a-b"])).toThrow(/"a-b" is no dim/);
     expect(() => tensor("float32" as never, ["N"])).toThrow(/the first argument is a dtype/);
+  });
+
+  test("a range that ends at no size of a tensor", () => {
+    const picked = kernel(
+      "picked",
+      {
+        params: {
+          x: tensor(tl.float32, ["N"]),
+          index: tensor(tl.int32, ["M"], { range: [0, "ROWS"] }),
+        },
+        grid: ({ M }) => [M],
+      },
+      () => {},
+    );
+    const { message, at } = problemOf(picked);
+    expect(message).toBe("picked: the range of index names ROWS, which is no size of a tensor; those are N, M");
+    const lines = readFileSync(at!.file, "utf8").split("\n");
+    expect(lines[at!.line - 1]).toContain('range: [0, "ROWS"]');
   });
 });

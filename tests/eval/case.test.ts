@@ -87,6 +87,27 @@ describe("inputs", () => {
     ).toBe(true);
   });
 
+  test("should be uniform in a range of floats", () => {
+    const copy = kernel(
+      "copy",
+      {
+        params: { x: tensor(tl.float32, ["N"], { range: [-2, 0] }), out: tensor.out(tl.float32, ["N"]) },
+        grid: ({ N }) => [N],
+      },
+      ({ x, out }) => {
+        const i = tl.inBounds(tl.programId(0));
+        tl.store(out.at(i), tl.load(x.at(i)));
+      },
+    );
+    const at = { sizes: { N: 50 }, dtypes: {}, config: 0, seed: 3 };
+    const { x } = makeInputs(signatureOf(trace(definitionOf(copy))), at);
+    expect((x!.data as Float32Array).every((value) => value >= -2 && value < 0)).toBe(true);
+    expect(new Set(x!.data as Float32Array).size).toBeGreaterThan(40);
+    const ends = (value: number) => ({ x: { dtype: "float32", shape: [2], data: Float32Array.of(-2, value) } });
+    expect(evaluate(copy, { sizes: { N: 2 } }, ends(0)).findings).toEqual([]);
+    expect(() => evaluate(copy, { sizes: { N: 2 } }, ends(0.5))).toThrow("x holds 0.5; its range is -2 up to 0");
+  });
+
   test("should suit the kernel: 64-bit indices, truth values, scalars", () => {
     const { outputs, findings } = evaluate(gathering, { sizes: { V: 3, N: 40 } });
     expect([outputs["out"]?.shape, findings]).toEqual([[40], []]);

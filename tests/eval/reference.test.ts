@@ -1,9 +1,11 @@
 /** Recorded torch expressions in float64, against values that PyTorch gives, and the comparison with them. */
 import { describe, expect, test } from "vitest";
+import { tl } from "tilescript";
 import type { TensorData } from "../../src/compiled.js";
 import { recordReference } from "../../src/dsl/reference.js";
 import { compareOutput } from "../../src/eval/compare.js";
-import { evaluateReference, NotEvaluated } from "../../src/eval/reference.js";
+import { NotEvaluated } from "../../src/eval/not-evaluated.js";
+import { evaluateReference } from "../../src/eval/reference.js";
 import type { Torch, TorchScalar, TorchTensor } from "../../src/ir/torch.js";
 import { float32s } from "./helpers.js";
 
@@ -59,6 +61,22 @@ describe("torch functions", () => {
     ["var", (a) => a.var(1), [6.333333333333333, 6.583333333333334]],
     ["linear", (a, t) => t.nn.functional.linear(a, a), [14, -10.5, -10.5, 17.25]],
     ["exp2", (a, t) => t.exp2(a), [2, 0.25, 8, Math.SQRT2, 16, 0.5]],
+    ["tril", (a) => a.tril(), [1, 0, 0, 0.5, 4, 0]],
+    ["triu", (a) => a.triu(1), [0, -2, 3, 0, 0, -1]],
+    ["cat", (a, t) => t.cat([a, a.narrow(1, 0, 1)], 1), [1, -2, 3, 1, 0.5, 4, -1, 0.5]],
+    ["repeat_interleave by lengths", (a, t) => a.repeat_interleave(t.arange(2), 0), [0.5, 4, -1]],
+    ["diff", (a, t) => t.diff(a), [-3, 5, 3.5, -5]],
+    ["bit operators", (_, t) => t.arange(4).mul(-3).bitwise_right_shift(1).bitwise_and(6), [0, 6, 4, 2]],
+    [
+      "segment_reduce",
+      (a, t) => t.segment_reduce(a, "max", { lengths: t.arange(2).mul(2) }),
+      [-Infinity, -Infinity, -Infinity, 1, 4, 3],
+    ],
+    ["sort, values", (a, t) => t.sort(a, { dim: 1, descending: true })[0], [3, 1, -2, 4, 0.5, -1]],
+    ["sort, indices", (a, t) => t.sort(a.abs(), { stable: true })[1], [0, 1, 2, 0, 2, 1]],
+    ["einsum of two", (a, t) => t.einsum("ij,kj->ki", a, a), [14, -10.5, -10.5, 17.25]],
+    ["einsum of three", (a, t) => t.einsum("ij,ij,kj->ik", a, a, a), [20, 7.5, -28.75, 63.125]],
+    ["einsum of one", (a, t) => t.einsum("ij->j", a), [1.5, 2, 2]],
     [
       "erf",
       (a, t) => t.erf(a),
@@ -161,6 +179,35 @@ const volume: TensorData = {
   shape: [1, 1, 2, 2, 3],
   data: Float64Array.of(0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1),
 };
+
+describe("attention's mask", () => {
+  // What PyTorch 2.15 gives.
+  const seen = [1, -2, 3, 0.5000000550723941, 3.9999993391312705, -0.9999995594208471];
+  const added = [
+    0.9999999820957697, -1.9999997851492344, 2.999999856766156, 0.5000000016630424, 3.9999999800434916,
+    -0.9999999866956609,
+  ];
+  const masks: readonly (readonly [string, Author, readonly number[]])[] = [
+    ["truth values", (m) => m.gt(0), seen],
+    ["a row that sees nothing", (m) => m.gt(1), [0, 0, 0, 0.5, 4, -1]],
+    ["moved truth values", (_, t) => t.ones([2, 2], { dtype: tl.int1 }).T.tril(), seen],
+    ["truth values of two conditions", (m) => m.gt(0).mul(m.lt(4)), [1, -2, 3, 1, -2, 3]],
+    ["numbers", (m) => m, added],
+    ["zeros and infinities", (m, t) => t.where(m.gt(0), 0, -Infinity), seen],
+  ];
+  test.each(masks)("%s", (_, mask, expected) => {
+    const attended: Author = (a, t, y) =>
+      t.nn.functional.scaled_dot_product_attention(a, a, a, { attn_mask: mask(a.narrow(1, 0, 2), t, y) });
+    expectClose(values(attended).data, expected);
+  });
+
+  test("an input of truth values", () => {
+    const mask: TensorData = { dtype: "int1", shape: [2, 2], data: Uint8Array.of(1, 0, 1, 1) };
+    const attended: Author = (a, t, y) =>
+      t.nn.functional.scaled_dot_product_attention(a, a, a, { attn_mask: y.view(2, 2) });
+    expectClose(values(attended, x, mask).data, seen);
+  });
+});
 
 describe("torch functions of places", () => {
   // What PyTorch 2.15 gives.

@@ -200,6 +200,13 @@ const cases: Readonly<Record<string, Author>> = {
   expand: ({ v }) => v.expand(3, -1),
   broadcast_to: ({ v }, torch) => torch.broadcast_to(v, [2, 4]),
   repeat: ({ x }) => x.repeat(2, 1, 3),
+  "attention with a mask of truth values": ({ c }, torch) =>
+    f(torch).scaled_dot_product_attention(c, c, c, { attn_mask: c.matmul(c.mT).gt(0) }),
+  "attention with a mask of numbers": ({ c }, torch) =>
+    f(torch).scaled_dot_product_attention(c, c, c, { attn_mask: c.matmul(c.mT) }),
+  bitwise_right_shift: ({ i }) => i.bitwise_right_shift(1),
+  diff: ({ x }, torch) => torch.diff(x, { dim: 0 }),
+  segment_reduce: ({ x, i }, torch) => torch.segment_reduce(x, "max", { lengths: i.narrow(1, 0, 1).flatten() }),
   repeat_interleave: ({ x }) => x.repeat_interleave(2, 0),
   flatten: ({ c }) => c.flatten(1),
   cat: ({ x, y }, torch) => torch.cat([x, y, x], 1),

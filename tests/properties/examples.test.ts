@@ -3,10 +3,18 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { assertCorrect, cases } from "tilescript/testing";
+import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
+import { int4Gemm } from "../../examples/int4-gemm.js";
+import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
+import { chunkScan } from "../../examples/mamba-chunk-scan.js";
+import { maxPool3d } from "../../examples/max-pool-3d.js";
+import { moeGemm } from "../../examples/moe-gemm.js";
+import { pagedAttention } from "../../examples/paged-attention.js";
 import { softmax } from "../../examples/softmax.js";
+import { adamwStochastic } from "../../examples/stochastic-rounding.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 
 test.each([
@@ -21,6 +29,27 @@ test.each([
       assertCorrect(compiled, at);
     }),
     { numRuns: 150 },
+  );
+});
+
+test.each([
+  [chunkScan, 6, { maxSize: 7, maxWork: 2 ** 14, sizes: { STATE: 128 } }],
+  [bitonicTopk, 8, { maxSize: 40 }],
+  [int4Gemm, 8, { maxSize: 5 }],
+  [jaggedSoftmax, 8, { maxSize: 60 }],
+  [pagedAttention, 8, { maxSize: 6, sizes: { HEAD_DIM: 64, PAGE_SIZE: 16 } }],
+  [moeGemm, 8, { maxSize: 9, sizes: { BLOCK_M: 16 } }],
+  [maxPool3d, 8, { maxSize: 9 }],
+  [adamwStochastic, 8, { maxSize: 3000 }],
+])("$name is right at small shapes", async (kernel, numRuns, options) => {
+  const compiled = await build(kernel);
+  // What an optimiser is given is no number between -2 and 2.
+  const scalars = Object.fromEntries(compiled.signature.scalars.map((scalar) => [scalar.name, scalar.default!]));
+  fc.assert(
+    fc.property(cases(compiled, options), (at) => {
+      assertCorrect(compiled, { ...at, scalars });
+    }),
+    { numRuns },
   );
 });
 

@@ -42,6 +42,11 @@ class Inputs(unittest.TestCase):
         self.assertTrue(torch.equal(draw(spec("sliced", [7]), 3), draw(spec("contiguous", [7]), 3)))
         self.assertFalse(torch.equal(draw(spec("contiguous", [7]), 3), draw(spec("contiguous", [7]), 4)))
 
+    def test_values_lie_in_their_range(self) -> None:
+        values = draw({**spec("contiguous", [500]), "fill": {"kind": "uniform", "low": -2, "high": 0}}, 1)
+        self.assertTrue(bool(((values >= -2) & (values <= 0)).all()))
+        self.assertLess(float(values.mean()), -0.5)
+
     def test_allocated_memory_is_poisoned_and_guarded(self) -> None:
         like = torch.zeros(3, 2).T
         with GuardedMemory() as memory:

@@ -51,6 +51,14 @@ describe("the plan", () => {
     expect(left).toEqual(["M=4096 N=4096 K=4096: too large for this device"]);
   });
 
+  it("should run smaller sizes where a device is slow, the last sizes the largest", () => {
+    const { cases, left } = planCases(matmul(), { ...small, work: 2 ** 18 }, selection);
+    const sizes = new Map(cases.map(({ label, at }) => [label, at.sizes]));
+    expect(sizes.get("beyond blocks")).toEqual({ M: 11, K: 263, N: 71 });
+    expect(sizes.get("aligned")).toEqual({ M: 16, K: 128, N: 128 });
+    expect(left).toEqual(["M=4096 N=4096 K=4096: too large for this device"]);
+  });
+
   it("should try every layout that the rank has", () => {
     const layouts = planCases(matmul(), small, selection).cases.map(({ at }) => at.layouts?.["a"]);
     expect(new Set(layouts)).toEqual(new Set([undefined, "transposed", "sliced", "offset"]));

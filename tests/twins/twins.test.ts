@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { gemm } from "../../examples/gemm.js";
 import { jitFunction } from "../codegen/emit.js";
-import { compileAll, type Compiled, jobsOf, sm90, type Shape } from "../compile/jobs.js";
+import type { Shape } from "../compile/arguments.js";
+import { compileAll, type Compiled, jobsOf, sm90 } from "../compile/jobs.js";
 import { requirePython } from "../runtime/helpers.js";
 import { readSass, total } from "./sass.js";
 

@@ -718,8 +718,8 @@ export const chapters: readonly Chapter[] = [
         one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"]).optional()'),
       ),
       mistake(
-        "a range of a float tensor",
-        one("grid: () => [1]", undefined, 'x: tensor(tl.float16, ["N"], { range: [0, "N"] })'),
+        "a range of an output",
+        one("grid: () => [1]", undefined, 'x: tensor.out(tl.int32, ["N"], { range: [0, "N"] })'),
         one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { range: [0, "N"] })'),
       ),
     ],

@@ -98,7 +98,7 @@ def moe_gemm_kernel(
         b = tl.load(w_ptrs, mask=rk[:, None] < K - k, other=0.0)
         acc = tl.dot(a, b, acc)
         x_ptrs += BLOCK_K * stride_xk
-        w_ptrs += tl.full([], stride_wk, tl.int64) * BLOCK_K
+        w_ptrs += BLOCK_K * tl.cast(stride_wk, tl.int64)
     if topk_weights_ptr is not None:
         acc *= tl.load(
             topk_weights_ptr

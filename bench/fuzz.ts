@@ -1,0 +1,170 @@
+/**
+ * Random kernels through both supported versions of Triton: `npm run fuzz -- --kernels 10000 --seed 1`. Each that our
+ * checks accept must be accepted by Triton, whose front end types all of them again (`ttir`); a part goes further, to
+ * LLVM and to machine code for sm_90. `TILESCRIPT_PYTHON` and `TILESCRIPT_PYTHON36` name the Pythons. What fails is
+ * shrunk and printed as TypeScript with the Python that was emitted.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { TileScriptError } from "tilescript";
+import type { Shape } from "../tests/compile/arguments.js";
+import { recipeOf, shrunk } from "../tests/random/draw.js";
+import { accept, type Accepted, compileScript, jobOf, type Stage } from "../tests/random/jobs.js";
+import type { Recipe } from "../tests/random/recipe.js";
+import { typescriptOf } from "../tests/random/typescript.js";
+import { distribute, Worker } from "../tests/random/workers.js";
+
+const { values: flags } = parseArgs({
+  options: {
+    kernels: { type: "string", default: "1000" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+    /** Every so many kernels go to LLVM's IR, and to machine code. */
+    llir: { type: "string", default: "10" },
+    cubin: { type: "string", default: "50" },
+    /** Stops drawing after so many minutes. */
+    minutes: { type: "string", default: "1000" },
+    /** Processes for each version. */
+    processes: { type: "string", default: "1" },
+    out: { type: "string" },
+  },
+});
+const [count, seed, llir, cubin] = [flags.kernels, flags.seed, flags.llir, flags.cubin].map(Number) as [
+  number,
+  number,
+  number,
+  number,
+];
+
+/** Where `performance.now()` must not come. */
+const end = performance.now() + Number(flags.minutes) * 60_000;
+
+const SHAPES: readonly Shape[] = ["aligned", "odd", "strided", "ones"];
+const stageOf = (i: number): Stage => (i % cubin === 0 ? "cubin" : i % llir === 0 ? "llir" : "ttir");
+const shapeOf = (i: number): Shape => SHAPES[i % 4]!;
+
+interface Failure {
+  readonly seed: number;
+  readonly triton: string;
+  readonly stage: Stage;
+  readonly error: string;
+  readonly kernel: string;
+  readonly python: string;
+}
+const failures: Failure[] = [];
+const refusals = new Map<string, number>();
+const counts = { drawn: 0, refused: 0, crashed: 0 };
+/** By version: how many kernels were accepted after each stage. */
+const accepted = new Map<string, Record<string, number>>();
+
+function attempt(recipe: Recipe): Accepted | undefined {
+  try {
+    return accept(recipe);
+  } catch (error) {
+    if (error instanceof TileScriptError) return undefined;
+    throw error;
+  }
+}
+
+/** Kernels that one version has had and the other has not. */
+const waiting = new Map<number, Accepted | undefined>();
+
+/** A kernel is made once for both versions. */
+function kernelOf(i: number): Accepted | undefined {
+  if (waiting.has(i)) {
+    const made = waiting.get(i);
+    waiting.delete(i);
+    return made;
+  }
+  const made = first(seed + i);
+  waiting.set(i, made);
+  return made;
+}
+
+function first(number: number): Accepted | undefined {
+  counts.drawn++;
+  try {
+    return accept(recipeOf(number));
+  } catch (error) {
+    if (error instanceof TileScriptError) {
+      counts.refused++;
+      const { message } = error.diagnostics[0]!;
+      refusals.set(message, (refusals.get(message) ?? 0) + 1);
+    } else {
+      counts.crashed++;
+      console.log(`seed ${number}: ${(error as Error).stack}`);
+    }
+    return undefined;
+  }
+}
+
+/** The same kernels through each version, one stream of jobs for each. */
+async function run(python: string, isNewest: boolean): Promise<void> {
+  let at = 0;
+  const workers = Array.from({ length: Number(flags.processes) }, () => new Worker(python, compileScript));
+  await distribute(
+    workers,
+    () => (at < count && performance.now() < end ? at++ : undefined),
+    async (worker, i) => {
+      const made = kernelOf(i);
+      if (!made || (made.since39 && !isNewest)) return;
+      const answer = await worker.ask(jobOf(String(i), made, stageOf(i), shapeOf(i)));
+      const done = accepted.get(worker.version) ?? {};
+      accepted.set(worker.version, done);
+      if (answer.error === undefined) done[stageOf(i)] = (done[stageOf(i)] ?? 0) + 1;
+      else await report(worker, i, answer.error);
+      if (i % 500 === 499) console.log(`Triton ${worker.version}: ${i + 1} kernels, ${failures.length} failures`);
+    },
+  );
+  for (const worker of workers) worker.close();
+}
+
+async function report(worker: Worker, i: number, error: string): Promise<void> {
+  const smallest = await shrunk(seed + i, async (recipe) => {
+    const made = attempt(recipe);
+    if (!made || (made.since39 && worker.python !== pythons[0])) return false;
+    return (await worker.ask(jobOf("shrinking", made, stageOf(i), shapeOf(i)))).error !== undefined;
+  });
+  const made = accept(smallest);
+  const last = await worker.ask(jobOf("shrunk", made, stageOf(i), shapeOf(i)));
+  const failure: Failure = {
+    seed: seed + i,
+    triton: worker.version,
+    stage: stageOf(i),
+    error: (last.error ?? error).slice(0, 2000),
+    kernel: typescriptOf(made.ir),
+    python: jobOf("", made, "ttir", shapeOf(i)).source,
+  };
+  failures.push(failure);
+  console.log(
+    `seed ${failure.seed} fails on Triton ${failure.triton} (${failure.stage}, ${shapeOf(i)}):\n${failure.error}\n${failure.kernel}\n${failure.python}`,
+  );
+}
+
+const pythons = [process.env["TILESCRIPT_PYTHON"], process.env["TILESCRIPT_PYTHON36"]];
+if (!pythons[0] || !pythons[1])
+  throw new Error("set TILESCRIPT_PYTHON and TILESCRIPT_PYTHON36 to Pythons with Triton 3.9 and 3.6");
+console.log(`${count} kernels from seed ${seed}`);
+const started = performance.now();
+await Promise.all(pythons.map((python, i) => run(python!, i === 0)));
+const seconds = (performance.now() - started) / 1000;
+
+const result = {
+  date: new Date().toISOString().slice(0, 10),
+  seed,
+  kernels: counts,
+  refusals: Object.fromEntries(refusals),
+  /** Kernels that Triton accepted, by version and by the last stage that ran. */
+  accepted: Object.fromEntries(accepted),
+  failures,
+  seconds: Math.round(seconds),
+  kernelsPerSecond: Number((counts.drawn / seconds).toFixed(2)),
+  target: "sm_90",
+};
+console.log(JSON.stringify({ ...result, failures: failures.length }, null, 2));
+if (flags.out) {
+  mkdirSync(dirname(flags.out), { recursive: true });
+  writeFileSync(flags.out, `${JSON.stringify(result, null, 2)}\n`);
+}
+process.exitCode = failures.length + counts.crashed > 0 ? 1 : 0;

@@ -1,0 +1,339 @@
+"""The K largest of each row, the largest first, and their columns; of equal ones the
+first columns.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Elements that a tile of Triton may have.
+_MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+def _prune_configs(configs, named_args, **kwargs):
+    """The configs that meet the kernel's requirements."""
+    args = {**named_args, **kwargs}
+    K = args["K"]
+    kept = []
+    for config in configs:
+        if config.kwargs["BLOCK_N"] >= K:
+            kept.append(config)
+    if not kept:
+        raise ValueError(
+            f"bitonic_topk: no config has BLOCK_N >= K with K={K}; add one that does"
+        )
+    return kept
+
+
+@triton.jit
+def merge(
+    given, places, LOG_RUN: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr
+):
+    """Sorts runs of 2^LOG_RUN keys, each of which rises and then falls. Runs whose
+    place has bit LOG_RUN set come out
+    falling, the others rising: two neighbours are what the next longer merge
+    begins with.
+    """
+    keys = given
+    falls = (places >> LOG_RUN) & 1
+    for bit in tl.static_range(LOG_RUN - 1, -1, -1):
+        # Keys whose places differ in this bit are compared.
+        pairs = tl.reshape(keys, [BLOCK_M, BLOCK_N // (2 << bit), 2, 1 << bit])
+        low, high = tl.split(tl.permute(pairs, [0, 1, 3, 2]))
+        others = tl.reshape(
+            tl.permute(tl.join(high, low), [0, 1, 3, 2]), [BLOCK_M, BLOCK_N]
+        )
+        is_greater = (((places >> bit) & 1) != falls)[None, :]
+        keys = tl.where(is_greater, tl.maximum(keys, others), tl.minimum(keys, others))
+    return keys
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_M": 4, "BLOCK_N": 128}, num_warps=4),
+        triton.Config({"BLOCK_M": 2, "BLOCK_N": 256}, num_warps=4),
+        triton.Config({"BLOCK_M": 1, "BLOCK_N": 1024}, num_warps=8),
+    ],
+    key=["N", "K"],
+    prune_configs_by={"early_config_prune": _prune_configs},
+)
+@triton.heuristics({"LOG_N": lambda args: (args["BLOCK_N"] - 1).bit_length()})
+@triton.jit
+def bitonic_topk_kernel(
+    x_ptr,
+    values_ptr,
+    indices_ptr,
+    M,
+    N,
+    K,
+    stride_xm,
+    stride_xn,
+    stride_values_m,
+    stride_values_k,
+    stride_indices_m,
+    stride_indices_k,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    LOG_N: tl.constexpr,
+    LOG_K: tl.constexpr,
+):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    lanes = tl.arange(0, BLOCK_N)
+    opposite = lanes ^ (1 << LOG_K)
+    # Each run of 2^LOG_K lanes keeps the first keys of its own columns.
+    best = tl.full([BLOCK_M, BLOCK_N], 9223372032559808512, dtype=tl.int64)
+    for start in range(0, N, BLOCK_N):
+        cols = start + lanes
+        block = tl.load(
+            x_ptr + rows[:, None] * stride_xm + cols[None, :] * stride_xn,
+            mask=(rows[:, None] < M) & (cols[None, :] < N),
+            other=float("-inf"),
+        ).to(tl.float32)
+        # Floats as integers in the same order; the complement puts the largest first,
+        # the column sets equal ones apart.
+        bits = block.to(tl.int32, bitcast=True)
+        ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+        keys = ((~ordered).to(tl.int64) << 32) | cols[None, :].to(tl.int64)
+        for i in tl.static_range(1, LOG_K + 1):
+            keys = merge(keys, opposite, i, BLOCK_N, BLOCK_M)
+        # Of two runs, one rising and one falling, the lesser of each pair are the first
+        # of both, and rise and fall.
+        best = merge(tl.minimum(best, keys), lanes, LOG_K, BLOCK_N, BLOCK_M)
+    for i in tl.static_range(LOG_K + 1, LOG_N + 1):
+        best = merge(best, lanes, i, BLOCK_N, BLOCK_M)
+    ordered = ~(best >> 32).to(tl.int32)
+    bits = ordered ^ ((ordered >> 31) & 0x7FFFFFFF)
+    mask = (rows[:, None] < M) & (lanes[None, :] < K)
+    tl.store(
+        values_ptr + rows[:, None] * stride_values_m + lanes[None, :] * stride_values_k,
+        bits.to(tl.float32, bitcast=True).to(values_ptr.dtype.element_ty),
+        mask=mask,
+    )
+    tl.store(
+        indices_ptr
+        + rows[:, None] * stride_indices_m
+        + lanes[None, :] * stride_indices_k,
+        best & 0xFFFFFFFF,
+        mask=mask,
+    )
+
+
+def bitonic_topk(
+    x: torch.Tensor,
+    K: int,
+    *,
+    values: torch.Tensor | None = None,
+    indices: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The K largest of each row, the largest first, and their columns; of equal ones
+    the first columns.
+
+    Args:
+        x: [M, N] float32 or float16 or bfloat16.
+        K: a size of the result.
+        values: where to write [M, K] float32 or float16 or bfloat16; allocated if
+        None.
+        indices: where to write [M, K] int64; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 2:
+        raise ValueError(f"bitonic_topk: x must have shape [M, N], got {list(x.shape)}")
+    M, N = x.shape
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(
+            "bitonic_topk: x must be torch.float32 or torch.float16 or "
+            f"torch.bfloat16, got {x.dtype}"
+        )
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"bitonic_topk: x must be on a GPU, got {x.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return bitonic_topk(x, K, values=values, indices=indices)
+
+    if values is None:
+        values = x.new_empty((M, K))
+    else:
+        _check_out("bitonic_topk: values", values, (M, K), x.dtype, x.device, {"x": x})
+    if indices is None:
+        indices = x.new_empty((M, K), dtype=torch.int64)
+    else:
+        _check_out(
+            "bitonic_topk: indices",
+            indices,
+            (M, K),
+            torch.int64,
+            x.device,
+            {"x": x, "values": values},
+        )
+    if values.numel() == 0 and indices.numel() == 0:
+        return values, indices
+
+    stride_xm, stride_xn = x.stride()
+    stride_values_m, stride_values_k = values.stride()
+    stride_indices_m, stride_indices_k = indices.stride()
+    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
+        raise _beyond_int32("bitonic_topk: x")
+    if (M - 1) * stride_values_m + (K - 1) * stride_values_k >= _INT32_REACH:
+        raise _beyond_int32("bitonic_topk: values")
+    if (M - 1) * stride_indices_m + (K - 1) * stride_indices_k >= _INT32_REACH:
+        raise _beyond_int32("bitonic_topk: indices")
+    LOG_K = (K - 1).bit_length()
+    if LOG_K > _MAX_TILE:
+        raise ValueError(
+            f"bitonic_topk: LOG_K would be {LOG_K}; a tile holds at "
+            f"most {_MAX_TILE} elements"
+        )
+    if not K <= N:
+        raise ValueError(
+            f"bitonic_topk: a requirement does not hold: K <= N with K = {K}, N = {N}"
+        )
+
+    def grid(meta):
+        return (triton.cdiv(M, meta["BLOCK_M"]),)
+
+    _launch(
+        bitonic_topk_kernel,
+        grid,
+        (N, K, x.dtype),
+        x,
+        values,
+        indices,
+        M,
+        N,
+        K,
+        stride_xm,
+        stride_xn,
+        stride_values_m,
+        stride_values_k,
+        stride_indices_m,
+        stride_indices_k,
+        LOG_K=LOG_K,
+    )
+    return values, indices
+
+
+def reference_fn(x: torch.Tensor, K: int):
+    """What bitonic_topk computes, in PyTorch."""
+    values, indices = torch.sort(x, dim=1, descending=True, stable=True)
+    return values.narrow(1, 0, K), indices.narrow(1, 0, K)
+
+
+def get_inputs(M=4096, N=4096):
+    """Fresh arguments for bitonic_topk, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [torch.randn((M, N), device=device, dtype=torch.float32), 32]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = bitonic_topk

@@ -1,0 +1,444 @@
+"""C = A @ ((W - zero) * scale): W in int4 with a scale and a zero point for each
+group of rows and column.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+def _prune_configs(configs, named_args, **kwargs):
+    """The configs that meet the kernel's requirements."""
+    args = {**named_args, **kwargs}
+    GROUP_SIZE = args["GROUP_SIZE"]
+    kept = []
+    for config in configs:
+        if GROUP_SIZE % config.kwargs["BLOCK_K"] == 0:
+            kept.append(config)
+    if not kept:
+        raise ValueError(
+            "int4_gemm: no config has GROUP_SIZE % BLOCK_K == 0 with "
+            f"GROUP_SIZE={GROUP_SIZE}; add one that does"
+        )
+    return kept
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8},
+            num_warps=4,
+            num_stages=4,
+        ),
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8},
+            num_warps=8,
+            num_stages=3,
+        ),
+    ],
+    key=["M", "N", "K", "GROUP_SIZE"],
+    prune_configs_by={"early_config_prune": _prune_configs},
+)
+@triton.jit
+def int4_gemm_kernel(
+    a_ptr,
+    packed_ptr,
+    scales_ptr,
+    zeros_ptr,
+    c_ptr,
+    M,
+    K,
+    N,
+    stride_am,
+    stride_ak,
+    stride_packed_k_words,
+    stride_packed_n,
+    stride_scales_groups,
+    stride_scales_n,
+    stride_zeros_groups,
+    stride_zeros_n_words,
+    stride_cm,
+    stride_cn,
+    GROUP_SIZE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
+    # Grouped order: neighbouring programs share rows of A in L2.
+    pid = tl.program_id(0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    pid_m, pid_n = tl.swizzle2d(
+        pid // num_pid_n, pid % num_pid_n, num_pid_m, num_pid_n, GROUP_M
+    )
+
+    rm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    rn = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    # Rows and columns wrap instead of being masked inside the loop; the store masks
+    # what is left over.
+    am = rm % M
+    wn = rn % N
+    lanes = tl.arange(0, BLOCK_K)
+    shifts = (lanes % 8) * 4
+    zero_shifts = (wn % 8) * 4
+    acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+    a_ptrs = a_ptr + (am[:, None] * stride_am + lanes[None, :] * stride_ak)
+    for k in range(0, K, BLOCK_K):
+        x = tl.load(a_ptrs)
+        words = tl.load(
+            packed_ptr
+            + (k // 8 + lanes // 8)[:, None] * stride_packed_k_words
+            + wn[None, :] * stride_packed_n
+        )
+        group = k // GROUP_SIZE
+        scale = tl.load(
+            scales_ptr + group * stride_scales_groups + wn * stride_scales_n
+        )
+        zero_words = tl.load(
+            zeros_ptr + group * stride_zeros_groups + (wn // 8) * stride_zeros_n_words
+        )
+        zero = (zero_words >> zero_shifts) & 15
+        weights = ((words >> shifts[:, None]) & 15) - zero[None, :]
+        acc = tl.dot(x, weights.to(tl.float16) * scale[None, :], acc)
+        a_ptrs += BLOCK_K * stride_ak
+    tl.store(
+        c_ptr + rm[:, None] * stride_cm + rn[None, :] * stride_cn,
+        acc.to(tl.float16),
+        mask=(rm[:, None] < M) & (rn[None, :] < N),
+    )
+
+
+def int4_gemm(
+    a: torch.Tensor,
+    packed: torch.Tensor,
+    scales: torch.Tensor,
+    zeros: torch.Tensor,
+    GROUP_SIZE: int = 128,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """C = A @ ((W - zero) * scale): W in int4 with a scale and a zero point for each
+    group of rows and column.
+
+    Args:
+        a: [M, K] float16.
+        packed: [K_WORDS, N] int32.
+        scales: [GROUPS, N] float16.
+        zeros: [GROUPS, N_WORDS] int32.
+        GROUP_SIZE: an int that the kernel is compiled for.
+        out: where to write [M, N] float16; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_type("int4_gemm: GROUP_SIZE", GROUP_SIZE, int)
+    if a.ndim != 2:
+        raise ValueError(f"int4_gemm: a must have shape [M, K], got {list(a.shape)}")
+    M = a.shape[0]
+    if a.dtype != torch.float16:
+        raise TypeError(f"int4_gemm: a must be torch.float16, got {a.dtype}")
+    if packed.ndim != 2:
+        raise ValueError(
+            f"int4_gemm: packed must have shape [K_WORDS, N], got {list(packed.shape)}"
+        )
+    if packed.dtype != torch.int32:
+        raise TypeError(f"int4_gemm: packed must be torch.int32, got {packed.dtype}")
+    if scales.ndim != 2:
+        raise ValueError(
+            f"int4_gemm: scales must have shape [GROUPS, N], got {list(scales.shape)}"
+        )
+    GROUPS = scales.shape[0]
+    if scales.dtype != torch.float16:
+        raise TypeError(f"int4_gemm: scales must be torch.float16, got {scales.dtype}")
+    if zeros.ndim != 2 or zeros.shape[0] != GROUPS:
+        raise ValueError(
+            f"int4_gemm: zeros must have shape [GROUPS={GROUPS}, "
+            f"N_WORDS], got {list(zeros.shape)}"
+        )
+    N_WORDS = zeros.shape[1]
+    if zeros.dtype != torch.int32:
+        raise TypeError(f"int4_gemm: zeros must be torch.int32, got {zeros.dtype}")
+    K = GROUPS * GROUP_SIZE
+    K_WORDS = GROUPS * (GROUP_SIZE // 8)
+    N = N_WORDS * 8
+    if a.shape[1] != K:
+        raise ValueError(
+            f"int4_gemm: a must have shape [M={M}, K={K}], got {list(a.shape)}"
+        )
+    if packed.shape[0] != K_WORDS or packed.shape[1] != N:
+        raise ValueError(
+            f"int4_gemm: packed must have shape [K_WORDS={K_WORDS}, N={N}], "
+            f"got {list(packed.shape)}"
+        )
+    if scales.shape[1] != N:
+        raise ValueError(
+            f"int4_gemm: scales must have shape [GROUPS={GROUPS}, N={N}], "
+            f"got {list(scales.shape)}"
+        )
+    if packed.device != a.device:
+        raise ValueError(
+            f"int4_gemm: packed must be on {a.device} as a is, got {packed.device}"
+        )
+    if scales.device != a.device:
+        raise ValueError(
+            f"int4_gemm: scales must be on {a.device} as a is, got {scales.device}"
+        )
+    if zeros.device != a.device:
+        raise ValueError(
+            f"int4_gemm: zeros must be on {a.device} as a is, got {zeros.device}"
+        )
+    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"int4_gemm: a must be on a GPU, got {a.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if a.is_cuda and a.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(a.device):
+            return int4_gemm(a, packed, scales, zeros, GROUP_SIZE, out=out)
+
+    if out is None:
+        c = a.new_empty((M, N))
+    else:
+        c = _check_out(
+            "int4_gemm: out",
+            out,
+            (M, N),
+            torch.float16,
+            a.device,
+            {"a": a, "packed": packed, "scales": scales, "zeros": zeros},
+        )
+    if c.numel() == 0:
+        return c
+
+    stride_am, stride_ak = a.stride()
+    stride_packed_k_words, stride_packed_n = packed.stride()
+    stride_scales_groups, stride_scales_n = scales.stride()
+    stride_zeros_groups, stride_zeros_n_words = zeros.stride()
+    stride_cm, stride_cn = c.stride()
+    if (M - 1) * stride_am + (K - 1) * stride_ak >= _INT32_REACH:
+        raise _beyond_int32("int4_gemm: a")
+    if (K_WORDS - 1) * stride_packed_k_words + (
+        N - 1
+    ) * stride_packed_n >= _INT32_REACH:
+        raise _beyond_int32("int4_gemm: packed")
+    if (GROUPS - 1) * stride_scales_groups + (N - 1) * stride_scales_n >= _INT32_REACH:
+        raise _beyond_int32("int4_gemm: scales")
+    if (GROUPS - 1) * stride_zeros_groups + (
+        N_WORDS - 1
+    ) * stride_zeros_n_words >= _INT32_REACH:
+        raise _beyond_int32("int4_gemm: zeros")
+    if (M - 1) * stride_cm + (N - 1) * stride_cn >= _INT32_REACH:
+        raise _beyond_int32("int4_gemm: out")
+
+    def grid(meta):
+        return (triton.cdiv(M, meta["BLOCK_M"]) * triton.cdiv(N, meta["BLOCK_N"]),)
+
+    _launch(
+        int4_gemm_kernel,
+        grid,
+        (M, N, K, GROUP_SIZE),
+        a,
+        packed,
+        scales,
+        zeros,
+        c,
+        M,
+        K,
+        N,
+        stride_am,
+        stride_ak,
+        stride_packed_k_words,
+        stride_packed_n,
+        stride_scales_groups,
+        stride_scales_n,
+        stride_zeros_groups,
+        stride_zeros_n_words,
+        stride_cm,
+        stride_cn,
+        GROUP_SIZE=GROUP_SIZE,
+    )
+    return c
+
+
+def reference_fn(
+    a: torch.Tensor,
+    packed: torch.Tensor,
+    scales: torch.Tensor,
+    zeros: torch.Tensor,
+    GROUP_SIZE: int = 128,
+):
+    """What int4_gemm computes, in PyTorch."""
+    K = a.shape[1]
+    N = packed.shape[1]
+    GROUPS = scales.shape[0]
+    shifts = torch.arange(8, device=a.device).mul(4)
+    weights = (
+        packed.unsqueeze(1)
+        .bitwise_right_shift(shifts.reshape(1, 8, 1))
+        .bitwise_and(15)
+        .reshape(K, N)
+    )
+    zero = (
+        zeros.unsqueeze(2)
+        .bitwise_right_shift(shifts)
+        .bitwise_and(15)
+        .reshape(GROUPS, N)
+    )
+    grouped = (
+        weights.reshape(GROUPS, GROUP_SIZE, N)
+        .sub(zero.unsqueeze(1))
+        .mul(scales.unsqueeze(1))
+    )
+    return torch.matmul(a, grouped.reshape(K, N).half().to(a.dtype))
+
+
+def get_inputs(M=16, GROUPS=32, GROUP_SIZE=128, N_WORDS=512):
+    """Fresh arguments for int4_gemm, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    K = GROUPS * GROUP_SIZE
+    K_WORDS = GROUPS * (GROUP_SIZE // 8)
+    N = N_WORDS * 8
+    return [
+        torch.randn((M, K), device=device, dtype=torch.float16),
+        torch.randint(
+            -2147483648, 2147483648, (K_WORDS, N), device=device, dtype=torch.int32
+        ),
+        torch.randn((GROUPS, N), device=device, dtype=torch.float16),
+        torch.randint(
+            -2147483648, 2147483648, (GROUPS, N_WORDS), device=device, dtype=torch.int32
+        ),
+        GROUP_SIZE,
+    ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _check_type(label, value, *types):
+    """Refuses a value of another type; True and False are no integers here."""
+    if type(value) not in types:
+        raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = int4_gemm

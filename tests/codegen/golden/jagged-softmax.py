@@ -1,0 +1,309 @@
+"""Softmax of each column of values over the elements of each row; row i is
+values[offsets[i]:offsets[i + 1]].
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_L": 32, "BLOCK_D": 64}, num_warps=4),
+        triton.Config({"BLOCK_L": 64, "BLOCK_D": 32}, num_warps=4),
+        triton.Config({"BLOCK_L": 128, "BLOCK_D": 16}, num_warps=4),
+    ],
+    key=["D"],
+)
+@triton.jit
+def jagged_softmax_kernel(
+    values_ptr,
+    offsets_ptr,
+    out_ptr,
+    D,
+    stride_values_total,
+    stride_values_d,
+    stride_offsets_offsets,
+    stride_out_total,
+    stride_out_d,
+    BLOCK_L: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
+    row = tl.program_id(0)
+    start = tl.load(offsets_ptr + row * stride_offsets_offsets)
+    end = tl.load(offsets_ptr + (row + 1) * stride_offsets_offsets)
+    cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
+    lanes = tl.arange(0, BLOCK_L)
+    best = tl.full([BLOCK_D], float("-inf"), dtype=tl.float32)
+    total = tl.zeros([BLOCK_D], dtype=tl.float32)
+    for first in range(start, end, BLOCK_L):
+        rows = first + lanes
+        x = tl.load(
+            values_ptr
+            + rows[:, None] * stride_values_total
+            + cols[None, :] * stride_values_d,
+            mask=(cols[None, :] < D) & (rows < end)[:, None],
+            other=float("-inf"),
+        ).to(tl.float32)
+        new_best = tl.maximum(best, tl.max(x, axis=0))
+        powers = tl.exp(x - new_best[None, :])
+        total = total * tl.exp(best - new_best) + tl.sum(powers, axis=0)
+        best = new_best
+    for first in range(start, end, BLOCK_L):
+        rows = first + lanes
+        is_row = (rows < end)[:, None]
+        mask = (cols[None, :] < D) & is_row
+        x = tl.load(
+            values_ptr
+            + rows[:, None] * stride_values_total
+            + cols[None, :] * stride_values_d,
+            mask=mask,
+            other=float("-inf"),
+        ).to(tl.float32)
+        y = tl.exp(x - best[None, :]) / total[None, :]
+        tl.store(
+            out_ptr + rows[:, None] * stride_out_total + cols[None, :] * stride_out_d,
+            y.to(out_ptr.dtype.element_ty),
+            mask=mask,
+        )
+
+
+def jagged_softmax(
+    values: torch.Tensor, offsets: torch.Tensor, *, out: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Softmax of each column of values over the elements of each row; row i is
+    values[offsets[i]:offsets[i + 1]].
+
+    Args:
+        values: [TOTAL, D] float32 or float16 or bfloat16.
+        offsets: [OFFSETS] int32.
+        out: where to write [TOTAL, D] float32 or float16 or bfloat16; allocated
+        if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if values.ndim != 2:
+        raise ValueError(
+            "jagged_softmax: values must have shape [TOTAL, D], got "
+            f"{list(values.shape)}"
+        )
+    TOTAL, D = values.shape
+    if values.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(
+            "jagged_softmax: values must be torch.float32 or "
+            f"torch.float16 or torch.bfloat16, got {values.dtype}"
+        )
+    if offsets.ndim != 1:
+        raise ValueError(
+            "jagged_softmax: offsets must have shape [OFFSETS], got "
+            f"{list(offsets.shape)}"
+        )
+    OFFSETS = offsets.shape[0]
+    if offsets.dtype != torch.int32:
+        raise TypeError(
+            f"jagged_softmax: offsets must be torch.int32, got {offsets.dtype}"
+        )
+    if offsets.device != values.device:
+        raise ValueError(
+            f"jagged_softmax: offsets must be on {values.device} as values "
+            f"is, got {offsets.device}"
+        )
+    if not (values.is_cuda or values.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"jagged_softmax: values must be on a GPU, got {values.device}; "
+            "the CPU needs TRITON_INTERPRET=1, set before triton is "
+            "imported"
+        )
+    if values.is_cuda and values.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(values.device):
+            return jagged_softmax(values, offsets, out=out)
+
+    if out is None:
+        out = values.new_empty((TOTAL, D))
+    else:
+        _check_out(
+            "jagged_softmax: out",
+            out,
+            (TOTAL, D),
+            values.dtype,
+            values.device,
+            {"values": values, "offsets": offsets},
+        )
+    if out.numel() == 0:
+        return out
+
+    stride_values_total, stride_values_d = values.stride()
+    stride_offsets_offsets = offsets.stride(0)
+    stride_out_total, stride_out_d = out.stride()
+    if (TOTAL - 1) * stride_values_total + (D - 1) * stride_values_d >= _INT32_REACH:
+        raise _beyond_int32("jagged_softmax: values")
+    if (OFFSETS - 1) * stride_offsets_offsets >= _INT32_REACH:
+        raise _beyond_int32("jagged_softmax: offsets")
+    if (TOTAL - 1) * stride_out_total + (D - 1) * stride_out_d >= _INT32_REACH:
+        raise _beyond_int32("jagged_softmax: out")
+    if not OFFSETS >= 2:
+        raise ValueError(
+            "jagged_softmax: a requirement does not hold: OFFSETS >= 2 "
+            f"with OFFSETS = {OFFSETS}"
+        )
+
+    def grid(meta):
+        return OFFSETS - 1, triton.cdiv(D, meta["BLOCK_D"])
+
+    _launch(
+        jagged_softmax_kernel,
+        grid,
+        (D, values.dtype),
+        values,
+        offsets,
+        out,
+        D,
+        stride_values_total,
+        stride_values_d,
+        stride_offsets_offsets,
+        stride_out_total,
+        stride_out_d,
+    )
+    return out
+
+
+def reference_fn(values: torch.Tensor, offsets: torch.Tensor):
+    """What jagged_softmax computes, in PyTorch."""
+    lengths = torch.diff(offsets)
+    largest = torch.segment_reduce(values, "max", lengths=lengths).repeat_interleave(
+        lengths, 0
+    )
+    powers = values.sub(largest).exp()
+    return powers.div(
+        torch.segment_reduce(powers, "sum", lengths=lengths).repeat_interleave(
+            lengths, 0
+        )
+    )
+
+
+def draw_inputs(TOTAL, OFFSETS, device):
+    """offsets of jagged_softmax, at random."""
+    cuts = torch.sort(torch.randint(0, TOTAL + 1, [OFFSETS - 2], device=device))[0]
+    offsets = torch.cat(
+        [torch.full([1], 0, device=device), cuts, torch.full([1], TOTAL, device=device)]
+    )
+    return offsets.to(torch.int32)
+
+
+def get_inputs(TOTAL=16384, D=128, OFFSETS=65):
+    """Fresh arguments for jagged_softmax, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    offsets = draw_inputs(TOTAL, OFFSETS, device)
+    return [torch.randn((TOTAL, D), device=device, dtype=torch.float32), offsets]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = jagged_softmax

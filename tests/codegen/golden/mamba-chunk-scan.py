@@ -1,0 +1,642 @@
+"""y_l = exp(decay_l) c_l \xb7 state + skip x_l + \u03a3_{s \u2264 l} exp(decay_l -
+decay_s) (c_l \xb7 b_s) dt_s x_s, for each chunk and head.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_L": 128, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=4, num_stages=3
+        ),
+        triton.Config(
+            {"BLOCK_L": 64, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=4, num_stages=3
+        ),
+        triton.Config(
+            {"BLOCK_L": 64, "BLOCK_S": 32, "BLOCK_D": 32}, num_warps=4, num_stages=4
+        ),
+    ],
+    key=["CHUNK", "HEAD_DIM", "STATE"],
+)
+@triton.jit
+def mamba_chunk_scan_kernel(
+    x_ptr,
+    dt_ptr,
+    decay_ptr,
+    b_ptr,
+    c_ptr,
+    state_ptr,
+    skip_ptr,
+    y_ptr,
+    CHUNKS,
+    CHUNK,
+    HEAD_DIM,
+    stride_x_batch,
+    stride_x_chunks,
+    stride_x_chunk,
+    stride_x_heads,
+    stride_x_head_dim,
+    stride_dt_batch,
+    stride_dt_chunks,
+    stride_dt_chunk,
+    stride_dt_heads,
+    stride_decay_batch,
+    stride_decay_chunks,
+    stride_decay_chunk,
+    stride_decay_heads,
+    stride_b_batch,
+    stride_b_chunks,
+    stride_b_chunk,
+    stride_b_state,
+    stride_c_batch,
+    stride_c_chunks,
+    stride_c_chunk,
+    stride_c_state,
+    stride_state_batch,
+    stride_state_chunks,
+    stride_state_heads,
+    stride_state_state,
+    stride_state_head_dim,
+    stride_skip_heads,
+    stride_y_batch,
+    stride_y_chunks,
+    stride_y_chunk,
+    stride_y_heads,
+    stride_y_head_dim,
+    STATE: tl.constexpr,
+    BLOCK_L: tl.constexpr,
+    BLOCK_S: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
+    blocks_d = tl.cdiv(HEAD_DIM, BLOCK_D)
+    pid_l = tl.program_id(0) // blocks_d
+    pid_d = tl.program_id(0) % blocks_d
+    batch = tl.program_id(1) // CHUNKS
+    chunk = tl.program_id(1) % CHUNKS
+    head = tl.program_id(2)
+    rl = pid_l * BLOCK_L + tl.arange(0, BLOCK_L)
+    rd = pid_d * BLOCK_D + tl.arange(0, BLOCK_D)
+    rn = tl.arange(0, STATE)
+    mask_chunk = rl[:, None] < CHUNK
+    queries = tl.load(
+        c_ptr
+        + batch * stride_c_batch
+        + chunk * stride_c_chunks
+        + rl[:, None] * stride_c_chunk
+        + rn[None, :] * stride_c_state,
+        mask=mask_chunk,
+        other=0.0,
+    )
+    decay_l = tl.load(
+        decay_ptr
+        + batch * stride_decay_batch
+        + chunk * stride_decay_chunks
+        + rl * stride_decay_chunk
+        + head * stride_decay_heads,
+        mask=rl < CHUNK,
+        other=0.0,
+    )
+    mask_head_dim = rd[None, :] < HEAD_DIM
+    entering = tl.load(
+        state_ptr
+        + batch * stride_state_batch
+        + chunk * stride_state_chunks
+        + head * stride_state_heads
+        + rn[:, None] * stride_state_state
+        + rd[None, :] * stride_state_head_dim,
+        mask=mask_head_dim,
+        other=0.0,
+    )
+    lanes = tl.arange(0, BLOCK_S)
+    acc = tl.dot(queries, entering) * tl.exp(decay_l)[:, None]
+    # A place sees those before it and itself: blocks to the right of the diagonal are
+    # left out.
+    b_ptrs = b_ptr + (
+        batch * stride_b_batch
+        + chunk * stride_b_chunks
+        + lanes[:, None] * stride_b_chunk
+        + rn[None, :] * stride_b_state
+    )
+    decay_ptrs = decay_ptr + (
+        batch * stride_decay_batch
+        + chunk * stride_decay_chunks
+        + lanes * stride_decay_chunk
+        + head * stride_decay_heads
+    )
+    dt_ptrs = dt_ptr + (
+        batch * stride_dt_batch
+        + chunk * stride_dt_chunks
+        + lanes * stride_dt_chunk
+        + head * stride_dt_heads
+    )
+    x_ptrs = x_ptr + (
+        batch * stride_x_batch
+        + chunk * stride_x_chunks
+        + lanes[:, None] * stride_x_chunk
+        + head * stride_x_heads
+        + rd[None, :] * stride_x_head_dim
+    )
+    for start in range(0, tl.minimum((pid_l + 1) * BLOCK_L, CHUNK), BLOCK_S):
+        rs = start + lanes
+        mask = lanes[:, None] < CHUNK - start
+        keys = tl.load(b_ptrs, mask=mask, other=0.0)
+        mask_1 = lanes < CHUNK - start
+        decay_s = tl.load(decay_ptrs, mask=mask_1, other=0.0)
+        step = tl.load(dt_ptrs, mask=mask_1, other=0.0)
+        gap = tl.where(
+            rl[:, None] >= rs[None, :],
+            decay_l[:, None] - decay_s[None, :],
+            float("-inf"),
+        )
+        weights = tl.dot(queries, tl.trans(keys)) * tl.exp(gap) * step[None, :]
+        acc = tl.dot(
+            weights.to(y_ptr.dtype.element_ty),
+            tl.load(x_ptrs, mask=mask & mask_head_dim, other=0.0),
+            acc,
+        )
+        b_ptrs += BLOCK_S * stride_b_chunk
+        decay_ptrs += BLOCK_S * stride_decay_chunk
+        dt_ptrs += BLOCK_S * stride_dt_chunk
+        x_ptrs += BLOCK_S * stride_x_chunk
+    mask = mask_chunk & mask_head_dim
+    own = tl.load(
+        x_ptr
+        + batch * stride_x_batch
+        + chunk * stride_x_chunks
+        + rl[:, None] * stride_x_chunk
+        + head * stride_x_heads
+        + rd[None, :] * stride_x_head_dim,
+        mask=mask,
+        other=0.0,
+    ).to(tl.float32)
+    out = acc + own * tl.load(skip_ptr + head * stride_skip_heads)
+    tl.store(
+        y_ptr
+        + batch * stride_y_batch
+        + chunk * stride_y_chunks
+        + rl[:, None] * stride_y_chunk
+        + head * stride_y_heads
+        + rd[None, :] * stride_y_head_dim,
+        out.to(y_ptr.dtype.element_ty),
+        mask=mask,
+    )
+
+
+def mamba_chunk_scan(
+    x: torch.Tensor,
+    dt: torch.Tensor,
+    decay: torch.Tensor,
+    b: torch.Tensor,
+    c: torch.Tensor,
+    state: torch.Tensor,
+    skip: torch.Tensor,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """y_l = exp(decay_l) c_l \xb7 state + skip x_l + \u03a3_{s \u2264 l} exp(decay_l
+    - decay_s) (c_l \xb7 b_s) dt_s x_s, for each chunk and head.
+
+    Args:
+        x: [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or bfloat16.
+        dt: [BATCH, CHUNKS, CHUNK, HEADS] float32.
+        decay: [BATCH, CHUNKS, CHUNK, HEADS] float32.
+        b: [BATCH, CHUNKS, CHUNK, STATE] float16 or bfloat16.
+        c: [BATCH, CHUNKS, CHUNK, STATE] float16 or bfloat16.
+        state: [BATCH, CHUNKS, HEADS, STATE, HEAD_DIM] float16 or bfloat16.
+        skip: [HEADS] float32.
+        out: where to write [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or
+        bfloat16; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 5:
+        raise ValueError(
+            "mamba_chunk_scan: x must have shape [BATCH, CHUNKS, CHUNK, "
+            f"HEADS, HEAD_DIM], got {list(x.shape)}"
+        )
+    BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM = x.shape
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            "mamba_chunk_scan: x must be torch.float16 or torch.bfloat16, "
+            f"got {x.dtype}"
+        )
+    if (
+        dt.ndim != 4
+        or dt.shape[0] != BATCH
+        or dt.shape[1] != CHUNKS
+        or dt.shape[2] != CHUNK
+        or dt.shape[3] != HEADS
+    ):
+        raise ValueError(
+            f"mamba_chunk_scan: dt must have shape [BATCH={BATCH}, "
+            f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, HEADS={HEADS}], "
+            f"got {list(dt.shape)}"
+        )
+    if dt.dtype != torch.float32:
+        raise TypeError(f"mamba_chunk_scan: dt must be torch.float32, got {dt.dtype}")
+    if (
+        decay.ndim != 4
+        or decay.shape[0] != BATCH
+        or decay.shape[1] != CHUNKS
+        or decay.shape[2] != CHUNK
+        or decay.shape[3] != HEADS
+    ):
+        raise ValueError(
+            f"mamba_chunk_scan: decay must have shape [BATCH={BATCH}, "
+            f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, HEADS={HEADS}], "
+            f"got {list(decay.shape)}"
+        )
+    if decay.dtype != torch.float32:
+        raise TypeError(
+            f"mamba_chunk_scan: decay must be torch.float32, got {decay.dtype}"
+        )
+    if (
+        b.ndim != 4
+        or b.shape[0] != BATCH
+        or b.shape[1] != CHUNKS
+        or b.shape[2] != CHUNK
+    ):
+        raise ValueError(
+            f"mamba_chunk_scan: b must have shape [BATCH={BATCH}, "
+            f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, STATE], got "
+            f"{list(b.shape)}"
+        )
+    STATE = b.shape[3]
+    if b.dtype != x.dtype:
+        raise TypeError(f"mamba_chunk_scan: b must be {x.dtype} as x is, got {b.dtype}")
+    if (
+        c.ndim != 4
+        or c.shape[0] != BATCH
+        or c.shape[1] != CHUNKS
+        or c.shape[2] != CHUNK
+        or c.shape[3] != STATE
+    ):
+        raise ValueError(
+            f"mamba_chunk_scan: c must have shape [BATCH={BATCH}, "
+            f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, STATE={STATE}], "
+            f"got {list(c.shape)}"
+        )
+    if c.dtype != x.dtype:
+        raise TypeError(f"mamba_chunk_scan: c must be {x.dtype} as x is, got {c.dtype}")
+    if (
+        state.ndim != 5
+        or state.shape[0] != BATCH
+        or state.shape[1] != CHUNKS
+        or state.shape[2] != HEADS
+        or state.shape[3] != STATE
+        or state.shape[4] != HEAD_DIM
+    ):
+        raise ValueError(
+            f"mamba_chunk_scan: state must have shape [BATCH={BATCH}, "
+            f"CHUNKS={CHUNKS}, HEADS={HEADS}, STATE={STATE}, "
+            f"HEAD_DIM={HEAD_DIM}], got {list(state.shape)}"
+        )
+    if state.dtype != x.dtype:
+        raise TypeError(
+            f"mamba_chunk_scan: state must be {x.dtype} as x is, got {state.dtype}"
+        )
+    if skip.ndim != 1 or skip.shape[0] != HEADS:
+        raise ValueError(
+            f"mamba_chunk_scan: skip must have shape [HEADS={HEADS}], "
+            f"got {list(skip.shape)}"
+        )
+    if skip.dtype != torch.float32:
+        raise TypeError(
+            f"mamba_chunk_scan: skip must be torch.float32, got {skip.dtype}"
+        )
+    if dt.device != x.device:
+        raise ValueError(
+            f"mamba_chunk_scan: dt must be on {x.device} as x is, got {dt.device}"
+        )
+    if decay.device != x.device:
+        raise ValueError(
+            f"mamba_chunk_scan: decay must be on {x.device} as x is, got {decay.device}"
+        )
+    if b.device != x.device:
+        raise ValueError(
+            f"mamba_chunk_scan: b must be on {x.device} as x is, got {b.device}"
+        )
+    if c.device != x.device:
+        raise ValueError(
+            f"mamba_chunk_scan: c must be on {x.device} as x is, got {c.device}"
+        )
+    if state.device != x.device:
+        raise ValueError(
+            f"mamba_chunk_scan: state must be on {x.device} as x is, got {state.device}"
+        )
+    if skip.device != x.device:
+        raise ValueError(
+            f"mamba_chunk_scan: skip must be on {x.device} as x is, got {skip.device}"
+        )
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"mamba_chunk_scan: x must be on a GPU, got {x.device}; the "
+            "CPU needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return mamba_chunk_scan(x, dt, decay, b, c, state, skip, out=out)
+
+    if out is None:
+        y = x.new_empty((BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM))
+    else:
+        y = _check_out(
+            "mamba_chunk_scan: out",
+            out,
+            (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM),
+            x.dtype,
+            x.device,
+            {
+                "x": x,
+                "dt": dt,
+                "decay": decay,
+                "b": b,
+                "c": c,
+                "state": state,
+                "skip": skip,
+            },
+        )
+    if y.numel() == 0:
+        return y
+
+    (
+        stride_x_batch,
+        stride_x_chunks,
+        stride_x_chunk,
+        stride_x_heads,
+        stride_x_head_dim,
+    ) = x.stride()
+    stride_dt_batch, stride_dt_chunks, stride_dt_chunk, stride_dt_heads = dt.stride()
+    stride_decay_batch, stride_decay_chunks, stride_decay_chunk, stride_decay_heads = (
+        decay.stride()
+    )
+    stride_b_batch, stride_b_chunks, stride_b_chunk, stride_b_state = b.stride()
+    stride_c_batch, stride_c_chunks, stride_c_chunk, stride_c_state = c.stride()
+    (
+        stride_state_batch,
+        stride_state_chunks,
+        stride_state_heads,
+        stride_state_state,
+        stride_state_head_dim,
+    ) = state.stride()
+    stride_skip_heads = skip.stride(0)
+    (
+        stride_y_batch,
+        stride_y_chunks,
+        stride_y_chunk,
+        stride_y_heads,
+        stride_y_head_dim,
+    ) = y.stride()
+    if (BATCH - 1) * stride_x_batch + (CHUNKS - 1) * stride_x_chunks + (
+        CHUNK - 1
+    ) * stride_x_chunk + (HEADS - 1) * stride_x_heads + (
+        HEAD_DIM - 1
+    ) * stride_x_head_dim >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: x")
+    if (BATCH - 1) * stride_dt_batch + (CHUNKS - 1) * stride_dt_chunks + (
+        CHUNK - 1
+    ) * stride_dt_chunk + (HEADS - 1) * stride_dt_heads >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: dt")
+    if (BATCH - 1) * stride_decay_batch + (CHUNKS - 1) * stride_decay_chunks + (
+        CHUNK - 1
+    ) * stride_decay_chunk + (HEADS - 1) * stride_decay_heads >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: decay")
+    if (BATCH - 1) * stride_b_batch + (CHUNKS - 1) * stride_b_chunks + (
+        CHUNK - 1
+    ) * stride_b_chunk + (STATE - 1) * stride_b_state >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: b")
+    if (BATCH - 1) * stride_c_batch + (CHUNKS - 1) * stride_c_chunks + (
+        CHUNK - 1
+    ) * stride_c_chunk + (STATE - 1) * stride_c_state >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: c")
+    if (BATCH - 1) * stride_state_batch + (CHUNKS - 1) * stride_state_chunks + (
+        HEADS - 1
+    ) * stride_state_heads + (STATE - 1) * stride_state_state + (
+        HEAD_DIM - 1
+    ) * stride_state_head_dim >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: state")
+    if (HEADS - 1) * stride_skip_heads >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: skip")
+    if (BATCH - 1) * stride_y_batch + (CHUNKS - 1) * stride_y_chunks + (
+        CHUNK - 1
+    ) * stride_y_chunk + (HEADS - 1) * stride_y_heads + (
+        HEAD_DIM - 1
+    ) * stride_y_head_dim >= _INT32_REACH:
+        raise _beyond_int32("mamba_chunk_scan: out")
+
+    def grid(meta):
+        return (
+            triton.cdiv(CHUNK, meta["BLOCK_L"])
+            * triton.cdiv(HEAD_DIM, meta["BLOCK_D"]),
+            BATCH * CHUNKS,
+            HEADS,
+        )
+
+    _launch(
+        mamba_chunk_scan_kernel,
+        grid,
+        (CHUNK, HEAD_DIM, STATE, x.dtype),
+        x,
+        dt,
+        decay,
+        b,
+        c,
+        state,
+        skip,
+        y,
+        CHUNKS,
+        CHUNK,
+        HEAD_DIM,
+        stride_x_batch,
+        stride_x_chunks,
+        stride_x_chunk,
+        stride_x_heads,
+        stride_x_head_dim,
+        stride_dt_batch,
+        stride_dt_chunks,
+        stride_dt_chunk,
+        stride_dt_heads,
+        stride_decay_batch,
+        stride_decay_chunks,
+        stride_decay_chunk,
+        stride_decay_heads,
+        stride_b_batch,
+        stride_b_chunks,
+        stride_b_chunk,
+        stride_b_state,
+        stride_c_batch,
+        stride_c_chunks,
+        stride_c_chunk,
+        stride_c_state,
+        stride_state_batch,
+        stride_state_chunks,
+        stride_state_heads,
+        stride_state_state,
+        stride_state_head_dim,
+        stride_skip_heads,
+        stride_y_batch,
+        stride_y_chunks,
+        stride_y_chunk,
+        stride_y_heads,
+        stride_y_head_dim,
+        STATE=STATE,
+    )
+    return y
+
+
+def reference_fn(
+    x: torch.Tensor,
+    dt: torch.Tensor,
+    decay: torch.Tensor,
+    b: torch.Tensor,
+    c: torch.Tensor,
+    state: torch.Tensor,
+    skip: torch.Tensor,
+):
+    """What mamba_chunk_scan computes, in PyTorch."""
+    by_head = decay.transpose(2, 3)
+    passed = by_head.unsqueeze(-1).sub(by_head.unsqueeze(-2)).exp().tril()
+    inner = torch.einsum("zcln,zcsn,zchls,zcsh,zcshd->zclhd", c, b, passed, dt, x)
+    carried = torch.einsum("zclh,zcln,zchnd->zclhd", decay.exp(), c, state)
+    return inner.add(carried).add(x.mul(skip.unsqueeze(1)))
+
+
+def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, STATE=128):
+    """Fresh arguments for mamba_chunk_scan, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [
+        torch.randn(
+            (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM), device=device, dtype=torch.float16
+        ),
+        torch.empty(
+            (BATCH, CHUNKS, CHUNK, HEADS), device=device, dtype=torch.float32
+        ).uniform_(0, 0.1),
+        torch.empty(
+            (BATCH, CHUNKS, CHUNK, HEADS), device=device, dtype=torch.float32
+        ).uniform_(-1, 0),
+        torch.empty(
+            (BATCH, CHUNKS, CHUNK, STATE), device=device, dtype=torch.float16
+        ).uniform_(-1, 1),
+        torch.empty(
+            (BATCH, CHUNKS, CHUNK, STATE), device=device, dtype=torch.float16
+        ).uniform_(-1, 1),
+        torch.randn(
+            (BATCH, CHUNKS, HEADS, STATE, HEAD_DIM), device=device, dtype=torch.float16
+        ),
+        torch.randn((HEADS,), device=device, dtype=torch.float32),
+    ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[key] = kernel.best_config.all_kwargs()
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = mamba_chunk_scan

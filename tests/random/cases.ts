@@ -1,0 +1,77 @@
+/** Random kernels with inputs and what the evaluator says of them, as `bench/random_kernels.py` reads them. */
+import type { TensorData } from "../../src/compiled.js";
+import { TileScriptError } from "../../src/diagnostics.js";
+import type { DTypeName } from "../../src/ir/dtype.js";
+import type { TileData } from "../../src/ir/numeric.js";
+import { toBytes } from "../../src/ir/numeric-bits.js";
+import { recipeOf } from "./draw.js";
+import type { Rule } from "./exactness.js";
+import { inputFor } from "./inputs.js";
+import { type Accepted, accept } from "./jobs.js";
+import type { Recipe } from "./recipe.js";
+
+interface Encoded {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** Bytes in base 64, row-major. */
+  readonly data: string;
+}
+
+/** A line of the file. */
+export interface Case {
+  readonly id: string;
+  readonly module: string;
+  readonly jit: string;
+  readonly inputs: readonly Encoded[];
+  readonly scalars: Readonly<Record<string, number>>;
+  /** In the order in which the wrapper returns them. */
+  readonly outputs: readonly (Encoded & { readonly rule: Rule })[];
+  readonly since39: boolean;
+}
+
+/** Why there is no case: a check refused the kernel, or the evaluator found that it does what no rule gives. */
+export interface Left {
+  readonly left: "refused" | "undefined";
+  readonly why: string;
+}
+
+const encode = (name: string, { dtype, shape, data }: TensorData): Encoded => ({
+  name,
+  dtype,
+  shape,
+  data: Buffer.from(toBytes(dtype as DTypeName, data as TileData)).toString("base64"),
+});
+
+export function caseOf(
+  seed: number,
+  recipe: Recipe = recipeOf(seed),
+): { readonly made: Accepted; readonly found: Case | Left } | Left {
+  let made: Accepted;
+  try {
+    made = accept(recipe, { values: true });
+  } catch (error) {
+    if (error instanceof TileScriptError) return { left: "refused", why: error.diagnostics[0]!.message };
+    throw error;
+  }
+  const { compiled, sizes, scalars, outputs, since39 } = made;
+  const { tensors, jit } = compiled.signature;
+  const read = tensors.filter(({ role }) => role !== "out");
+  const inputs = Object.fromEntries(read.map((tensor, i) => [tensor.name, inputFor(tensor, sizes, seed * 31 + i)]));
+  const evaluation = compiled.evaluate({ sizes, scalars, dtypes: {}, config: 0, seed }, { inputs });
+  const [finding] = evaluation.findings;
+  if (finding) return { made, found: { left: "undefined", why: `${finding.code}: ${finding.message}` } };
+  if (evaluation.unchecked.length > 0) return { made, found: { left: "undefined", why: evaluation.unchecked[0]! } };
+  return {
+    made,
+    found: {
+      id: String(seed),
+      module: compiled.python,
+      jit,
+      inputs: read.map((tensor) => encode(tensor.python, inputs[tensor.name]!)),
+      scalars: Object.fromEntries(compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!])),
+      outputs: outputs.map(({ name, rule }) => ({ ...encode(name, evaluation.outputs[name]!), rule })),
+      since39,
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/**
+ * How far what an op gives may be from the exact result: nothing for what IEEE 754 or integer arithmetic decides, a
+ * number of units in the last place for what is approximated, and for sums of floats, whose order no rule gives, a part
+ * of the sum of the absolute values.
+ */
+import { type DTypeName, isInt } from "../../src/ir/dtype.js";
+
+/** What an output is compared by. */
+export type Rule =
+  | { readonly kind: "exact" }
+  | { readonly kind: "ulps"; readonly ulps: number }
+  | { readonly kind: "absolute"; readonly within: number }
+  /** `of` is the output that holds the sum of absolute values. */
+  | { readonly kind: "bound"; readonly of: number; readonly factor: number };
+
+export const exact: Rule = { kind: "exact" };
+
+/**
+ * Units in the last place by op, on operands in [-8, 8] or the range of its sample. The GPU's `ex2.approx`, `lg2.approx`,
+ * `rsqrt.approx`, `sqrt.approx` and `div.full` are off by 1 or 2 (PTX ISA, "Floating Point Instructions"); `exp` first
+ * multiplies by log2(e), which costs |x| times as much; sin, cos and erf are libdevice's (CUDA Math API, "Accuracy").
+ */
+const ULPS: Readonly<Record<string, number>> = {
+  div: 2,
+  fdiv: 2,
+  sqrt: 2,
+  rsqrt: 4,
+  exp: 16,
+  exp2: 4,
+  log: 4,
+  log2: 4,
+  sin: 4,
+  cos: 4,
+  erf: 4,
+  sigmoid: 32,
+  softmax: 64,
+  cumprod: 64,
+};
+/** Normal numbers come from log, sin and cos, and are near 0 where those are not exact. */
+const ABSOLUTE: Readonly<Record<string, number>> = { randn: 1e-5, randn4x: 1e-5, pairUniformToNormal: 1e-5 };
+const SUMS = new Set(["sum", "cumsum", "dot", "dotScaled"]);
+
+export type Kind = { readonly kind: "exact" | "sum" } | Extract<Rule, { kind: "ulps" | "absolute" }>;
+
+/** How an op rounds whose result has this dtype. Integers are exact. */
+export function kindOf(op: string, result: DTypeName): Kind {
+  if (isInt(result)) return { kind: "exact" };
+  if (SUMS.has(op)) return { kind: "sum" };
+  // The evaluator's own erf is good for float32; in float64 its last digits are off.
+  if (op === "erf" && result === "float64") return { kind: "absolute", within: 4e-15 };
+  if (op in ABSOLUTE) return { kind: "absolute", within: ABSOLUTE[op]! };
+  return op in ULPS ? { kind: "ulps", ulps: ULPS[op]! } : { kind: "exact" };
+}
+
+/** Half a unit in the last place of 1. */
+export const EPSILON: Partial<Record<DTypeName, number>> = {
+  float16: 2 ** -11,
+  bfloat16: 2 ** -8,
+  float32: 2 ** -24,
+  float64: 2 ** -53,
+};

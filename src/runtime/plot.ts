@@ -64,7 +64,7 @@ function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readon
   };
   const bottom = MARGIN.top + INNER.height + 16;
   const right = MARGIN.left + INNER.width;
-  const legend = [...series.map(({ name }, i) => [name, `stroke="${colorOf(i)}"`] as const)];
+  const legend: (readonly [string, string])[] = series.map(({ name }, i) => [name, `stroke="${colorOf(i)}"`]);
   if (limit.length > 0) legend.push([isLimitShown ? "limit" : "limit (far above)", LIMIT]);
   return [
     text(MARGIN.left, 24, heading, 'font-size="14" font-weight="bold"'),

@@ -152,7 +152,8 @@ export async function search(
         const trial = known ?? (await tryConfig(kernel, device, workspace, at));
         trials[i]!.set(config, trial);
         if (known) fromCache++;
-        else {
+        else if (!("failed" in trial)) {
+          // Why it failed may be of the moment: memory that others took, a driver.
           caches[i]![key] = trial;
           await writeCached(files[i]!, caches[i]!);
         }

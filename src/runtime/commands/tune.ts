@@ -3,7 +3,6 @@ import { writeFile } from "node:fs/promises";
 import pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled.js";
 import { compileForTargets } from "../compile-targets.js";
-import { valuesOf } from "../config-text.js";
 import { closeDevice, missingPython, openGpu } from "../devices.js";
 import { findPython } from "../environment.js";
 import { warn } from "../kernels.js";

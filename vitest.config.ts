@@ -4,6 +4,7 @@ export default defineConfig({
   resolve: {
     alias: {
       "tilescript/testing": new URL("./src/testing.ts", import.meta.url).pathname,
+      "tilescript/vitest": new URL("./src/vitest.ts", import.meta.url).pathname,
       tilescript: new URL("./src/index.ts", import.meta.url).pathname,
     },
   },

@@ -1,5 +1,5 @@
 /**
- * Fills the marked parts of README.md, docs/architecture.md and docs/cli.md with real source and real output: `npm run docs`.
+ * Fills the marked parts of README.md and of the pages in docs with real source and real output: `npm run docs`.
  * A test asks whether they are up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -14,7 +14,13 @@ import type { Streams } from "../src/runtime/streams.js";
 import { languagePage } from "./language.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
-export const documents = ["README.md", "docs/architecture.md", "docs/language.md", "docs/cli.md"] as const;
+export const documents = [
+  "README.md",
+  "docs/architecture.md",
+  "docs/language.md",
+  "docs/cli.md",
+  "docs/testing.md",
+] as const;
 
 const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
 const fence = (language: string, text: string) => `\n\`\`\`${language}\n${text.trim()}\n\`\`\`\n`;
@@ -40,8 +46,20 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
     ir: fence("", compiled.ir),
     compile: fence("ts", between(read("src/compile.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
+    ...testingParts(),
     exp: fence("ts", between(read("src/ops/math.ts"), /^function math/, /^}/)),
   };
+}
+
+/** What stands between `// begin NAME` and `// end` of a test that runs it. */
+function testingParts(): Record<string, string> {
+  const marked = read("tests/docs/testing.test.ts").matchAll(/^( *)\/\/ begin (\w+)\n([\s\S]*?)^ *\/\/ end$/gm);
+  return Object.fromEntries(
+    Array.from(marked, ([, indent, name, text]) => [
+      name!,
+      fence("ts", text!.replaceAll(new RegExp(`^${indent}`, "gm"), "")),
+    ]),
+  );
 }
 
 /** `help`, `help_file`, and for each command `help_NAME` and `json_NAME`: its help, and the types of its report. */

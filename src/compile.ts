@@ -13,7 +13,7 @@ import type { Case, CompiledKernel, Config, EmitOptions, Emitted } from "./compi
 import { type Diagnostic, fail, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { trace } from "./dsl/trace.js";
-import { evaluateCase, refusal, sizesOf } from "./eval/index.js";
+import { checked, evaluateCase, refusal, sizesOf } from "./eval/index.js";
 import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
@@ -58,6 +58,11 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     const printed = emitModule(lowered, source, options);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+    const toleranceOf = (dtype: string) =>
+      toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
+    return evaluateCase(ir, signature, at, toleranceOf, options);
+  };
   return {
     signature,
     configs: ir.tuning.configs,
@@ -72,11 +77,8 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
     refusal: (at) => refusal(lowered, at),
-    evaluate: (at, { tolerance, ...options } = {}) => {
-      const toleranceOf = (dtype: string) =>
-        toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-      return evaluateCase(ir, signature, at, toleranceOf, options);
-    },
+    evaluate,
+    check: (at, options) => checked(signature, at, evaluate(at, options)),
   };
 }
 

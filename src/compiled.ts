@@ -28,6 +28,7 @@ export interface TensorSignature {
 export interface PointerSignature {
   readonly name: string;
   readonly python: string;
+  readonly dtype: SignatureDType;
   readonly optional: boolean;
 }
 
@@ -112,8 +113,11 @@ export interface Case {
   readonly seed: number;
 }
 
-/** How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the last axis, `offset` starts one element in. */
-export type Layout = "contiguous" | "transposed" | "sliced" | "offset";
+/**
+ * How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the
+ * last axis, `offset` starts one element in. Numbers are the strides themselves, in elements.
+ */
+export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | readonly number[];
 
 /** A tensor given to the evaluator: values in row-major order of `shape`, in the type that holds the dtype exactly. */
 export interface TensorData {
@@ -248,4 +252,17 @@ export interface CompiledKernel {
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
+  /**
+   * Evaluates one case, and throws unless the result agrees with the reference and the sanitiser is silent.
+   *
+   * @throws Error that says which case, and which element or which line.
+   */
+  check(at: Case, options?: EvaluateOptions): Evaluation;
+}
+
+/** `M=300 N=200` */
+export function formatSizes(sizes: Readonly<Record<string, number>>): string {
+  return Object.entries(sizes)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }

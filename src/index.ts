@@ -20,7 +20,9 @@ export type {
   Tolerance,
 } from "./compiled.js";
 export { TileScriptError, type Diagnostic, type Location } from "./diagnostics.js";
-export { kernel } from "./dsl/kernel.js";
+export { kernel } from "./kernel.js";
+export { NDArray, type DataOf, type Nested, type TypedArray, type TypedArrayOf } from "./call/ndarray.js";
+export type * from "./call/types.js";
 export { constexpr, descriptor, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/reference.js";
 export * as tl from "./dsl/tl.js";

@@ -1,15 +1,9 @@
-/** Property tests of kernels: `import { cases, assertCorrect } from "tilescript/testing"`. */
+/** Property tests of kernels, and matchers: `import { cases, matchers } from "tilescript/testing"`. */
 import fc from "fast-check";
-import type {
-  Case,
-  CompiledKernel,
-  ConstexprSignature,
-  EvaluateOptions,
-  Evaluation,
-  Layout,
-  TensorSignature,
-} from "./compiled.js";
-import { allowed, formatSizes } from "./runtime/cases.js";
+import type { Case, CompiledKernel, ConstexprSignature, Layout, TensorSignature } from "./compiled.js";
+import { allowed } from "./runtime/cases.js";
+
+export { type KernelMatchers, matchers, type VerifyMatcherOptions } from "./matchers.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default 150. */
@@ -79,28 +73,4 @@ function layoutArbitrary({ contiguous, dims, described }: TensorSignature): fc.A
   return dims.length < 2
     ? fc.constantFrom<Layout>("contiguous", "sliced", "offset")
     : fc.constantFrom<Layout>("contiguous", "transposed", "sliced", "offset");
-}
-
-/**
- * Evaluates one case in-process, by the options of `evaluate`, and throws unless the result agrees with the reference and the sanitiser is silent.
- *
- * @throws Error that says which case, which element or which line.
- */
-export function assertCorrect(kernel: CompiledKernel, at: Case, options: EvaluateOptions = {}): Evaluation {
-  const evaluation = kernel.evaluate(at, options);
-  const { comparison, findings } = evaluation;
-  const where = `${kernel.signature.name} at ${formatSizes(at.sizes)}, config ${at.config}`;
-  const [first] = findings;
-  if (first) {
-    const place = first.at ? `${first.at.file}:${first.at.line}:${first.at.column}: ` : "";
-    throw new Error(`${where}: ${place}${first.message}`);
-  }
-  if (!comparison) throw new Error(`${where}: the kernel has no reference that can be evaluated; give it one`);
-  if (!comparison.correct && comparison.worst) {
-    const { output, index, expected, got } = comparison.worst;
-    throw new Error(
-      `${where}: ${comparison.wrong} of ${comparison.total} elements are wrong; ${output}[${index.join(", ")}] is ${got}, expected ${expected}`,
-    );
-  }
-  return evaluation;
 }

@@ -13,11 +13,12 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   check: ["ir"],
   eval: ["ir"],
   codegen: ["ir"],
+  call: ["ir", "eval"],
   runtime: [],
 };
 /** Types and messages that everything shares. */
 const shared = new Set(["diagnostics", "compiled", "tolerance"]);
-const portable = ["ir", "ops", "check", "eval", "codegen", "dsl"];
+const portable = ["ir", "ops", "check", "eval", "codegen", "dsl", "call"];
 
 interface Import {
   readonly from: string;

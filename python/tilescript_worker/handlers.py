@@ -7,6 +7,7 @@ from .compile import compile_case
 from .device import choose, describe
 from .prewarm import prewarm
 from .protocol import Handler
+from .run import run
 from .verify import verify
 
 
@@ -18,6 +19,7 @@ def handlers(wanted: str) -> dict[str, Handler]:
     return {
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),
+        "call": lambda request: run(request, device),
         "bench": lambda request: bench(request, device),
         "prewarm": lambda request: prewarm(request, device),
     }

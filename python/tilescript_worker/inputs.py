@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 
 # Elements before and after each tensor's own. Wide enough to catch most accesses past the end, and a multiple of
@@ -16,7 +17,15 @@ GUARD = 1024
 
 def dtype_of(name: str) -> torch.dtype:
     """The torch dtype of a Triton name."""
-    aliases = {"int1": "bool", "float8e4nv": "float8_e4m3fn", "float8e5": "float8_e5m2"}
+    aliases = {
+        "int1": "bool",
+        "float8e4nv": "float8_e4m3fn",
+        "float8e5": "float8_e5m2",
+        "float8e4b8": "float8_e4m3fnuz",
+        "float8e5b16": "float8_e5m2fnuz",
+        # No torch dtype holds e4m3b15; its bits travel as uint8.
+        "float8e4b15": "uint8",
+    }
     return getattr(torch, aliases.get(name, name))
 
 
@@ -67,8 +76,13 @@ class Guarded:
         return bool((changed if inside else changed & self._outside).any())
 
 
-def strides_of(shape: Sequence[int], layout: str) -> list[int]:
-    """Strides of a layout: ``transposed`` stores the last two axes the other way, ``sliced`` skips every second."""
+def strides_of(shape: Sequence[int], layout: str | Sequence[int]) -> list[int]:
+    """Strides of a layout: ``transposed`` stores the last two axes the other way, ``sliced`` skips every second.
+
+    A layout of numbers is the strides themselves.
+    """
+    if not isinstance(layout, str):
+        return list(layout)
     stored = list(shape)
     swap = layout == "transposed" and len(stored) >= 2
     if swap:
@@ -92,6 +106,9 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
         return torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     if fill["kind"] == "integers":
         return torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
+    if fill["kind"] == "file":
+        raw = torch.from_numpy(np.fromfile(fill["path"], dtype=np.uint8))
+        return raw.view(dtype).reshape(shape)
     raise ValueError(f"unknown fill {fill['kind']!r}")
 
 

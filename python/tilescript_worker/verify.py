@@ -58,7 +58,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "reference": reference,
         "kernelMs": kernel_ms,
         "referenceMs": (time.perf_counter() - started) * 1e3,
-        "unreliable": _unreliable(request, device),
+        "unreliable": unreliable(request, device),
     }
 
 
@@ -109,7 +109,7 @@ def _changed_inputs(specs: list[dict[str, Any]], inputs: dict[str, Guarded]) -> 
     ]
 
 
-def _unreliable(request: dict[str, Any], device: Device) -> list[str]:
+def unreliable(request: dict[str, Any], device: Device) -> list[str]:
     """Why the numbers of this case mean nothing on this device."""
     if not device.interpreted:
         return []

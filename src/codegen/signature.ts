@@ -31,7 +31,14 @@ export function signatureOf(ir: KernelIR): Signature {
     })),
     pointers: ir.params.flatMap((param) =>
       param.kind === "pointer"
-        ? [{ name: param.name, python: names.tensors.get(param.name)!, optional: param.given !== undefined }]
+        ? [
+            {
+              name: param.name,
+              python: names.tensors.get(param.name)!,
+              dtype: dtypeOf(param.dtype),
+              optional: param.given !== undefined,
+            },
+          ]
         : [],
     ),
     scalars: ir.params

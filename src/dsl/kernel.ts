@@ -4,7 +4,6 @@ import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { launchOptionNames } from "../ir/nodes.js";
 import type { Handle } from "../ir/handle.js";
-import type { Kernel, KernelFunction } from "../ir/params.js";
 import type { ParamDescription } from "./params.js";
 
 type Meta = Readonly<Record<string, Handle>>;
@@ -42,7 +41,7 @@ export interface RawSpec {
   readonly doc?: string;
 }
 
-/** What `kernel(…)` returns. */
+/** What an author defined: what `kernel(…)` returns, without the ways to run it. */
 export class KernelDefinition {
   constructor(
     readonly name: string,
@@ -62,24 +61,15 @@ export function definitionOf(kernel: unknown): KernelDefinition {
   return fail("kernel", "this is not a kernel; give what kernel(…) returned", captureLocation());
 }
 
-/**
- * Defines a Triton kernel. `name` is its Python name, `spec` says what it takes and how it is launched, `body` is run
- * once while the kernel is built, with tensors, sizes and constexprs that stand for the real ones.
- *
- * @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing.
- */
-export const kernel = ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown) => {
-  const at = captureLocation();
+/** @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing. */
+export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
     fail("kernel", `kernel: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
   if (typeof spec?.params !== "object") fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
   if (typeof spec.grid !== "function")
     fail("kernel", `${name}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`, at);
   if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);
-  return new KernelDefinition(name, spec, body, at);
-}) as unknown as KernelFunction;
-
-export type { Kernel };
+}
 
 /** A config of the spec, launch options apart. */
 export function configOf(raw: RawConfig, at: Location | undefined): Config {

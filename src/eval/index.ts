@@ -14,6 +14,7 @@ import { evaluateReference, type ReferenceInputs } from "./reference.js";
 import { UnknownAddress } from "./tensor.js";
 
 export { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
+export { checked } from "./checked.js";
 export { sizesOf } from "./launch.js";
 export { makeInputs } from "./inputs.js";
 export { refusal } from "./refusal.js";

@@ -32,7 +32,7 @@ function misaligned(ir: KernelIR, bindings: Bindings, { absent, layouts = {} }: 
     const bytes = dtypeTable[bindings.dtype(param.dtype)].bits / 8;
     const isAligned = strides.every((stride, i) => i === axis || (stride * bytes) % DESCRIPTOR_BYTES === 0);
     if (strides[axis] !== 1 || layout === "offset" || !isAligned)
-      return `${param.name} is reached through a descriptor, so it starts at a multiple of 16 bytes, axis ${axis} has stride 1 and all others are multiples of 16 bytes; here shape [${shape.join(", ")}] is ${layout} with ${bytes}-byte elements`;
+      return `${param.name} is reached through a descriptor, so it starts at a multiple of 16 bytes, axis ${axis} has stride 1 and all others are multiples of 16 bytes; here shape [${shape.join(", ")}] ${typeof layout === "string" ? `is ${layout}` : `has strides [${layout.join(", ")}]`} with ${bytes}-byte elements`;
   }
   return undefined;
 }

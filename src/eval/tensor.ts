@@ -98,6 +98,7 @@ export class Tensor implements Allocation {
  */
 export function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   const rank = shape.length;
+  if (typeof layout !== "string") return [...layout];
   if (layout === "sliced" && rank > 0) return stridesOf(shape).map((stride) => stride * 2);
   if (layout !== "transposed" || rank < 2) return stridesOf(shape);
   const swapped = stridesOf([...shape.slice(0, -2), shape[rank - 1]!, shape[rank - 2]!]);

@@ -28,11 +28,12 @@ import {
   zip,
 } from "./torch-array.js";
 import { castTo } from "./torch-cast.js";
-import { torchIndexing } from "./torch-indexing.js";
+import { torchCreate } from "./torch-create.js";
+import { segmentReduce, torchIndex } from "./torch-index.js";
+import { torchMove } from "./torch-move.js";
 import { torchNeural } from "./torch-neural.js";
-import { indexFunctions } from "./torch-index.js";
+import { torchOrder } from "./torch-order.js";
 import { maxPool3d } from "./torch-pool.js";
-import { diff, segmentReduce } from "./torch-select.js";
 
 const casting = (dtype: DTypeName): TorchFunction => ({
   params: ["input"],
@@ -224,6 +225,19 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
     run: ({ input, negative_slope: slope }) => map(array(input), (x) => (x < 0 ? x * number(slope, 0.01) : x)),
   },
   clamp: { params: ["input", "min", "max"], run: clamp },
+  nan_to_num: {
+    params: ["input", "nan", "posinf", "neginf"],
+    run: ({ input, nan, posinf, neginf }) =>
+      map(array(input), (x) =>
+        Number.isNaN(x)
+          ? number(nan, 0)
+          : x === Infinity
+            ? number(posinf, Number.MAX_VALUE)
+            : x === -Infinity
+              ? number(neginf, -Number.MAX_VALUE)
+              : x,
+      ),
+  },
   where: {
     params: ["condition", "input", "other"],
     run: ({ condition, input, other }) =>
@@ -318,7 +332,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       );
     },
   },
-  diff: { params: ["input", "n", "dim"], run: ({ input, dim }) => diff(array(input), number(dim, -1)) },
   segment_reduce: {
     params: ["data", "reduce", "lengths"],
     run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
@@ -330,7 +343,6 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
       return wantsIndices === true ? pooled : pooled[0];
     },
   },
-  ...indexFunctions,
   size: { params: ["input", "dim"], run: ({ input, dim }) => array(input).shape.at(Number(dim))! },
   // Everything is float64 here, so widening changes nothing.
   float: { params: ["input"], run: ({ input }) => array(input) },
@@ -341,6 +353,9 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   long: casting("int64"),
   bool: casting("int1"),
   to: { params: ["input", "dtype"], run: ({ input, dtype }) => castTo(array(input), String(dtype)) },
-  ...torchIndexing,
+  ...torchCreate,
+  ...torchIndex,
+  ...torchMove,
+  ...torchOrder,
   ...torchNeural,
 };

@@ -49,7 +49,7 @@ function hankel(n: 0 | 1, x: number) {
   // The phase's cosine and sine by those of x, which are reduced exactly.
   const [c, s] = [Math.cos(x), Math.sin(x)];
   const [cos, sin] = n === 0 ? [c + s, s - c] : [s - c, -(s + c)];
-  return { p, q, cos, sin, scale: 1 / Math.sqrt(Math.PI * x) };
+  return { p, q, cos, sin, scale: 1 / (Math.sqrt(Math.PI) * Math.sqrt(x)) };
 }
 
 function besselJ(n: 0 | 1, x: number): number {
@@ -91,7 +91,7 @@ export const y1 = (x: number): number => besselY(1, x);
 /** Upward by 10.6.1, which is stable where the values do not shrink with n. */
 function upward(n: number, x: number, first: number, second: number): number {
   let [before, value] = [first, second];
-  for (let k = 1; k < n; k++) [before, value] = [value, ((2 * k) / x) * value - before];
+  for (let k = 1; k < n && Number.isFinite(value); k++) [before, value] = [value, ((2 * k) / x) * value - before];
   return value;
 }
 

@@ -3,8 +3,19 @@
  * overload has an entry of its own, such as `clz l`, where its letters (see `libdevice-table.ts`) matter.
  */
 import { i0, i1, j0, j1, jn, y0, y1, yn } from "./bessel.js";
-import { directed, exactOf, roundExact, type Direction, type DirectedOp } from "./exact.js";
+import {
+  directed,
+  exactOf,
+  productOf,
+  quotientOf,
+  rootOf,
+  roundExact,
+  sumOf,
+  type Direction,
+  type DirectedOp,
+} from "./exact.js";
 import { lgamma, sinpi, tgamma } from "./gamma.js";
+import { flush, flush64, LEAST } from "./libdevice-subnormals.js";
 import { isBig } from "./numeric.js";
 import { fromBits, toBits } from "./numeric-bits.js";
 import { floatToBig, floatToInt } from "./numeric-convert.js";
@@ -57,18 +68,22 @@ const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) =>
 };
 const [integers32, integers64] = [integers(32), integers(64)];
 
-/** The next value of a dtype on the way from x to y. */
-function nextafter(dtype: "float32" | "float64", x: number, y: number): number {
+/** The next float64 on the way from x to y. */
+function nextafter(x: number, y: number): number {
   if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
   if (x === y) return y;
-  const step = (code: bigint) => (x === 0 ? 1n : x > 0 === y > x ? code + 1n : code - 1n);
-  if (dtype === "float32") {
-    const magnitude = fromBits("float32")(Number(step(BigInt(toBits("float32")(Math.abs(x))))));
-    return x < 0 || (x === 0 && y < 0) ? -magnitude : magnitude;
-  }
   double[0] = Math.abs(x);
-  bits[0] = step(bits[0]!);
+  bits[0] = x === 0 ? 1n : x > 0 === y > x ? bits[0]! + 1n : bits[0]! - 1n;
   return x < 0 || (x === 0 && y < 0) ? -double[0] : double[0];
+}
+/** The next float32; from zero on to the least normal one, as CUDA's flushes. */
+function nextafter32(x: number, y: number): number {
+  const [from, to] = [flush(x), flush(y)];
+  if (Number.isNaN(from) || Number.isNaN(to)) return NaN;
+  if (from === to) return to;
+  if (from === 0) return copysign(LEAST, to);
+  const code = toBits("float32")(Math.abs(from)) + (from > 0 === to > from ? 1 : -1);
+  return copysign(fromBits("float32")(code), from);
 }
 
 // ---- floats ---------------------------------------------------------------------------------------------------------
@@ -101,6 +116,36 @@ const scaled = (x: number, n: number) => {
   const { m, e } = exactOf(x);
   return roundExact({ m, e: e + Math.max(Math.min(n, 5000), -5000) }, "float64", "n");
 };
+/** CUDA's returns a subnormal doubled, whatever n is. */
+const scaled32 = (x: number, n: number) => (Math.abs(x) < LEAST ? x + x : scaled(x, n));
+/** `x` to an integer power as libdevice computes it, by squares; `round` settles each product. */
+const power = (round: (x: number) => number) => (x: number, n: number) => {
+  let [square, product] = [round(x), 1];
+  for (let rest = Math.abs(n); ; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) product = round(product * square);
+    if (rest < 2) return n < 0 ? 1 / product : product;
+    square = round(square * square);
+  }
+};
+
+/** `√(x² + y² + …)` or its reciprocal, rounded once. */
+const norm =
+  (isReciprocal: boolean) =>
+  (...xs: readonly number[]) => {
+    const plain = xs.some((x) => Math.abs(x) === Infinity) ? Infinity : xs.reduce((sum, x) => sum + Math.abs(x), 0);
+    if (!xs.every(Number.isFinite) || plain === 0) return isReciprocal ? 1 / plain : plain;
+    const root = rootOf(xs.map((x) => productOf(exactOf(x), exactOf(x))).reduce((sum, x) => sumOf(sum, x)));
+    return roundExact(isReciprocal ? quotientOf({ m: 1n, e: 0 }, root) : root, "float64", "n");
+  };
+const [hypot, rhypot] = [norm(false), norm(true)];
+
+/** `cos(πx)`, without zeros below. */
+const cospi = (x: number) => sinpi(Math.abs(x % 2) + 0.5) + 0;
+const mulRz = directed("mul", "float32", "z");
+/** What the instructions sin.approx and cos.approx make of an angle: turns, cut off to float32. Here half turns. */
+const halfTurns = (x: number) => 2 * mulRz(x, Math.fround(0.5 / Math.PI));
+const fastSin = (x: number) => sinpi(halfTurns(x));
+const fastCos = (x: number) => cospi(halfTurns(x));
 
 const functions: Readonly<Record<string, Compute>> = {
   abs: Math.abs,
@@ -116,8 +161,7 @@ const functions: Readonly<Record<string, Compute>> = {
   copysign,
   cos: Math.cos,
   cosh: Math.cosh,
-
-  cospi: (x) => sinpi(Math.abs(x % 2) + 0.5),
+  cospi,
   cylBesselI0: i0,
   cylBesselI1: i1,
   double2hiint: (x) => wordsOf(x)[1]!,
@@ -131,16 +175,17 @@ const functions: Readonly<Record<string, Compute>> = {
   exp10: (x) => 10 ** x,
   exp2: (x) => 2 ** x,
   expm1: Math.expm1,
-  fastCosf: Math.cos,
-  fastDividef: (x, y) => x / y,
+  fastCosf: fastCos,
+  // The reciprocal of a y from 2¹²⁶ on is subnormal.
+  fastDividef: (x, y) => (Math.abs(y) > 1 / LEAST ? x * copysign(0, y) : x / y),
   fastExp10f: (x) => 10 ** x,
   fastExpf: Math.exp,
   fastLog10f: Math.log10,
   fastLog2f: Math.log2,
   fastLogf: Math.log,
-  fastPowf: (x, y) => x ** y,
-  fastSinf: Math.sin,
-  fastTanf: Math.tan,
+  fastPowf: (x, y) => 2 ** Math.fround(y * Math.fround(Math.log2(x))),
+  fastSinf: fastSin,
+  fastTanf: (x) => fastSin(x) * Math.fround(1 / Math.fround(fastCos(x))),
   fastTanhf: Math.tanh,
   fdim: (x, y) => (x > y ? x - y : Number.isNaN(x) || Number.isNaN(y) ? NaN : 0),
   finitef: (x) => Number(Number.isFinite(x)),
@@ -152,7 +197,7 @@ const functions: Readonly<Record<string, Compute>> = {
     words[1 - HIGH] = lo;
     return double[0]!;
   },
-  hypot: Math.hypot,
+  hypot,
   ilogb: (x) => (x === 0 || Number.isNaN(x) ? -(2 ** 31) : Number.isFinite(x) ? exponent(x) : 2 ** 31 - 1),
   isfinited: (x) => Number(Number.isFinite(x)),
   isinf: (x) => Number(Math.abs(x) === Infinity),
@@ -161,32 +206,40 @@ const functions: Readonly<Record<string, Compute>> = {
   j1,
   jn,
   ldexp: scaled,
+  "ldexp fi": scaled32,
   lgamma,
   log: Math.log,
   log10: Math.log10,
   log1p: Math.log1p,
   log2: Math.log2,
   logb: (x) => (x === 0 ? -Infinity : Number.isFinite(x) ? exponent(x) : Math.abs(x)),
+  // CUDA's counts the leading zeros of what flushing left of a subnormal.
+  "logb f": (x) => (x !== 0 && Math.abs(x) < LEAST ? -150 : functions.logb!(x, 0, 0, 0)),
   nearbyint: roundHalfEven,
-  norm3d: Math.hypot,
-  norm4d: Math.hypot,
+  "nextafter ff": nextafter32,
+  nextafter,
+  norm3d: hypot,
+  norm4d: hypot,
   normcdf,
-  normcdfinv: (x) => -Math.SQRT2 * erfcinv(2 * x),
+  normcdfinv: (x) => 0 - Math.SQRT2 * erfcinv(2 * x),
   pow: (x, y) =>
     Math.abs(x) === 1 && !Number.isFinite(y) ? (x === 1 || !Number.isNaN(y) ? 1 : NaN) : x === 1 ? 1 : x ** y,
+  "pow di": power((x) => x),
+  "pow fi": power((x) => flush(Math.fround(x))),
   rcbrt: (x) => 1 / Math.cbrt(x),
   remainder,
   rhadd: (x, y) => Math.floor((x + y + 1) / 2),
-  rhypot: (x, y) => 1 / Math.hypot(x, y),
+  rhypot,
   rint: roundHalfEven,
-  rnorm3d: (x, y, z) => 1 / Math.hypot(x, y, z),
-  rnorm4d: (x, y, z, w) => 1 / Math.hypot(x, y, z, w),
+  rnorm3d: rhypot,
+  rnorm4d: rhypot,
   round,
   rsqrt: (x) => 1 / Math.sqrt(x),
   rsqrtRn: (x) => 1 / Math.sqrt(x),
-  rcp64h: (x) => high(1 / high(x)),
+  rcp64h: (x) => flush64(high(1 / flush64(high(x)))),
   saturatef: (x) => (Number.isNaN(x) ? 0 : Math.min(Math.max(x, 0), 1)),
   scalbn: scaled,
+  "scalbn fi": scaled32,
   signbit: (x) => Number(x < 0 || Object.is(x, -0)),
   sin: Math.sin,
   sinh: Math.sinh,
@@ -241,22 +294,17 @@ export function libdeviceOverload(name: string, letters: string): Overload | und
   const dtype = letters.includes("d") ? "float64" : "float32";
   const rounded = ROUNDED.exec(name === "fma" ? "fmaRn" : name);
   if (rounded) return directed(rounded[1] as DirectedOp, dtype, rounded[2] as Direction) as Overload;
-  if (name === "nextafter") return (x, y) => nextafter(dtype, x as number, y as number);
   if (name === "llrint" || name === "llround") {
     const [whole, convert] = [name === "llrint" ? roundHalfEven : round, floatToBig("int64")];
     return (x) => convert(whole(x as number));
   }
   if (letters[0] === "l" && name === "abs") return (x) => (x! < 0n ? -x! : x!);
   if (name === "mul24" && letters === "uu") return (x, y) => (BigInt(x!) & 0xffffffn) * (BigInt(y!) & 0xffffffn);
-  return (/[lv]/.test(letters) ? integers64 : integers32)[name] ?? (functions[name] as Overload | undefined);
+  return (
+    (/[lv]/.test(letters) ? integers64 : integers32)[name] ??
+    ((functions[`${name} ${letters}`] ?? functions[name]) as Overload | undefined)
+  );
 }
-
-/** Functions that keep subnormals of float32: all others take and give zeros for them, as Triton has libdevice compiled. */
-const keepsSubnormals: ReadonlySet<string> = new Set(["trunc", "rint", "nearbyint", "signbit", "copysign"]);
-const LEAST = 2 ** -126;
-/** How a function sees a float32, and what it gives for one. */
-export const flushes = (name: string): ((x: number) => number) =>
-  keepsSubnormals.has(name) ? (x) => x : (x) => (Math.abs(x) < LEAST ? copysign(0, x) : x);
 
 /** Reinterpretations of bits. */
 export const libdeviceBitcasts: ReadonlySet<string> = new Set([

@@ -415,7 +415,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
 }
 
 /** A kernel, as `kernel(name, spec, body)` returns it. */
-export interface Kernel<Name extends string, P> {
+export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
 }

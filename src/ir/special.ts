@@ -24,7 +24,7 @@ function expSquare(x: number, factor: 1 | -1 | -0.5): number {
 export function erfcx(x: number): number {
   if (x < -27) return Infinity;
   if (x < 1) return expSquare(x, 1) * (1 - erf(x));
-  if (x > 1e8) return 1 / (Math.sqrt(Math.PI) * x);
+  if (x > 1e8) return 1 / Math.sqrt(Math.PI) / x;
   let fraction = x;
   for (let n = Math.ceil(20 + 400 / (x * x)); n >= 1; n--) fraction = x + n / 2 / fraction;
   return 1 / (Math.sqrt(Math.PI) * fraction);
@@ -70,6 +70,6 @@ export function erfinv(y: number): number {
 export function roundHalfEven(x: number): number {
   const down = Math.floor(x);
   const rest = x - down;
-  if (rest !== 0.5) return Object.is(Math.round(x), 0) && x < 0 ? -0 : Math.round(x);
-  return down % 2 === 0 ? down : down + 1;
+  const near = rest < 0.5 || (rest === 0.5 && down % 2 === 0) ? down : down + 1;
+  return near === 0 && x < 0 ? -0 : near;
 }

@@ -1,7 +1,8 @@
 /** libdevice, made from its table: `libdevice.asin(x)`. Emitted modules import it where they use it. */
 import { broadcastTo, sizeOf, type TileArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { flushes, libdeviceBitcasts, libdeviceOverload } from "../ir/libdevice-functions.js";
+import { libdeviceBitcasts, libdeviceOverload } from "../ir/libdevice-functions.js";
+import { subnormals } from "../ir/libdevice-subnormals.js";
 import { libdeviceTable, libdeviceTargets } from "../ir/libdevice-table.js";
 import { allocate, isBig } from "../ir/numeric.js";
 import type { Checked } from "../ir/problem.js";
@@ -50,7 +51,7 @@ function evaluator(name: LibdeviceName) {
   if (libdeviceBitcasts.has(name))
     return ({ x }: Args, { results: [result] }: Context): TileArray =>
       cast(x as TileArray, result!.dtype, { bitcast: true });
-  const flush = flushes(name);
+  const { operand: taken, result: given } = subnormals(name);
   return (args: Args, { results: [result] }: Context): TileArray => {
     const { dtype, shape } = result!;
     const first = (args.x as TileArray).dtype;
@@ -60,7 +61,7 @@ function evaluator(name: LibdeviceName) {
     });
     const compute = libdeviceOverload(name, tiles.map((tile) => letterOf(tile.dtype)).join(""));
     if (!compute) throw new Error(`libdevice.${name} is not modelled`);
-    const lanes = tiles.map((tile) => (tile.dtype === "float32" ? (tile.data as Float32Array).map(flush) : tile.data));
+    const lanes = tiles.map((tile) => (tile.dtype === "float32" ? (tile.data as Float32Array).map(taken) : tile.data));
     const data = allocate(dtype, sizeOf(shape));
     // Typed arrays wrap integers, but bigints into narrower ones they refuse.
     const settle = (value: number | bigint) =>
@@ -68,7 +69,7 @@ function evaluator(name: LibdeviceName) {
     for (let i = 0; i < data.length; i++) data[i] = settle(compute(...lanes.map((lane) => lane[i]!)));
     const poison = tiles.some((tile) => tile.poison) ? new Uint8Array(data.length) : undefined;
     poison?.forEach((_, i) => (poison[i] = tiles.some((tile) => tile.poison?.[i]) ? 1 : 0));
-    return tileArray(dtype, shape, dtype === "float32" ? (data as Float32Array).map(flush) : data, poison);
+    return tileArray(dtype, shape, dtype === "float32" ? (data as Float32Array).map(given) : data, poison);
   };
 }
 

@@ -2,7 +2,15 @@
  * Which cases verify a kernel: sizes of one, sizes below a block, sizes that no block divides, aligned sizes and the
  * author's own; every config; every dtype; every layout.
  */
-import type { Case, CompiledKernel, ConstexprSignature, Layout, Signature, TensorSignature } from "../compiled.js";
+import {
+  type Case,
+  type CompiledKernel,
+  type ConstexprSignature,
+  formatSizes,
+  type Layout,
+  type Signature,
+  type TensorSignature,
+} from "../compiled.js";
 
 /** What the user fixed on the command line. */
 export interface Selection {
@@ -315,11 +323,4 @@ export function shapeOf(dims: readonly (string | number)[], sizes: Readonly<Reco
 export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
   const chosen = Object.entries({ ...dtypes, ...constexprs }).map((pair) => pair.join("="));
   return [formatSizes(sizes), ...chosen].join(" ");
-}
-
-/** `M=300 N=200` */
-export function formatSizes(sizes: Readonly<Record<string, number>>): string {
-  return Object.entries(sizes)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
 }

@@ -32,6 +32,8 @@ export interface DeviceOptions {
   readonly device: DeviceName;
   readonly python?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
+  /** Lets this process end though the device is open. */
+  readonly background?: boolean;
   /** Receives what user code prints in the worker. */
   readonly onOutput?: (text: string) => void;
 }
@@ -68,6 +70,7 @@ async function startWorker(
   const worker = new Worker({
     python: environment.python,
     device,
+    background: options.background,
     ...(options.env && { env: options.env }),
     ...(options.onOutput && { onOutput: options.onOutput }),
   });
@@ -115,4 +118,18 @@ export function missingPython(discovery: Discovery): string {
 /** Ends the device's process, if it has one. */
 export async function closeDevice(device: Device): Promise<void> {
   if (device.kind !== "eval") await device.worker.stop();
+}
+
+/** Starting Python and importing torch takes seconds: a device stays open until this process ends. */
+const shared = new Map<string, Promise<Device>>();
+
+/** The open device for calls that need one, the same for all. */
+export function sharedDevice(device: DeviceName, python: string | undefined): Promise<Device> {
+  const key = `${device} ${python ?? ""}`;
+  let opened = shared.get(key);
+  if (!opened) {
+    shared.set(key, (opened = openDevice({ device, python, background: true })));
+    opened.catch(() => shared.delete(key));
+  }
+  return opened;
 }

@@ -1,6 +1,6 @@
 /** Which cases are measured: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
-import type { Case, CompiledKernel } from "../compiled.js";
-import { caseOf, formatSizes, sizeNames, variantsFor, type Selection } from "./cases.js";
+import { type Case, type CompiledKernel, formatSizes } from "../compiled.js";
+import { caseOf, sizeNames, variantsFor, type Selection } from "./cases.js";
 import { UsageError } from "./problems.js";
 
 /** One or several sizes that take the same values in turn: `M,N,K=256..8192:x2`. */

@@ -21,11 +21,13 @@ export interface WireTensor {
 }
 
 /**
- * How a tensor's values are drawn: from the normal distribution, or numbers or integers from `low` up to but not
- * including `high`.
+ * Where a tensor's values come from: the normal distribution, numbers or integers from `low` up to but not including
+ * `high`, or a file of its elements in row-major order.
  */
 export type Fill =
-  { readonly kind: "normal" } | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number };
+  | { readonly kind: "normal" }
+  | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
+  | { readonly kind: "file"; readonly path: string };
 
 /** What it takes to call a wrapper. */
 export interface RunRequest {
@@ -59,6 +61,20 @@ export interface VerifyRequest extends RunRequest {
   readonly tolerances: Readonly<Record<string, Tolerance>>;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
+}
+
+/** Calls the wrapper on given inputs. Files carry the elements: JSON would take several times their size. */
+export interface CallRequest extends RunRequest {
+  readonly type: "call";
+  /** Where the elements of each result are written, to `NAME.out` by its Python name. */
+  readonly folder: string;
+  /** Python names of the inputs that are raw pointers: whatever lies behind them may be written. */
+  readonly pointers: readonly string[];
+}
+
+export interface CallResult {
+  /** Why nothing was run: its numbers couldn't be trusted on this device. */
+  readonly unreliable: readonly string[];
 }
 
 export interface BenchRequest extends RunRequest {
@@ -199,11 +215,12 @@ export interface Results {
   readonly hello: HelloResult;
   readonly verify: VerifyResult;
   readonly bench: BenchResult;
+  readonly call: CallResult;
   readonly prewarm: PrewarmResult;
   readonly compile: CompileResult;
 }
 
-export type WorkerRequest = HelloRequest | VerifyRequest | BenchRequest | PrewarmRequest | CompileRequest;
+export type WorkerRequest = HelloRequest | VerifyRequest | CallRequest | BenchRequest | PrewarmRequest | CompileRequest;
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };

@@ -1,7 +1,7 @@
 /** The report for people: where it ran, what was tried, how large the errors are, and what stays open. */
 import type pc from "picocolors";
+import { formatSizes } from "../compiled.js";
 import { formatLocation, type Location } from "../diagnostics.js";
-import { formatSizes } from "./cases.js";
 import { codeFrame } from "./code-frame.js";
 import type { Device } from "./devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "./outcome.js";

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
 import { toleranceFor } from "../tolerance.js";
+import type { RawTensor } from "./call.js";
 import type {
   BenchRequest,
+  CallRequest,
   CompileRequest,
   Fill,
   PrewarmRequest,
@@ -90,6 +92,35 @@ export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case)
 /** The request to compile one case for a GPU. */
 export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
   return { ...runRequest(kernel, module, at), type: "compile", target: triton };
+}
+
+/** The request to call the wrapper on `inputs`, which lie in files of `folder`. */
+export function callRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  options: {
+    readonly folder: string;
+    readonly inputs: Readonly<Record<string, RawTensor>>;
+    readonly tuned: boolean;
+  },
+): CallRequest {
+  const { folder, inputs, tuned } = options;
+  const { drawn: _, ...run } = runRequest(kernel, module, at);
+  const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
+  const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
+  const pointed = pointers.map(({ name, python }): WireTensor => {
+    const { dtype, shape } = inputs[name]!;
+    return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill: fill(python) };
+  });
+  return {
+    ...run,
+    type: "call",
+    config: tuned ? null : at.config,
+    inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointed],
+    folder,
+    pointers: pointers.map(({ python }) => python),
+  };
 }
 
 function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {

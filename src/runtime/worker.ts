@@ -20,6 +20,8 @@ export interface WorkerOptions {
   readonly device: "auto" | "cuda" | "hip" | "interpreter" | "compiler";
   /** Environment variables of the process; this process's by default. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Lets this process end while the worker waits for a request. */
+  readonly background?: boolean | undefined;
   /** Called with what the process prints beside the protocol. */
   readonly onOutput?: (text: string) => void;
 }
@@ -94,6 +96,9 @@ export class Worker {
     // A process that died is noticed by the end of its output; writing to it must not throw elsewhere.
     child.stdin.on("error", () => undefined);
     exitHooks.add(child.pid);
+    // While a request runs, the timer of its deadline keeps this process alive.
+    if (this.#options.background)
+      for (const held of [child, child.stdin, child.stdout, child.stderr]) (held as { unref?: () => void }).unref?.();
     void child.finally(() => exitHooks.delete(child.pid));
     return running;
   }

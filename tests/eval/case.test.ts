@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { signatureOf } from "../../src/codegen/signature.js";
-import { definitionOf, kernel } from "../../src/dsl/kernel.js";
+import { definitionOf } from "../../src/dsl/kernel.js";
+import { kernel } from "../../src/kernel.js";
 import { constexpr, pointer, scalar, tensor } from "../../src/dsl/params.js";
 import { python } from "../../src/dsl/reference.js";
 import { trace } from "../../src/dsl/trace.js";

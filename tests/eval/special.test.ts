@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { assertCorrect, cases } from "tilescript/testing";
+import { cases } from "tilescript/testing";
 import type { SpecialValue } from "../../src/compiled.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
@@ -78,7 +78,7 @@ describe("property tests", () => {
     ] as const) {
       const compiled = await build(example);
       const property = fc.property(cases(compiled, { maxSize }), (at) => {
-        assertCorrect(compiled, at, { special: true });
+        compiled.check(at, { special: true });
       });
       fc.assert(property, { numRuns: 40 });
     }
@@ -97,7 +97,7 @@ describe("property tests", () => {
   ] as const)("find %s", async (_, special, body, reference) => {
     const compiled = await build(copy(body, reference));
     const at = { sizes: { N: 200 }, dtypes: { T: "float32" }, config: 0, seed: 1 };
-    assertCorrect(compiled, at);
-    expect(() => assertCorrect(compiled, at, { special: [special] })).toThrow("elements are wrong");
+    compiled.check(at);
+    expect(() => compiled.check(at, { special: [special] })).toThrow("elements are wrong");
   });
 });

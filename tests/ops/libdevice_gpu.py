@@ -1,11 +1,12 @@
 """Runs every function of libdevice on this machine's CUDA GPU and writes what it gives.
 
-    python tests/ops/libdevice_gpu.py OUT.json
+    python tests/ops/libdevice_gpu.py OUT.json.gz
 
 Needs torch and Triton. The file has {"device", "triton", "results"}: for "sin f->f" the operands and the result, each as
 the hexadecimal bytes of 64 values, little-endian.
 """
 
+import gzip
 import importlib.util
 import json
 import os
@@ -85,8 +86,9 @@ def main():
             except Exception as error:
                 refused[f"{name} {letters}->{out}"] = f"{type(error).__name__}: {error}".splitlines()[-1][:200]
     document = {"device": torch.cuda.get_device_name(), "triton": triton.__version__, "results": results, "refused": refused}
-    with open(sys.argv[1], "w") as file:
-        json.dump(document, file, indent=0)
+    with open(sys.argv[1], "wb") as file:
+        # Without a time, so that equal results are equal files.
+        file.write(gzip.compress(json.dumps(document).encode(), mtime=0))
     print(f"{len(results)} overloads ran, {len(refused)} were refused: {sorted(refused)[:8]}")
 
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { assertCorrect, cases } from "tilescript/testing";
+import { cases } from "tilescript/testing";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
@@ -26,7 +26,7 @@ test.each([
   const compiled = await build(kernel);
   fc.assert(
     fc.property(cases(compiled, options), (at) => {
-      assertCorrect(compiled, at);
+      compiled.check(at);
     }),
     { numRuns: 150 },
   );
@@ -47,7 +47,7 @@ test.each([
   const scalars = Object.fromEntries(compiled.signature.scalars.map((scalar) => [scalar.name, scalar.default!]));
   fc.assert(
     fc.property(cases(compiled, options), (at) => {
-      assertCorrect(compiled, { ...at, scalars });
+      compiled.check({ ...at, scalars });
     }),
     { numRuns },
   );
@@ -59,7 +59,7 @@ test("attention is right at any shape", async () => {
   // Weights are rounded to T before the second product, which default tolerances leave little room for: a fixed seed.
   fc.assert(
     fc.property(drawn, (at) => {
-      assertCorrect(compiled, at);
+      compiled.check(at);
     }),
     { numRuns: 60, seed: 1 },
   );

@@ -1,18 +1,31 @@
 """Tensors that notice reads and writes past their end."""
 
+import os
+import tempfile
 import unittest
 
 import torch
 
 from tilescript_worker.calling import GuardedMemory
-from tilescript_worker.inputs import Guarded, draw, values_of
+from tilescript_worker.inputs import Guarded, draw, dtype_of, values_of
 
 
-def spec(layout: str, shape: list[int], dtype: str = "float32") -> dict:
+def spec(layout: str | list[int], shape: list[int], dtype: str = "float32") -> dict:
     return {"shape": shape, "dtype": dtype, "layout": layout, "fill": {"kind": "normal"}}
 
 
 class Inputs(unittest.TestCase):
+    def test_values_of_a_file_lie_by_the_strides_that_were_given(self) -> None:
+        for dtype, values in (("float32", [1.5, -2.0]), ("int64", [2**60, -1]), ("int1", [1, 0])):
+            with self.subTest(dtype), tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "x.in")
+                expected = torch.tensor(values).to(dtype_of(dtype)).reshape(1, 2)
+                expected.view(torch.uint8).numpy().tofile(path)
+                given = {**spec([7, 3], [1, 2], dtype), "fill": {"kind": "file", "path": path}}
+                guarded = Guarded.of(given, "cpu", draw(given, 0))
+                self.assertTrue(torch.equal(guarded.tensor, expected))
+                self.assertEqual(guarded.tensor.stride(), (7, 3))
+
     def test_layouts_hold_the_same_values(self) -> None:
         for layout in ("contiguous", "transposed", "sliced", "offset"):
             with self.subTest(layout):

@@ -3,17 +3,23 @@ import {
   constexpr,
   kernel,
   libdevice,
+  NDArray,
   pointer,
+  scalar,
   tensor,
   tl,
   type ConstBool,
   type Constexpr,
+  type Constexprs,
   type Dim,
   type Element,
+  type Inputs,
   type Kernel,
+  type LaunchOptions,
   type Mut,
   type MutPointer,
   type OneOf,
+  type Outputs,
   type Pointer,
   type Scalar,
   type Shape,
@@ -162,3 +168,50 @@ export const probe = kernel(
 );
 same<(typeof probe)["name"], "probe">();
 same<typeof probe extends Kernel<"probe", any> ? true : false, true>();
+
+// What callers give and get.
+const called = kernel(
+  "called",
+  {
+    params: {
+      a: tensor(W, ["M", "K"]),
+      v: tensor(W, ["K"]),
+      mask: tensor(tl.int1, ["M"]).optional(),
+      n: tensor.inout(tl.int64, ["M"]),
+      c: tensor.out(tl.float16, ["M"]),
+      p: pointer(tl.int32),
+      alpha: scalar(tl.float32),
+      FLAG: constexpr.bool(),
+      MODE: constexpr.string(["up", "down"]),
+      OUT: constexpr.dtype([tl.float16, tl.float32]),
+      BLOCK: constexpr(),
+    },
+    grid: ({ M }) => [M],
+    config: { BLOCK: 16 },
+  },
+  () => {},
+);
+type Of<K> = K extends Kernel<any, infer P> ? P : never;
+type Called = Of<typeof called>;
+type Wide = "float32" | "float64";
+same<Inputs<Called>["a"], NDArray<Wide>>();
+same<Inputs<Called>["v"], NDArray<Wide> | Float32Array | Float64Array>();
+same<Inputs<Called>["mask"], NDArray<"int1"> | null | undefined>();
+same<Inputs<Called>["n"], NDArray<"int64"> | BigInt64Array>();
+same<Inputs<Called>["p"], NDArray<"int32"> | Int32Array>();
+same<Inputs<Called>["alpha"], number | undefined>();
+same<keyof Inputs<Called>, "a" | "v" | "mask" | "n" | "p" | "alpha" | "M" | "K">();
+same<Constexprs<Called>["FLAG"], boolean | undefined>();
+same<Constexprs<Called>["MODE"], "up" | "down" | undefined>();
+same<keyof Constexprs<Called>, "FLAG" | "MODE" | "OUT" | "BLOCK" | keyof LaunchOptions>();
+same<Outputs<Called>, { readonly n: NDArray<"int64">; readonly c: NDArray<"float16">; readonly p: NDArray<"int32"> }>();
+same<Outputs<Called>["n"]["data"], BigInt64Array>();
+same<Outputs<Called>["c"]["data"], Float32Array>();
+
+const half = NDArray.zeros([2], tl.float16);
+same<typeof half, NDArray<"float16">>();
+same<ReturnType<(typeof half)["t"]>, NDArray<"float16">>();
+const floats = NDArray.of(new Float64Array(2));
+same<typeof floats, NDArray<"float64">>();
+const plain = NDArray.of([1, 2], [2]);
+same<typeof plain, NDArray<"float32">>();

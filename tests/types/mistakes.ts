@@ -12,7 +12,7 @@ export interface Chapter {
   readonly mistakes: readonly Mistake[];
 }
 
-export const imports = `import { constexpr, kernel, libdevice, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
+export const imports = `import { constexpr, kernel, libdevice, NDArray, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
 
 /** The kernel in whose body every line stands, up to that line. */
 export const setting = `const T = tl.dtype("T", [tl.float16, tl.float32]);
@@ -57,7 +57,26 @@ kernel(
 
 /** Closes the setting. */
 export const settingEnd = `  },
-);`;
+);
+
+const softmax = kernel(
+  "softmax",
+  {
+    params: {
+      x: tensor(tl.float16, ["M", "N"]),
+      scales: tensor(tl.float32, ["M"]),
+      y: tensor.out(tl.float16, ["M", "N"]),
+      alpha: scalar(tl.float32),
+      CAUSAL: constexpr.bool(),
+      BLOCK: constexpr(),
+    },
+    grid: ({ M }) => [M],
+    config: { BLOCK: 64 },
+  },
+  () => {},
+);
+const x = NDArray.randn([4, 8], tl.float16);
+const scales = new Float32Array(4);`;
 
 const mistake = (title: string, wrong: string, right: string): Mistake => ({ title, wrong, right });
 const lines = (title: string, mistakes: readonly Mistake[]): Chapter => ({ title, of: "lines", mistakes });
@@ -736,6 +755,58 @@ export const chapters: readonly Chapter[] = [
         "a range of an output",
         one("grid: () => [1]", undefined, 'x: tensor.out(tl.int32, ["N"], { range: [0, "N"] })'),
         one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { range: [0, "N"] })'),
+      ),
+    ],
+  },
+  {
+    title: "Calls",
+    of: "kernels",
+    mistakes: [
+      mistake("an input that is missing", "void softmax.evaluate({ x });", "void softmax.evaluate({ x, scales });"),
+      mistake(
+        "an input of another dtype",
+        "void softmax.evaluate({ x: NDArray.randn([4, 8]), scales });",
+        "void softmax.evaluate({ x: NDArray.randn([4, 8], tl.float16), scales });",
+      ),
+      mistake(
+        "a typed array of another dtype",
+        "void softmax.evaluate({ x, scales: new Float64Array(4) });",
+        "void softmax.evaluate({ x, scales: new Float32Array(4) });",
+      ),
+      mistake(
+        "an output among the inputs",
+        "void softmax.run({ x, scales, y: x });",
+        "void softmax.run({ x, scales });",
+      ),
+      mistake(
+        "a constexpr among the inputs",
+        "void softmax.check({ x, scales, BLOCK: 32 });",
+        "void softmax.check({ x, scales }, { BLOCK: 32 });",
+      ),
+      mistake(
+        "a constexpr that the kernel does not have",
+        "void softmax.check({ x, scales }, { BLOCKS: 32 });",
+        "void softmax.check({ x, scales }, { BLOCK: 32 });",
+      ),
+      mistake(
+        "a flag that is a number",
+        "void softmax.check({ x, scales }, { CAUSAL: 1 });",
+        "void softmax.check({ x, scales }, { CAUSAL: true });",
+      ),
+      mistake(
+        "a device that there is not",
+        'void softmax.run({ x, scales }, { device: "gpu" });',
+        'void softmax.run({ x, scales }, { device: "cuda" });',
+      ),
+      mistake(
+        "an output that the kernel does not have",
+        "void softmax.run({ x, scales }).then(({ outputs }) => outputs.z);",
+        "void softmax.run({ x, scales }).then(({ outputs }) => outputs.y);",
+      ),
+      mistake(
+        "an array of a dtype variable",
+        'void NDArray.zeros([4], tl.dtype("T", [tl.float16, tl.float32]));',
+        "void NDArray.zeros([4], tl.float16);",
       ),
     ],
   },

@@ -1,4 +1,4 @@
-import { caseText, formatSizes } from "../cases.js";
+import { caseText } from "../cases.js";
 import { closeDevice, openGpu, type PythonDevice } from "../devices.js";
 import { failureOf } from "../failure.js";
 import { compileAll, warn } from "../kernels.js";
@@ -8,7 +8,7 @@ import { exitCodes } from "../problems.js";
 import type { PrewarmReport } from "../reports.js";
 import { openWorkspace, prewarmRequest } from "../request.js";
 import { printJson, progress } from "../streams.js";
-import type { Case, CompiledKernel } from "../../compiled.js";
+import { type Case, type CompiledKernel, formatSizes } from "../../compiled.js";
 import type { KernelCommand } from "./command.js";
 
 /** Every config is compiled and measured. */

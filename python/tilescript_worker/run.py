@@ -1,0 +1,43 @@
+"""One call on given inputs, as a program in Python makes it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from .calling import Arguments, call, given, results
+from .device import Device
+from .failures import compiler_output
+from .inputs import dtype_of, strides_of, values_of
+from .modules import load
+from .verify import unreliable
+
+
+def run(request: dict[str, Any], device: Device) -> dict[str, Any]:
+    """Serves a ``call`` request: writes each result's elements to ``NAME.out`` in the request's folder."""
+    why = unreliable(request, device)
+    if why:
+        return {"unreliable": why}
+    module = load(request["module"], request["jit"], request["config"])
+    values = values_of(request, module)
+    tensors = {spec["python"]: _placed(spec, values[spec["python"]], device) for spec in request["inputs"]}
+    arguments: Arguments = tensors | given(request)
+    compiles = not device.interpreted
+    with compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext():
+        returned = call(module.kernel_fn, arguments)
+    device.synchronize()
+    got = results(returned, arguments, request["results"]) if request["results"] else {}
+    for name, tensor in (got | {name: tensors[name] for name in request["pointers"]}).items():
+        raw = tensor.contiguous().cpu().reshape(-1).view(torch.uint8).numpy()
+        raw.tofile(os.path.join(request["folder"], f"{name}.out"))
+    return {"unreliable": []}
+
+
+def _placed(spec: dict[str, Any], values: torch.Tensor, device: Device) -> torch.Tensor:
+    """Values on the device, as they lay in the caller's memory."""
+    strides = strides_of(spec["shape"], spec["layout"])
+    tensor = torch.empty_strided(spec["shape"], strides, dtype=dtype_of(spec["dtype"]), device=device.torch)
+    return tensor.copy_(values)

@@ -1,0 +1,92 @@
+/** What a kernel's callers give and get, by the types of its params. */
+import type { Comparison, Finding, ProgramOrder, Tolerance } from "../compiled.js";
+import type { DType, DTypeName, Element, Members } from "../ir/dtype.js";
+import type { Config, ConstexprParam, DimsOfParams, DTypeChoice, Param } from "../ir/params.js";
+import type { IsAny } from "../ir/problem.js";
+import type { NDArray, TypedArray, TypedArrayOf } from "./ndarray.js";
+
+type Tag = keyof Param;
+type NamesWhere<P, T> = { [K in keyof P]: P[K] extends { readonly [tag in Tag]: T } ? K : never }[keyof P] & string;
+type DTypeNames<P> = {
+  [K in keyof P]: P[K] extends ConstexprParam<DTypeChoice<any> | DType<any>> ? K : never;
+}[keyof P] &
+  string;
+/** One object type, so that an editor shows its names. */
+type Flat<T> = { [K in keyof T]: T[K] };
+
+/** The dtypes of a tensor's or pointer's elements; a descriptor's element comes with its block. */
+type DTypesOf<T> = T extends { readonly [tag in Tag]: readonly [string, infer E, ...any] }
+  ? E extends readonly [infer D extends Element, any]
+    ? Members<D>
+    : Members<E>
+  : never;
+type RankOf<T> = T extends { readonly [tag in Tag]: readonly [string, any, infer Dims extends readonly unknown[], any] }
+  ? Dims["length"]
+  : 1;
+/** A typed array says nothing of its shape, so it stands for one axis. */
+type Given<T> = NDArray<DTypesOf<T>> | (RankOf<T> extends 1 ? TypedArrayOf<DTypesOf<T>> : never);
+
+type Read = ["tensor" | "descriptor", any, any, "in" | "inout"] | ["pointer", any];
+type Optional = ["optional", any, any, any] | ["optionalPointer", any];
+type Written = ["tensor" | "descriptor", any, any, "out" | "inout"] | ["pointer" | "optionalPointer", any];
+
+/** What a launch is given at run time, by name: tensors, scalars, and sizes that no tensor's shape tells. */
+export type Inputs<P> =
+  IsAny<P> extends true
+    ? Readonly<Record<string, NDArray | TypedArray | number | null | undefined>>
+    : Flat<
+        { readonly [K in NamesWhere<P, Read>]: Given<P[K]> } & {
+          readonly [K in NamesWhere<P, Optional>]?: Given<P[K]> | null | undefined;
+        } & { readonly [K in NamesWhere<P, ["scalar", any]> | Exclude<DimsOfParams<P>, keyof P>]?: number }
+      >;
+
+/** Constexprs and launch options, by name. Those of a config that are left out are the first config's. */
+export type Constexprs<P> =
+  IsAny<P> extends true
+    ? Readonly<Record<string, any>>
+    : Flat<Partial<Config<P>> & { readonly [K in DTypeNames<P>]?: DType<any> | DTypeName }>;
+
+/** What a kernel writes, by name. */
+export type Outputs<P> =
+  IsAny<P> extends true
+    ? Readonly<Record<string, NDArray>>
+    : { readonly [K in NamesWhere<P, Written>]: NDArray<DTypesOf<P[K]>> };
+
+/** How `evaluate` and `check` run. */
+export interface CallOptions {
+  /** Over the kernel's own and the defaults of each output's dtype. */
+  readonly tolerance?: Partial<Tolerance>;
+  /** In which order programs run. Default `sequential`; a result that depends on it is wrong. */
+  readonly order?: ProgramOrder;
+  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  readonly nonFinite?: boolean;
+}
+
+/** How `run` finds its device. */
+export interface RunOptions {
+  /** Default `auto`: a GPU, else Triton's interpreter, else the evaluator. */
+  readonly device?: "auto" | "cuda" | "hip" | "interpreter" | "eval";
+  /** The Python executable; by default what `tilescript doctor` shows. */
+  readonly python?: string;
+}
+
+/** What an evaluation in-process showed. */
+export interface KernelEvaluation<P = any> {
+  readonly outputs: Outputs<P>;
+  /** Whether the outputs agree with the reference; null where there is none that can be evaluated. */
+  readonly correct: boolean | null;
+  /** How far they are from it. */
+  readonly comparison?: Comparison;
+  /** What the sanitiser saw: each is a mistake of the kernel, whatever the outputs are. */
+  readonly findings: readonly Finding[];
+  /** What could not be checked, in words. */
+  readonly unchecked: readonly string[];
+}
+
+/** What a run on a device gave. */
+export interface KernelRun<P = any> {
+  readonly outputs: Outputs<P>;
+  readonly device: "cuda" | "hip" | "interpreter" | "eval";
+  /** Why another device was not taken, and what this one can't show, in words. */
+  readonly unchecked: readonly string[];
+}

@@ -1,0 +1,10 @@
+/** `import "tilescript/vitest"` gives vitest's `expect` the matchers of kernels. */
+import { expect } from "vitest";
+import type { Kernel } from "./ir/params.js";
+import { type KernelMatchers, matchers } from "./matchers.js";
+
+declare module "vitest" {
+  interface Matchers<T = any> extends KernelMatchers<T extends Kernel<any, infer P> ? P : never, void> {}
+}
+
+expect.extend(matchers);

@@ -62,6 +62,10 @@ export interface Signature {
   readonly name: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
+  /** Of an operator: the `@triton.jit` functions of all its kernels; `jit` is the first. */
+  readonly kernels?: readonly string[];
+  /** Of an operator with a gradient: the tensors that have one, by name. */
+  readonly gradients?: readonly string[];
   readonly tensors: readonly TensorSignature[];
   readonly pointers: readonly PointerSignature[];
   readonly scalars: readonly ScalarSignature[];
@@ -193,7 +197,11 @@ export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal"
 /** How a module is written, beside the plain way. */
 export interface EmitOptions {
   /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
-  readonly op?: { readonly namespace: string };
+  readonly op?: {
+    readonly namespace: string;
+    /** `triton_op` lets torch.compile see into it; `custom_op` takes any kernel. */
+    readonly form?: "custom_op" | "triton_op";
+  };
   /** Also has a function `provider_NAME` for each provider, to measure beside. */
   readonly providers?: boolean;
 }
@@ -233,6 +241,8 @@ export interface CompiledKernel {
   readonly map: string;
   /** The module written another way. */
   emit(options?: EmitOptions): Emitted;
+  /** Of an operator: its kernels, each by itself. */
+  readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */
   readonly ir: string;
   readonly warnings: readonly Diagnostic[];

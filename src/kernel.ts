@@ -1,102 +1,7 @@
-/** A kernel as its author holds it: defined here, and run from here. */
+/** `kernel` on Node: built from the author's source, and run on the devices of this machine. */
 import { build } from "./build.js";
-import { type Bound, bindCall, configPart } from "./call/bind.js";
-import { NDArray } from "./call/ndarray.js";
-import type { CallOptions, Constexprs, Inputs, KernelEvaluation, KernelRun, RunOptions } from "./call/types.js";
-import type { CompiledKernel, Evaluation, TensorData } from "./compiled.js";
-import type { Location } from "./diagnostics.js";
-import { checkDefinition, KernelDefinition, type RawSpec } from "./dsl/kernel.js";
-import { captureLocation } from "./ir/callsite.js";
-import { type DType, type DTypeName, dtypes } from "./ir/dtype.js";
-import type { Handle } from "./ir/handle.js";
-import { fromBytes, toBytes } from "./ir/numeric-bits.js";
 import type { KernelFunction } from "./ir/params.js";
-
-declare module "./ir/params.js" {
-  interface Kernel<out Name extends string, in out P> {
-    /**
-     * Runs the kernel in-process on these inputs, every access checked, and compares with its reference.
-     *
-     * @param inputs tensors as `NDArray` (of one axis also as typed array), scalars, and sizes that no tensor's shape tells
-     * @param options constexprs, launch options, and how to evaluate; what is left out of a config is the first config's
-     * @throws TileScriptError if the kernel cannot be built, or cannot take these inputs
-     */
-    evaluate(inputs: Inputs<P>, options?: Constexprs<P> & CallOptions): Promise<KernelEvaluation<P>>;
-    /**
-     * Evaluates, and throws unless the outputs agree with the reference and the sanitiser is silent.
-     *
-     * @throws Error that says which element is wrong, or which line and why
-     */
-    check(inputs: Inputs<P>, options?: Constexprs<P> & CallOptions): Promise<KernelEvaluation<P>>;
-    /**
-     * Runs what is emitted on the best device there is. On a GPU, Triton's autotuner chooses the config unless some of
-     * it is given.
-     *
-     * @throws TileScriptError at the author's line if the kernel fails there; Error if the device asked for is not there
-     */
-    run(inputs: Inputs<P>, options?: Constexprs<P> & RunOptions): Promise<KernelRun<P>>;
-  }
-}
-
-type Given = Readonly<Record<string, unknown>>;
-
-class RunnableKernel extends KernelDefinition {
-  readonly #built = new Map<string, Promise<CompiledKernel>>();
-
-  async evaluate(inputs: Given, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation());
-    return shown(kernel.evaluate(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
-  }
-
-  async check(inputs: Given, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation());
-    return shown(kernel.check(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
-  }
-
-  async run(inputs: Given, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
-    const { kernel, at, given, tuned } = await this.#bind(inputs, constexprs, captureLocation());
-    const { callOnDevice } = await import("./runtime/call.js");
-    const raw = mapValues(given, ({ dtype, shape, data }) => ({
-      dtype,
-      shape,
-      bytes: toBytes(dtype as DTypeName, data),
-    }));
-    const ran = await callOnDevice(kernel, at, raw, { device: device ?? "auto", python, tuned });
-    if (ran.outputs) {
-      const outputs = mapValues(ran.outputs, ({ dtype, shape, bytes }) =>
-        arrayOf({ dtype, shape, data: fromBytes(dtype as DTypeName, bytes) }),
-      );
-      return { ...ran, outputs };
-    }
-    const { outputs, unchecked } = shown(kernel.evaluate(at, { inputs: given }));
-    return { outputs, device: "eval", unchecked: [...ran.unchecked, ...unchecked] };
-  }
-
-  async #bind(inputs: Given, constexprs: Given, location: Location | undefined) {
-    const plain = await this.#build({});
-    const config = configPart(plain, constexprs, location);
-    const kernel = await this.#build(config);
-    const { at, inputs: given }: Bound = bindCall(kernel, inputs, constexprs, location);
-    return { kernel, at, given, tuned: Object.keys(config).length === 0 };
-  }
-
-  /** The kernel with its own configs, or with one: the first, over which `config` is laid. */
-  #build(config: Given): Promise<CompiledKernel> {
-    const key = JSON.stringify(Object.entries(config).sort());
-    let built = this.#built.get(key);
-    if (!built) this.#built.set(key, (built = build(key === "[]" ? this : this.#with(config))));
-    return built;
-  }
-
-  #with(config: Given): KernelDefinition {
-    const { autotune } = this.spec;
-    const only = { ...(autotune?.configs[0] ?? this.spec.config), ...config };
-    const spec = autotune
-      ? { ...this.spec, autotune: { ...autotune, configs: [only] } }
-      : { ...this.spec, config: only };
-    return new KernelDefinition(this.name, spec, this.body, this.at);
-  }
-}
+import { kernelOn } from "./runnable.js";
 
 /**
  * Defines a Triton kernel. `name` is its Python name, `spec` says what it takes and how it is launched, `body` is run
@@ -104,26 +9,7 @@ class RunnableKernel extends KernelDefinition {
  *
  * @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing.
  */
-export const kernel = ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown) => {
-  const defined = new RunnableKernel(name, spec, body, captureLocation());
-  checkDefinition(defined);
-  return defined;
-}) as unknown as KernelFunction;
-
-function shown({ outputs, comparison, findings, unchecked }: Evaluation): KernelEvaluation {
-  return {
-    outputs: mapValues(outputs, arrayOf),
-    correct: comparison?.correct ?? null,
-    ...(comparison && { comparison }),
-    findings,
-    unchecked,
-  };
-}
-
-function arrayOf({ data, shape, dtype }: TensorData): NDArray {
-  return NDArray.of(data, shape, dtypes[dtype as DTypeName] as DType<any>);
-}
-
-function mapValues<T, R>(record: Readonly<Record<string, T>>, of: (value: T) => R): Record<string, R> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, of(value)]));
-}
+export const kernel: KernelFunction = kernelOn({
+  build,
+  call: async (...call) => (await import("./runtime/call.js")).callOnDevice(...call),
+});

@@ -36,8 +36,32 @@ export function toleranceFor(
   sizes: Readonly<Record<string, number>>,
   override: Partial<Tolerance> = {},
 ): Tolerance {
-  const base = signature.dot && dtype === "float32" ? tf32 : (elementwise[dtype] ?? exact);
-  const terms = signature.contracted.reduce((product, name) => product * (sizes[name] ?? 1), 1);
-  const growth = signature.dot ? Math.max(1, Math.sqrt(terms / SHORT_SUM)) : 1;
+  return grown(dtype, signature.dot, signature.dot ? signature.contracted : [], sizes, override);
+}
+
+/** Of the gradient of `tensor`: it is a sum over every size that the tensor does not have. */
+export function gradientTolerance(
+  dtype: string,
+  { dot, tensors, sizes: names }: Pick<Signature, "dot" | "tensors" | "sizes">,
+  tensor: string,
+  sizes: Readonly<Record<string, number>>,
+  override: Partial<Tolerance> = {},
+): Tolerance {
+  const own = tensors.find(({ name }) => name === tensor)?.dims ?? [];
+  const summed = names.filter((name) => !own.includes(name));
+  return grown(dtype, dot, summed, sizes, override);
+}
+
+/** The tolerance of a dtype for a sum over `summed`. */
+function grown(
+  dtype: string,
+  dot: boolean,
+  summed: readonly string[],
+  sizes: Readonly<Record<string, number>>,
+  override: Partial<Tolerance>,
+): Tolerance {
+  const base = dot && dtype === "float32" ? tf32 : (elementwise[dtype] ?? exact);
+  const terms = summed.reduce((product, name) => product * (sizes[name] ?? 1), 1);
+  const growth = Math.max(1, Math.sqrt(terms / SHORT_SUM));
   return { rtol: override.rtol ?? base.rtol, atol: override.atol ?? base.atol * growth };
 }

@@ -26,7 +26,7 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
         raise RequestError("no-device", "a benchmark needs a GPU; times on the interpreter mean nothing")
     from .timing import measure
 
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
     arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
         request
     )
@@ -42,7 +42,7 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
             times[name] = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
     return {
         "times": times,
-        "config": chosen_config(module, request["jit"], arguments),
+        "config": chosen_config(module, request["jits"], arguments),
         "flops": counted_flops(module, arguments) if EAGER in request["providers"] else 0,
     }
 
@@ -81,9 +81,11 @@ def counted_flops(module: ModuleType, arguments: Arguments) -> int:
     return counter.get_total_flops()
 
 
-def chosen_config(module: ModuleType, jit: str, arguments: Arguments) -> int:
-    """Index of the config that a call runs."""
-    tuner = autotuner(getattr(module, jit))
+def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> int | None:
+    """Index of the config that a call runs. Several kernels have one each: None."""
+    if len(jits) > 1:
+        return None
+    tuner = autotuner(getattr(module, jits[0]))
     if tuner is None or len(tuner.configs) == 1:
         return 0
     # The wrapper remembers choices; without them the autotuner is asked, which remembers them too.

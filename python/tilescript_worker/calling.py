@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import torch
+from torch._library.custom_ops import CustomOpDef
 from torch.overrides import TorchFunctionMode
 
 from .inputs import Guarded, dtype_of
@@ -53,9 +55,22 @@ class GuardedMemory(TorchFunctionMode):
     corrupting what lies behind.
     """
 
+    _current: GuardedMemory | None = None
+
     def __init__(self) -> None:
         super().__init__()
         self._made: list[Guarded] = []
+        self._around: list[GuardedMemory | None] = []
+
+    def __enter__(self) -> GuardedMemory:
+        # Entered again inside an operator, so that what was outside is kept for each time.
+        self._around.append(GuardedMemory._current)
+        GuardedMemory._current = self
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        GuardedMemory._current = self._around.pop()
+        super().__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -69,6 +84,24 @@ class GuardedMemory(TorchFunctionMode):
     def damaged(self) -> bool:
         """Whether something was written outside a tensor that was allocated."""
         return any(guarded.damaged(inside=False) for guarded in self._made)
+
+
+def guard_operators(module: ModuleType, device: str) -> None:
+    """Lets :class:`GuardedMemory` see what a module's operators allocate: PyTorch runs those outside such a mode."""
+    for operator in list(vars(module).values()):
+        if isinstance(operator, CustomOpDef):
+            operator.register_kernel(device)(_guarded(operator._init_fn))
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        memory = GuardedMemory._current
+        if memory is None:
+            return function(*args, **kwargs)
+        with memory:
+            return function(*args, **kwargs)
+
+    return guarded
 
 
 _UNINITIALISED = {

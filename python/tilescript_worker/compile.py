@@ -29,7 +29,7 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
     from triton.runtime import driver
 
     driver.set_active(_TargetDriver(GPUTarget(*request["target"])))
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
     # Nothing is launched, so the tensors may be anywhere.
     module._INTERPRETED = True
     arguments: Arguments = {
@@ -39,7 +39,8 @@ def compile_case(request: dict[str, Any]) -> dict[str, Any]:
         for spec in request["inputs"]
     } | given(request)
     started = time.perf_counter()
-    with _compiling(getattr(module, request["jit"])) as compiled, compiler_output(os.path.dirname(request["module"])):
+    (jit,) = request["jits"]
+    with _compiling(getattr(module, jit)) as compiled, compiler_output(os.path.dirname(request["module"])):
         call(module.kernel_fn, arguments)
     if not compiled:
         raise RequestError("python-error", "the wrapper launches nothing for these sizes")

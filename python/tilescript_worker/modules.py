@@ -15,7 +15,7 @@ _loaded: dict[tuple[str, int, int | None], ModuleType] = {}
 _count = itertools.count()
 
 
-def load(path: str, jit: str, config: int | None) -> ModuleType:
+def load(path: str, jits: list[str], config: int | None) -> ModuleType:
     """The module with one config left, or with all of them for ``None``. Kept until the file changes.
 
     Each config gets an import of its own: whatever a module remembers between calls, such as the config that won,
@@ -24,7 +24,8 @@ def load(path: str, jit: str, config: int | None) -> ModuleType:
     key = (os.path.realpath(path), os.stat(path).st_mtime_ns, config)
     if key not in _loaded:
         module = import_file(path)
-        _select(getattr(module, jit), config)
+        for jit in jits:
+            _select(getattr(module, jit), config, several=len(jits) > 1)
         _loaded[key] = module
     return _loaded[key]
 
@@ -41,11 +42,16 @@ def import_file(path: str) -> ModuleType:
     return module
 
 
-def _select(kernel: Any, config: int | None) -> None:
-    """Leaves one config, so that Triton launches it without a benchmark (the interpreter has no driver for one)."""
+def _select(kernel: Any, config: int | None, several: bool) -> None:
+    """Leaves one config, so that Triton launches it without a benchmark (the interpreter has no driver for one).
+
+    Of ``several`` kernels each has its own configs, and begins again with the first where it has fewer.
+    """
     if config is None:
         return
     tuner = autotuner(kernel)
+    if several:
+        config %= 1 if tuner is None else len(tuner.configs)
     if tuner is None:
         if config != 0:
             raise RequestError("python-error", f"config {config} was asked for, but the kernel is not autotuned")

@@ -10,7 +10,7 @@ from .bench import chosen_config
 from .calling import Arguments, call, given
 from .device import Device
 from .inputs import values_of
-from .modules import autotuner, load
+from .modules import autotuners, load
 from .protocol import RequestError
 
 
@@ -22,7 +22,7 @@ def prewarm(request: dict[str, Any], device: Device) -> dict[str, Any]:
 
     folder = Path(knobs.cache.dir)
     before = _entries(folder)
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
     arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
         request
     )
@@ -30,13 +30,13 @@ def prewarm(request: dict[str, Any], device: Device) -> dict[str, Any]:
     call(module.kernel_fn, arguments)
     device.synchronize()
     seconds = time.perf_counter() - started
-    tuner = autotuner(getattr(module, request["jit"]))
+    tuned = [tuner for tuner in autotuners(module) if len(tuner.configs) > 1]
     return {
         "seconds": round(seconds, 3),
         "folder": str(folder),
         "added": len(_entries(folder) - before),
-        "config": chosen_config(module, request["jit"], arguments),
-        "keepsChoice": tuner is None or len(tuner.configs) == 1 or bool(tuner.cache_results),
+        "config": chosen_config(module, request["jits"], arguments),
+        "keepsChoice": all(tuner.cache_results for tuner in tuned),
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, GuardedMemory, call, given, out_arguments, results
+from . import gradients
+from .calling import Arguments, GuardedMemory, call, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output
@@ -21,7 +22,8 @@ from .protocol import number
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
+    guard_operators(module, device.torch)
     inputs, names = request["inputs"], request["results"]
     values = values_of(request, module)
     guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
@@ -51,6 +53,8 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         if own is not None:
             comparison["referenceDiff"] = number(largest_difference(own[name], expected[name]))
         comparisons.append(comparison)
+    if has_reference and request["gradients"]:
+        comparisons += gradients.compared(module, guarded, values, request, device)
     return {
         "comparisons": comparisons,
         "problems": outside or _changed_inputs(inputs, guarded),

@@ -157,13 +157,13 @@ const launch = helper(
   LAUNCH,
   "kernel grid key *args **options",
   "Launches with the config that tuning has chosen for this key, or tunes.",
-  `config = None if torch.compiler.is_compiling() else ${TUNED}.get(key)
+  `config = None if torch.compiler.is_compiling() else ${TUNED}.get((kernel, key))
 if config is not None:
     kernel.fn[grid](*args, **options, **config)
     return
 kernel[grid](*args, **options)
 if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-    ${TUNED}[key] = kernel.best_config.all_kwargs()`,
+    ${TUNED}[kernel, key] = kernel.best_config.all_kwargs()`,
 );
 
 const checkDescriptor = helper(

@@ -5,8 +5,8 @@
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
-import { partsOf, TorchPython } from "./torch-python.js";
-import { isTorchNode, type TorchArgument } from "../ir/reference.js";
+import { TorchPython } from "./torch-python.js";
+import { isTorchNode, partsOf, type TorchArgument } from "../ir/reference.js";
 import type { SourceIndex } from "../ir/source.js";
 import { callOrder, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";

@@ -9,8 +9,11 @@ export interface KernelNames {
   readonly wrapper: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
-  /** Its name as an operator's function, in a module that registers one. */
+  /** Its names as an operator's functions, in a module that registers one: functional, and with outputs given. */
   readonly op: string;
+  readonly opOut: string;
+  /** The function that drops configs. */
+  readonly pruner: string;
   /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
   readonly parameters: ReadonlyMap<Value, string>;
   /** Tensors in the wrapper, by the author's name. */
@@ -29,15 +32,29 @@ export interface KernelNames {
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "_beyond_int32 _check_out _check_memory _check_choice _check_type _launch _TUNED " +
-  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _extent _axes _nest _reaches _prune_configs";
+  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _extent _axes _nest _reaches";
 
-export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
+/** The names of a module before anything of a kernel stands in it. */
+export function moduleNames(): Names {
+  const names = new Names();
+  for (const word of MODULE_NAMES.split(" ")) names.take(word);
+  return names;
+}
+
+/** `module` has the names of what stands in the module already; the kernel's are added. */
+export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = moduleNames()): KernelNames {
   // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
-  const taken = new Names();
-  for (const word of MODULE_NAMES.split(" ")) taken.take(word);
-  const wrapper = taken.take(ir.name);
-  const jit = taken.take(`${ir.name}_kernel`);
-  const op = taken.take(`${ir.name}_op`);
+  const taken = moduleNames();
+  const shared = (wanted: string): string => {
+    let name = module.take(wanted);
+    while (!taken.isFree(name)) name = module.take(wanted);
+    return taken.take(name);
+  };
+  const wrapper = shared(ir.name);
+  const jit = shared(`${ir.name}_kernel`);
+  const op = shared(`${ir.name}_op`);
+  const opOut = shared(`${ir.name}_out_op`);
+  const pruner = shared("_prune_configs");
   taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
@@ -65,13 +82,11 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex): KernelNames {
   // What the arguments are called does not depend on it.
   const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
   const functions = new Map(
-    ir.functions.map(
-      (helper) => [helper, externs.names.get(helper) ?? taken.take(wantedName(helper, source))] as const,
-    ),
+    ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
   );
   const locals = new Names();
   for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
-  return { wrapper, jit, op, parameters, tensors, strides, functions, externs, locals };
+  return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
 }
 
 /** What the jit function calls a size, a number or a constexpr, by the author's name. */

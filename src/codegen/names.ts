@@ -54,7 +54,7 @@ export class Names {
     const base = snakeCase(wanted);
     for (let i = 0; ; i++) {
       const name = i === 0 ? (isUsable(base) ? base : `${base}_`) : `${base}_${i}`;
-      if (RESERVED.has(name) || !this.#isFree(name, type)) continue;
+      if (RESERVED.has(name) || !this.isFree(name, type)) continue;
       this.#blocks.at(-1)!.held.set(name, type);
       return name;
     }
@@ -64,13 +64,14 @@ export class Names {
   keep(name: string): string {
     for (let i = 0; ; i++) {
       const own = i === 0 ? name : `${name}_${i}`;
-      if (RESERVED.has(own) || !this.#isFree(own, undefined)) continue;
+      if (RESERVED.has(own) || !this.isFree(own)) continue;
       this.#blocks.at(-1)!.held.set(own, undefined);
       return own;
     }
   }
 
-  #isFree(name: string, type: string | undefined): boolean {
+  /** Whether nothing has this name, as far as a value of this type is concerned. */
+  isFree(name: string, type?: string): boolean {
     return this.#blocks.every(
       ({ held, left }) => !held.has(name) && (!left.has(name) || (type !== undefined && left.get(name) === type)),
     );

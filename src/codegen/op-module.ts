@@ -1,6 +1,6 @@
 /**
  * A wrapper as an operator of PyTorch: `torch.library.custom_op` with a fake implementation, so that `torch.compile`
- * keeps the call in its graph. Autograd is not registered.
+ * keeps the call in its graph, and a second one that writes tensors of its caller.
  */
 import { fail } from "../diagnostics.js";
 import type { KernelIR, SizeParam, TensorParam, Value } from "../ir/nodes.js";
@@ -16,6 +16,8 @@ import { dtypeBinder, torchDType } from "./wrapper-checks.js";
 export interface OpOptions {
   /** The first part of the operator's name: `torch.ops.NAMESPACE.NAME`. */
   readonly namespace: string;
+  /** `triton_op` lets torch.compile see into it, and fuse around the kernel; `custom_op`, the default, takes any kernel. */
+  readonly form?: "custom_op" | "triton_op";
 }
 
 /** `launcher` is the wrapper, `sizes` say where each size is read off. */
@@ -24,48 +26,130 @@ export function opDefinitions(
   names: KernelNames,
   launcher: FunctionDef,
   sizes: readonly Binding[],
-  { namespace }: OpOptions,
+  op: OpOptions,
 ): Block {
-  if (!/^[A-Za-z_]\w*$/.test(namespace))
-    fail("op", `${ir.name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, ir.at);
+  checkNamespace(ir, op);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
-  const isRead = tensors.some((param) => param.role !== "out" && !param.optional);
-  if (!isRead || ir.params.some((param) => param.kind === "pointer"))
-    fail("op", `${ir.name}: an operator needs a tensor that it reads, and no raw pointers`, ir.at);
+  const why = notAnOperator(ir);
+  if (why) fail("op", `${ir.name}: ${why}`, ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
   const outputs = tensors.filter((param) => param.role === "out");
-  const updated = tensors.filter((param) => param.role === "inout");
-  const qualified = `${namespace}::${names.wrapper}`;
-  const mutates = updated.map((param) => py.string(names.tensors.get(param.name)!));
-  const decorator = py.call(
-    "torch.library.custom_op",
-    py.string(qualified),
-    py.keyword("mutates_args", py.tuple(...mutates)),
-  );
-  const returns = returnType(outputs.length);
+  const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
+  const { namespace, form = "custom_op" } = op;
+  if (form === "triton_op") checkTraceable(ir);
+  const functional: FunctionDef = {
+    kind: "function",
+    name: names.op,
+    decorators: [registration(form, `${namespace}::${names.wrapper}`, updated)],
+    params,
+    returns: returnType(outputs.length),
+    docstring: `${names.wrapper} as torch.ops.${namespace}.${names.wrapper}.`,
+    body: callBody(ir, names, params, outputs, updated.length),
+  };
+  const fake = fakeFunction(ir, names, `_${names.op}_fake`, params, sizes, [py.dotted(`${names.op}.register_fake`)]);
   return [
-    {
-      kind: "function",
-      name: names.op,
-      decorators: [decorator],
-      params,
-      returns,
-      docstring: `${names.wrapper} as torch.ops.${namespace}.${names.wrapper}.`,
-      body: callBody(ir, names, params, outputs, updated.length),
-    },
-    {
-      kind: "function",
-      name: `_${names.op}_fake`,
-      decorators: [py.dotted(`${names.op}.register_fake`)],
-      params: params.map(({ name, default: initial }) => ({ name, ...(initial && { default: initial }) })),
-      docstring: `What torch.compile sees of ${names.op}: shapes and dtypes.`,
-      body: fakeBody(ir, names, outputs, sizes),
-    },
+    functional,
+    // PyTorch traces a triton_op itself.
+    ...(form === "triton_op" ? [] : [fake]),
+    ...(outputs.length > 0 ? [outVariant(names, launcher, params, updated, op)] : []),
   ];
 }
 
-function returnType(count: number): Expression {
+/** `ns::gemm_out`: it writes tensors that the caller has, and gives nothing. */
+function outVariant(
+  names: KernelNames,
+  { params: all }: FunctionDef,
+  params: readonly Parameter[],
+  updated: readonly string[],
+  { namespace, form = "custom_op" }: OpOptions,
+): FunctionDef {
+  const outputs = all.slice(params.length + 1).map(({ name }) => name);
+  const call = py.call(
+    names.wrapper,
+    ...params.map(({ name }) => py.name(name)),
+    ...outputs.map((name) => py.keyword(name, py.name(name))),
+  );
+  const annotation = py.dotted("torch.Tensor");
+  const isOptional = (param: Parameter): boolean => param.default !== undefined;
+  return {
+    kind: "function",
+    name: names.opOut,
+    decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
+    // PyTorch refuses tensors that can be given by name only.
+    params: [
+      ...params.filter((param) => !isOptional(param)),
+      ...outputs.map((name) => ({ name, annotation })),
+      ...params.filter(isOptional),
+    ],
+    returns: py.none,
+    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
+    body: [py.expression(call)],
+  };
+}
+
+/** The decorator that makes a function an operator. */
+export function registration(
+  form: NonNullable<OpOptions["form"]>,
+  qualified: string,
+  mutated: readonly string[] = [],
+): Expression {
+  const mutates = py.tuple(...mutated.map((name) => py.string(name)));
+  return py.call(`torch.library.${form}`, py.string(qualified), py.keyword("mutates_args", mutates));
+}
+
+/** @throws TileScriptError if the namespace is no name. */
+export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
+  if (!/^[A-Za-z_]\w*$/.test(namespace))
+    fail("op", `${name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, at);
+}
+
+/** Why PyTorch could not have it as an operator. */
+export function notAnOperator({ params }: KernelIR): string | undefined {
+  const isRead = params.some((param) => param.kind === "tensor" && param.role !== "out" && !param.optional);
+  return isRead && !params.some((param) => param.kind === "pointer")
+    ? undefined
+    : "an operator needs a tensor that it reads, and no raw pointers";
+}
+
+/** What `torch.library.wrap_triton` knows is configs, keys, values to reset or restore, and one launch. */
+function checkTraceable({ name, params, tuning, launch, at }: KernelIR): void {
+  const refuse = (what: string): never =>
+    fail("op", `${name}: triton_op cannot have ${what}; torch.compile cannot trace it, so emit a custom_op`, at);
+  const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
+  if (computed) refuse(`the heuristic of ${computed.name}`);
+  const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
+  if (option) refuse(`the launch option ${option[0]}`);
+  const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
+  if (isPassed) refuse("numCtas outside autotune.configs");
+}
+
+/** What torch.compile sees of a kernel: new tensors without values. */
+export function fakeFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  name: string,
+  params: readonly Parameter[],
+  sizes: readonly Binding[],
+  decorators: readonly Expression[] = [],
+): FunctionDef {
+  const outputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role === "out");
+  return {
+    kind: "function",
+    name,
+    decorators,
+    params: withoutAnnotations(params),
+    docstring: `What torch.compile sees of ${names.wrapper}: shapes and dtypes.`,
+    body: fakeBody(ir, names, outputs, sizes),
+  };
+}
+
+export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {
+  return params.map(({ name, default: initial }) => ({ name, ...(initial && { default: initial }) }));
+}
+
+/** How many tensors, as an annotation. */
+export function returnType(count: number): Expression {
   const tensor = py.dotted("torch.Tensor");
   if (count === 0) return py.none;
   return count === 1 ? tensor : py.subscript(py.name("tuple"), ...Array.from({ length: count }, () => tensor));

@@ -3,10 +3,11 @@ import type { ConstexprSignature, ScalarSignature, Signature, SignatureDType, Te
 import type { Elem } from "../ir/dtype.js";
 import { describedTensors, sizeMultiples } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
+import type { OperatorIR } from "../ir/operator.js";
 import { walkAll } from "../ir/walk.js";
 import { givenSizes, numberParams } from "./call-order.js";
 import { drawArguments, drawnTensors } from "./inputs.js";
-import { kernelNames } from "./kernel-names.js";
+import { kernelNames, moduleNames } from "./kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
@@ -72,6 +73,21 @@ export function signatureOf(ir: KernelIR): Signature {
     dtypes: dtypeVariables(ir),
     contracted: contracted(tensors),
     dot: usesDot(ir),
+  };
+}
+
+/** Of an operator: its face's, with the kernels' functions. */
+export function operatorSignature({ face, kernels, backward }: OperatorIR): Signature {
+  // In the order in which the module has them.
+  const module = moduleNames();
+  kernelNames(face, undefined, module);
+  const jits = kernels.map((ir) => kernelNames(ir, undefined, module).jit);
+  return {
+    ...signatureOf(face),
+    jit: jits[0]!,
+    kernels: jits,
+    ...(backward && { gradients: Object.keys(backward.results) }),
+    dot: kernels.some(usesDot),
   };
 }
 

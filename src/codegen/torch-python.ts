@@ -1,6 +1,13 @@
 /** Recorded torch expressions as Python: a line for what the author gave a name, expressions within it. */
 import type { KernelIR } from "../ir/nodes.js";
-import { isTorchNode, numberOperators, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import {
+  isTorchNode,
+  type Launched,
+  numberOperators,
+  partsOf,
+  type TorchArgument,
+  type TorchNode,
+} from "../ir/reference.js";
 import type { Site, SourceIndex } from "../ir/source.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import { Names, snakeCase } from "./names.js";
@@ -40,6 +47,20 @@ export class TorchPython {
     roots.forEach((root) => this.#count(root));
   }
 
+  /** Whether an expression is part of what will be asked for. */
+  isUsed(node: TorchNode): boolean {
+    return this.#uses.has(node);
+  }
+
+  /** Writes a line for it, so that what comes after cannot change it. */
+  settle(node: TorchNode): void {
+    const value = this.expression(node);
+    if (this.#written.has(node)) return;
+    const target = py.name(this.#locals.take("value"));
+    this.statements.push(py.assign(target, value));
+    this.#written.set(node, target);
+  }
+
   #count(argument: TorchArgument): void {
     if (Array.isArray(argument)) argument.forEach((item) => this.#count(item));
     if (!isTorchNode(argument)) return;
@@ -58,6 +79,17 @@ export class TorchPython {
     return py.tuple(...nodes.map((node) => this.expression(node)));
   }
 
+  /** Targets for the outputs of a kernel's call: the author's names, `_` for what nothing takes. */
+  launched(outputs: readonly (Launched | undefined)[]): readonly Expression[] {
+    return outputs.map((output) => {
+      if (!output) return py.name("_");
+      const name = this.#ownName(this.#site(output)) ?? output.output;
+      const target = py.name(this.#locals.take(name));
+      this.#written.set(output, target);
+      return target;
+    });
+  }
+
   expression(node: TorchNode): Expression {
     const known = this.#written.get(node);
     if (known) return known;
@@ -65,9 +97,7 @@ export class TorchPython {
     const isShared = (node.kind === "call" || node.kind === "method") && this.#uses.get(node)! > 1;
     const value = this.#compute(node);
     const items = site?.names?.map((name) => py.name(name === undefined ? "_" : this.#locals.take(name)));
-    // An output or an input has the name of its argument, which it would hide.
-    const isHiding = site?.name !== undefined && this.#options.taken.has(snakeCase(site.name));
-    const name = (isHiding ? undefined : site?.name) ?? (isShared ? "value" : undefined);
+    const name = this.#ownName(site) ?? (isShared ? "value" : undefined);
     if (items) this.#items.set(node, items);
     else if (name === undefined) return value;
     // Python takes all of several values apart or none, so the only one that is wanted is picked.
@@ -79,18 +109,25 @@ export class TorchPython {
     return target;
   }
 
+  /** The author's name; none for what has the name of an argument, which it would hide. */
+  #ownName(site: Site | undefined): string | undefined {
+    const isHiding = site?.name !== undefined && this.#options.taken.has(snakeCase(site.name));
+    return isHiding ? undefined : site?.name;
+  }
+
   #site(node: TorchNode): Site | undefined {
-    const at = node.kind === "call" || node.kind === "method" ? node.at : undefined;
+    const at = node.kind === "call" || node.kind === "method" || node.kind === "launched" ? node.at : undefined;
     return at && this.#options.source?.site(at);
   }
 
-  #argument(argument: TorchArgument): Expression {
+  /** What a call is given. */
+  argument(argument: TorchArgument): Expression {
     if (isTorchNode(argument)) return this.expression(argument);
     if (argument === null) return py.none;
     if (typeof argument === "boolean") return py.boolean(argument);
     if (typeof argument === "string") return py.string(argument);
     if (typeof argument === "number") return py.numberLiteral(argument, Number.isInteger(argument) ? "int" : "float");
-    return py.list(...argument.map((item) => this.#argument(item)));
+    return py.list(...argument.map((item) => this.argument(item)));
   }
 
   #compute(node: TorchNode): Expression {
@@ -106,12 +143,14 @@ export class TorchPython {
         return this.#items.get(node.of)?.[node.index] ?? py.subscript(of, py.number(String(node.index)));
       }
       case "arithmetic": {
-        const [left, right] = node.args.map((side) => this.#argument(side));
+        const [left, right] = node.args.map((side) => this.argument(side));
         return py.binary(left!, numberOperators[node.operator], right!);
       }
+      case "launched":
+        throw new Error(`${node.output} is asked for before its kernel is launched`);
       case "otherwise": {
         const of = this.expression(node.of);
-        return py.conditional(this.#argument(node.fallback), py.compare(of, ["is", py.none]), of);
+        return py.conditional(this.argument(node.fallback), py.compare(of, ["is", py.none]), of);
       }
       case "call":
       case "method":
@@ -123,9 +162,9 @@ export class TorchPython {
 
   #call({ kind, name, args, keywords: given }: Extract<TorchNode, { kind: "call" | "method" }>): Expression {
     const isFactory = kind === "call" && FACTORIES.has(name) && !("device" in given);
-    const values = args.map((argument) => this.#argument(argument));
+    const values = args.map((argument) => this.argument(argument));
     const keywords = [
-      ...Object.entries(given).map(([key, value]) => py.keyword(key, this.#argument(value))),
+      ...Object.entries(given).map(([key, value]) => py.keyword(key, this.argument(value))),
       ...py.keywords({ device: isFactory ? this.#options.device : undefined }),
     ];
     if (kind === "call") return py.call(`torch.${name}`, ...values, ...keywords);
@@ -143,25 +182,4 @@ export class TorchPython {
 
 function hasName(site: Site | undefined): boolean {
   return site?.name !== undefined || site?.names !== undefined;
-}
-
-/** What a node is made of. */
-export function partsOf(node: TorchNode): readonly TorchArgument[] {
-  switch (node.kind) {
-    case "call":
-    case "method":
-      return [...node.args, ...Object.values(node.keywords)];
-    case "arithmetic":
-      return node.args;
-    case "otherwise":
-      return [node.of, node.fallback];
-    case "attribute":
-    case "item":
-      return [node.of];
-    case "input":
-    case "dtype":
-      return [];
-    default:
-      return node satisfies never;
-  }
 }

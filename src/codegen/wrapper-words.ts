@@ -1,10 +1,53 @@
 /** How the wrapper speaks of an argument: its annotation, its default and its line in the docstring. */
-import type { ConstexprParam, PointerParam, TensorParam } from "../ir/nodes.js";
+import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
-import type { NumberParam } from "./call-order.js";
+import { callOrder, type InputParam, type NumberParam, numberParams } from "./call-order.js";
+import type { KernelNames } from "./kernel-names.js";
 import * as py from "./py-build.js";
-import type { Expression } from "./py.js";
+import type { Expression, Parameter } from "./py.js";
 import { torchDType } from "./wrapper-checks.js";
+
+/** The parameters that a caller gives by position, annotated. */
+export function inputParameters(ir: KernelIR, names: KernelNames): readonly Parameter[] {
+  const tensor = py.dotted("torch.Tensor");
+  return callOrder(ir).map((param): Parameter => {
+    const name = localName(names, param);
+    if (param.kind === "tensor" || param.kind === "pointer")
+      return param.given
+        ? { name, annotation: py.binary(tensor, "|", py.none), default: py.none }
+        : { name, annotation: tensor };
+    const initial = defaultOf(param);
+    return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
+  });
+}
+
+/** The docstring's line for each of them. */
+export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const pointers = ir.params.filter((param): param is PointerParam => param.kind === "pointer");
+  return [
+    ...tensors.map((param) => {
+      const contiguous = param.contiguous ? ", contiguous" : "";
+      const updated = param.role === "inout" ? "; updated in place" : "";
+      const optional = param.optional ? ", or None" : "";
+      return `    ${localName(names, param)}: ${tensorWords(param)}${contiguous}${optional}${updated}.`;
+    }),
+    ...pointers.map((param) => {
+      const optional = param.given ? ", or None" : "";
+      return `    ${localName(names, param)}: ${dtypeWords(param)}, of any shape${optional}.`;
+    }),
+    ...numberParams(ir).map((param) => `    ${localName(names, param)}: ${numberWords(param)}.`),
+  ];
+}
+
+/** `[M, N] float16 or bfloat16` */
+export function tensorWords(param: TensorParam): string {
+  return `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
+}
+
+function localName(names: KernelNames, param: InputParam): string {
+  return names.tensors.get(param.name) ?? names.parameters.get(param.value)!;
+}
 
 export function annotationOf(param: NumberParam): string {
   if (param.kind === "constexpr")

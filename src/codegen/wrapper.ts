@@ -6,7 +6,7 @@ import { describedTensors, isOnlyDescribed } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
-import { callOrder, givenSizes, numberParams } from "./call-order.js";
+import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
 import { descriptorCheck, descriptorOf, scratch, setsBlocks } from "./descriptors.js";
 import { LAUNCH } from "./helpers.js";
@@ -27,13 +27,14 @@ import {
   ROW_LIMIT,
   shapeChecks,
 } from "./wrapper-checks.js";
-import { annotationOf, defaultOf, dtypeWords, numberWords } from "./wrapper-words.js";
+import { argumentLines, inputParameters, tensorWords } from "./wrapper-words.js";
 import * as py from "./py-build.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
 
-export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>): FunctionDef {
-  return new WrapperEmitter(ir, names, used).emit();
+/** `traceable` says that PyTorch is to see the kernel in its graphs (`torch.library.wrap_triton`). */
+export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, traceable = false): FunctionDef {
+  return new WrapperEmitter(ir, names, used, traceable).emit();
 }
 
 /** What an emitter of parts of the wrapper needs to know. */
@@ -60,6 +61,7 @@ class WrapperEmitter implements WrapperContext {
     readonly ir: KernelIR,
     readonly names: KernelNames,
     readonly used: ReadonlySet<Value>,
+    readonly traceable: boolean,
   ) {
     this.tensors = ir.params.filter((param) => param.kind === "tensor");
     this.derived = new Set(
@@ -125,7 +127,7 @@ class WrapperEmitter implements WrapperContext {
           : results.length === 1
             ? tensor
             : py.subscript(py.name("tuple"), ...results.map(() => tensor)),
-      docstring: this.#docstring(inputs, outputs),
+      docstring: this.#docstring(outputs),
       body,
     };
   }
@@ -137,16 +139,9 @@ class WrapperEmitter implements WrapperContext {
   // ---- signature ----------------------------------------------------------------------------------------------------
 
   #parameters(outputs: readonly TensorParam[]): Parameter[] {
-    const tensor = py.dotted("torch.Tensor");
-    const optional = py.binary(tensor, "|", py.none);
+    const optional = py.binary(py.dotted("torch.Tensor"), "|", py.none);
     return [
-      ...callOrder(this.ir).map((param): Parameter => {
-        const name = this.#localName(param);
-        if (param.kind === "tensor" || param.kind === "pointer")
-          return param.given ? { name, annotation: optional, default: py.none } : { name, annotation: tensor };
-        const initial = defaultOf(param);
-        return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
-      }),
+      ...inputParameters(this.ir, this.names),
       ...(outputs.length > 0 ? [{ name: "*" }] : []),
       ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
       ...(deviceHolder(this) ? [] : [DEVICE_PARAMETER]),
@@ -164,23 +159,10 @@ class WrapperEmitter implements WrapperContext {
     return outputs.length === 1 ? "out" : this.#localName(param);
   }
 
-  #docstring(inputs: readonly TensorParam[], outputs: readonly TensorParam[]): string {
-    const describe = (param: TensorParam) => `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
-    const lines = [
-      ...inputs.map((param) => {
-        const contiguous = param.contiguous ? ", contiguous" : "";
-        const updated = param.role === "inout" ? "; updated in place" : "";
-        const optional = param.optional ? ", or None" : "";
-        return `    ${this.#localName(param)}: ${describe(param)}${contiguous}${optional}${updated}.`;
-      }),
-      ...this.#pointers().map((param) => {
-        const optional = param.given ? ", or None" : "";
-        return `    ${this.#localName(param)}: ${dtypeWords(param)}, of any shape${optional}.`;
-      }),
-      ...numberParams(this.ir).map((param) => `    ${this.#localName(param)}: ${numberWords(param)}.`),
-    ];
+  #docstring(outputs: readonly TensorParam[]): string {
+    const lines = argumentLines(this.ir, this.names);
     const outs = outputs.map(
-      (param) => `    ${this.outParameter(param)}: where to write ${describe(param)}; allocated if None.`,
+      (param) => `    ${this.outParameter(param)}: where to write ${tensorWords(param)}; allocated if None.`,
     );
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
     if (!deviceHolder(this)) outs.push("    device: where to allocate; the current GPU if None.");
@@ -308,6 +290,17 @@ class WrapperEmitter implements WrapperContext {
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
     const jit = py.name(this.names.jit);
+    if (this.traceable)
+      return [
+        ...grids,
+        py.blank,
+        py.expression(
+          py.call(
+            py.subscript(py.call("torch.library.wrap_triton", jit), usesMeta ? py.name("grid") : tuple),
+            ...this.#arguments(),
+          ),
+        ),
+      ];
     if (this.#isTuned())
       return [
         ...grids,

@@ -4,6 +4,7 @@ import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { launchOptionNames } from "../ir/nodes.js";
 import type { Handle } from "../ir/handle.js";
+import { launch } from "./launch.js";
 import type { ParamDescription } from "./params.js";
 
 type Meta = Readonly<Record<string, Handle>>;
@@ -52,6 +53,11 @@ export class KernelDefinition {
 
   get params(): RawSpec["params"] {
     return this.spec.params;
+  }
+
+  /** A step of an operator. */
+  call(given: Readonly<Record<string, unknown>>): object {
+    return launch(this, given);
   }
 }
 

@@ -98,7 +98,9 @@ function anchorsOf(node: ts.Node, file: ts.SourceFile): readonly number[] {
   }
   if (ts.isNewExpression(node)) return [node.getStart(file)];
   if (ts.isPropertyAccessExpression(node)) return isCallee(node) ? [] : [node.name.getStart(file)];
-  if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent)) return [node.getStart(file)];
+  // A getter taken apart: at what it is bound to, `{ T: transposed }`.
+  if (ts.isBindingElement(node) && ts.isObjectBindingPattern(node.parent))
+    return [node.getStart(file), node.name.getStart(file)];
   if (ts.isForOfStatement(node) && ts.isVariableDeclarationList(node.initializer)) {
     return node.initializer.declarations.map((declaration) => declaration.name.getStart(file));
   }

@@ -166,7 +166,7 @@ function tensorNames(params: readonly Param[], roles: readonly string[]): readon
 }
 
 /** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
-function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
+export function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
   const found: Record<string, TorchNode> = {};
   for (const param of params)
     if (param.kind === "tensor" && param.role !== "out" && typeof param.dtype !== "string")

@@ -24,7 +24,7 @@ export function noteRead(
 ): Uint8Array | undefined {
   const { writers, readers, atomics } = tensor;
   if (!writers || !readers) return undefined;
-  const meetings = new Meetings(performed.length);
+  const meetings = new Meetings();
   const empty = new Uint8Array(performed.length);
   const { order } = sanitiser;
   const { stamp } = order;
@@ -53,7 +53,7 @@ export function noteWrite(
 ): void {
   const { writers, readers, atomics } = tensor;
   if (!writers || !readers) return;
-  const meetings = new Meetings(performed.length);
+  const meetings = new Meetings();
   const { order } = sanitiser;
   const { stamp } = order;
   for (let i = 0; i < performed.length; i++) {
@@ -82,7 +82,7 @@ export function noteAtomic(
   const { writers, readers } = tensor;
   if (!writers || !readers) return undefined;
   const atomics = (tensor.atomics ??= new Int32Array(writers.length));
-  const meetings = new Meetings(performed.length);
+  const meetings = new Meetings();
   const empty = new Uint8Array(performed.length);
   const { order } = sanitiser;
   const { stamp } = order;
@@ -106,17 +106,11 @@ const WORDS = ["", "written", "read", "changed by an atomic"];
 
 /** Lanes where another program was before, and what it did there. */
 class Meetings {
-  readonly #lanes: Uint8Array;
-  readonly #others: Int32Array;
-
-  constructor(size: number) {
-    this.#lanes = new Uint8Array(size);
-    this.#others = new Int32Array(size);
-  }
+  /** By lane; there is none in most accesses. */
+  readonly #met = new Map<number, { readonly stamp: number; readonly did: number }>();
 
   note(lane: number, stamp: number, did: number): void {
-    this.#lanes[lane] = did;
-    this.#others[lane] = stamp;
+    this.#met.set(lane, { stamp, did });
   }
 
   report(
@@ -127,11 +121,13 @@ class Meetings {
     sanitiser: Sanitiser,
     at: At,
   ): void {
-    if (!this.#lanes.some(Boolean)) return;
-    const marked = this.#lanes.map((did) => (did ? 1 : 0));
+    if (this.#met.size === 0) return;
+    const marked = new Uint8Array(offsets.length);
+    for (const lane of this.#met.keys()) marked[lane] = 1;
     sanitiser.lanes("race", marked, shape, at, (lane) => {
-      const program = sanitiser.program(sanitiser.order.owner(this.#others[lane]!)).join(", ");
-      const did = WORDS[this.#lanes[lane]!]!;
+      const { stamp, did: kind } = this.#met.get(lane)!;
+      const program = sanitiser.program(sanitiser.order.owner(stamp)).join(", ");
+      const did = WORDS[kind]!;
       const also = did === does ? "also " : "";
       return `${tensor.nameOf(offsets[lane]!)} is ${does} here and ${also}${did} by program (${program}); nothing orders the two`;
     });

@@ -5,7 +5,7 @@
 import { broadcastTo, sizeOf, type TileArray } from "../ir/array.js";
 import { type IntName, isSigned } from "../ir/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
-import { bitsOf, isBig, isFloat, type NumberData } from "../ir/numeric.js";
+import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../ir/numeric.js";
 import type { Op } from "../ir/op.js";
 import type { Runtime } from "../ir/runtime.js";
 import { indexValues } from "./index-values.js";
@@ -69,14 +69,21 @@ function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes 
 }
 
 /** The largest element, or infinity where one is negative. */
-function highest(data: Lanes["data"]): number {
+function highest(operand: Runtime | undefined): number {
+  if (!isTile(operand)) return Number(operand) < 0 ? Infinity : Number(operand);
+  const data = operand.data as NumberData;
   let most = 0;
   for (let i = 0; i < data.length; i++) {
-    const value = data[i] as number;
+    const value = data[i]!;
     if (value < 0) return Infinity;
     if (value > most) most = value;
   }
   return Number(most);
+}
+
+function hasNegative(data: BigData): boolean {
+  for (let i = 0; i < data.length; i++) if (data[i]! < 0n) return true;
+  return false;
 }
 
 /** Whether operands that are not negative, up to these, cannot leave the dtype: every op here grows with both, or shrinks. */
@@ -88,10 +95,11 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
   const { dtype, data, shape, poison } = result;
   // Wrapping is what unsigned integers are for.
   if (!isSigned(dtype as IntName)) return;
-  const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
   const limit = 2 ** (bitsOf(dtype) - 1);
   const isWide = isBig(dtype);
-  if (!isWide && isSmall(op, highest(a.data), highest(b.data), limit)) return;
+  if (!isWide && isSmall(op, highest(x), highest(y), limit)) return;
+  if (isWide && isTile(x) && isBig(x.dtype) && !hasNegative(x.data as BigData)) return;
+  const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
   for (let lane = 0; lane < data.length; lane++) {
     const left = a.data[lane * a.step]!;
     // 64 bits are enough for any offset; a dividend may be negative in any dtype.

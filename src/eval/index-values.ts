@@ -13,6 +13,15 @@ import type { Type } from "../ir/types.js";
 import { argumentsOf, bodiesOf, definitions, handedOver, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 export function indexValues(ir: KernelIR): ReadonlySet<Value> {
+  let known = found.get(ir);
+  if (known === undefined) found.set(ir, (known = findIndexValues(ir)));
+  return known;
+}
+
+/** Found once for each kernel: a property test evaluates one a thousand times. */
+const found = new WeakMap<KernelIR, ReadonlySet<Value>>();
+
+function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
   const made = definitions(...bodiesOf(ir));
   const writes = new Map<Variable, Argument[]>();
   const handed = new Map<Value, Argument[]>();

@@ -31,6 +31,7 @@ export function lanesOf(
 
   /** Takes out the lanes that are wanted and wrong. */
   function refuse(code: string, wrong: Uint8Array, describe: Describe): void {
+    if (!wrong.includes(1)) return;
     const marked = wrong.map((flag, i) => (flag ? performed[i]! : 0));
     if (!marked.includes(1)) return;
     sanitiser.lanes(code, marked, shape, at, describe);
@@ -56,10 +57,18 @@ export function lanesOf(
   }
   if (broken) refuse("false-in-bounds", broken, (lane) => falseClaim(tensor, address, lane));
   if (!inside) {
-    const beside = performed.map((on, i) => (on && !tensor.holds(offsets[i]!) ? 1 : 0));
-    refuse("out-of-bounds", beside, (lane) => outOfBounds(tensor, offsets[lane]!, does));
+    const beside = outside(tensor, offsets, performed);
+    if (beside) refuse("out-of-bounds", beside, (lane) => outOfBounds(tensor, offsets[lane]!, does));
   }
   return { performed, masked, refused };
+}
+
+/** The performed lanes whose address lies in no element. */
+function outside(tensor: Tensor, offsets: Float64Array, performed: Uint8Array): Uint8Array | undefined {
+  let marks: Uint8Array | undefined;
+  for (let i = 0; i < offsets.length; i++)
+    if (performed[i] && !tensor.holds(offsets[i]!)) (marks ??= new Uint8Array(offsets.length))[i] = 1;
+  return marks;
 }
 
 function maskLanes(

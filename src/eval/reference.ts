@@ -11,7 +11,8 @@ import { scalarArray, torchArray, transpose, type TorchArray } from "./torch-arr
 export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
 
 /**
- * The values of expressions, one for each node. `random` gives uniform numbers in [0, 1) to those that draw.
+ * The values of expressions, one for each node. `random` gives uniform numbers in [0, 1) to those that draw; `given` has
+ * the values of some nodes already.
  *
  * @throws NotEvaluated if a function is not known here.
  */
@@ -19,9 +20,12 @@ export function evaluateReference(
   nodes: readonly TorchNode[],
   inputs: ReferenceInputs,
   random?: () => number,
+  given: ReadonlyMap<TorchNode, TensorData> = new Map(),
 ): readonly TorchArray[] {
   const arrays = new Map<string, TorchArray>();
-  const known = new Map<TorchNode, TorchValue>();
+  const known = new Map<TorchNode, TorchValue>(
+    [...given].map(([node, tensor]) => [node, torchArray(tensor.shape, float64s(tensor))]),
+  );
 
   function inputNamed(name: string): TorchValue {
     const given = inputs[name];
@@ -54,6 +58,8 @@ export function evaluateReference(
         const [x, y] = node.args.map((side) => Number(argument(side)));
         return arithmetic[node.operator](x!, y!);
       }
+      case "launched":
+        throw new NotEvaluated("a kernel's output stands outside its operator");
       case "otherwise":
         return value(node.of) ?? argument(node.fallback);
       case "call":

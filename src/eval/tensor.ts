@@ -16,8 +16,8 @@ export class Tensor implements Allocation {
   readonly strides: readonly number[];
   /** Indexed by offset; strides may leave gaps. */
   readonly data: TileData;
-  /** Offset of each element, in row-major order of the shape. */
-  readonly #offsets: Int32Array;
+  /** Offset of each element, in row-major order of the shape; absent where it is the element's place in that order. */
+  readonly #offsets: Int32Array | undefined;
   /** Offsets that hold an element; absent where there are no gaps. */
   readonly #elements: Uint8Array | undefined;
   /** Who wrote each offset last, as the sanitiser stamps it; 0 where nobody did. Absent for inputs. */
@@ -42,10 +42,10 @@ export class Tensor implements Allocation {
     const size = sizeOf(shape);
     const extent = size === 0 ? 0 : shape.reduce((sum, dim, axis) => sum + (dim - 1) * this.strides[axis]!, 1);
     this.data = allocate(dtype, extent);
-    this.#offsets = size === 0 ? new Int32Array(0) : stridedIndex(shape, this.strides);
+    if (size > 0 && this.strides.join() !== stridesOf(shape).join()) this.#offsets = stridedIndex(shape, this.strides);
     if (extent !== size) {
       this.#elements = new Uint8Array(extent);
-      for (const offset of this.#offsets) this.#elements[offset] = 1;
+      for (const offset of this.#offsets!) this.#elements[offset] = 1;
     }
     if (role !== "in") {
       this.writers = new Int32Array(extent);
@@ -60,7 +60,7 @@ export class Tensor implements Allocation {
 
   /** `c[3, 5]`, or how far beside the tensor an offset is. */
   nameOf(offset: number): string {
-    const position = this.#offsets.indexOf(offset);
+    const position = this.#offsets ? this.#offsets.indexOf(offset) : this.holds(offset) ? offset : -1;
     return position >= 0 ? `${this.name}[${coordinates(this.shape, position).join(", ")}]` : `${this.name} + ${offset}`;
   }
 
@@ -69,14 +69,17 @@ export class Tensor implements Allocation {
     if (dtype !== this.dtype) throw new Error(`${this.name} holds ${this.dtype}, the data given are ${dtype}`);
     if (shape.join() !== this.shape.join())
       throw new Error(`${this.name} has shape [${this.shape.join(", ")}], the data given have [${shape.join(", ")}]`);
-    const values = fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
-    if (isBig(this.dtype))
-      this.#offsets.forEach((offset, i) => ((this.data as BigData)[offset] = (values as BigData)[i]!));
-    else this.#offsets.forEach((offset, i) => ((this.data as NumberData)[offset] = (values as NumberData)[i]!));
+    const isHeldAlike = data.constructor === this.data.constructor && data.length === sizeOf(shape);
+    const values = isHeldAlike ? data : fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
+    const [offsets, memory] = [this.#offsets, this.data];
+    if (!offsets) (memory as NumberData).set(values as NumberData);
+    else if (isBig(this.dtype)) offsets.forEach((offset, i) => (memory[offset] = (values as BigData)[i]!));
+    else offsets.forEach((offset, i) => (memory[offset] = (values as NumberData)[i]!));
   }
 
   /** Its values in row-major order. */
   read(): TensorData {
+    if (!this.#offsets) return { dtype: this.dtype, shape: this.shape, data: this.data.slice() };
     return take(tileArray(this.dtype, [this.data.length], this.data), this.shape, this.#offsets);
   }
 
@@ -84,10 +87,12 @@ export class Tensor implements Allocation {
   unwritten(): { readonly count: number; readonly first: readonly number[] } {
     let count = 0;
     let first = -1;
-    this.#offsets.forEach((offset, i) => {
-      if (this.writers?.[offset] || this.atomics?.[offset]) return;
+    const size = sizeOf(this.shape);
+    for (let i = 0; i < size; i++) {
+      const offset = this.#offsets ? this.#offsets[i]! : i;
+      if (this.writers?.[offset] || this.atomics?.[offset]) continue;
       if (count++ === 0) first = i;
-    });
+    }
     return { count, first: coordinates(this.shape, Math.max(first, 0)) };
   }
 }

@@ -314,6 +314,7 @@ export const torchFunctions: Readonly<Record<string, TorchFunction>> = {
   reshape: { params: ["input"], rest: "shape", run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)) },
   view: { params: ["input"], rest: "shape", run: ({ input, shape }) => reshapeTo(array(input), numbers(shape)) },
   contiguous: { params: ["input"], run: ({ input }) => array(input) },
+  clone: { params: ["input"], run: ({ input }) => array(input) },
   unsqueeze: {
     params: ["input", "dim"],
     run: ({ input, dim }) => {

@@ -44,6 +44,10 @@ export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceIn
             : args;
       return TRUTHS.has(name) || (MOVES.has(name) ? isTruth(args[0], inputs) : MIXES.has(name) && all(operands));
     }
+    case "launched": {
+      const { launch, output } = argument;
+      return launch.kernel.params.some((param) => param.name === output && "dtype" in param && param.dtype === "int1");
+    }
     case "arithmetic":
     case "dtype":
       return false;

@@ -1,5 +1,6 @@
 /** `x.to(dtype)` on tiles. */
 import { bigsOf, numbersOf, tileArray, type TileArray } from "./array.js";
+import { loopsOf } from "./loops.js";
 import { allocate, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { fromBytes, toBytes } from "./numeric-bits.js";
 import { bigToFloat, convert, floatToBig } from "./numeric-convert.js";
@@ -14,6 +15,9 @@ export interface CastOptions extends RoundOptions {
 /** Converts every element. Poison stays. */
 export function cast(x: TileArray, dtype: NumericDType, options: CastOptions = {}): TileArray {
   if (x.dtype === dtype) return x;
+  // Held alike, and every value is kept.
+  if (!options.bitcast && dtype === "float32" && x.data instanceof Float32Array)
+    return tileArray(dtype, x.shape, x.data, x.poison);
   return tileArray(dtype, x.shape, options.bitcast ? bitcast(x, dtype) : converted(x, dtype, options), x.poison);
 }
 
@@ -30,12 +34,13 @@ function converted(x: TileArray, dtype: NumericDType, options: RoundOptions): Nu
   ) {
     return roundAll(dtype, from, options);
   }
-  const f = convert(x.dtype, dtype, options);
-  if (from instanceof Uint8Array) return out.map((_, i) => f(from[i]!));
-  if (out instanceof Uint8Array) for (let i = 0; i < from.length; i++) out[i] = f(from[i]!);
-  else for (let i = 0; i < from.length; i++) out[i] = f(from[i]!);
+  convertEach(convert(x.dtype, dtype, options))(out, from);
   return out;
 }
+
+const convertEach = loopsOf((f: (x: number) => number) => (out: NumberData, from: NumberData) => {
+  for (let i = 0; i < out.length; i++) out[i] = f(from[i]!);
+});
 
 function toBigs(x: TileArray, out: BigData, dtype: "int64" | "uint64"): BigData {
   if (isBig(x.dtype)) {

@@ -107,17 +107,90 @@ function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes):
   return out;
 }
 
-/** Storing rounds each partial sum to float32. */
+/**
+ * Each partial sum is rounded to float32. Zeros of `a` and columns of zeros at the end of `b` are passed over, for tiles
+ * of small tensors are zeros mostly. Adding their products changes nothing but a sum of -0, whose row is computed again
+ * with them; and where an operand is not finite, a product with zero is NaN.
+ */
 function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, { batch, m, n, k }: Sizes): void {
+  const columns = allFinite(a) ? columnsUsed(b, n) : n;
+  const skipsZeros = allFinite(b);
+  const steps = new Int32Array(k);
   for (let row = 0; row < batch * m; row++) {
-    const bStart = Math.floor(row / m) * k * n;
-    const start = row * n;
-    for (let p = 0; p < k; p++) {
-      const x = a[row * k + p]!;
-      const bRow = bStart + p * n;
-      for (let j = 0; j < n; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
+    const places = { start: row * n, aStart: row * k, bStart: Math.floor(row / m) * k * n };
+    let count = 0;
+    for (let p = 0; p < k; p++) if (!skipsZeros || a[row * k + p] !== 0) steps[count++] = p;
+    const isWhole = count === k && columns === n;
+    const before = isWhole ? out : out.slice(row * n, row * n + n);
+    addProducts(out, a, b, places, n, columns, steps.subarray(0, count));
+    if (isWhole || !hasNegativeZero(out, row * n, n)) continue;
+    out.set(before, row * n);
+    addProducts(
+      out,
+      a,
+      b,
+      places,
+      n,
+      n,
+      steps.map((_, p) => p),
+    );
+  }
+}
+
+interface Places {
+  readonly start: number;
+  readonly aStart: number;
+  readonly bStart: number;
+}
+
+/** One row of the product, for these steps of k; four at a time, so that partial sums stay in registers. */
+function addProducts(
+  out: Float32Array,
+  a: Float32Array,
+  b: Float32Array,
+  { start, aStart, bStart }: Places,
+  n: number,
+  columns: number,
+  steps: Int32Array,
+): void {
+  const { fround } = Math;
+  let i = 0;
+  for (; i + 3 < steps.length; i += 4) {
+    const [p0, p1, p2, p3] = [steps[i]!, steps[i + 1]!, steps[i + 2]!, steps[i + 3]!];
+    const [x0, x1, x2, x3] = [a[aStart + p0]!, a[aStart + p1]!, a[aStart + p2]!, a[aStart + p3]!];
+    const [b0, b1, b2, b3] = [bStart + p0 * n, bStart + p1 * n, bStart + p2 * n, bStart + p3 * n];
+    for (let j = 0; j < columns; j++) {
+      const sum = fround(fround(out[start + j]! + x0 * b[b0 + j]!) + x1 * b[b1 + j]!);
+      out[start + j] = fround(sum + x2 * b[b2 + j]!) + x3 * b[b3 + j]!;
     }
   }
+  for (; i < steps.length; i++) {
+    const x = a[aStart + steps[i]!]!;
+    const bRow = bStart + steps[i]! * n;
+    for (let j = 0; j < columns; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
+  }
+}
+
+function allFinite(data: Float32Array): boolean {
+  for (let i = 0; i < data.length; i++) if (!Number.isFinite(data[i])) return false;
+  return true;
+}
+
+/** Columns up to the last that is not all zeros. */
+function columnsUsed(b: Float32Array, n: number): number {
+  let used = 0;
+  for (let row = 0; row < b.length; row += n)
+    for (let j = n - 1; j >= used; j--)
+      if (b[row + j] !== 0) {
+        used = j + 1;
+        break;
+      }
+  return used;
+}
+
+function hasNegativeZero(data: Float32Array, start: number, length: number): boolean {
+  for (let i = start; i < start + length; i++) if (data[i] === 0 && 1 / data[i]! < 0) return true;
+  return false;
 }
 
 function accumulateFloat64(out: Float64Array, a: Float64Array, b: Float64Array, { batch, m, n, k }: Sizes): void {

@@ -14,6 +14,7 @@ import {
   tileArray,
   type TileArray,
 } from "./array.js";
+import { loopsOf } from "./loops.js";
 import { allocate, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
@@ -24,7 +25,9 @@ type BigResult = bigint | number | boolean;
 
 /** A function of one tile. */
 export function map1(x: TileArray, dtype: NumericDType, f: (x: number) => NumberResult): TileArray {
-  return map3(x, scalar, scalar, dtype, f);
+  const raw = allocateRaw(dtype, x.data.length);
+  loop1(f)(raw, readable(x));
+  return tileArray(dtype, x.shape, settle(dtype, raw), x.poison);
 }
 
 /** A function of two tiles. */
@@ -37,7 +40,7 @@ export function map2(
   const shape = broadcastShapes(x.shape, y.shape);
   const [a, b] = [operand(x, shape), operand(y, shape)];
   const raw = allocateRaw(dtype, sizeOf(shape));
-  loop2(raw, readable(a), readable(b), f as (x: number, y: number) => number);
+  loop2(f)(raw, readable(a), readable(b));
   return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b]));
 }
 
@@ -52,7 +55,7 @@ export function map3(
   const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
   const [a, b, c] = [operand(x, shape), operand(y, shape), operand(z, shape)];
   const raw = allocateRaw(dtype, sizeOf(shape));
-  loop3(raw, readable(a), readable(b), readable(c), f as (x: number, y: number, z: number) => number);
+  loop3(f)(raw, readable(a), readable(b), readable(c));
   return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b, c]));
 }
 
@@ -81,12 +84,10 @@ export function mapBig3(
 ): TileArray {
   const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
   const tiles = [operand(x, shape), operand(y, shape), operand(z, shape)] as const;
-  const [a, b, c] = [bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2])];
-  const [da, db, dc] = [step(a), step(b), step(c)];
   const poison = poisonOf(shape, tiles);
   // A 64-bit array wraps what is stored in it, as the narrower ones do for numbers.
   const raw = isBig(dtype) ? (allocate(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
-  for (let i = 0; i < raw.length; i++) raw[i] = f(a[i * da]!, b[i * db]!, c[i * dc]!) as bigint;
+  loopBig(f)(raw as BigData, bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2]));
   return tileArray(dtype, shape, isBig(dtype) ? raw : settle(dtype, raw as NumberData), poison);
 }
 
@@ -130,14 +131,10 @@ function settle(dtype: NumericDType, raw: NumberData): NumberData {
     return dtype === "float32" || dtype === "float64" ? raw : roundAll(dtype, raw as Float64Array);
   }
   if (isBig(dtype) || bitsOf(dtype) === 32) return raw;
-  const toDType = wrap(dtype);
   const out = dtype === "int1" ? new Uint8Array(raw.length) : raw;
-  for (let i = 0; i < raw.length; i++) out[i] = toDType(raw[i]!);
+  loop1(wrap(dtype))(out, raw);
   return out;
 }
-
-/** Stands for operands that a function does not take. */
-const scalar = tileArray("int32", [], new Int32Array(1));
 
 /** A single element is left as it is, for the loops read it again and again. */
 function operand(x: TileArray, shape: readonly number[]): TileArray {
@@ -147,33 +144,46 @@ function operand(x: TileArray, shape: readonly number[]): TileArray {
 /** Bytes become Int32Array, lest the loops below meet a fifth kind of array (see `numeric.ts`). */
 function readable(x: TileArray): NumberData {
   const data = numbersOf(x);
-  return data instanceof Uint8Array ? Int32Array.from(data) : data;
+  return data instanceof Uint8Array ? new Int32Array(data) : data;
 }
 
-const step = (data: { readonly length: number }): 0 | 1 => (data.length === 1 ? 0 : 1);
+const loop1 = loopsOf((f: (x: number) => NumberResult) => (out: NumberData, x: NumberData) => {
+  for (let i = 0; i < out.length; i++) out[i] = f(x[i]!) as number;
+});
 
-function loop2(out: NumberData, x: NumberData, y: NumberData, f: (x: number, y: number) => number): void {
-  const [dx, dy] = [step(x), step(y)];
-  for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!);
-}
+const loop2 = loopsOf(
+  (f: (x: number, y: number) => NumberResult) => (out: NumberData, x: NumberData, y: NumberData) => {
+    const dx = x.length === 1 ? 0 : 1;
+    const dy = y.length === 1 ? 0 : 1;
+    for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!) as number;
+  },
+);
 
-function loop3(
-  out: NumberData,
-  x: NumberData,
-  y: NumberData,
-  z: NumberData,
-  f: (x: number, y: number, z: number) => number,
-): void {
-  const [dx, dy, dz] = [step(x), step(y), step(z)];
-  for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!, z[i * dz]!);
-}
+const loop3 = loopsOf(
+  (f: (x: number, y: number, z: number) => NumberResult) =>
+    (out: NumberData, x: NumberData, y: NumberData, z: NumberData) => {
+      const dx = x.length === 1 ? 0 : 1;
+      const dy = y.length === 1 ? 0 : 1;
+      const dz = z.length === 1 ? 0 : 1;
+      for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!, z[i * dz]!) as number;
+    },
+);
+
+const loopBig = loopsOf(
+  (f: (x: bigint, y: bigint, z: bigint) => BigResult) => (out: BigData, x: BigData, y: BigData, z: BigData) => {
+    const dx = x.length === 1 ? 0 : 1;
+    const dy = y.length === 1 ? 0 : 1;
+    const dz = z.length === 1 ? 0 : 1;
+    for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!, z[i * dz]!) as bigint;
+  },
+);
 
 function poisonOf(shape: readonly number[], tiles: readonly TileArray[]): Uint8Array | undefined {
   const poisons = tiles.flatMap((tile) => tile.poison ?? []);
   if (poisons.length === 0) return undefined;
   const out = new Uint8Array(sizeOf(shape));
   for (const poison of poisons) {
-    const d = step(poison);
+    const d = poison.length === 1 ? 0 : 1;
     for (let i = 0; i < out.length; i++) out[i]! |= poison[i * d]!;
   }
   return out;

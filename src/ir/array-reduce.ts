@@ -3,6 +3,7 @@
  * first to last, is one of those that compiled code may take: results of inexact folds agree only within bounds.
  */
 import { bigsOf, flip, numbersOf, reshape, sizeOf, slice, take, tileArray, type TileArray } from "./array.js";
+import { loopsOf } from "./loops.js";
 import { allocate, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
@@ -61,7 +62,7 @@ export function scan(
 ): TileArray {
   if (reverse) return flip(scan(flip(x, axis), axis, f), axis);
   const data = allocate(x.dtype, x.data.length) as NumberData;
-  foldNumbers(numbersOf(x), data, lanesOf(x, axis), f, finisher(x.dtype));
+  foldNumbers(f)(numbersOf(x), data, lanesOf(x, axis), finisher(x.dtype));
   return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
 }
 
@@ -89,29 +90,25 @@ function lanesOf(x: TileArray, axis: number): Lanes {
   return { distance, block: distance * x.shape[axis]! };
 }
 
+const same = (x: number): number => x;
+
 /** Rounding or wrapping, where storing does not do it already. */
 function finisher(dtype: NumericDType): (x: number) => number {
-  if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return (x) => x;
+  if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return same;
   return isFloat(dtype) ? round(dtype) : wrap(dtype);
 }
 
 /** The accumulator is read back from `out`, so that it is rounded at every step. */
-function foldNumbers(
-  x: NumberData,
-  out: NumberData,
-  { distance, block }: Lanes,
-  f: (acc: number, x: number) => number,
-  finish: (x: number) => number,
-): void {
-  const from = x instanceof Uint8Array ? Int32Array.from(x) : x;
-  const to = out instanceof Uint8Array ? new Int32Array(out.length) : out;
-  for (let start = 0; start < to.length; start += block) {
-    const end = start + block;
-    for (let i = start; i < start + distance; i++) to[i] = from[i]!;
-    for (let i = start + distance; i < end; i++) to[i] = finish(f(to[i - distance]!, from[i]!));
-  }
-  if (to !== out) out.set(to);
-}
+const foldNumbers = loopsOf(
+  (f: (acc: number, x: number) => number) =>
+    (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {
+      for (let start = 0; start < out.length; start += block) {
+        const end = start + block;
+        for (let i = start; i < start + distance; i++) out[i] = from[i]!;
+        for (let i = start + distance; i < end; i++) out[i] = finish(f(out[i - distance]!, from[i]!));
+      }
+    },
+);
 
 function foldBigs(x: BigData, out: BigData, { distance, block }: Lanes, f: (acc: bigint, x: bigint) => bigint): void {
   for (let start = 0; start < out.length; start += block) {

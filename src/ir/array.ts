@@ -36,13 +36,17 @@ export function bigsOf(x: TileArray): BigData {
 
 /** A tile of one value, which must be representable. */
 export function full(shape: readonly number[], value: number | bigint, dtype: NumericDType): TileArray {
-  return fromNumbers(dtype, shape, { length: sizeOf(shape) }, () => value);
+  const data = allocate(dtype, sizeOf(shape));
+  if (isBig(dtype)) (data as BigData).fill(BigInt(value));
+  else (data as NumberData).fill(Number(value));
+  return tileArray(dtype, shape, data);
 }
 
 /** `start, start + 1, …, end - 1` as int32, as `tl.arange` gives it. */
 export function arange(start: number, end: number): TileArray {
-  const shape = [end - start];
-  return fromNumbers("int32", shape, { length: end - start }, (_, i) => start + i);
+  const data = new Int32Array(end - start);
+  for (let i = 0; i < data.length; i++) data[i] = start + i;
+  return tileArray("int32", [data.length], data);
 }
 
 /** A tile of representable values in row-major order. */
@@ -134,12 +138,42 @@ export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
     throw new RangeError(`[${x.shape.join(", ")}] does not broadcast to [${shape.join(", ")}]`);
   }
   if (sizeOf(x.shape) === sizeOf(shape)) return reshape(x, shape);
+  const along = spreadOf(x.shape, shape);
+  if (along) return tileArray(x.dtype, shape, spread(x.data, along), x.poison && spread(x.poison, along));
   const own = stridesOf(x.shape);
   const strides = shape.map((_, i) => {
     const axis = i - shape.length + x.shape.length;
     return (x.shape[axis] ?? 1) === 1 ? 0 : own[axis]!;
   });
   return take(x, shape, stridedIndex(shape, strides));
+}
+
+/** Where elements along one axis lie in a larger shape: element `j` is in every lane of `[outer, count, inner]` with `j`. */
+export interface Spread {
+  readonly outer: number;
+  readonly count: number;
+  readonly inner: number;
+}
+
+/** How a shape with at most one axis that is not 1 broadcasts to another. */
+export function spreadOf(from: readonly number[], to: readonly number[]): Spread | undefined {
+  const count = sizeOf(from);
+  const axis = from.findIndex((dim) => dim !== 1);
+  if (axis < 0) return { outer: 1, count: 1, inner: sizeOf(to) };
+  if (from[axis] !== count) return undefined;
+  const inner = sizeOf(to.slice(axis - from.length + to.length + 1));
+  return { outer: count === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
+}
+
+function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
+  const row = count * inner;
+  const out = new (data.constructor as new (length: number) => NumberData)(outer * row);
+  const from = data as NumberData;
+  if (inner === 1) out.set(from);
+  else for (let j = 0; j < count; j++) out.fill(from[j]!, j * inner, (j + 1) * inner);
+  // What is there is doubled until the rest is no more than that.
+  for (let filled = row; filled < out.length; filled *= 2) out.copyWithin(filled, 0, filled);
+  return out as Data;
 }
 
 /** The same elements in the same order under another shape. Shares memory. */

@@ -13,11 +13,14 @@ export function convert(
   to: Exclude<NumericDType, BigDType>,
   options: RoundOptions = {},
 ): (x: number) => number {
-  if (from === to) return (x) => x;
-  if (to === "int1") return (x) => (x !== 0 ? 1 : 0);
+  if (from === to) return same;
+  if (to === "int1") return isNotZero;
   if (isFloat(to)) return round(to, options);
   return isFloat(from) ? floatToInt(from, to) : wrap(to);
 }
+
+const same = (x: number): number => x;
+const isNotZero = (x: number): number => (x !== 0 ? 1 : 0);
 
 /**
  * PTX's `cvt.rzi`: truncate, clamp to the bounds. Undefined in the IR out of range (arith.fptosi). Eight-bit integers

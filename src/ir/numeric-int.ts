@@ -2,8 +2,16 @@
 import { isSigned } from "./dtype.js";
 import { bitsOf, type BigDType, type SmallIntDType } from "./numeric.js";
 
-/** Reduces an integer, exactly held by a number, to a dtype by dropping high bits. */
+/** Reduces an integer, exactly held by a number, to a dtype by dropping high bits. One function for each dtype. */
 export function wrap(dtype: SmallIntDType): (x: number) => number {
+  let known = wraps.get(dtype);
+  if (known === undefined) wraps.set(dtype, (known = makeWrap(dtype)));
+  return known;
+}
+
+const wraps = new Map<SmallIntDType, (x: number) => number>();
+
+function makeWrap(dtype: SmallIntDType): (x: number) => number {
   if (dtype === "int1") return (x) => x & 1;
   if (dtype === "uint32") return (x) => x >>> 0;
   const unused = 32 - bitsOf(dtype);

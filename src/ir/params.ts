@@ -7,7 +7,15 @@ import type { Checked, IsUnion, Problem } from "./problem.js";
 import type { Show } from "./shape.js";
 import type { DescriptorOptions } from "./signatures-descriptor.js";
 import type { Scalar } from "./tile.js";
-import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
+import type {
+  OptionalTorchTensor,
+  Torch,
+  TorchDType,
+  TorchNumber,
+  TorchResult,
+  TorchScalar,
+  TorchTensor,
+} from "./torch.js";
 import type { Access } from "./types.js";
 
 // ---- builders -------------------------------------------------------------------------------------------------------
@@ -230,7 +238,7 @@ export type Args<P, Derived extends string = never> = {
 type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] & string;
 type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
-type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
+export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
 /** Tensors that the autotuner can put back: it knows no descriptors. */
 type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: sizes that no tensor's shape gives. */
@@ -414,10 +422,23 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
 }
 
+/** What a kernel's call in an operator takes, by name. Sizes are given where no tensor has them. */
+export type CallArguments<P> = Flat<
+  { readonly [K in RequiredTensorNames<P>]: TorchTensor } & {
+    readonly [K in Exclude<TensorNames<P, "in" | "inout">, RequiredTensorNames<P>>]?: TorchTensor | null;
+  } & { readonly [K in ScalarNames<P> | FlagNames<P> | DTypeNames<P> | DimsOfParams<P>]?: CallNumber }
+>;
+type CallNumber = TorchNumber | TorchDType | boolean;
+type RequiredTensorNames<P> = NamesWhere<P, ["tensor", any, any, "in" | "inout"]>;
+/** What it gives: a new tensor for each output. */
+export type CallResults<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
+
 /** A kernel, as `kernel(name, spec, body)` returns it. */
 export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
+  /** Calls it inside `op(…)`: outputs are new tensors, and tensors that it updates change. */
+  call(given: CallArguments<P>): CallResults<P>;
 }
 /** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
 export type KernelFunction = <

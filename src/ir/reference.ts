@@ -4,6 +4,7 @@
  */
 import type { Location } from "../diagnostics.js";
 import type { DTypeName } from "./dtype.js";
+import type { KernelIR } from "./nodes.js";
 
 /** A kernel's reference, and where the author wrote it. */
 export type Reference = Written & { readonly at?: Location | undefined };
@@ -28,8 +29,29 @@ export type TorchNode =
   | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
   /** `M * TOP_K`, of numbers of Python */
   | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: readonly TorchArgument[] }
+  /** What a kernel that an operator calls gives for one of its outputs. */
+  | Launched
   /** An input that may be left out, or what stands for it then. */
   | { readonly kind: "otherwise"; readonly of: TorchNode; readonly fallback: TorchArgument };
+
+export interface Launched {
+  readonly kind: "launched";
+  readonly launch: Launch;
+  /** The author's name of the output. */
+  readonly output: string;
+  /** Where the author takes it. */
+  readonly at?: Location | undefined;
+}
+
+/** A kernel's call in an operator. Tensors, sizes and numbers by the names of the kernel's params. */
+export interface Launch {
+  readonly kind: "launch";
+  readonly kernel: KernelIR;
+  readonly args: Readonly<Record<string, TorchArgument>>;
+  /** What the kernel's sizes are in the operator, as far as that is known before anything runs. */
+  readonly sizes: Readonly<Record<string, string | number>>;
+  readonly at?: Location | undefined;
+}
 
 /** Methods of numbers, and Python's operators. */
 export const numberOperators = {
@@ -57,4 +79,26 @@ export type TorchArgument = TorchNode | number | boolean | string | null | reado
 
 export function isTorchNode(x: TorchArgument | undefined): x is TorchNode {
   return typeof x === "object" && x !== null && "kind" in x;
+}
+
+/** What a node is made of. */
+export function partsOf(node: TorchNode): readonly TorchArgument[] {
+  switch (node.kind) {
+    case "call":
+    case "method":
+      return [...node.args, ...Object.values(node.keywords)];
+    case "arithmetic":
+      return node.args;
+    case "otherwise":
+      return [node.of, node.fallback];
+    case "attribute":
+    case "item":
+      return [node.of];
+    case "launched":
+    case "input":
+    case "dtype":
+      return [];
+    default:
+      return node satisfies never;
+  }
 }

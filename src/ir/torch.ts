@@ -155,6 +155,7 @@ export interface TorchTensor {
   squeeze(dim?: number): TorchTensor;
   flatten(start?: number, end?: number): TorchTensor;
   contiguous(): TorchTensor;
+  clone(): TorchTensor;
   size(dim: number): TorchScalar;
   t(): TorchTensor;
   repeat(...times: readonly TorchNumber[]): TorchTensor;

@@ -2,6 +2,7 @@
 import { broadcastShapes, broadcastTo, sizeOf, type TileArray, tileArray } from "../ir/array.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../ir/dtype.js";
 import type { AddressLike, Pl, Pointer } from "../ir/memory.js";
+import { isBig, type NumberData } from "../ir/numeric.js";
 import type { Checked } from "../ir/problem.js";
 import type { Addresses, Context, DTypeRuntime, Runtime } from "../ir/runtime.js";
 import { whyPointer, type WhyPointer } from "../ir/signatures-memory.js";
@@ -9,7 +10,7 @@ import type { AsShape } from "../ir/shape.js";
 import type { Sh, Tile, TileLike } from "../ir/tile.js";
 import { tileType } from "../ir/types.js";
 import { defineOp } from "./define.js";
-import { isAddresses, tileOf } from "./evaluate.js";
+import { either, isAddresses, tileOf } from "./evaluate.js";
 
 type PlaceOf<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
 type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>> : never;
@@ -98,23 +99,24 @@ function moved(pointer: Addresses, offset: TileArray, sign: 1 | -1): Addresses {
   const shape = broadcastShapes(pointer.shape, offset.shape);
   const steps = broadcastTo(offset, shape);
   const offsets = spread(pointer, shape);
-  for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * Number(steps.data[i]);
+  if (isBig(steps.dtype))
+    for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * Number(steps.data[i]);
+  else addSteps(offsets, steps.data as NumberData, sign);
   const poison = either(pointer.poison && spreadMask(pointer.poison, pointer.shape, shape), steps.poison);
   return { ...pointer, shape, offsets, ...(poison && { poison }) };
 }
 
+function addSteps(offsets: Float64Array, steps: NumberData, sign: 1 | -1): void {
+  for (let i = 0; i < offsets.length; i++) offsets[i] = offsets[i]! + sign * steps[i]!;
+}
+
 function spread(pointer: Addresses, shape: readonly number[]): Float64Array {
   const tile = { dtype: "float64", shape: pointer.shape, data: pointer.offsets } as const;
-  return Float64Array.from(broadcastTo(tile, shape).data as Float64Array);
+  return (broadcastTo(tile, shape).data as Float64Array).slice();
 }
 
 function spreadMask(mask: Uint8Array, from: readonly number[], to: readonly number[]): Uint8Array {
   return sizeOf(from) === sizeOf(to)
     ? mask
     : (broadcastTo({ dtype: "int1", shape: from, data: mask }, to).data as Uint8Array);
-}
-
-function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
-  if (!a || !b) return a ?? b;
-  return a.map((flag, i) => flag | b[i]!);
 }

@@ -1,7 +1,19 @@
 /** The addresses of a view, lane by lane, while a kernel is evaluated. */
-import { broadcastShapes, broadcastTo, expandDims, full, permute, sizeOf, type TileArray } from "../ir/array.js";
+import {
+  broadcastShapes,
+  broadcastTo,
+  expandDims,
+  full,
+  permute,
+  sizeOf,
+  type Spread,
+  spreadOf,
+  type TileArray,
+  tileArray,
+} from "../ir/array.js";
+import { type BigData, isBig, type NumberData } from "../ir/numeric.js";
 import type { Addresses, Allocation } from "../ir/runtime.js";
-import { isTile } from "./evaluate.js";
+import { either, isTile } from "./evaluate.js";
 
 /**
  * `grid`: each rank-1 index spans an axis of its own, in order; `lanes`: all indices broadcast to one shape. A lane is
@@ -14,34 +26,54 @@ export function viewAddresses(
   layout: "grid" | "lanes",
   order?: readonly number[],
 ): Addresses {
+  const { shape, strides, dtype } = allocation;
+  const key = [shape, strides, claimed, layout, order].join(" ; ");
+  const [first] = indices;
+  const last = isTile(first) ? latest.get(first) : undefined;
+  if (last?.key === key && last.indices.every((index, i) => index === indices[i]))
+    return { ...last.addresses, allocation, dtype };
+  const addresses = computeAddresses(allocation, indices, claimed, layout, order);
+  if (isTile(first)) latest.set(first, { key, indices, addresses });
+  return addresses;
+}
+
+/** The last view that began with an index: where tensors are alike, the next view by the same indices has the same lanes. */
+const latest = new WeakMap<
+  TileArray,
+  { readonly key: string; readonly indices: readonly (TileArray | number)[]; readonly addresses: Addresses }
+>();
+
+function computeAddresses(
+  allocation: Allocation,
+  indices: readonly (TileArray | number)[],
+  claimed: readonly boolean[] | undefined,
+  layout: "grid" | "lanes",
+  order?: readonly number[],
+): Addresses {
   const tiles = indices.map((index) => (isTile(index) ? index : full([], index, "int32")));
   const spread = layout === "grid" ? toGrid(tiles) : tiles;
   const shape = spread.reduce<readonly number[]>((sofar, tile) => broadcastShapes(sofar, tile.shape), []);
   const size = sizeOf(shape);
   const offsets = new Float64Array(size);
   const inside = new Uint8Array(size).fill(1);
-  const broken = new Uint8Array(size);
-  const claims = { axis: new Uint8Array(size), index: new Float64Array(size) };
-  const poison = new Uint8Array(size);
+  let claims: Claims | undefined;
+  let poison: Uint8Array | undefined;
   spread.forEach((tile, place) => {
     const axis = order?.[place] ?? place;
-    const index = broadcastTo(tile, shape);
-    const limit = allocation.shape[axis]!;
-    const stride = allocation.strides[axis]!;
-    const isClaimed = claimed?.[place] === true;
-    for (let i = 0; i < size; i++) {
-      const position = Number(index.data[i]);
-      offsets[i] = offsets[i]! + position * stride;
-      if (position >= 0 && position < limit) continue;
-      if (!isClaimed) {
-        inside[i] = 0;
-        continue;
-      }
-      broken[i] = 1;
-      claims.axis[i] = axis;
-      claims.index[i] = position;
-    }
-    if (index.poison) for (let i = 0; i < size; i++) poison[i] = poison[i]! | index.poison[i]!;
+    const along = spreadOf(tile.shape, shape);
+    const index = along ? tile : broadcastTo(tile, shape);
+    const positions = positionsOf(index);
+    addSteps(offsets, positions, allocation.strides[axis]!, along ?? { outer: 1, count: size, inner: 1 });
+    const everywhere = (marks: Uint8Array): Uint8Array =>
+      broadcastTo(tileArray("int1", index.shape, marks), shape).data as Uint8Array;
+    const outside = outsideOf(positions, allocation.shape[axis]!);
+    if (outside && claimed?.[place]) {
+      claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
+      const indices = broadcastTo(tileArray("float64", index.shape, Float64Array.from(positions)), shape)
+        .data as Float64Array;
+      noteClaims(claims, everywhere(outside), axis, indices);
+    } else if (outside) everywhere(outside).forEach((mark, i) => void (mark && (inside[i] = 0)));
+    if (index.poison) poison = either(poison, everywhere(index.poison));
   });
   return {
     kind: "addresses",
@@ -50,9 +82,48 @@ export function viewAddresses(
     shape,
     offsets,
     inside,
-    ...(broken.includes(1) && { broken, claims }),
-    ...(poison.includes(1) && { poison }),
+    ...(claims && { broken: claims.broken, claims }),
+    ...(poison?.includes(1) && { poison }),
   };
+}
+
+/** Lanes whose index is claimed to be in bounds and is not: the last such axis, and the index there. */
+interface Claims {
+  readonly broken: Uint8Array;
+  readonly axis: Uint8Array;
+  readonly index: Float64Array;
+}
+
+function noteClaims(claims: Claims, outside: Uint8Array, axis: number, indices: Float64Array): void {
+  for (let i = 0; i < outside.length; i++) {
+    if (!outside[i]) continue;
+    claims.broken[i] = 1;
+    claims.axis[i] = axis;
+    claims.index[i] = indices[i]!;
+  }
+}
+
+function positionsOf({ dtype, data }: TileArray): NumberData {
+  return isBig(dtype) ? Float64Array.from(data as BigData, Number) : (data as NumberData);
+}
+
+function outsideOf(positions: NumberData, limit: number): Uint8Array | undefined {
+  let marks: Uint8Array | undefined;
+  for (let i = 0; i < positions.length; i++)
+    if (!(positions[i]! >= 0 && positions[i]! < limit)) (marks ??= new Uint8Array(positions.length))[i] = 1;
+  return marks;
+}
+
+function addSteps(offsets: Float64Array, positions: NumberData, stride: number, { outer, count, inner }: Spread): void {
+  let lane = 0;
+  for (let repeat = 0; repeat < outer; repeat++) {
+    if (inner === 1) for (let j = 0; j < count; j++, lane++) offsets[lane] = offsets[lane]! + positions[j]! * stride;
+    else
+      for (let j = 0; j < count; j++) {
+        const step = positions[j]! * stride;
+        for (const end = lane + inner; lane < end; lane++) offsets[lane] = offsets[lane]! + step;
+      }
+  }
 }
 
 /** The same addresses, axes in another order. */

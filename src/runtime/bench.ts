@@ -26,8 +26,9 @@ export interface BenchOptions extends Iterations {
 }
 
 export interface Measurement {
-  /** With the config that ran. */
   readonly at: Case;
+  /** The config that ran; `autotuned` where each of several kernels has its own. */
+  readonly config: number | "autotuned";
   readonly result: BenchResult;
   readonly bytes: number;
   /** 0 where they are not known. */
@@ -74,8 +75,8 @@ export async function bench(
         const reply = await device.worker.request(request, DEADLINE_MS);
         if (!reply.ok) refuse(failureOf(kernel, reply.error).message);
         else {
-          const ran = tuned ? { ...at, config: reply.result.config } : at;
-          measurements.push(measurementOf(kernel, device, ran, reply.result));
+          const config = tuned ? (reply.result.config ?? "autotuned") : at.config;
+          measurements.push(measurementOf(kernel, device, at, config, reply.result));
         }
       }
       onDone?.(measurements.length + refused.length);
@@ -86,9 +87,15 @@ export async function bench(
   return { kernel, measurements, refused, seconds: (Date.now() - started) / 1000 };
 }
 
-function measurementOf(kernel: CompiledKernel, device: PythonDevice, at: Case, result: BenchResult): Measurement {
+function measurementOf(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  at: Case,
+  config: Measurement["config"],
+  result: BenchResult,
+): Measurement {
   const bytes = bytesOf(kernel, at);
   const flops = kernel.flops?.(at) ?? result.flops;
   const roof = roofOf(kernel, at, { bytes, flops }, limitsOf(device.hello));
-  return { at, result, bytes, flops, ...(roof && { roof }) };
+  return { at, config, result, bytes, flops, ...(roof && { roof }) };
 }

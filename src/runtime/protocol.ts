@@ -33,9 +33,9 @@ export type Fill =
 export interface RunRequest {
   /** Path of the emitted module. */
   readonly module: string;
-  /** Name of its `@triton.jit` function. */
-  readonly jit: string;
-  /** Index of the one config to run; null lets Triton's autotuner choose. */
+  /** Names of its `@triton.jit` functions. */
+  readonly jits: readonly string[];
+  /** Index of the one config that each runs, from the first again where it has fewer; null lets Triton choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
   /** What the module's own `draw_inputs` takes besides a device, and the inputs that it gives, by Python name. */
@@ -57,7 +57,9 @@ export interface HelloRequest {
 
 export interface VerifyRequest extends RunRequest {
   readonly type: "verify";
-  /** By the Python name of each output. */
+  /** Python names of the tensors whose gradient is compared with torch.autograd's of the reference. */
+  readonly gradients: readonly string[];
+  /** By the Python name of each output; for a gradient `NAME.grad`. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
@@ -164,8 +166,8 @@ export interface Timing {
 export interface BenchResult {
   /** `kernel` and each provider, or why a provider has no time. */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>> & { readonly kernel: Timing };
-  /** The config that ran, where the autotuner chose. */
-  readonly config: number;
+  /** The config that ran, where the autotuner chose; null where each of several kernels has its own. */
+  readonly config: number | null;
   /** What PyTorch counts of the reference; 0 where it knows none of its operations. */
   readonly flops: number;
 }
@@ -175,7 +177,7 @@ export interface PrewarmResult {
   /** Triton's cache, and how many folders of it are new. */
   readonly folder: string;
   readonly added: number;
-  readonly config: number;
+  readonly config: number | null;
   /** Whether another process finds the autotuner's choice there. */
   readonly keepsChoice: boolean;
 }

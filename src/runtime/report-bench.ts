@@ -34,7 +34,7 @@ function kernelJson({ kernel, measurements, refused, seconds }: Benchmark, facts
     kernel: kernel.signature.name,
     seconds,
     ...(sweep && { sweep }),
-    cases: measurements.map(({ at, result, bytes, flops, roof }: Measurement): BenchCaseReport => {
+    cases: measurements.map(({ at, config, result, bytes, flops, roof }: Measurement): BenchCaseReport => {
       const { times } = result;
       const eager = medianOf(times["eager"]);
       return {
@@ -42,8 +42,8 @@ function kernelJson({ kernel, measurements, refused, seconds }: Benchmark, facts
         dtypes: at.dtypes,
         ...(at.scalars && { scalars: at.scalars }),
         ...(at.constexprs && { constexprs: at.constexprs }),
-        config: at.config,
-        values: valuesOf(kernel.configs[at.config]!),
+        config,
+        values: config === "autotuned" ? {} : valuesOf(kernel.configs[config]!),
         kernel_time_ms: times.kernel.median,
         ...(eager !== undefined && { reference_time_ms: eager, speedup: eager / times.kernel.median }),
         warmup_iters: warmup,
@@ -72,7 +72,10 @@ export function benchText(
   const rows = kernel.cases.flatMap((each) =>
     Object.entries(each.times).map(([name, time], i) => {
       const place = i === 0 ? caseText(each) : "";
-      const label = name === "kernel" ? `${kernel.kernel} (config ${each.config})` : name;
+      const label =
+        name === "kernel"
+          ? `${kernel.kernel} (${each.config === "autotuned" ? each.config : `config ${each.config}`})`
+          : name;
       if (!("median" in time)) return [place, label, colors.yellow(time.error)];
       return [place, label, ...figures(each, time)];
     }),

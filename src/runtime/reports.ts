@@ -132,6 +132,14 @@ export interface CompilationReport {
   readonly error?: CaseFailure;
 }
 
+// package
+export interface PackageReport {
+  readonly ok: true;
+  /** What Python imports. */
+  readonly package: string;
+  readonly files: readonly string[];
+}
+
 // bench
 export interface BenchReport {
   /** Whether every case was verified and measured. */
@@ -161,7 +169,7 @@ export interface BenchCaseReport {
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   /** The config that ran: the autotuner's choice, unless one was named. */
-  readonly config: number;
+  readonly config: number | "autotuned";
   readonly values: ConfigValues;
   /** Medians. */
   readonly kernel_time_ms: number;
@@ -229,7 +237,7 @@ export interface PrewarmReport {
       readonly seconds: number;
       /** Folders that are new in the cache; 0 where all was there. */
       readonly added: number;
-      readonly config: number;
+      readonly config: number | "autotuned";
     }[];
     readonly failed: readonly string[];
   }[];

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
-import { toleranceFor } from "../tolerance.js";
+import { gradientTolerance, toleranceFor } from "../tolerance.js";
 import type { RawTensor } from "./call.js";
 import type {
   BenchRequest,
@@ -50,6 +50,7 @@ export function verifyRequest(
     type: "verify",
     config: options.tuned ? null : at.config,
     passOut: options.passOut,
+    gradients: gradientsOf(kernel, run).map(({ python }) => python),
     tolerances: tolerancesOf(kernel, run, at, options.tolerance),
   };
 }
@@ -57,11 +58,20 @@ export function verifyRequest(
 function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, given: Partial<Tolerance> = {}) {
   const sizes = kernel.sizes(at);
   const override = { ...kernel.tolerance, ...given };
-  return Object.fromEntries(
-    [...run.inputs, ...run.outputs]
+  return Object.fromEntries([
+    ...[...run.inputs, ...run.outputs]
       .filter(({ role }) => role !== "in")
-      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)]),
-  );
+      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
+    ...gradientsOf(kernel, run).map(
+      ({ name, python, dtype }) =>
+        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
+    ),
+  ]);
+}
+
+/** Inputs that have a gradient. */
+function gradientsOf({ signature }: CompiledKernel, { inputs }: RunRequest): readonly WireTensor[] {
+  return inputs.filter(({ name }) => signature.gradients?.includes(name));
 }
 
 /** The request to time one case. */
@@ -130,7 +140,7 @@ function runRequest(kernel: CompiledKernel, module: string, at: Case): RunReques
   const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
   return {
     module,
-    jit: signature.jit,
+    jits: signature.kernels ?? [signature.jit],
     config: at.config,
     inputs: wire.filter((tensor) => tensor.role !== "out"),
     ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),

@@ -36,8 +36,9 @@ export interface Pruned {
 }
 
 /** Every combination of the declared space; what it leaves out is as in the first config. */
-export function candidatesOf({ signature, configs, tuning }: CompiledKernel): readonly Config[] {
+export function candidatesOf({ signature, configs, tuning, parts }: CompiledKernel): readonly Config[] {
   const { name } = signature;
+  if (parts) throw new UsageError(`${name} is an operator; tune its kernels: export them, and choose by --kernel`);
   if (!tuning) throw new UsageError(`${name} is not autotuned; give it autotune: { key, configs, space }`);
   if (!tuning.space)
     throw new UsageError(`${name} declares no space; add one beside its configs, such as ${exampleSpace(configs[0]!)}`);

@@ -4,6 +4,7 @@ import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
+import { layerNorm } from "../../examples/layer-norm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
 import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
 import { chunkScan } from "../../examples/mamba-chunk-scan.js";
@@ -34,4 +35,5 @@ export const examples = [
   example("moe-gemm", moeGemm),
   example("max-pool-3d", maxPool3d),
   example("stochastic-rounding", adamwStochastic),
+  example("layer-norm", layerNorm),
 ];

@@ -34,13 +34,25 @@ test("what is registered", () => {
 
     @moments_op.register_fake
     def _moments_op_fake(x, seen, eps=0.0):
-        """What torch.compile sees of moments_op: shapes and dtypes."""
+        """What torch.compile sees of moments: shapes and dtypes."""
         M = x.shape[0]
         N = x.shape[1]
         return (
             torch.empty((M,), device=x.device, dtype=torch.float32),
             torch.empty((M, N), device=x.device, dtype=x.dtype),
         )
+
+
+    @torch.library.custom_op("tests::moments_out", mutates_args=("seen", "mean", "centred"))
+    def moments_out_op(
+        x: torch.Tensor,
+        seen: torch.Tensor,
+        mean: torch.Tensor,
+        centred: torch.Tensor,
+        eps: float = 0.0,
+    ) -> None:
+        """moments into tensors of the caller, as torch.ops.tests.moments_out."""
+        moments(x, seen, eps, mean=mean, centred=centred)
 
 
     "

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   arange,
@@ -306,4 +307,33 @@ describe("dot", () => {
     const batch = cast(iota(2, 2, 2), "float16");
     expect(poisonedLanes(dot(batch, poisoned(batch, 4), undefined, options))).toEqual([4, 6]);
   });
+});
+
+it("a product with zeros left out is the product with every step, to the sign of zero", () => {
+  const element = fc.constantFrom(0, 0, 0, 0, -0, 1, -2, 0.1, 2 ** -100, -(2 ** -100), Infinity, NaN);
+  const sizes = fc.record({
+    m: fc.integer({ min: 1, max: 3 }),
+    n: fc.integer({ min: 1, max: 4 }),
+    k: fc.nat({ max: 9 }),
+  });
+  const matrices = sizes.chain(({ m, n, k }) => {
+    const of = (rows: number, columns: number) =>
+      fc
+        .array(element, { minLength: rows * columns, maxLength: rows * columns })
+        .map((values) => tileArray("float32", [rows, columns], Float32Array.from(values)));
+    return fc.tuple(of(m, k), of(k, n), of(m, n));
+  });
+  fc.assert(
+    fc.property(matrices, ([a, b, acc]) => {
+      const got = dot(a, b, acc, { accDType: "float32", inputPrecision: "ieee" });
+      const [[m, k], n] = [a.shape as [number, number], b.shape[1]!];
+      const expected = (acc.data as Float32Array).slice();
+      for (let row = 0; row < m; row++)
+        for (let p = 0; p < k; p++)
+          for (let j = 0; j < n; j++)
+            expected[row * n + j]! += (a.data[row * k + p] as number) * (b.data[p * n + j] as number);
+      expect([...(got.data as Float32Array)]).toEqual([...expected]);
+    }),
+    { numRuns: 3000 },
+  );
 });

@@ -36,8 +36,9 @@ export const compile: KernelCommand<CompileOptions> = {
       throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
     const targets = parseTargets(given.targets);
     const started = Date.now();
-    const compiled = await compileAll(kernels);
-    warn(compiled, streams);
+    const built = await compileAll(kernels);
+    warn(built, streams);
+    const compiled = built.flatMap((kernel) => kernel.parts ?? [kernel]);
     const selections = compiled.map((kernel) => selectionFor(kernel, given));
     const discovery = await findPython({ python: given.python });
     if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));

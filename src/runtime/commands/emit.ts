@@ -15,6 +15,7 @@ interface EmitOptions extends JsonOptions {
   readonly out?: true | string;
   /** The namespace under which PyTorch registers what is emitted. */
   readonly emitOp?: string;
+  readonly tritonOp?: true;
 }
 
 export const emit: KernelCommand<EmitOptions> = {
@@ -23,22 +24,25 @@ export const emit: KernelCommand<EmitOptions> = {
   options: [
     new Option("--out <path>", "write it here: a file, or a folder for several kernels"),
     new Option("--emit-op <namespace>", "register it as torch.ops.NAMESPACE.NAME too").implies({ emit: true }),
+    new Option("--triton-op", "with --emit-op: as a triton_op, which torch.compile sees into"),
     options.kernel,
     options.watch,
     options.json,
   ],
   flag: { text: "--emit [path]", option: "out" },
-  async run(kernels, { out, emitOp: namespace, json }, streams) {
+  async run(kernels, { out, emitOp: namespace, tritonOp, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     if (kernels.length > 1 && !folder && !json) {
       const names = kernels.map(({ name }) => name).join(", ");
       throw new UsageError(`one kernel fits there; choose by --kernel ${names}, or name a folder such as out/`);
     }
+    if (tritonOp && namespace === undefined) throw new UsageError("--triton-op goes with --emit-op NAMESPACE");
+    const form = tritonOp ? "triton_op" : "custom_op";
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const modules: EmitReport["modules"][number][] = [];
     for (const kernel of compiled) {
-      const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace } });
+      const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace, form } });
       const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
       if (path !== undefined) {
         await write(path, python, map);

@@ -6,6 +6,7 @@ import { compile } from "./compile.js";
 import { doctor } from "./doctor.js";
 import { emit } from "./emit.js";
 import { create } from "./new.js";
+import { packageKernels } from "./package.js";
 import { plot } from "./plot.js";
 import { prewarm } from "./prewarm.js";
 import { profile } from "./profile.js";
@@ -13,5 +14,15 @@ import { run } from "./run.js";
 import { setup } from "./setup.js";
 import { tune } from "./tune.js";
 
-export const kernelCommands: readonly KernelCommand[] = [run, check, emit, compile, bench, tune, prewarm, profile];
+export const kernelCommands: readonly KernelCommand[] = [
+  run,
+  check,
+  emit,
+  packageKernels,
+  compile,
+  bench,
+  tune,
+  prewarm,
+  profile,
+];
 export const plainCommands: readonly PlainCommand[] = [create, plot, setup, doctor];

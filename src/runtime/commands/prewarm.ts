@@ -67,7 +67,8 @@ async function warm(
       const { sizes, dtypes, constexprs } = at;
       const reply = await worker.request(prewarmRequest(kernel, workspace.module, at), DEADLINE_MS);
       if (reply.ok) {
-        const { seconds, added, config } = reply.result;
+        const { seconds, added, config: chosen } = reply.result;
+        const config = chosen ?? "autotuned";
         done.push({ sizes, dtypes, ...(constexprs && { constexprs }), seconds, added, config });
         keeps = reply.result.keepsChoice;
         folder = reply.result.folder;
@@ -87,7 +88,7 @@ function prewarmText({ device_name, triton, folder, kernels }: PrewarmReport): s
       `${kernel}: ${cases.length} cases on ${device_name}`,
       ...cases.map(
         ({ seconds, added, config, ...at }) =>
-          `  ${caseText(at)}: ${added === 0 ? "all was there" : `${added} new in the cache`}, config ${config} chosen (${seconds} s)`,
+          `  ${caseText(at)}: ${added === 0 ? "all was there" : `${added} new in the cache`}, ${config === "autotuned" ? "each kernel tuned" : `config ${config} chosen`} (${seconds} s)`,
       ),
       ...failed.map((text) => `  failed ${text}`),
       ...(keeps

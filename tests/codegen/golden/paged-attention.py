@@ -393,13 +393,13 @@ def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
 
 def _launch(kernel, grid, key, *args, **options):
     """Launches with the config that tuning has chosen for this key, or tunes."""
-    config = None if torch.compiler.is_compiling() else _TUNED.get(key)
+    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
     if config is not None:
         kernel.fn[grid](*args, **options, **config)
         return
     kernel[grid](*args, **options)
     if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-        _TUNED[key] = kernel.best_config.all_kwargs()
+        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
 
 
 def _beyond_int32(label):

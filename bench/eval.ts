@@ -1,0 +1,127 @@
+/**
+ * The evaluator against Triton's interpreter, in CPU time: `npm run bench:eval`. Runs every example at sizes that
+ * property tests draw and writes bench/results/evaluator.json.
+ */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { resolve } from "node:path";
+import fc from "fast-check";
+import { build } from "tilescript";
+import { cases, type CaseOptions } from "tilescript/testing";
+import { attention } from "../examples/flash-attention.js";
+import { gemmTma } from "../examples/gemm-tma.js";
+import { gemm } from "../examples/gemm.js";
+import { maxPool3d } from "../examples/max-pool-3d.js";
+import { moeGemm } from "../examples/moe-gemm.js";
+import { pagedAttention } from "../examples/paged-attention.js";
+import { softmax } from "../examples/softmax.js";
+import { adamwStochastic } from "../examples/stochastic-rounding.js";
+import { vectorAdd } from "../examples/vector-add.js";
+import type { Case } from "../src/compiled.js";
+import { definitionOf } from "../src/dsl/kernel.js";
+import { trace } from "../src/dsl/trace.js";
+import { evaluateKernel, inputsOf, launchOf } from "../src/eval/index.js";
+import { findPython } from "../src/runtime/environment.js";
+import { openWorkspace, verifyRequest } from "../src/runtime/request.js";
+
+const CASES = 8;
+const GOALS = { rows: 10, gemm: 3 };
+
+const examples: readonly (readonly [unknown, keyof typeof GOALS, CaseOptions])[] = [
+  [vectorAdd, "rows", { maxSize: 3000 }],
+  [adamwStochastic, "rows", { maxSize: 3000 }],
+  [softmax, "rows", { maxSize: 300 }],
+  [maxPool3d, "rows", { maxSize: 16, maxWork: 2 ** 13 }],
+  [gemm, "gemm", { maxSize: 130, maxWork: 2 ** 18 }],
+  [gemmTma, "gemm", { maxSize: 130, maxWork: 2 ** 18 }],
+  [moeGemm, "gemm", { maxSize: 60, sizes: { BLOCK_M: 16, TOP_K: 2, E: 4 } }],
+  [attention, "gemm", { maxSize: 150, maxWork: 2 ** 14, sizes: { HEAD_DIM: 32 } }],
+  [pagedAttention, "gemm", { maxSize: 4, maxWork: 2 ** 24, sizes: { HEAD_DIM: 64, PAGE_SIZE: 16, PAGES: 16 } }],
+];
+
+/** The lowest CPU time of a call, in milliseconds, over batches that are long beside the clock's steps. */
+function cpuMs(run: () => unknown): number {
+  const batch = (count: number): number => {
+    const start = process.cpuUsage();
+    for (let i = 0; i < count; i++) run();
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1000 / count;
+  };
+  const count = Math.max(1, Math.ceil(10 / batch(3)));
+  return Math.min(...Array.from({ length: 5 }, () => batch(count)));
+}
+
+/** CPU time of the kernel alone, and of everything that a property test does with a case. */
+async function measure(kernel: unknown, drawn: readonly Case[]) {
+  const compiled = await build(kernel);
+  const ir = trace(definitionOf(kernel));
+  return drawn.map((at) => {
+    const { layouts, seed } = at;
+    const inputs = inputsOf(ir, compiled.signature, at);
+    const run = { ...launchOf(ir, at), inputs, layouts, seed };
+    return { kernel: cpuMs(() => evaluateKernel(ir, run)), whole: cpuMs(() => compiled.evaluate(at)) };
+  });
+}
+
+const { environment } = await findPython();
+if (!environment) {
+  console.error("no Python with torch and triton was found; run npx tilescript setup");
+  process.exit(3);
+}
+
+function interpret(requests: readonly unknown[]) {
+  const { status, stdout } = spawnSync(environment!.python, [resolve(import.meta.dirname, "eval.py")], {
+    input: JSON.stringify(requests),
+    encoding: "utf8",
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, TRITON_INTERPRET: "1" },
+  });
+  if (status !== 0) throw new Error(`bench/eval.py ended with exit code ${status}`);
+  return JSON.parse(stdout) as { versions: Record<string, string>; ms: number[] };
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+const rounded = (value: number): number => Number(value.toPrecision(3));
+let versions = {};
+const rows = [];
+console.log(
+  "CPU ms a case, means        Triton   evaluator     ratio      cases/s, with inputs, reference, comparison",
+);
+for (const [kernel, kind, options] of examples) {
+  const compiled = await build(kernel);
+  const drawn = fc.sample(cases(compiled, options), { numRuns: CASES, seed: 1 });
+  const workspace = await openWorkspace(compiled);
+  const ours = await measure(kernel, drawn);
+  const theirs = interpret(
+    drawn.map((at) => verifyRequest(compiled, workspace.module, at, { passOut: true, tolerance: {} })),
+  );
+  await workspace.remove();
+  versions = theirs.versions;
+  const [triton, own, whole] = [mean(theirs.ms), mean(ours.map((t) => t.kernel)), mean(ours.map((t) => t.whole))];
+  const row = {
+    kernel: compiled.signature.name,
+    cases: drawn.length,
+    sizes: drawn.map(({ sizes }) => sizes),
+    tritonMs: rounded(triton),
+    evaluatorMs: rounded(own),
+    ratio: rounded(triton / own),
+    goal: GOALS[kind],
+    wholeCaseMs: rounded(whole),
+    casesPerSecond: rounded(1000 / whole),
+  };
+  rows.push(row);
+  console.log(
+    `  ${row.kernel.padEnd(20)} ${triton.toFixed(2).padStart(11)} ${own.toFixed(3).padStart(11)} ${(triton / own).toFixed(1).padStart(8)}x (goal ${row.goal}x) ${(1000 / whole).toFixed(0).padStart(8)}`,
+  );
+}
+
+const report = {
+  machine: `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores`,
+  date: new Date().toISOString().slice(0, 10),
+  versions: { node: process.versions.node, ...versions },
+  // CPU time, not wall-clock: the lowest of several runs of each case, then the mean over cases drawn with seed 1.
+  rows,
+};
+const file = resolve(import.meta.dirname, "results/evaluator.json");
+writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`);

@@ -1,0 +1,61 @@
+"""The gradients that a module's ``kernel_fn`` has in PyTorch, beside those of its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from .calling import Arguments, call, given
+from .compare import compare
+from .device import Device
+from .inputs import Guarded
+
+
+def compared(
+    module: ModuleType,
+    guarded: dict[str, Guarded],
+    values: dict[str, torch.Tensor],
+    request: dict[str, Any],
+    device: Device,
+) -> list[dict[str, Any]]:
+    """One comparison for each gradient: torch.autograd of the operator, and of the reference in float64."""
+    names = [name for name in request["gradients"] if name in values]
+    own = {name: guard.tensor for name, guard in guarded.items()}
+    outputs, leaves = _differentiable(module.kernel_fn, own, names, request)
+    generator = torch.Generator().manual_seed(request["seed"] + len(values))
+    above = [torch.randn(out.shape, generator=generator).to(out.device, out.dtype) for out in outputs]
+    got = _gradients(outputs, leaves, above)
+
+    wide = {
+        name: value.to(device.torch, torch.float64 if value.dtype.is_floating_point else value.dtype)
+        for name, value in values.items()
+    }
+    outputs, leaves = _differentiable(module.reference_fn, wide, names, request)
+    expected = _gradients(outputs, leaves, [grad.to(out.dtype) for grad, out in zip(above, outputs, strict=True)])
+    device.synchronize()
+    return [
+        compare(f"{name}.grad", mine, right, request["tolerances"][f"{name}.grad"])
+        for name, mine, right in zip(names, got, expected, strict=True)
+    ]
+
+
+def _differentiable(
+    function: Callable[..., Any], tensors: dict[str, torch.Tensor], names: list[str], request: dict[str, Any]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The results that have a gradient, and the tensors that it is for."""
+    leaves = {name: tensor.detach().requires_grad_(name in names) for name, tensor in tensors.items()}
+    arguments: Arguments = leaves | given(request)
+    returned = call(function, arguments)
+    results = list(returned) if isinstance(returned, tuple | list) else [returned]
+    return [result for result in results if result.requires_grad], [leaves[name] for name in names]
+
+
+def _gradients(
+    outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor]
+) -> list[torch.Tensor]:
+    """Zeros stand for what the outputs do not depend on."""
+    found = torch.autograd.grad(outputs, leaves, above, allow_unused=True)
+    return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(found, leaves, strict=True)]

@@ -1,0 +1,19 @@
+/** TileScript in a page, which bundlers take for `tilescript`: kernels are built without their source, and evaluated. */
+import { compile } from "./compile.js";
+import type { CompiledKernel } from "./compiled.js";
+import type { KernelFunction } from "./ir/params.js";
+import { kernelOn } from "./runnable.js";
+
+export * from "./language.js";
+
+/** The compiled kernel; names in the Python come from ops, since a page does not have the author's file. */
+export async function build(kernel: unknown): Promise<CompiledKernel> {
+  return compile(kernel);
+}
+
+const unchecked = ["a page has no device to run on, so the kernel was evaluated in-process"];
+
+export const kernel: KernelFunction = kernelOn({ build, call: async () => ({ device: "eval", unchecked }) });
+
+/** Does nothing: a kernel file is no program in a page. */
+export function main(): void {}

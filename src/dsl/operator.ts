@@ -1,0 +1,224 @@
+/** An operator of PyTorch, as its author defines it out of kernels. */
+import { fail, type Location } from "../diagnostics.js";
+import { captureLocation } from "../ir/callsite.js";
+import { isInt, members } from "../ir/dtype.js";
+import type { KernelIR, Param, TensorParam } from "../ir/nodes.js";
+import { type Composition, gradientOf, type OperatorIR } from "../ir/operator.js";
+import type { OperatorFunction } from "../ir/params-operator.js";
+import type { Launch, TorchNode } from "../ir/reference.js";
+import type { SpecPlaces } from "../ir/source.js";
+import { KernelDefinition, type RawSpec } from "./kernel.js";
+import { type Described, includes, launching } from "./launch.js";
+import { isRecord, logging, nodeOf, record, tensorProxy } from "./torch-proxy.js";
+import { trace, variablesOf } from "./trace.js";
+
+type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
+type Backward = (
+  known: Readonly<Record<string, unknown>>,
+  gradients: Readonly<Record<string, unknown>>,
+  torch: unknown,
+) => unknown;
+
+/** What `op(…)` returns. */
+export class OperatorDefinition {
+  constructor(
+    readonly name: string,
+    readonly spec: Omit<RawSpec, "grid">,
+    readonly forward: Forward,
+    readonly backward: Backward | undefined,
+    readonly at: Location | undefined,
+  ) {}
+}
+
+/**
+ * Defines an operator of PyTorch out of kernels. `forward` is run once while it is built: it calls kernels,
+ * `kernel.call({ x })`, and torch between them, and returns the outputs that `params` declare with whatever else
+ * `backward` needs. `backward` gets inputs and all that `forward` returned, then the gradients of the outputs, and returns
+ * those of inputs; PyTorch keeps the tensors that it looks at.
+ *
+ * @throws TileScriptError if the name cannot be a Python name, or a part is missing.
+ */
+export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Backward) => {
+  const at = captureLocation();
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
+    fail("op", `op: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
+  if (typeof spec?.params !== "object") fail("op", `${name}: params is missing; list what it takes and gives`, at);
+  if (typeof forward !== "function") fail("op", `${name}: the third argument is the function that calls kernels`, at);
+  return new OperatorDefinition(name, spec, forward, backward, at);
+}) as unknown as OperatorFunction;
+
+/** The operator's program. `traceKernel` gives the IR of each kernel that it calls. */
+export function traceOperator(
+  definition: OperatorDefinition,
+  traceKernel: (kernel: KernelDefinition) => KernelIR,
+  places?: SpecPlaces,
+): OperatorIR {
+  const { name, spec, at } = definition;
+  // Its params are a kernel's; nothing is launched for the operator itself.
+  const face = trace(new KernelDefinition(name, { ...spec, grid: () => [1] }, () => undefined, at), places);
+  checkParams(face);
+  const recording = new Recording(definition, face, traceKernel);
+  const forward = recording.forward();
+  const backward = recording.backward(forward);
+  const [first] = recording.kernels;
+  if (!first) fail("op", `${name}: it calls no kernel; write kernel.call({ … }) in its function`, at);
+  return { face, kernels: recording.kernels, forward, backward };
+}
+
+/** An operator's params are what PyTorch can hand over: tensors to read, new tensors, and numbers. */
+function checkParams({ name, params, at }: KernelIR): void {
+  for (const param of params) {
+    const problem = problemOf(param);
+    if (problem) fail("op", `${name}: ${param.name} ${problem}`, at);
+  }
+  if (!tensors(params, "in").some((param) => !param.optional))
+    fail("op", `${name}: an operator needs a tensor that it reads`, at);
+  if (tensors(params, "out").length === 0)
+    fail("op", `${name}: an operator gives something; declare it, y: tensor.out(…)`, at);
+}
+
+function problemOf(param: Param): string | undefined {
+  if (param.kind === "pointer") return "is a raw pointer, which PyTorch cannot hand over; declare a tensor";
+  if (param.kind === "tensor" && param.role === "inout")
+    return "is updated in place; an operator gives new tensors, so declare it tensor(…) and return a tensor.out(…)";
+  if (param.kind === "constexpr" && param.from !== "argument")
+    return "is no argument; an operator has tensors, numbers and flags, and its kernels have the rest";
+  return undefined;
+}
+
+function tensors(params: readonly Param[], role: TensorParam["role"]): readonly TensorParam[] {
+  return params.filter((param): param is TensorParam => param.kind === "tensor" && param.role === role);
+}
+
+class Recording {
+  readonly kernels: KernelIR[] = [];
+  readonly #known = new Map<KernelDefinition, KernelIR>();
+  readonly #types = new Map<TorchNode, Described>();
+  readonly #described = new Map<string, Described>();
+
+  constructor(
+    readonly definition: OperatorDefinition,
+    readonly face: KernelIR,
+    readonly traceKernel: (kernel: KernelDefinition) => KernelIR,
+  ) {
+    for (const { name, dimNames, dtype } of tensors(face.params, "in"))
+      this.#described.set(name, { dims: dimNames, dtype });
+  }
+
+  forward(): Composition {
+    const { name, at, forward } = this.definition;
+    const outputs = tensors(this.face.params, "out");
+    return this.#record(
+      tensors(this.face.params, "in").map((param) => param.name),
+      forward,
+      (returned) => {
+        const results = this.#results(returned);
+        for (const { name: output, dimNames, dtype } of outputs) {
+          const node = results[output] ?? fail("op", `${name}: its function returns no ${output}`, at);
+          const type = this.#describe(node);
+          const shape = `[${dimNames.join(", ")}]`;
+          const isShape = (dims: Described["dims"]): boolean =>
+            dims.length === dimNames.length && dims.every((dim, i) => dim === undefined || dim === dimNames[i]);
+          if (type && !isShape(type.dims))
+            fail("op", `${name}: ${output} is declared ${shape}, and has shape [${type.dims.join(", ")}]`, at);
+          if (type?.dtype !== undefined && !includes(dtype, type.dtype))
+            fail("op", `${name}: ${output} has another dtype than declared; cast it, .to(…)`, at);
+        }
+        // As declared; what only `backward` needs comes after.
+        const declared = outputs.map(({ name: output }) => [output, results[output]!] as const);
+        return { ...Object.fromEntries(declared), ...results };
+      },
+    );
+  }
+
+  backward(forward: Composition): Composition | undefined {
+    const { name, at, backward } = this.definition;
+    if (!backward) return undefined;
+    const inputs = tensors(this.face.params, "in");
+    const outputs = tensors(this.face.params, "out");
+    for (const [result, node] of Object.entries(forward.results)) {
+      if (inputs.some((param) => param.name === result))
+        fail("op", `${name}: its function returns ${result}, which is an input's name; give it another`, at);
+      const type = this.#describe(node);
+      if (type) this.#described.set(result, type);
+    }
+    const gradients = Object.fromEntries(
+      outputs.map((param) => {
+        const gradient = gradientOf(param.name);
+        this.#described.set(gradient, { dims: param.dimNames, dtype: param.dtype });
+        return [param.name, tensorProxy({ kind: "input", name: gradient }, at)] as const;
+      }),
+    );
+    const given = [...inputs.map((param) => param.name), ...Object.keys(forward.results)];
+    const differentiable = inputs.filter(({ dtype }) => !members(dtype).some(isInt));
+    return this.#record(
+      given,
+      (known, torch) => backward(known, gradients, torch),
+      (returned) => {
+        const results = this.#results(returned);
+        for (const [key, node] of Object.entries(results)) {
+          const param = differentiable.find((input) => input.name === key);
+          const known = differentiable.map((input) => input.name).join(", ");
+          if (!param) fail("op", `${name}: backward gives a gradient of ${key}; inputs with one are ${known}`, at);
+          const type = this.#describe(node);
+          if (type && type.dims.length !== param.dimNames.length)
+            fail("op", `${name}: the gradient of ${key} must be [${param.dimNames.join(", ")}], as ${key} is`, at);
+        }
+        const inOrder = differentiable.filter((param) => param.name in results);
+        return Object.fromEntries(inOrder.map((param) => [param.name, results[param.name]!]));
+      },
+    );
+  }
+
+  #record(
+    given: readonly string[],
+    author: Forward,
+    results: (returned: unknown) => Composition["results"],
+  ): Composition {
+    const steps: (Launch | TorchNode)[] = [];
+    const inputs = new Set(given);
+    const numbers = this.face.params.filter((param) => param.kind !== "tensor").map((param) => param.name);
+    const into = {
+      name: this.face.name,
+      kernel: (definition: KernelDefinition) => this.#kernel(definition),
+      launched: (launch: Launch) => void steps.push(launch),
+      describe: (node: TorchNode) => this.#describe(node),
+      describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
+      isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),
+    };
+    const returned = launching(into, () =>
+      logging(
+        (node) => void steps.push(node),
+        () => record(author, { tensors: given, numbers, variables: variablesOf(this.face.params) }, this.definition.at),
+      ),
+    );
+    return { steps, results: results(returned) };
+  }
+
+  #results(returned: unknown): Record<string, TorchNode> {
+    const { name, at } = this.definition;
+    if (!isRecord(returned)) fail("op", `${name}: return tensors by name, such as return { y }`, at);
+    const results = Object.entries(returned).map(([key, value]) => {
+      const node = nodeOf(value) ?? fail("op", `${name}: ${key} is no tensor that a kernel or torch gave`, at);
+      if (node.kind === "input") fail("op", `${name}: ${key} is an input; return a copy, ${node.name}.clone()`, at);
+      return [key, node] as const;
+    });
+    return Object.fromEntries(results);
+  }
+
+  #describe(node: TorchNode): Described | undefined {
+    return node.kind === "input" ? this.#described.get(node.name) : this.#types.get(node);
+  }
+
+  #kernel(definition: KernelDefinition): KernelIR {
+    let ir = this.#known.get(definition);
+    if (!ir) {
+      ir = this.traceKernel(definition);
+      if (this.kernels.some((other) => other.name === ir!.name))
+        fail("op", `${this.face.name}: two of its kernels are called ${ir.name}; rename one`, definition.at);
+      this.#known.set(definition, ir);
+      this.kernels.push(ir);
+    }
+    return ir;
+  }
+}

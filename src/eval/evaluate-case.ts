@@ -1,0 +1,104 @@
+/** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
+import type { Case, Comparison, EvaluateOptions, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { formatLocation } from "../diagnostics.js";
+import { walkAll } from "../ir/walk.js";
+import { Bindings, type Launch } from "./bindings.js";
+import { compareOutput, joined } from "./compare.js";
+import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
+import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
+import { launchOf, sizesOf } from "./launch.js";
+import { NotEvaluated } from "./not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "./reference.js";
+
+import { UnknownAddress } from "./tensor.js";
+
+/** How far an output may be from its reference: the same for all, or by its dtype. */
+export type Tolerances = Tolerance | ((dtype: string) => Tolerance);
+
+/** Evaluates one case. Inputs are drawn from its seed unless given; without a tolerance nothing is compared. */
+export function evaluateCase(
+  ir: KernelIR,
+  signature: Signature,
+  at: Case,
+  tolerance: Tolerances | undefined,
+  { inputs: given = {}, special, order, nonFinite }: Omit<EvaluateOptions, "tolerance"> = {},
+): Evaluation {
+  const why = notEvaluated(ir, given);
+  if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
+  const launch = launchOf(ir, at);
+  const inputs = { ...inputsOf(ir, signature, at, special), ...given };
+  checkRanges(signature, inputs, sizesOf(ir, at));
+  const { absent = [], layouts, seed } = at;
+  let result: RunResult;
+  try {
+    result = evaluateKernel(ir, { ...launch, inputs, absent, layouts, seed, order, nonFinite });
+  } catch (error) {
+    if (error instanceof UnknownAddress) return { outputs: {}, findings: [], unchecked: [error.message] };
+    throw error;
+  }
+  const { outputs, findings, more } = result;
+  const missing = Object.fromEntries(absent.map((name) => [name, null]));
+  const unchecked = more > 0 ? [`${more} more findings are not listed`] : [];
+  const verdict = compared(ir, outputs, { ...numbersOf(ir, launch), ...inputs, ...missing }, tolerance);
+  if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
+  return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
+}
+
+/** Sizes, scalars and constexprs by name. A bigint constexpr does not exist: the host computes in numbers. */
+function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolean | string> {
+  const { sizes, scalars, constexprs } = new Bindings(ir, launch);
+  return { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
+}
+
+/** The inputs of a case: those that the author describes, and the others drawn from its seed. */
+export function inputsOf(
+  ir: KernelIR,
+  signature: Signature,
+  at: Case,
+  special?: EvaluateOptions["special"],
+): Record<string, TensorData> {
+  const drawn = makeInputs(signature, at, sizesOf(ir, at), special);
+  return { ...drawn, ...describedInputs(ir, drawn, numbersOf(ir, launchOf(ir, at)), at.seed) };
+}
+
+/** What in the kernel has no meaning here. */
+export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, TensorData>>): string | undefined {
+  const pointers = ir.params
+    .filter((param) => param.kind === "pointer" && !param.given && !(param.name in given))
+    .map((param) => param.name);
+  if (pointers.length > 0)
+    return `${pointers.join(", ")}: nothing is known of a raw pointer's extent, so the kernel was not evaluated`;
+  const found = new Map<string, string>();
+  walkAll(ir, (statement) => {
+    if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;
+    const where = statement.at ? ` at ${formatLocation(statement.at)}` : "";
+    if (!found.has(statement.op.name)) found.set(statement.op.name, `tl.${statement.op.name}${where}`);
+  });
+  if (found.size === 0) return undefined;
+  return `${[...found.values()].join(", ")}: not modelled, so the kernel was not evaluated`;
+}
+
+/** The comparison with the reference, nothing if there is no reference, or why it was not made. */
+export function compared(
+  { reference, params }: KernelIR,
+  outputs: Readonly<Record<string, TensorData>>,
+  inputs: ReferenceInputs,
+  tolerance: Tolerances | undefined,
+): Comparison | string | undefined {
+  if (!reference) return undefined;
+  if (reference.kind === "python") return "the reference is Python source, which cannot be evaluated here";
+  if (!tolerance) return "no tolerance was given, so the numbers were not compared with the reference";
+  const toleranceOf = typeof tolerance === "function" ? tolerance : () => tolerance;
+  try {
+    const expected = evaluateReference(reference.outputs, inputs);
+    // What a raw pointer points to has no place in the reference.
+    const names = params.flatMap(({ kind, name }) => (kind === "tensor" && name in outputs ? [name] : []));
+    return joined(
+      names.map((name, i) => compareOutput(name, outputs[name]!, expected[i]!, toleranceOf(outputs[name]!.dtype))),
+    );
+  } catch (error) {
+    if (error instanceof NotEvaluated) return error.message;
+    throw error;
+  }
+}

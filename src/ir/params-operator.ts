@@ -1,0 +1,50 @@
+/** The types of `op`: what an operator declares, what its functions receive, and what a kernel's call takes and gives. */
+import type { Args, CallArguments, CallResults, Params, Spec, TensorNames } from "./params.js";
+import type { OptionalParam, TensorParam } from "./params.js";
+import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./torch.js";
+
+export type { CallArguments, CallResults };
+
+/** As a kernel's, but for what decides how a kernel is launched. */
+export type OperatorSpec<P, Derived extends string = never> = Pick<
+  Spec<P, Derived>,
+  "doc" | "params" | "dims" | "inputs" | "reference" | "shapes" | "tolerance"
+>;
+
+/** Inputs as tensors of torch; sizes, numbers and flags as numbers of Python. */
+export type OperatorInputs<P, Derived extends string = never> = {
+  readonly [K in Exclude<keyof Args<P, Derived>, TensorNames<P, "out">>]: K extends keyof P
+    ? P[K] extends OptionalParam<any, any, any>
+      ? OptionalTorchTensor
+      : P[K] extends TensorParam<any, any, any>
+        ? TorchTensor
+        : TorchScalar
+    : TorchScalar;
+};
+type Tensors = Readonly<Record<string, TorchTensor>>;
+/** Every output that is declared; anything more is kept for `backward`. */
+export type OperatorResults<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
+/** Gradients of some inputs. */
+export type InputGradients<P> = { readonly [K in TensorNames<P, "in">]?: TorchTensor };
+
+/** An operator, as `op(name, spec, forward, backward)` returns it. */
+export interface Operator<Name extends string, P> {
+  readonly name: Name;
+  readonly spec: { readonly params: P };
+}
+/** The signature of `op`. */
+export type OperatorFunction = <
+  const Name extends string,
+  const P extends Params,
+  R extends OperatorResults<P> & Tensors,
+  const Derived extends string = never,
+>(
+  name: Name,
+  spec: OperatorSpec<P, Derived>,
+  forward: (inputs: OperatorInputs<P, NoInfer<Derived>>, torch: Torch) => R,
+  backward?: (
+    known: OperatorInputs<P, NoInfer<Derived>> & NoInfer<R>,
+    gradients: OperatorResults<P>,
+    torch: Torch,
+  ) => InputGradients<P>,
+) => Operator<Name, P>;

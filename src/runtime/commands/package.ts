@@ -1,0 +1,70 @@
+import { Option } from "commander";
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import type { CompiledKernel } from "../../compiled.js";
+import { compileAll, isBuildError, warn } from "../kernels.js";
+import { options, type JsonOptions } from "../options.js";
+import { packageFiles, type PackagedKernel } from "../package.js";
+import { exitCodes, UsageError } from "../problems.js";
+import type { PackageReport } from "../reports.js";
+import { printJson, type Streams } from "../streams.js";
+import type { KernelCommand } from "./command.js";
+
+interface PackageOptions extends JsonOptions {
+  readonly out?: string;
+  readonly packageName?: string;
+}
+
+export const packageKernels: KernelCommand<PackageOptions> = {
+  name: "package",
+  description: "write a Python package for pip: a module for each kernel, operators, tests",
+  options: [
+    new Option("--out <dir>", "the folder to write"),
+    new Option("--package-name <name>", "what Python imports; the folder's name if it is not given"),
+    options.kernel,
+    options.json,
+  ],
+  flag: { text: "--package <dir>", option: "out" },
+  async run(kernels, { out, packageName, json }, streams) {
+    if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
+    const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
+    if (!/^[a-z_][a-z0-9_]*$/.test(name))
+      throw new UsageError(`${name} is no name for a package; give --package-name, such as my_kernels`);
+    const compiled = await compileAll(kernels);
+    warn(compiled, streams);
+    checkNames(compiled, name);
+    const packaged = compiled.map((kernel) => packagedKernel(kernel, name, streams));
+    const files = await packageFiles(resolve(out), name, packaged);
+    for (const [path, text] of files) {
+      await mkdir(dirname(join(out, path)), { recursive: true });
+      await writeFile(join(out, path), text);
+    }
+    const paths = [...files.keys()].map((path) => join(out, path));
+    if (json) printJson(streams, { ok: true, package: name, files: paths } satisfies PackageReport);
+    else {
+      for (const path of paths) streams.out(`wrote ${path}\n`);
+      const tests = join(resolve(out), "tests");
+      streams.out(`next: pip install ${resolve(out)}, and python -m unittest discover ${tests} tests it\n`);
+    }
+    return exitCodes.ok;
+  },
+};
+
+function checkNames(kernels: readonly CompiledKernel[], name: string): void {
+  const names = kernels.map(({ signature }) => signature.name);
+  const twice = names.find((each, i) => names.indexOf(each) !== i);
+  if (twice !== undefined) throw new UsageError(`two kernels are called ${twice}; rename one`);
+  if (names.includes("kernels"))
+    throw new UsageError(`kernels is the name of a folder of the package ${name}; rename the kernel`);
+}
+
+/** As an operator, or where it can't be one as a function. */
+function packagedKernel(kernel: CompiledKernel, namespace: string, streams: Streams): PackagedKernel {
+  try {
+    return { kernel, ...kernel.emit({ op: { namespace } }), isOperator: true };
+  } catch (error) {
+    if (!isBuildError(error) || !error.diagnostics.every(({ code }) => code === "op")) throw error;
+    for (const { message } of error.diagnostics) streams.err(`no operator: ${message}\n`);
+    return { kernel, python: kernel.python, map: kernel.map, isOperator: false };
+  }
+}

@@ -1,0 +1,942 @@
+"""Layer normalisation over the last axis of a matrix, with its gradient.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Elements that a tile of Triton may have.
+_MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+# What Triton calls the dtypes of PyTorch.
+_TRITON_DTYPES = {
+    torch.float16: tl.float16,
+    torch.bfloat16: tl.bfloat16,
+    torch.float32: tl.float32,
+}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({}, num_warps=2),
+        triton.Config({}, num_warps=4),
+        triton.Config({}, num_warps=8),
+        triton.Config({}, num_warps=16),
+    ],
+    key=["N"],
+)
+@triton.jit
+def layer_norm_forward_kernel(
+    x_ptr,
+    weight_ptr,
+    bias_ptr,
+    y_ptr,
+    mean_ptr,
+    rstd_ptr,
+    eps: tl.float32,
+    N,
+    stride_xm,
+    stride_xn,
+    stride_weight_n,
+    stride_bias_n,
+    stride_ym,
+    stride_yn,
+    stride_mean_m,
+    stride_rstd_m,
+    BLOCK_N: tl.constexpr,
+):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    mask = cols < N
+    values = tl.load(
+        x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+    ).to(tl.float32)
+    average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
+    # Columns past the end count neither in the mean nor in the variance.
+    centred = tl.where(cols < N, values - average, 0.0)
+    variance = tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32)
+    scale = tl.rsqrt(variance + eps)
+    tl.store(mean_ptr + row * stride_mean_m, average)
+    tl.store(rstd_ptr + row * stride_rstd_m, scale)
+    w = tl.load(weight_ptr + cols * stride_weight_n, mask=mask, other=0.0).to(
+        tl.float32
+    )
+    b = tl.load(bias_ptr + cols * stride_bias_n, mask=mask, other=0.0).to(tl.float32)
+    tl.store(
+        y_ptr + row * stride_ym + cols * stride_yn,
+        (centred * scale * w + b).to(y_ptr.dtype.element_ty),
+        mask=mask,
+    )
+
+
+def layer_norm_forward(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    eps: float = 1e-5,
+    *,
+    y: torch.Tensor | None = None,
+    mean: torch.Tensor | None = None,
+    rstd: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """y = (x - mean) * rstd * weight + bias over the last axis, with mean and rstd
+    of each row.
+
+    Args:
+        x: [M, N] float16 or bfloat16 or float32.
+        weight: [N] float16 or bfloat16 or float32.
+        bias: [N] float16 or bfloat16 or float32.
+        eps: a number, passed as float32.
+        y: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
+        mean: where to write [M] float32; allocated if None.
+        rstd: where to write [M] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 2:
+        raise ValueError(
+            f"layer_norm_forward: x must have shape [M, N], got {list(x.shape)}"
+        )
+    M, N = x.shape
+    if x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        raise TypeError(
+            "layer_norm_forward: x must be torch.float16 or "
+            f"torch.bfloat16 or torch.float32, got {x.dtype}"
+        )
+    if weight.ndim != 1 or weight.shape[0] != N:
+        raise ValueError(
+            f"layer_norm_forward: weight must have shape [N={N}], "
+            f"got {list(weight.shape)}"
+        )
+    if weight.dtype != x.dtype:
+        raise TypeError(
+            f"layer_norm_forward: weight must be {x.dtype} as x is, got {weight.dtype}"
+        )
+    if bias.ndim != 1 or bias.shape[0] != N:
+        raise ValueError(
+            f"layer_norm_forward: bias must have shape [N={N}], got {list(bias.shape)}"
+        )
+    if bias.dtype != x.dtype:
+        raise TypeError(
+            f"layer_norm_forward: bias must be {x.dtype} as x is, got {bias.dtype}"
+        )
+    if weight.device != x.device:
+        raise ValueError(
+            f"layer_norm_forward: weight must be on {x.device} as x is, "
+            f"got {weight.device}"
+        )
+    if bias.device != x.device:
+        raise ValueError(
+            f"layer_norm_forward: bias must be on {x.device} as x is, got {bias.device}"
+        )
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"layer_norm_forward: x must be on a GPU, got {x.device}; "
+            "the CPU needs TRITON_INTERPRET=1, set before triton is "
+            "imported"
+        )
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return layer_norm_forward(x, weight, bias, eps, y=y, mean=mean, rstd=rstd)
+
+    if y is None:
+        y = x.new_empty((M, N))
+    else:
+        _check_out(
+            "layer_norm_forward: y",
+            y,
+            (M, N),
+            x.dtype,
+            x.device,
+            {"x": x, "weight": weight, "bias": bias},
+        )
+    if mean is None:
+        mean = x.new_empty((M,), dtype=torch.float32)
+    else:
+        _check_out(
+            "layer_norm_forward: mean",
+            mean,
+            (M,),
+            torch.float32,
+            x.device,
+            {"x": x, "weight": weight, "bias": bias, "y": y},
+        )
+    if rstd is None:
+        rstd = x.new_empty((M,), dtype=torch.float32)
+    else:
+        _check_out(
+            "layer_norm_forward: rstd",
+            rstd,
+            (M,),
+            torch.float32,
+            x.device,
+            {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean},
+        )
+    if y.numel() == 0 and mean.numel() == 0 and rstd.numel() == 0:
+        return y, mean, rstd
+
+    stride_xm, stride_xn = x.stride()
+    stride_weight_n = weight.stride(0)
+    stride_bias_n = bias.stride(0)
+    stride_ym, stride_yn = y.stride()
+    stride_mean_m = mean.stride(0)
+    stride_rstd_m = rstd.stride(0)
+    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_forward: x")
+    if (N - 1) * stride_weight_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_forward: weight")
+    if (N - 1) * stride_bias_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_forward: bias")
+    if (M - 1) * stride_ym + (N - 1) * stride_yn >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_forward: y")
+    if (M - 1) * stride_mean_m >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_forward: mean")
+    if (M - 1) * stride_rstd_m >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_forward: rstd")
+    BLOCK_N = triton.next_power_of_2(N)
+    if BLOCK_N > _MAX_TILE:
+        raise ValueError(
+            f"layer_norm_forward: BLOCK_N would be {BLOCK_N}; a tile "
+            f"holds at most {_MAX_TILE} elements"
+        )
+    if not BLOCK_N >= N:
+        raise ValueError(
+            "layer_norm_forward: a requirement does not hold: BLOCK_N >= "
+            f"N with BLOCK_N = {BLOCK_N}, N = {N}"
+        )
+
+    _launch(
+        layer_norm_forward_kernel,
+        (M,),
+        (N, x.dtype),
+        x,
+        weight,
+        bias,
+        y,
+        mean,
+        rstd,
+        eps,
+        N,
+        stride_xm,
+        stride_xn,
+        stride_weight_n,
+        stride_bias_n,
+        stride_ym,
+        stride_yn,
+        stride_mean_m,
+        stride_rstd_m,
+        BLOCK_N=BLOCK_N,
+    )
+    return y, mean, rstd
+
+
+def _layer_norm_forward_fake(x, weight, bias, eps=1e-5):
+    """What torch.compile sees of layer_norm_forward: shapes and dtypes."""
+    M = x.shape[0]
+    N = x.shape[1]
+    return (
+        torch.empty((M, N), device=x.device, dtype=x.dtype),
+        torch.empty((M,), device=x.device, dtype=torch.float32),
+        torch.empty((M,), device=x.device, dtype=torch.float32),
+    )
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({}, num_warps=4),
+        triton.Config({}, num_warps=8),
+        triton.Config({}, num_warps=16),
+    ],
+    key=["N"],
+)
+@triton.jit
+def layer_norm_gradients_kernel(
+    dy_ptr,
+    x_ptr,
+    weight_ptr,
+    mean_ptr,
+    rstd_ptr,
+    dx_ptr,
+    dw_partial_ptr,
+    db_partial_ptr,
+    M,
+    N,
+    GROUPS,
+    stride_dy_m,
+    stride_dy_n,
+    stride_xm,
+    stride_xn,
+    stride_weight_n,
+    stride_mean_m,
+    stride_rstd_m,
+    stride_dx_m,
+    stride_dx_n,
+    stride_dw_partial_groups,
+    stride_dw_partial_n,
+    stride_db_partial_groups,
+    stride_db_partial_n,
+    BLOCK_N: tl.constexpr,
+):
+    group = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    mask = cols < N
+    w = tl.load(weight_ptr + cols * stride_weight_n, mask=mask, other=0.0).to(
+        tl.float32
+    )
+    dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
+    db_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
+    for m in range(group, M, GROUPS):
+        row = m
+        gradient = tl.load(
+            dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
+        ).to(tl.float32)
+        values = tl.load(
+            x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+        ).to(tl.float32)
+        scale = tl.load(rstd_ptr + row * stride_rstd_m)
+        normalized = (values - tl.load(mean_ptr + row * stride_mean_m)) * scale
+        weighted = gradient * w
+        # Past the end both gradient and weight are 0.
+        along_x = tl.sum(weighted * normalized, axis=0) / tl.cast(N, tl.float32)
+        along_one = tl.sum(weighted, axis=0) / tl.cast(N, tl.float32)
+        result = (weighted - normalized * along_x - along_one) * scale
+        tl.store(
+            dx_ptr + row * stride_dx_m + cols * stride_dx_n,
+            result.to(dx_ptr.dtype.element_ty),
+            mask=mask,
+        )
+        dw_sum += gradient * normalized
+        db_sum += gradient
+    tl.store(
+        dw_partial_ptr + group * stride_dw_partial_groups + cols * stride_dw_partial_n,
+        dw_sum,
+        mask=mask,
+    )
+    tl.store(
+        db_partial_ptr + group * stride_db_partial_groups + cols * stride_db_partial_n,
+        db_sum,
+        mask=mask,
+    )
+
+
+def layer_norm_gradients(
+    dy: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    GROUPS: int,
+    *,
+    dx: torch.Tensor | None = None,
+    dw_partial: torch.Tensor | None = None,
+    db_partial: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradient of x, and for each group of rows the sum of theirs of weight and
+    bias.
+
+    Args:
+        dy: [M, N] float16 or bfloat16 or float32.
+        x: [M, N] float16 or bfloat16 or float32.
+        weight: [N] float16 or bfloat16 or float32.
+        mean: [M] float32.
+        rstd: [M] float32.
+        GROUPS: a size of the result.
+        dx: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
+        dw_partial: where to write [GROUPS, N] float32; allocated if None.
+        db_partial: where to write [GROUPS, N] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if dy.ndim != 2:
+        raise ValueError(
+            f"layer_norm_gradients: dy must have shape [M, N], got {list(dy.shape)}"
+        )
+    M, N = dy.shape
+    if dy.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        raise TypeError(
+            "layer_norm_gradients: dy must be torch.float16 or "
+            f"torch.bfloat16 or torch.float32, got {dy.dtype}"
+        )
+    if x.ndim != 2 or x.shape[0] != M or x.shape[1] != N:
+        raise ValueError(
+            f"layer_norm_gradients: x must have shape [M={M}, N={N}], "
+            f"got {list(x.shape)}"
+        )
+    if x.dtype != dy.dtype:
+        raise TypeError(
+            f"layer_norm_gradients: x must be {dy.dtype} as dy is, got {x.dtype}"
+        )
+    if weight.ndim != 1 or weight.shape[0] != N:
+        raise ValueError(
+            f"layer_norm_gradients: weight must have shape [N={N}], "
+            f"got {list(weight.shape)}"
+        )
+    if weight.dtype != dy.dtype:
+        raise TypeError(
+            f"layer_norm_gradients: weight must be {dy.dtype} as dy is, "
+            f"got {weight.dtype}"
+        )
+    if mean.ndim != 1 or mean.shape[0] != M:
+        raise ValueError(
+            f"layer_norm_gradients: mean must have shape [M={M}], "
+            f"got {list(mean.shape)}"
+        )
+    if mean.dtype != torch.float32:
+        raise TypeError(
+            f"layer_norm_gradients: mean must be torch.float32, got {mean.dtype}"
+        )
+    if rstd.ndim != 1 or rstd.shape[0] != M:
+        raise ValueError(
+            f"layer_norm_gradients: rstd must have shape [M={M}], "
+            f"got {list(rstd.shape)}"
+        )
+    if rstd.dtype != torch.float32:
+        raise TypeError(
+            f"layer_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
+        )
+    if x.device != dy.device:
+        raise ValueError(
+            f"layer_norm_gradients: x must be on {dy.device} as dy is, got {x.device}"
+        )
+    if weight.device != dy.device:
+        raise ValueError(
+            f"layer_norm_gradients: weight must be on {dy.device} as dy "
+            f"is, got {weight.device}"
+        )
+    if mean.device != dy.device:
+        raise ValueError(
+            f"layer_norm_gradients: mean must be on {dy.device} as dy "
+            f"is, got {mean.device}"
+        )
+    if rstd.device != dy.device:
+        raise ValueError(
+            f"layer_norm_gradients: rstd must be on {dy.device} as dy "
+            f"is, got {rstd.device}"
+        )
+    if not (dy.is_cuda or dy.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"layer_norm_gradients: dy must be on a GPU, got {dy.device}; "
+            "the CPU needs TRITON_INTERPRET=1, set before triton is "
+            "imported"
+        )
+    if dy.is_cuda and dy.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(dy.device):
+            return layer_norm_gradients(
+                dy,
+                x,
+                weight,
+                mean,
+                rstd,
+                GROUPS,
+                dx=dx,
+                dw_partial=dw_partial,
+                db_partial=db_partial,
+            )
+
+    if dx is None:
+        dx = dy.new_empty((M, N))
+    else:
+        _check_out(
+            "layer_norm_gradients: dx",
+            dx,
+            (M, N),
+            dy.dtype,
+            dy.device,
+            {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd},
+        )
+    if dw_partial is None:
+        dw_partial = dy.new_empty((GROUPS, N), dtype=torch.float32)
+    else:
+        _check_out(
+            "layer_norm_gradients: dw_partial",
+            dw_partial,
+            (GROUPS, N),
+            torch.float32,
+            dy.device,
+            {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd, "dx": dx},
+        )
+    if db_partial is None:
+        db_partial = dy.new_empty((GROUPS, N), dtype=torch.float32)
+    else:
+        _check_out(
+            "layer_norm_gradients: db_partial",
+            db_partial,
+            (GROUPS, N),
+            torch.float32,
+            dy.device,
+            {
+                "dy": dy,
+                "x": x,
+                "weight": weight,
+                "mean": mean,
+                "rstd": rstd,
+                "dx": dx,
+                "dw_partial": dw_partial,
+            },
+        )
+    if dx.numel() == 0 and dw_partial.numel() == 0 and db_partial.numel() == 0:
+        return dx, dw_partial, db_partial
+
+    stride_dy_m, stride_dy_n = dy.stride()
+    stride_xm, stride_xn = x.stride()
+    stride_weight_n = weight.stride(0)
+    stride_mean_m = mean.stride(0)
+    stride_rstd_m = rstd.stride(0)
+    stride_dx_m, stride_dx_n = dx.stride()
+    stride_dw_partial_groups, stride_dw_partial_n = dw_partial.stride()
+    stride_db_partial_groups, stride_db_partial_n = db_partial.stride()
+    if (M - 1) * stride_dy_m + (N - 1) * stride_dy_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: dy")
+    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: x")
+    if (N - 1) * stride_weight_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: weight")
+    if (M - 1) * stride_mean_m >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: mean")
+    if (M - 1) * stride_rstd_m >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: rstd")
+    if (M - 1) * stride_dx_m + (N - 1) * stride_dx_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: dx")
+    if (GROUPS - 1) * stride_dw_partial_groups + (
+        N - 1
+    ) * stride_dw_partial_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: dw_partial")
+    if (GROUPS - 1) * stride_db_partial_groups + (
+        N - 1
+    ) * stride_db_partial_n >= _INT32_REACH:
+        raise _beyond_int32("layer_norm_gradients: db_partial")
+    BLOCK_N = triton.next_power_of_2(N)
+    if BLOCK_N > _MAX_TILE:
+        raise ValueError(
+            f"layer_norm_gradients: BLOCK_N would be {BLOCK_N}; a tile "
+            f"holds at most {_MAX_TILE} elements"
+        )
+    if not BLOCK_N >= N:
+        raise ValueError(
+            "layer_norm_gradients: a requirement does not hold: BLOCK_N "
+            f">= N with BLOCK_N = {BLOCK_N}, N = {N}"
+        )
+
+    _launch(
+        layer_norm_gradients_kernel,
+        (GROUPS,),
+        (N, dy.dtype),
+        dy,
+        x,
+        weight,
+        mean,
+        rstd,
+        dx,
+        dw_partial,
+        db_partial,
+        M,
+        N,
+        GROUPS,
+        stride_dy_m,
+        stride_dy_n,
+        stride_xm,
+        stride_xn,
+        stride_weight_n,
+        stride_mean_m,
+        stride_rstd_m,
+        stride_dx_m,
+        stride_dx_n,
+        stride_dw_partial_groups,
+        stride_dw_partial_n,
+        stride_db_partial_groups,
+        stride_db_partial_n,
+        BLOCK_N=BLOCK_N,
+    )
+    return dx, dw_partial, db_partial
+
+
+def _layer_norm_gradients_fake(dy, x, weight, mean, rstd, GROUPS):
+    """What torch.compile sees of layer_norm_gradients: shapes and dtypes."""
+    M = dy.shape[0]
+    N = dy.shape[1]
+    return (
+        torch.empty((M, N), device=dy.device, dtype=dy.dtype),
+        torch.empty((GROUPS, N), device=dy.device, dtype=torch.float32),
+        torch.empty((GROUPS, N), device=dy.device, dtype=torch.float32),
+    )
+
+
+@triton.jit
+def column_sums_kernel(
+    a_ptr,
+    b_ptr,
+    a_sum_ptr,
+    b_sum_ptr,
+    R,
+    N,
+    stride_ar,
+    stride_an,
+    stride_br,
+    stride_bn,
+    stride_a_sum_n,
+    stride_b_sum_n,
+    OUT: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+):
+    cols = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    a_total = tl.zeros([BLOCK_R, BLOCK_N], dtype=tl.float32)
+    b_total = tl.zeros([BLOCK_R, BLOCK_N], dtype=tl.float32)
+    for r in range(0, R, BLOCK_R):
+        rows = r + tl.arange(0, BLOCK_R)
+        mask = (rows[:, None] < R) & (cols[None, :] < N)
+        a_total += tl.load(
+            a_ptr + rows[:, None] * stride_ar + cols[None, :] * stride_an,
+            mask=mask,
+            other=0.0,
+        )
+        b_total += tl.load(
+            b_ptr + rows[:, None] * stride_br + cols[None, :] * stride_bn,
+            mask=mask,
+            other=0.0,
+        )
+    mask = cols < N
+    tl.store(
+        a_sum_ptr + cols * stride_a_sum_n, tl.sum(a_total, axis=0).to(OUT), mask=mask
+    )
+    tl.store(
+        b_sum_ptr + cols * stride_b_sum_n, tl.sum(b_total, axis=0).to(OUT), mask=mask
+    )
+
+
+def column_sums(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    OUT: torch.dtype,
+    *,
+    a_sum: torch.Tensor | None = None,
+    b_sum: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The sums of a and of b over their rows, in the dtype that is asked for.
+
+    Args:
+        a: [R, N] float32.
+        b: [R, N] float32.
+        OUT: torch.float16 or torch.bfloat16 or torch.float32.
+        a_sum: where to write [N] float16 or bfloat16 or float32; allocated if
+        None.
+        b_sum: where to write [N] float16 or bfloat16 or float32; allocated if
+        None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_choice("column_sums: OUT", OUT, torch.float16, torch.bfloat16, torch.float32)
+    if a.ndim != 2:
+        raise ValueError(f"column_sums: a must have shape [R, N], got {list(a.shape)}")
+    R, N = a.shape
+    if a.dtype != torch.float32:
+        raise TypeError(f"column_sums: a must be torch.float32, got {a.dtype}")
+    if b.ndim != 2 or b.shape[0] != R or b.shape[1] != N:
+        raise ValueError(
+            f"column_sums: b must have shape [R={R}, N={N}], got {list(b.shape)}"
+        )
+    if b.dtype != torch.float32:
+        raise TypeError(f"column_sums: b must be torch.float32, got {b.dtype}")
+    if b.device != a.device:
+        raise ValueError(
+            f"column_sums: b must be on {a.device} as a is, got {b.device}"
+        )
+    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"column_sums: a must be on a GPU, got {a.device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if a.is_cuda and a.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(a.device):
+            return column_sums(a, b, OUT, a_sum=a_sum, b_sum=b_sum)
+
+    if a_sum is None:
+        a_sum = a.new_empty((N,), dtype=OUT)
+    else:
+        _check_out("column_sums: a_sum", a_sum, (N,), OUT, a.device, {"a": a, "b": b})
+    if b_sum is None:
+        b_sum = a.new_empty((N,), dtype=OUT)
+    else:
+        _check_out(
+            "column_sums: b_sum",
+            b_sum,
+            (N,),
+            OUT,
+            a.device,
+            {"a": a, "b": b, "a_sum": a_sum},
+        )
+    if a_sum.numel() == 0 and b_sum.numel() == 0:
+        return a_sum, b_sum
+
+    stride_ar, stride_an = a.stride()
+    stride_br, stride_bn = b.stride()
+    stride_a_sum_n = a_sum.stride(0)
+    stride_b_sum_n = b_sum.stride(0)
+    if (R - 1) * stride_ar + (N - 1) * stride_an >= _INT32_REACH:
+        raise _beyond_int32("column_sums: a")
+    if (R - 1) * stride_br + (N - 1) * stride_bn >= _INT32_REACH:
+        raise _beyond_int32("column_sums: b")
+    if (N - 1) * stride_a_sum_n >= _INT32_REACH:
+        raise _beyond_int32("column_sums: a_sum")
+    if (N - 1) * stride_b_sum_n >= _INT32_REACH:
+        raise _beyond_int32("column_sums: b_sum")
+
+    def grid(meta):
+        return (triton.cdiv(N, meta["BLOCK_N"]),)
+
+    column_sums_kernel[grid](
+        a,
+        b,
+        a_sum,
+        b_sum,
+        R,
+        N,
+        stride_ar,
+        stride_an,
+        stride_br,
+        stride_bn,
+        stride_a_sum_n,
+        stride_b_sum_n,
+        OUT=_TRITON_DTYPES[OUT],
+        BLOCK_R=32,
+        BLOCK_N=64,
+    )
+    return a_sum, b_sum
+
+
+def _column_sums_fake(a, b, OUT):
+    """What torch.compile sees of column_sums: shapes and dtypes."""
+    N = a.shape[1]
+    return (
+        torch.empty((N,), device=a.device, dtype=OUT),
+        torch.empty((N,), device=a.device, dtype=OUT),
+    )
+
+
+@torch.library.custom_op("tilescript::layer_norm", mutates_args=())
+def layer_norm_op(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """torch.ops.tilescript.layer_norm."""
+    return layer_norm_forward(x, weight, bias, eps)
+
+
+@layer_norm_op.register_fake
+def _layer_norm_op_fake(x, weight, bias, eps=1e-5):
+    """What torch.compile sees of layer_norm_op: shapes and dtypes."""
+    return _layer_norm_forward_fake(x, weight, bias, eps)
+
+
+@torch.library.custom_op("tilescript::layer_norm_backward", mutates_args=())
+def layer_norm_backward_op(
+    grad_y: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """torch.ops.tilescript.layer_norm_backward."""
+    # Each group of rows adds up its share first; the second pass adds the groups, in
+    # the same order every time.
+    dx, dw_partial, db_partial = layer_norm_gradients(
+        grad_y, x, weight, mean, rstd, 256
+    )
+    dw, db = column_sums(dw_partial, db_partial, x.dtype)
+    return dx, dw, db
+
+
+@layer_norm_backward_op.register_fake
+def _layer_norm_backward_op_fake(grad_y, x, weight, mean, rstd):
+    """What torch.compile sees of layer_norm_backward_op: shapes and dtypes."""
+    dx, dw_partial, db_partial = _layer_norm_gradients_fake(
+        grad_y, x, weight, mean, rstd, 256
+    )
+    dw, db = _column_sums_fake(dw_partial, db_partial, x.dtype)
+    return dx, dw, db
+
+
+def _layer_norm_setup_context(ctx, inputs, output):
+    """Keeps what the gradient of layer_norm needs."""
+    x, weight, _, _ = inputs
+    _, mean, rstd = output
+    ctx.save_for_backward(x, weight, mean, rstd)
+    ctx.mark_non_differentiable(mean, rstd)
+
+
+def _layer_norm_backward(ctx, grad_y, *_):
+    """The gradients of the inputs of layer_norm."""
+    x, weight, mean, rstd = ctx.saved_tensors
+    grad_x, grad_weight, grad_bias = layer_norm_backward_op(
+        grad_y, x, weight, mean, rstd
+    )
+    return grad_x, grad_weight, grad_bias, None
+
+
+layer_norm_op.register_autograd(
+    _layer_norm_backward, setup_context=_layer_norm_setup_context
+)
+
+
+def layer_norm(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5
+) -> torch.Tensor:
+    """Layer normalisation over the last axis of a matrix, with its gradient.
+
+    Args:
+        x: [M, N] float16 or bfloat16 or float32.
+        weight: [N] float16 or bfloat16 or float32.
+        bias: [N] float16 or bfloat16 or float32.
+        eps: a number, passed as float32.
+
+    Returns:
+        y: [M, N] float16 or bfloat16 or float32.
+
+    Raises:
+        ValueError: a shape, stride, device or size that a kernel cannot take.
+        TypeError: a dtype that a kernel cannot take.
+    """
+    y, _, _ = layer_norm_op(x, weight, bias, eps)
+    return y
+
+
+def reference_fn(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5
+):
+    """What layer_norm computes, in PyTorch."""
+    N = x.shape[1]
+    return torch.nn.functional.layer_norm(x, [N], weight, bias, eps)
+
+
+def get_inputs(M=128, N=1000):
+    """Fresh arguments for layer_norm, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [
+        torch.randn((M, N), device=device, dtype=torch.float16),
+        torch.randn((N,), device=device, dtype=torch.float16),
+        torch.randn((N,), device=device, dtype=torch.float16),
+        1e-5,
+    ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
+
+
+def _check_choice(label, value, *choices):
+    """Refuses a value that is none of the choices."""
+    if value not in choices:
+        error = ValueError if isinstance(value, type(choices[0])) else TypeError
+        allowed = " or ".join(map(repr, choices))
+        raise error(f"{label} must be {allowed}, got {value!r}")
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = layer_norm

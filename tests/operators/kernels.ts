@@ -1,0 +1,65 @@
+/** Small operators, right and wrong. */
+import { constexpr, kernel, op, tensor, tl } from "tilescript";
+
+const T = tl.dtype("T", [tl.float16, tl.float32]);
+
+export const scaled = kernel(
+  "scaled",
+  {
+    params: { x: tensor(T, ["M", "N"]), weight: tensor(T, ["N"]), y: tensor.out(T, ["M", "N"]), BLOCK: constexpr() },
+    grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 32 },
+  },
+  ({ x, weight, y, BLOCK }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(row, cols), tl.load(x.at(row, cols)).mul(tl.load(weight.at(cols))));
+  },
+);
+
+/** Adds to what is there. */
+export const accumulate = kernel(
+  "accumulate",
+  {
+    params: { x: tensor(tl.float32, ["N"]), total: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr() },
+    grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 32 },
+  },
+  ({ x, total, BLOCK }) => {
+    const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(total.at(at), tl.load(total.at(at)).add(tl.load(x.at(at))));
+  },
+);
+
+/** A gradient of kernels and of torch between them. */
+export const scale = op(
+  "scale",
+  {
+    params: { x: tensor(T, ["M", "N"]), weight: tensor(T, ["N"]), y: tensor.out(T, ["M", "N"]) },
+    reference: ({ x, weight }) => x.mul(weight),
+  },
+  ({ x, weight }) => scaled.call({ x, weight }),
+  ({ x, weight }, { y: dy }) => ({
+    x: scaled.call({ x: dy, weight }).y,
+    weight: dy.float().mul(x.float()).sum(0).to(T),
+  }),
+);
+
+/** A temporary that a kernel updates after torch looked at it. */
+export const doubled = op(
+  "doubled",
+  {
+    params: {
+      x: tensor(tl.float32, ["N"]),
+      before: tensor.out(tl.float32, ["N"]),
+      after: tensor.out(tl.float32, ["N"]),
+    },
+    reference: ({ x }) => [x.add(1), x.mul(2)],
+  },
+  ({ x }) => {
+    const total = x.clone();
+    const before = total.add(1);
+    accumulate.call({ x, total });
+    return { before, after: total };
+  },
+);

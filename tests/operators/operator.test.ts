@@ -1,0 +1,93 @@
+/** Operators made of kernels: what is refused, what is emitted, and what they compute. */
+import { describe, expect, test } from "vitest";
+import { build, op, tensor, tl } from "tilescript";
+import { layerNorm } from "../../examples/layer-norm.js";
+import { lint } from "../codegen/emit.js";
+import { runPython } from "../host/python.js";
+import { accumulate, doubled, scale, scaled } from "./kernels.js";
+
+const params = {
+  x: tensor(tl.float16, ["M", "N"]),
+  weight: tensor(tl.float16, ["N"]),
+  y: tensor.out(tl.float16, ["M", "N"]),
+};
+
+describe("what is refused", () => {
+  test("a call outside an operator", () => {
+    expect(() => scaled.call({ x: undefined!, weight: undefined! })).toThrow("a kernel is called inside op(…) only");
+  });
+
+  test.each([
+    ["an argument that is missing", ({ x }: any) => scaled.call({ x } as any), "scaled.call: weight is missing"],
+    [
+      "an argument that there is not",
+      ({ x, weight }: any) => scaled.call({ x, weight, bias: weight } as any),
+      "scaled.call: bias is no argument; those are x, weight",
+    ],
+    [
+      "another rank",
+      ({ weight }: any) => scaled.call({ x: weight, weight }),
+      "scaled.call: x is [M, N], and is given a tensor of shape [N]",
+    ],
+    [
+      "an input that would change",
+      ({ weight }: any) => accumulate.call({ x: weight, total: weight }),
+      "it would change total, which the caller of wrong owns",
+    ],
+    ["an input as a result", ({ x }: any) => ({ y: x }), "y is an input; return a copy, x.clone()"],
+    ["no result", () => ({}), "its function returns no y"],
+    ["no kernel", ({ x }: any) => ({ y: x.mul(2) }), "it calls no kernel"],
+  ])("%s", async (_, forward, message) => {
+    await expect(build(op("wrong", { params }, forward as any))).rejects.toThrow(message);
+  });
+
+  test("sizes and dtypes that differ", async () => {
+    const sizes = op("wrong", { params: { ...params, weight: tensor(tl.float16, ["M"]) } }, ({ x, weight }) =>
+      scaled.call({ x, weight }),
+    );
+    await expect(build(sizes)).rejects.toThrow("weight is [N] with N = N, and is given a tensor of shape [M]");
+    const dtypes = op("wrong", { params: { ...params, weight: tensor(tl.float32, ["N"]) } }, ({ x, weight }) =>
+      scaled.call({ x, weight }),
+    );
+    await expect(build(dtypes)).rejects.toThrow("weight is float16, and is given float32; cast it, .to(…)");
+  });
+
+  test("a gradient of what has none", async () => {
+    const wrong = op(
+      "wrong",
+      { params },
+      ({ x, weight }) => scaled.call({ x, weight }),
+      (_, { y }) => ({ z: y.clone() }) as any,
+    );
+    await expect(build(wrong)).rejects.toThrow("backward gives a gradient of z; inputs with one are x, weight");
+  });
+});
+
+test("what torch looks at is settled before a kernel changes it", async () => {
+  const { python } = await build(doubled);
+  const start = python.indexOf("def doubled_op(");
+  expect(python.slice(start, python.indexOf("@doubled_op", start)).trim()).toMatchInlineSnapshot(`
+    "def doubled_op(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """torch.ops.tilescript.doubled."""
+        total = x.clone()
+        before = total.add(1)
+        accumulate(x, total)
+        return before, total"
+  `);
+});
+
+test("the emitted modules leave nothing to a linter", async () => {
+  for (const each of [scale, doubled, layerNorm]) expect(lint((await build(each)).python)).toEqual([]);
+});
+
+test.each([scale, doubled, layerNorm])("$name in the evaluator", async (operator) => {
+  const compiled = await build(operator);
+  const at = { sizes: { M: 5, N: 37 }, dtypes: { T: "float32" }, config: 0, seed: 7, scalars: { eps: 1e-5 } };
+  const { comparison, findings } = compiled.evaluate(at);
+  expect({ findings, wrong: comparison?.wrong }).toEqual({ findings: [], wrong: 0 });
+});
+
+test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, async () => {
+  const built = { scale: await build(scale), doubled: await build(doubled), layer_norm: await build(layerNorm) };
+  expect(await runPython("../operators/operators.py", built)).toMatch(/\nOK\n?$/);
+});

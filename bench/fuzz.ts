@@ -3,8 +3,11 @@
  * checks accept must be accepted by Triton, whose front end types all of them again (`ttir`); a part goes further, to
  * LLVM and to machine code for sm_90. `TILESCRIPT_PYTHON` and `TILESCRIPT_PYTHON36` name the Pythons. What fails is
  * shrunk and printed as TypeScript with the Python that was emitted.
+ *
+ * With `--emit-jobs jobs.jsonl` nothing is compiled here: the jobs are written for `bench/compile_jobs.py`, which needs
+ * Triton alone.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
@@ -28,6 +31,7 @@ const { values: flags } = parseArgs({
     /** Processes for each version. */
     processes: { type: "string", default: "1" },
     out: { type: "string" },
+    "emit-jobs": { type: "string" },
   },
 });
 const [count, seed, llir, cubin] = [flags.kernels, flags.seed, flags.llir, flags.cubin].map(Number) as [
@@ -142,12 +146,25 @@ async function report(worker: Worker, i: number, error: string): Promise<void> {
   );
 }
 
+/** The jobs of all kernels, by seed, for another machine. */
+function emit(file: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "");
+  for (let i = 0; i < count && performance.now() < end; i++) {
+    const made = first(seed + i);
+    if (!made) continue;
+    const job = { ...jobOf(String(seed + i), made, stageOf(i), shapeOf(i)), since39: made.since39 };
+    appendFileSync(file, `${JSON.stringify(job)}\n`);
+  }
+}
+
 const pythons = [process.env["TILESCRIPT_PYTHON"], process.env["TILESCRIPT_PYTHON36"]];
-if (!pythons[0] || !pythons[1])
+if (!flags["emit-jobs"] && !(pythons[0] && pythons[1]))
   throw new Error("set TILESCRIPT_PYTHON and TILESCRIPT_PYTHON36 to Pythons with Triton 3.9 and 3.6");
 console.log(`${count} kernels from seed ${seed}`);
 const started = performance.now();
-await Promise.all(pythons.map((python, i) => run(python!, i === 0)));
+if (flags["emit-jobs"]) emit(flags["emit-jobs"]);
+else await Promise.all(pythons.map((python, i) => run(python!, i === 0)));
 const seconds = (performance.now() - started) / 1000;
 
 const result = {

@@ -26,6 +26,28 @@ def from_bf16(bits: np.ndarray) -> np.ndarray:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
+def fma_to_bf16(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The bits of ``x * y + z``, rounded once; the operands are float32 arrays of bfloat16 values.
+
+    The product is exact in float64. The steps on the way to bfloat16 round to odd, after which the last one rounds as
+    if it had the exact sum (Boldo and Melquiond 2008); what a sum of two loses is known (Knuth's TwoSum).
+    """
+    with np.errstate(all="ignore"):
+        product, z = x.astype(np.float64) * y, z.astype(np.float64)
+        total = product + z
+        added = total - product
+        wide = _to_odd(total, (product - (total - added)) + (z - added))
+        single = wide.astype(np.float32)
+        return round_to_bf16(_to_odd(single, wide - single))
+
+
+def _to_odd(nearest: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """What rounding to odd gives instead of the nearest float, `rest` away from the exact value."""
+    even = nearest.view(f"i{nearest.dtype.itemsize}") & 1 == 0
+    towards = np.where(rest > 0, np.inf, -np.inf).astype(nearest.dtype)
+    return np.where(even & (rest != 0) & ~np.isnan(rest), np.nextafter(nearest, towards), nearest)
+
+
 def install() -> None:
     """Patches the interpreter of the Triton that is installed. TRITON_INTERPRET must be set."""
     from triton.runtime import interpreter
@@ -43,8 +65,9 @@ class _Patch:
 
     def apply(self) -> None:
         builder = self.module.InterpreterBuilder
-        for name in ("binary_op", "unary_op", "ternary_op", "create_fma"):
+        for name in ("binary_op", "unary_op", "ternary_op"):
             setattr(builder, name, self.arithmetic(getattr(builder, name)))
+        builder.create_fma = self.fma(builder.create_fma)
         builder.create_dot = self.dot(builder.create_dot)
         builder.cast_impl = self.cast(builder.cast_impl)
         builder.create_fp_to_fp = self.convert(builder.create_fp_to_fp)
@@ -77,6 +100,15 @@ class _Patch:
                 return original(builder, *operands)
             result = original(builder, *map(self.decode, operands))
             return result if result.data.dtype == np.bool_ else self.encode(result.data)
+
+        return patched
+
+    def fma(self, original: Any) -> Any:
+        def patched(builder: Any, *operands: Any) -> Any:
+            if not all(map(self.is_bf16, operands)):
+                return original(builder, *operands)
+            bits = fma_to_bf16(*np.broadcast_arrays(*(self.decode(operand).data for operand in operands)))
+            return self.handle(bits, self.tl.bfloat16)
 
         return patched
 

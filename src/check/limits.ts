@@ -5,12 +5,21 @@
 import { type Diagnostic, problem } from "../diagnostics.js";
 import { constexprValue } from "../ir/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../ir/dtype.js";
-import type { Block, KernelIR, OpStatement, Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Value,
+} from "../ir/nodes.js";
+import type { Constant } from "../ir/runtime.js";
 import type { Dim } from "../ir/shape.js";
 import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
 import { typedArguments } from "../ir/typed.js";
 import { type Type, typeOfArgument } from "../ir/types.js";
-import { blocksOf, bodiesOf, resultsOf, walkAll } from "../ir/walk.js";
+import { blocksOf, bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 
 /** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
 export const MAX_NUMEL = 2 ** 20;
@@ -27,19 +36,44 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
       for (const value of resultsOf(statement)) report(checkTile(value, numbers, where));
       if (statement.kind === "op") checkLeast(statement, numbers, where).forEach(report);
     });
-    for (const body of bodiesOf(ir)) walkTaken(body, (statement) => report(checkSizes(statement, numbers, where)));
+    const constant = constants(ir, numbers);
+    for (const body of bodiesOf(ir))
+      walkTaken(body, constant, (statement) => report(checkSizes(statement, numbers, where)));
     for (const { value } of ir.params) report(checkTile(value, numbers, where));
   });
   return [...found.values()];
 }
 
-/** Every op outside branches that Triton may leave out when it compiles a config. */
-function walkTaken(block: Block, visit: (statement: OpStatement) => void): void {
+/** Every op that Triton compiles in a config: of a constexpr condition it takes one arm. */
+function walkTaken(block: Block, constant: Constants, visit: (statement: OpStatement) => void): void {
   for (const statement of block.statements) {
     if (statement.kind === "op") visit(statement);
     const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
-    if (!isConstexpr) for (const inner of blocksOf(statement)) walkTaken(inner, visit);
+    const condition = isConstexpr ? constant(statement.condition) : undefined;
+    const taken = isConstexpr
+      ? condition === undefined
+        ? []
+        : [condition ? statement.then : statement.otherwise]
+      : blocksOf(statement);
+    for (const inner of taken) walkTaken(inner, constant, visit);
   }
+}
+
+/** What an argument is in a config; undefined where that is decided at launch or changes. */
+type Constants = (argument: Argument) => Constant | undefined;
+
+function constants(ir: KernelIR, numbers: Numbers): Constants {
+  const made = definitions(...bodiesOf(ir));
+  const params = new Map(ir.params.map(({ value, name }) => [value, numbers[name] as Constant | undefined]));
+  const constant: Constants = (argument) => {
+    if (isLiteral(argument)) return argument.value;
+    if (!isValue(argument)) return undefined;
+    const statement = made.get(argument);
+    if (statement?.kind !== "op" || !statement.op.fold) return params.get(argument);
+    const given = statement.operands.map((operand) => operand && constant(operand));
+    return given.includes(undefined) ? undefined : statement.op.fold(...(given as Constant[]));
+  };
+  return constant;
 }
 
 /** `[BLOCK]` reshapes to `[32]` in some configs only. */

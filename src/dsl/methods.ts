@@ -1,6 +1,5 @@
 /** Gives handles the methods and properties that authors call: those that op records name, and a few of tensors. */
 import { fail } from "../diagnostics.js";
-import { builder } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../ir/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -12,6 +11,7 @@ import "../ops/reflect.js";
 import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
+import { dimension } from "./dimension.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -73,8 +73,7 @@ property("dtype", (handle) => tokenOf(elementOf(handle)));
 property("shape", (handle) => {
   const { type } = valueOf(handle);
   const dims = "shape" in type ? type.shape : [];
-  const { constexprs } = builder("shape");
-  return dims.map((dim) => (typeof dim === "number" ? dim : new Handle(constexprs.get(dim)!)));
+  return dims.map((dim) => (typeof dim === "number" ? dim : dimension(dim)));
 });
 property("col", (handle) => vector("col", handle, 1));
 property("row", (handle) => vector("row", handle, 0));

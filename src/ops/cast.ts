@@ -4,7 +4,7 @@ import type { DType, Dt } from "../ir/dtype.js";
 import { type DTypeName, members } from "../ir/dtype.js";
 import { bitsOf, isFloat } from "../ir/numeric.js";
 import type { Rounding } from "../ir/numeric-float.js";
-import type { Typed } from "../ir/op.js";
+import type { Least, Typed } from "../ir/op.js";
 import { type Checked, whyChoice } from "../ir/problem.js";
 import type { Context, Runtime } from "../ir/runtime.js";
 import type { AsShape } from "../ir/shape.js";
@@ -78,6 +78,14 @@ const evaluate = (
     rounding: fpDowncastRounding as Rounding | undefined,
   });
 
+/** Triton casts from and to float8e4b15 four elements at a time. */
+function leastCast({ x, dtype }: Readonly<Record<string, Typed | undefined>>): readonly Least[] {
+  const { type } = x!;
+  if (type.kind !== "tile" || ![type.dtype, dtype!.dtype].includes("float8e4b15")) return [];
+  const dim = type.shape.map((each) => `(${each})`).join(" * ") || 1;
+  return [{ what: "the number of elements", dim, who: "casts from and to float8e4b15", least: 4 }];
+}
+
 const record = {
   operands: { x: "value", dtype: "dtype" },
   options,
@@ -85,6 +93,7 @@ const record = {
   lanewise: true,
   effect: "pure",
   infer: inferCast,
+  least: leastCast,
   evaluate,
   nonNegative: ([x]) => x === true,
 } as const satisfies Omit<OpRecord, "name" | "spelling">;

@@ -192,6 +192,7 @@ const cases: Readonly<Record<string, Author>> = {
   reshape: ({ c }) => c.reshape(8, -1),
   view: ({ c }) => c.view(2, 2, -1),
   contiguous: ({ x }) => x.T.contiguous(),
+  clone: ({ x }) => x.clone().mul(2),
   unsqueeze: ({ x }) => x.unsqueeze(-1),
   squeeze: ({ x }) => x.unsqueeze(0).squeeze(0),
   size: ({ x }) => x.mul(x.size(1)),

@@ -90,9 +90,6 @@ function steps(dtype: DTypeName, a: number, b: number): number {
   return Math.abs(Number(difference));
 }
 
-/** What the evaluator itself computes less exactly than the guide's error: to 8 ulp, as the test of mathematics says. */
-const SHORT = ["erf d->d"];
-
 /** Why a value of the device's is not compared. */
 function whyNot(name: string, bound: Bound, operands: readonly number[], theirs: number): string | undefined {
   const [n, x] = operands as [number, number];
@@ -188,7 +185,6 @@ describe("an H200", () => {
       ].join(" "),
       ["", ...leftOut].join("\n"),
     );
-    expect(table.filter(({ key }) => !SHORT.includes(key)).flatMap(({ beyond }) => beyond)).toEqual([]);
-    expect(table.filter(({ beyond }) => beyond.length > 0).map(({ key }) => key)).toEqual(SHORT);
+    expect(table.flatMap(({ beyond }) => beyond)).toEqual([]);
   });
 });

@@ -57,6 +57,7 @@ unary("not", ["int1", ...INTS], "T[8]");
 unary("neg", ["int8", "int32", "int64", ...FLOATS], "T[8]");
 add("add", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.add(x, 1));
 add("gt", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => x.gt(1));
+for (const op of ["lt", "le", "gt", "ge", "eq", "ne"]) add(op, "int1[8]", (x) => t[op]!(x, 0.5));
 add("maximum", each(["int8", "float16", "bfloat16", "float64"], "T[8]"), (x) => tl.maximum(x, 1));
 // A number beside a mask is an integer or a float32.
 add("lt", "int1[8]", (x) => x.lt(3));

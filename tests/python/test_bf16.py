@@ -51,6 +51,12 @@ def binary_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def fma_kernel(x_ptr, y_ptr, z_ptr, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(out_ptr + at, tl.fma(tl.load(x_ptr + at), tl.load(y_ptr + at), tl.load(z_ptr + at)))
+
+
+@triton.jit
 def compare_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
     at = tl.arange(0, N)
     x = tl.load(x_ptr + at)
@@ -186,6 +192,15 @@ class Bf16(unittest.TestCase):
                 out = torch.empty(N, dtype=torch.bfloat16)
                 binary_kernel[(1,)](x, y, out, OP=op, N=N)
                 self.same(out, result)
+
+    def test_fma_rounds_once(self) -> None:
+        # 3 * 174 lies halfway between two bfloat16 numbers; what is added says which is nearer.
+        x = torch.full((N,), 174.0 * 2**50, dtype=torch.bfloat16)
+        y = torch.full((N,), 3.0, dtype=torch.bfloat16)
+        z = torch.tensor([1.0, -1.0], dtype=torch.bfloat16).repeat(N // 2)
+        out = torch.empty(N, dtype=torch.bfloat16)
+        fma_kernel[(1,)](x, y, z, out, N=N)
+        self.same(out, torch.tensor([524.0, 520.0]).repeat(N // 2) * 2**50)
 
     def test_comparisons(self) -> None:
         x, y = bfloat(N, seed=3), bfloat(N, seed=4)

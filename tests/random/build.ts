@@ -6,7 +6,7 @@ import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
 import { table } from "../../src/ops/table.js";
 import type { Operand } from "../ops/samples.js";
-import { EPSILON, exact, kindOf, type Rule } from "./exactness.js";
+import { exact, kindOf, type Precision, type Rule, sumFactor } from "./exactness.js";
 import { alternatives, type Fit, type Input, type Recipe, type Step } from "./recipe.js";
 import {
   areCompatible,
@@ -70,6 +70,16 @@ const PRINTS = new Set(["devicePrint", "staticPrint", "expectZero"]);
 /** NaN and the two zeros have no place in an order. */
 const ORDERS = new Set("minimum maximum clamp max min argmax argmin sort topk bitonicMerge".split(" "));
 const modelled = new Map(table.map((op) => [op.name, op.evaluate !== undefined]));
+
+/** How many numbers are added up to an element of the result. */
+function termsOf(op: string, operands: readonly Tile[], result: Tile): number {
+  const [x] = operands;
+  if (op === "dot") return lengthsOf(x).at(-1)!;
+  // A byte holds two numbers of 4 bits.
+  if (op === "dotScaled") return 2 * lengthsOf(x).at(-1)!;
+  const folded = sizeOf(x) / sizeOf(result);
+  return folded > 1 ? folded : Math.max(...lengthsOf(x));
+}
 
 /** The tiles that exist at a point of the program. */
 class Scope {
@@ -244,6 +254,7 @@ class Author {
     operands: readonly Tile[],
     again: (...operands: Tile[]) => unknown,
     scope: Scope,
+    precision?: Precision,
   ): void {
     const results = (Array.isArray(given) ? given : [given]).filter(isTile);
     const kinds = results.map((tile) => kindOf(op, dtypeOf(tile)));
@@ -258,11 +269,9 @@ class Author {
         ...operands.map((operand) => (isFloating(operand) && !isFp8(dtypeOf(operand)) ? tl.abs(operand) : operand)),
       );
       const of = this.#store(magnitude, exact, scope);
-      const terms = Math.max(...operands.map(sizeOf));
-      const narrow = operands.some((operand) => isFp8(dtypeOf(operand))) ? 2 ** -13 : op === "dot" ? 2 ** -10 : 0;
-      const epsilon = Math.max(EPSILON[dtypeOf(tile)] ?? 0, narrow);
-      this.#outputs[of] = { ...this.#outputs[of]!, rule: { kind: "bound", of, factor: terms * epsilon } };
-      this.#store(tile, { kind: "bound", of, factor: terms * epsilon }, scope);
+      const factor = sumFactor(termsOf(op, operands, tile), dtypeOf(tile), precision);
+      this.#outputs[of] = { ...this.#outputs[of]!, rule: { kind: "bound", of, factor } };
+      this.#store(tile, { kind: "bound", of, factor }, scope);
     });
   }
 
@@ -276,7 +285,11 @@ class Author {
     for (const how of order.slice(AS_SAMPLED.has(op) ? 2 : order.indexOf(fit))) {
       try {
         const tiles = this.#operands(op, operands, picks, how, scope);
-        return this.#result(op, sample.apply(...tiles), tiles, sample.apply, scope);
+        // Codes of 4 bits have a sign each, which the sum of absolute values is without.
+        const positive = (tile: Tile, i: number): Tile =>
+          op === "dotScaled" && dtypeOf(tile) === "uint8" && !operands[i]!.range ? tile.and(0x77) : tile;
+        const again = (...given: Tile[]): unknown => sample.apply(...given.map(positive));
+        return this.#result(op, sample.apply(...tiles), tiles, again, scope);
       } catch (error) {
         // The op's own rule refuses these operands; those of the sample it must take.
         if (how === "sample" || !(error instanceof TileScriptError)) throw error;
@@ -554,6 +567,6 @@ class Author {
         : undefined;
     const options = step.dtype === "float32" ? { inputPrecision: step.precision } : {};
     const again = (x: Tile, y: Tile): Tile => tl.dot(x, y, acc, options);
-    this.#result("dot", again(a, b), [a, b], again, scope);
+    this.#result("dot", again(a, b), [a, b], again, scope, step.dtype === "float32" ? step.precision : undefined);
   }
 }

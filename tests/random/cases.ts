@@ -54,24 +54,25 @@ export function caseOf(
     if (error instanceof TileScriptError) return { left: "refused", why: error.diagnostics[0]!.message };
     throw error;
   }
-  const { compiled, sizes, scalars, outputs, since39 } = made;
+  return { made, found: caseFor(seed, made) };
+}
+
+/** The case of a kernel that is built already. */
+export function caseFor(seed: number, { compiled, sizes, scalars, outputs, since39 }: Accepted): Case | Left {
   const { tensors, jit } = compiled.signature;
   const read = tensors.filter(({ role }) => role !== "out");
   const inputs = Object.fromEntries(read.map((tensor, i) => [tensor.name, inputFor(tensor, sizes, seed * 31 + i)]));
   const evaluation = compiled.evaluate({ sizes, scalars, dtypes: {}, config: 0, seed }, { inputs });
   const [finding] = evaluation.findings;
-  if (finding) return { made, found: { left: "undefined", why: `${finding.code}: ${finding.message}` } };
-  if (evaluation.unchecked.length > 0) return { made, found: { left: "undefined", why: evaluation.unchecked[0]! } };
+  if (finding) return { left: "undefined", why: `${finding.code}: ${finding.message}` };
+  if (evaluation.unchecked.length > 0) return { left: "undefined", why: evaluation.unchecked[0]! };
   return {
-    made,
-    found: {
-      id: String(seed),
-      module: compiled.python,
-      jit,
-      inputs: read.map((tensor) => encode(tensor.python, inputs[tensor.name]!)),
-      scalars: Object.fromEntries(compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!])),
-      outputs: outputs.map(({ name, rule }) => ({ ...encode(name, evaluation.outputs[name]!), rule })),
-      since39,
-    },
+    id: String(seed),
+    module: compiled.python,
+    jit,
+    inputs: read.map((tensor) => encode(tensor.python, inputs[tensor.name]!)),
+    scalars: Object.fromEntries(compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!])),
+    outputs: outputs.map(({ name, rule }) => ({ ...encode(name, evaluation.outputs[name]!), rule })),
+    since39,
   };
 }

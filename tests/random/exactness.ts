@@ -46,16 +46,28 @@ export type Kind = { readonly kind: "exact" | "sum" } | Extract<Rule, { kind: "u
 export function kindOf(op: string, result: DTypeName): Kind {
   if (isInt(result)) return { kind: "exact" };
   if (SUMS.has(op)) return { kind: "sum" };
-  // The evaluator's own erf is good for float32; in float64 its last digits are off.
-  if (op === "erf" && result === "float64") return { kind: "absolute", within: 4e-15 };
   if (op in ABSOLUTE) return { kind: "absolute", within: ABSOLUTE[op]! };
   return op in ULPS ? { kind: "ulps", ulps: ULPS[op]! } : { kind: "exact" };
 }
 
-/** Half a unit in the last place of 1. */
-export const EPSILON: Partial<Record<DTypeName, number>> = {
-  float16: 2 ** -11,
-  bfloat16: 2 ** -8,
-  float32: 2 ** -24,
-  float64: 2 ** -53,
+/** The last place of 1. An addition is off by half of it, or by all of it on tensor cores, which cut off. */
+const LAST_PLACE: Partial<Record<DTypeName, number>> = {
+  float16: 2 ** -10,
+  bfloat16: 2 ** -7,
+  float32: 2 ** -23,
+  float64: 2 ** -52,
 };
+
+/** How a product of matrices takes operands of float32. */
+export type Precision = "tf32" | "tf32x3" | "ieee";
+
+/** tf32 keeps 10 bits of each operand; three products of such parts lose what is below both. */
+const OPERANDS: Readonly<Record<Precision, number>> = { tf32: 2 * 2 ** -10, tf32x3: 3 * 2 ** -20, ieee: 0 };
+
+/**
+ * The part of the sum of absolute values by which a sum of so many terms may be off (Higham, Accuracy and Stability of
+ * Numerical Algorithms, 3.1), once on either side of the comparison. `result` is the dtype that accumulates.
+ */
+export function sumFactor(terms: number, result: DTypeName, precision: Precision = "ieee"): number {
+  return terms * (LAST_PLACE[result] ?? 0) + OPERANDS[precision];
+}

@@ -65,6 +65,22 @@ const kernels: Readonly<Record<string, unknown>> = {
     const a = tl.broadcastTo(tl.max(x), [16, 16]).to(tl.float64);
     return tl.max(tl.dot(a, a, tl.zeros([16, 16], tl.float64)), 0).to(tl.float32);
   }),
+  "a reshape in an arm that no config takes": over(
+    (x, { BLOCK }) =>
+      tl
+        .when(BLOCK.gt(8).and(BLOCK.lt(32)), () => x)
+        .otherwise(() => (tl.reshape as any)(tl.arange(0, BLOCK), [32]).to(tl.float32).sum().add(x)),
+    { BLOCK: constexpr() },
+    { BLOCK: 16 },
+  ),
+  "the shape of a tile whose length the kernel has not computed": over(
+    (x, { BLOCK }) => {
+      const pairs: any = tl.ravel(tl.join(tl.arange(0, BLOCK), tl.arange(0, BLOCK)));
+      return tl.sum(tl.zeros(pairs.shape, tl.int32).add(pairs)).add(x).to(tl.float32);
+    },
+    { BLOCK: constexpr() },
+    { BLOCK: 16 },
+  ),
 };
 
 const pythons = async () =>
@@ -110,6 +126,29 @@ const refused: readonly (readonly [string, unknown])[] = [
       { BLOCK: constexpr() },
       { BLOCK: 8 },
     ),
+  ],
+  [
+    "reshape: [16] and [8, 4] do not hold the same number of elements",
+    over(
+      (x, { BLOCK, FLAG }) =>
+        tl
+          .when(FLAG, () =>
+            tl
+              .when(BLOCK.gt(8), () => (tl.reshape as any)(tl.arange(0, BLOCK), [8, 4]).to(tl.float32).sum().add(x))
+              .otherwise(() => x),
+          )
+          .otherwise(() => x),
+      { BLOCK: constexpr(), FLAG: constexpr.bool() },
+      { BLOCK: 16, FLAG: true },
+    ),
+  ],
+  [
+    "the number of elements (2) * (1) is 2; casts from and to float8e4b15 need at least 4",
+    over((x) => tl.broadcastTo(tl.max(x), [2, 1]).to(tl.float8e4b15).to(tl.float32).max().add(x)),
+  ],
+  [
+    "cdiv: int1 is a truth value; combine masks with and, or, not, or cast with .to(tl.int32)",
+    over((x) => (tl.cdiv as any)(x.to(tl.uint8), x.gt(0)).to(tl.float32)),
   ],
 ];
 

@@ -5,6 +5,7 @@
  */
 import fc from "fast-check";
 import type { DTypeName } from "../../src/ir/dtype.js";
+import { dtypeTargets } from "../../src/ir/targets.js";
 import { operandsOf, samples } from "../ops/samples.js";
 
 /** A tensor that the kernel reads, and how it addresses it. */
@@ -181,13 +182,15 @@ const ELEMENTWISE =
   "add sub mul minimum maximum div floorDiv mod lt le gt ge eq ne and or xor shl shr where neg not abs fma clamp".split(
     " ",
   );
+const isOnCuda = (dtype: DTypeName) => dtypeTargets[dtype] === undefined || "cuda" in dtypeTargets[dtype];
 /** What the samples of an op ask for, over all its samples. */
 export const alternatives = new Map(
   names.map((name) => [
     name,
     ofTiles
       .filter(({ op }) => op === name)
-      .flatMap((sample) => sample.operands.split(" | ").map((text) => ({ sample, operands: operandsOf(text) }))),
+      .flatMap((sample) => sample.operands.split(" | ").map((text) => ({ sample, operands: operandsOf(text) })))
+      .filter(({ operands }) => operands.every(({ dtype }) => isOnCuda(dtype))),
   ]),
 );
 const opName = fc.oneof(

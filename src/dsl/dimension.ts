@@ -1,0 +1,29 @@
+/** The value of a tile's dimension, as an author computes with it. */
+import { builder } from "../ir/builder.js";
+import { readText } from "../ir/constexpr-value.js";
+import { Handle } from "../ir/handle.js";
+import * as ops from "../ops/index.js";
+
+/** A constexpr, or a number where the text is one. */
+type Operand = any;
+
+/** A dimension such as `BLOCK`, which is an argument, or `BLOCK * 2`, which is computed unless the kernel has already. */
+export function dimension(text: string): Operand {
+  const known = builder("shape").constexprs.get(text);
+  if (known && !known.scope.closed) return new Handle(known);
+  return readText<Operand>(text, {
+    number: (value) => value,
+    name: (name) => new Handle(builder("shape").constexprs.get(name)!),
+    neg: ops.neg,
+    binary: { "+": ops.add, "-": ops.sub, "*": ops.mul, "//": ops.floorDiv, "/": ops.div, "%": ops.mod },
+    call: {
+      cdiv: ops.cdiv,
+      min: ops.minimum,
+      max: ops.maximum,
+      shl: ops.shl,
+      shr: ops.shr,
+      bit_length: ops.bitLength,
+      next_power_of_2: ops.nextPowerOf2,
+    },
+  });
+}

@@ -38,6 +38,8 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
             )
     inputs = kernel.inputs(args.sizes, args.seed)
     module = kernel.module
+    if args.profile:
+        return profile(module.kernel_fn, inputs, args), script.OK
 
     def time(function: Any) -> dict[str, float]:
         return measure(lambda: function(*inputs), args.warmup, args.iterations)
@@ -60,6 +62,21 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     return result, script.OK
 
 
+def profile(function: Any, inputs: list[Any], args: argparse.Namespace) -> dict[str, Any]:
+    """Calls once in an NVTX range, with profilers switched on only then: ``ncu --profile-from-start off``."""
+    import torch
+
+    for _ in range(max(args.warmup, 1)):
+        function(*inputs)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    with torch.cuda.nvtx.range(function.__name__):
+        function(*inputs)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+    return {"profiled": function.__name__, "warmup_iters": args.warmup, "device": torch.cuda.get_device_name()}
+
+
 def _size(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     if not name.isidentifier() or not value.isdecimal():
@@ -72,6 +89,7 @@ def main() -> int:
     parser.add_argument("--size", dest="sizes", action="append", type=_size, default=[], metavar="NAME=N")
     parser.add_argument("--warmup", type=int, default=25, help="calls before the first that counts (25)")
     parser.add_argument("--iterations", type=int, default=100, help="calls that are timed (100)")
+    parser.add_argument("--profile", action="store_true", help="call once for a profiler, and time nothing")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
     args = parser.parse_args()
     args.sizes = dict(args.sizes)

@@ -1,6 +1,6 @@
 /** Builds a kernel on Node: finds its source, loads what reading it needs, compiles. */
 import { compile } from "./compile.js";
-import type { CompiledKernel } from "./compiled.js";
+import type { CompiledKernel, Config } from "./compiled.js";
 import type { SourceIndex } from "./ir/source.js";
 
 let index: Promise<SourceIndex> | undefined;
@@ -10,7 +10,12 @@ let index: Promise<SourceIndex> | undefined;
  *
  * @throws TileScriptError with every error that was found, at the author's file and line.
  */
-export async function build(kernel: unknown): Promise<CompiledKernel> {
+export function build(kernel: unknown): Promise<CompiledKernel> {
+  return buildWith(kernel);
+}
+
+/** The kernel with other configs than its author's. */
+export async function buildWith(kernel: unknown, configs?: readonly Config[]): Promise<CompiledKernel> {
   index ??= import("./dsl/source.js").then(({ createSourceIndex }) => createSourceIndex());
-  return compile(kernel, { source: await index });
+  return compile(kernel, { source: await index, configs });
 }

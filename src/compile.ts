@@ -18,12 +18,15 @@ import { checked, evaluateCase, evaluateOperator, operatorRefusal, refusal, size
 import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
+import { measuringOf, withConfigs } from "./measuring.js";
 import { lowerViews } from "./ops/lower-views.js";
 import { toleranceFor } from "./tolerance.js";
 
 export interface CompileOptions {
   /** Reads the author's source: names, comments, and the rules that only the source shows. */
   readonly source?: SourceIndex | undefined;
+  /** Instead of those that the author wrote. */
+  readonly configs?: readonly Config[] | undefined;
 }
 
 /**
@@ -31,15 +34,15 @@ export interface CompileOptions {
  *
  * @throws TileScriptError with every error that was found.
  */
-export function compile(kernel: unknown, { source }: CompileOptions = {}): CompiledKernel {
+export function compile(kernel: unknown, { source, configs }: CompileOptions = {}): CompiledKernel {
   if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source);
-  const { ir, seen } = traceAndCheck(definitionOf(kernel), source);
+  const { ir, seen } = traceAndCheck(definitionOf(kernel), source, configs);
   failOn(seen);
   const lowered = lowerViews(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
-  const emit = ({ op }: EmitOptions = {}): Emitted => {
-    const printed = emitModule(lowered, source, op);
+  const emit = (options?: EmitOptions): Emitted => {
+    const printed = emitModule(lowered, source, options);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
@@ -57,6 +60,7 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
     ir: printIR(ir),
     warnings: seen,
     reference: ir.reference?.kind ?? "none",
+    ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
     refusal: (at) => refusal(lowered, at),
@@ -66,11 +70,12 @@ export function compile(kernel: unknown, { source }: CompileOptions = {}): Compi
 }
 
 /** The kernel's program, and everything that is to be said of it. */
-function traceAndCheck(definition: KernelDefinition, source: SourceIndex | undefined) {
+function traceAndCheck(definition: KernelDefinition, source: SourceIndex | undefined, configs?: readonly Config[]) {
   const files = definition.at ? [definition.at.file] : [];
   const seen = [...(source?.lint(files) ?? [])];
   failOn(seen);
-  const ir = trace(definition, definition.at && source?.spec(definition.at));
+  const traced = trace(definition, definition.at && source?.spec(definition.at));
+  const ir = configs ? withConfigs(traced, configs) : traced;
   seen.push(
     ...checkStructure(ir),
     ...checkHost(ir),

@@ -103,6 +103,9 @@ export interface Config {
   readonly at?: Location | undefined;
 }
 
+/** Values to try of constexprs and launch options, by the names of a config. */
+export type Space = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;
+
 /** What one evaluation or verification runs: sizes, dtypes, how inputs lie in memory, and which config. */
 export interface Case {
   readonly sizes: Readonly<Record<string, number>>;
@@ -207,6 +210,22 @@ export interface EmitOptions {
     /** `triton_op` lets torch.compile see into it; `custom_op` takes any kernel. */
     readonly form?: "custom_op" | "triton_op";
   };
+  /** Also has a function `provider_NAME` for each provider, to measure beside. */
+  readonly providers?: boolean;
+}
+
+/** What tuning asks of an autotuned kernel. */
+export interface Tunable {
+  /** What the author declared; without it there is nothing to search. */
+  readonly space?: Space;
+  /** Why Triton would refuse a config whatever the sizes, or undefined. */
+  unfit(config: Config): string | undefined;
+  /**
+   * The author's file with these configs in place of the kernel's own.
+   *
+   * @throws TileScriptError where they are not written as a list there.
+   */
+  rewrite(configs: readonly Config[]): { readonly file: string; readonly before: string; readonly text: string };
 }
 
 /** A module, and its Source Map v3 as JSON text. */
@@ -237,6 +256,12 @@ export interface CompiledKernel {
   readonly warnings: readonly Diagnostic[];
   /** Whether `reference` exists, and whether the evaluator can compute it. */
   readonly reference: "none" | "python" | "recorded";
+  /** Names of the author's other ways to the same result. */
+  readonly providers?: readonly string[];
+  /** Floating-point operations of a case, where the author says how many. */
+  flops?(at: Case): number;
+  /** Absent where the kernel has one config that nothing is measured for. */
+  readonly tuning?: Tunable;
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
   /** Every size and constexpr dim of a case, also those that are computed from others. */

@@ -1,5 +1,5 @@
 /** TileScript: Triton kernels in TypeScript. */
-import { build } from "./build.js";
+import { buildWith } from "./build.js";
 import { definitionOf, KernelDefinition } from "./dsl/kernel.js";
 import { OperatorDefinition } from "./dsl/operator.js";
 import type { Kernel } from "./ir/params.js";
@@ -24,7 +24,7 @@ export function main(meta: FileMeta, ...kernels: readonly (Kernel<string, any> |
 
 function runnable(kernel: unknown): Runnable {
   const { name } = kernel instanceof OperatorDefinition ? kernel : definitionOf(kernel);
-  return { name, compile: () => build(kernel) };
+  return { name, compile: (configs) => buildWith(kernel, configs) };
 }
 
 addBuilder((value) =>

@@ -1,41 +1,95 @@
-"""Timing one case on a GPU."""
+"""Timing one case on a GPU: the kernel, and other ways to the same result beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from .calling import Arguments, call, given
+import torch
+
+from .calling import Arguments, call, given, results
+from .compare import compare
 from .device import Device
 from .inputs import values_of
-from .modules import load
+from .modules import autotuner, load
 from .protocol import RequestError
+
+EAGER = "eager"
+# What torch.compile is told, by what a request calls it.
+COMPILED = {"torch.compile": None, "torch.compile max-autotune": "max-autotune"}
 
 
 def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
-    """Serves a ``bench`` request: medians in milliseconds, warm, autotuned unless a config is named."""
+    """Serves a ``bench`` request: how long each way takes, the kernel autotuned unless a config is named."""
     if device.interpreted:
         raise RequestError("no-device", "a benchmark needs a GPU; times on the interpreter mean nothing")
-    import torch
+    from .timing import measure
 
     module = load(request["module"], request["jits"], request["config"])
     arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
         request
     )
-    result = {
-        "kernelMs": _median(lambda: call(module.kernel_fn, arguments), request),
-        "referenceMs": _median(lambda: call(module.reference_fn, arguments), request),
-        "warmupMs": request["warmupMs"],
-        "repeatMs": request["repeatMs"],
+
+    def time(function: Callable[..., Any]) -> dict[str, float]:
+        return measure(lambda: call(function, arguments), request["warmup"], request["iterations"])
+
+    times: dict[str, Any] = {"kernel": time(module.kernel_fn)}
+    for name in request["providers"]:
+        try:
+            times[name] = time(way_to(name, module, request, arguments))
+        except Exception as error:
+            times[name] = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
+    return {
+        "times": times,
+        "config": chosen_config(module, request["jits"], arguments),
+        "flops": counted_flops(module, arguments) if EAGER in request["providers"] else 0,
     }
-    if request["compile"]:
-        compiled = torch.compile(module.reference_fn)
-        result["compiledMs"] = _median(lambda: call(compiled, arguments), request)
-    return result
 
 
-def _median(function: Callable[[], Any], request: dict[str, Any]) -> float:
-    from triton.testing import do_bench
+def way_to(name: str, module: ModuleType, request: dict[str, Any], arguments: Arguments) -> Callable[..., Any]:
+    """The function behind a name: the reference, the reference compiled, or a function of the author's.
 
-    function()
-    return do_bench(function, warmup=request["warmupMs"], rep=request["repeatMs"], return_mode="median")
+    Raises:
+        ValueError: the author's function gives another result than the reference.
+    """
+    if name == EAGER:
+        return module.reference_fn
+    if name in COMPILED:
+        # What was compiled for other sizes would make this one general.
+        torch._dynamo.reset()
+        return torch.compile(module.reference_fn, mode=COMPILED[name], dynamic=False)
+    function = getattr(module, f"provider_{name}")
+    names = request["results"]
+    got, expected = (results(call(each, arguments), arguments, names) for each in (function, module.reference_fn))
+    for output in names:
+        wrong = compare(output, got[output], expected[output], request["tolerances"][output])
+        if wrong["wrong"]:
+            raise ValueError(
+                f"{wrong['wrong']} of {wrong['total']} elements of {output} are not the reference's; "
+                "a wrong result is not timed"
+            )
+    return function
+
+
+def counted_flops(module: ModuleType, arguments: Arguments) -> int:
+    """What PyTorch counts of the reference: products of matrices, convolutions, attention. 0 without any."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        call(module.reference_fn, arguments)
+    return counter.get_total_flops()
+
+
+def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> int | None:
+    """Index of the config that a call runs. Several kernels have one each: None."""
+    if len(jits) > 1:
+        return None
+    tuner = autotuner(getattr(module, jits[0]))
+    if tuner is None or len(tuner.configs) == 1:
+        return 0
+    # The wrapper remembers choices; without them the autotuner is asked, which remembers them too.
+    getattr(module, "_TUNED", {}).clear()
+    call(module.kernel_fn, arguments)
+    best = tuner.best_config.all_kwargs()
+    return next(index for index, config in enumerate(tuner.configs) if config.all_kwargs() == best)

@@ -68,6 +68,7 @@ def describe(device: Device) -> dict[str, Any]:
         "device": device.kind,
         "deviceName": torch.cuda.get_device_name() if on_gpu else "Triton's interpreter on the CPU",
         "capability": list(torch.cuda.get_device_capability()) if on_gpu else None,
+        "memoryGbps": _memory_gbps() if device.kind == "cuda" else None,
         "gpus": [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())],
         "versions": {
             "python": platform.python_version(),
@@ -76,3 +77,13 @@ def describe(device: Device) -> dict[str, Any]:
             "numpy": numpy.__version__,
         },
     }
+
+
+def _memory_gbps() -> float | None:
+    """What the memory's clock and bus allow; None where the driver does not say."""
+    from triton.testing import get_dram_gbps
+
+    try:
+        return float(get_dram_gbps())
+    except Exception:
+        return None

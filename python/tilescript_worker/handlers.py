@@ -5,6 +5,7 @@ from __future__ import annotations
 from .bench import bench
 from .compile import compile_case
 from .device import choose, describe
+from .prewarm import prewarm
 from .protocol import Handler
 from .run import run
 from .verify import verify
@@ -20,4 +21,5 @@ def handlers(wanted: str) -> dict[str, Handler]:
         "verify": lambda request: verify(request, device),
         "call": lambda request: run(request, device),
         "bench": lambda request: bench(request, device),
+        "prewarm": lambda request: prewarm(request, device),
     }

@@ -49,7 +49,7 @@ def _select(kernel: Any, config: int | None, several: bool) -> None:
     """
     if config is None:
         return
-    tuner = _autotuner(kernel)
+    tuner = autotuner(kernel)
     if several:
         config %= 1 if tuner is None else len(tuner.configs)
     if tuner is None:
@@ -64,11 +64,11 @@ def _select(kernel: Any, config: int | None, several: bool) -> None:
 
 def autotuners(module: ModuleType) -> list[Any]:
     """The autotuner of each kernel of a module that has one."""
-    found = [_autotuner(value) for value in vars(module).values() if hasattr(value, "fn")]
+    found = [autotuner(value) for value in vars(module).values() if hasattr(value, "fn")]
     return [tuner for place, tuner in enumerate(found) if tuner is not None and tuner not in found[:place]]
 
 
-def _autotuner(kernel: Any) -> Any | None:
+def autotuner(kernel: Any) -> Any | None:
     """The autotuner among the decorators around a jit function."""
     while kernel is not None and not hasattr(kernel, "configs"):
         kernel = getattr(kernel, "fn", None)

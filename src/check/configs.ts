@@ -1,7 +1,7 @@
 /** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
 import type { Config } from "../compiled.js";
 import { type Diagnostic, problem, warning } from "../diagnostics.js";
-import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, launchOptionNames } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 const POWERS = new Set([1, 2, 4, 8, 16, 32]);
@@ -15,7 +15,25 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
     if (configs.length === 0)
       found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));
   }
+  found.push(...checkSpace(ir));
   return found;
+}
+
+function checkSpace(ir: KernelIR): readonly Diagnostic[] {
+  const chosen = ir.params.filter((param) => param.kind === "constexpr" && isChosen(param)).map(({ name }) => name);
+  const known = [...chosen, ...launchOptionNames];
+  return Object.entries(ir.tuning.space ?? {}).flatMap(([name, values]) => {
+    if (!known.includes(name))
+      return [problem("config", `${ir.name}: the space names ${name}; configs choose ${known.join(", ")}`, ir.at)];
+    return Array.isArray(values) && values.length > 0
+      ? []
+      : [problem("config", `${ir.name}: the space has no values for ${name}; list them, as in [32, 64]`, ir.at)];
+  });
+}
+
+/** Whether a config may give it a value. */
+function isChosen({ from, of }: ConstexprParam): boolean {
+  return from === "config" || (from === "argument" && of !== "dtype");
 }
 
 function describe(config: Config): string {

@@ -1,4 +1,5 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import type { EmitOptions } from "../compiled.js";
 import { fail } from "../diagnostics.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator.js";
@@ -22,7 +23,11 @@ import { TRITON_DTYPES } from "./wrapper-numbers.js";
 import { wrapper } from "./wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
-export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: OpOptions): PrintedModule {
+export function emitModule(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+  { op, providers = false }: EmitOptions = {},
+): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source)
     fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
@@ -32,7 +37,7 @@ export function emitModule(ir: KernelIR, source: SourceIndex | undefined, op?: O
     ...jits,
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...fixedExports(ir, names, positional(launcher), source),
+    ...fixedExports(ir, names, positional(launcher), source, providers),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
   return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs]);
@@ -87,15 +92,29 @@ function positional({ params }: FunctionDef): readonly Parameter[] {
   return star < 0 ? params : params.slice(0, star);
 }
 
-/** `reference_fn`, `draw_inputs` and `get_inputs`. */
+/** `reference_fn`, what the author names beside it, `draw_inputs` and `get_inputs`. */
 function fixedExports(
   ir: KernelIR,
   names: KernelNames,
   params: readonly Parameter[],
   source: SourceIndex | undefined,
+  providers = false,
 ): Block {
-  const reference = referenceFunction(ir, names, params, sizeBindings(ir, names), source);
-  return [...(reference ? [reference] : []), ...drawFunction(ir, names, source), inputsFunction(ir, names)];
+  const sizes = sizeBindings(ir, names);
+  const doc = `What ${names.wrapper} computes, in PyTorch.`;
+  const references = [
+    ...(ir.reference ? [{ name: "reference_fn", reference: ir.reference, doc }] : []),
+    ...Object.entries(providers ? ir.providers : {}).map(([name, provider]) => ({
+      name: `provider_${name}`,
+      reference: provider,
+      doc: `What ${names.wrapper} computes, another way.`,
+    })),
+  ];
+  return [
+    ...references.map((each) => referenceFunction(each, ir, names, params, sizes, source)),
+    ...drawFunction(ir, names, source),
+    inputsFunction(ir, names),
+  ];
 }
 
 /** The parts with what they need around them. */

@@ -1,5 +1,6 @@
 /** `reference_fn`: the same result in plain PyTorch. */
 import type { KernelIR } from "../ir/nodes.js";
+import type { Reference } from "../ir/reference.js";
 import type { SourceIndex } from "../ir/source.js";
 import type { KernelNames } from "./kernel-names.js";
 import * as py from "./py-build.js";
@@ -13,24 +14,23 @@ export interface Binding {
   readonly value: Expression;
 }
 
-/** `params` are the wrapper's, outputs left out. Undefined without a reference. */
+/** The reference or a provider. `params` are the wrapper's, outputs left out. */
 export function referenceFunction(
+  { name, reference, doc }: { readonly name: string; readonly reference: Reference; readonly doc: string },
   ir: KernelIR,
   names: KernelNames,
   params: readonly Parameter[],
   sizes: readonly Binding[],
   source: SourceIndex | undefined,
-): FunctionDef | undefined {
-  const { reference } = ir;
-  if (!reference) return undefined;
+): FunctionDef {
   const hasInputs = deviceHolder({ ir }) !== undefined;
   const head = {
     kind: "function",
-    name: "reference_fn",
+    name,
     decorators: [],
     params: hasInputs ? params : [...params, { name: "*" }, DEVICE_PARAMETER],
     origin: reference.at,
-    docstring: `What ${names.wrapper} computes, in PyTorch.`,
+    docstring: doc,
   } as const;
   if (reference.kind === "python") return { ...head, body: [{ kind: "verbatim", text: reference.source }] };
   const holder = deviceHolder({ ir });

@@ -1,13 +1,17 @@
 /** A kernel as its author defines it. */
-import type { Config } from "../compiled.js";
+import type { Config, Space } from "../compiled.js";
 import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
+import { launchOptionNames } from "../ir/nodes.js";
 import type { Handle } from "../ir/handle.js";
 import { launch } from "./launch.js";
 import type { ParamDescription } from "./params.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 type RawConfig = Readonly<Record<string, unknown>>;
+
+export type RawReference =
+  ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
 
 /** `Spec` of `ir/params.ts` without its types: what the build reads. */
 export interface RawSpec {
@@ -20,6 +24,7 @@ export interface RawSpec {
     readonly resetToZero?: readonly string[];
     readonly restoreValue?: readonly string[];
     readonly cacheResults?: boolean;
+    readonly space?: Space;
   };
   readonly config?: RawConfig;
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
@@ -29,8 +34,9 @@ export interface RawSpec {
   readonly doNotSpecializeOnAlignment?: readonly string[];
   readonly requires?: (meta: Meta) => unknown;
   readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
-  readonly reference?:
-    ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
+  readonly reference?: RawReference;
+  readonly providers?: Readonly<Record<string, RawReference>>;
+  readonly flops?: (given: Readonly<Record<string, number | boolean | string>>) => unknown;
   readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
   readonly doc?: string;
@@ -71,15 +77,13 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
   if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);
 }
 
-const LAUNCH_OPTIONS = ["numWarps", "numStages", "numCtas", "maxnreg"] as const;
-
 /** A config of the spec, launch options apart. */
 export function configOf(raw: RawConfig, at: Location | undefined): Config {
   const launch: Record<string, number> = {};
   const values: Record<string, number | boolean | string> = {};
   for (const [key, value] of Object.entries(raw)) {
     if (value === undefined) continue;
-    if ((LAUNCH_OPTIONS as readonly string[]).includes(key)) launch[key] = value as number;
+    if (launchOptionNames.includes(key)) launch[key] = value as number;
     else values[key] = value as number;
   }
   return { values, ...launch, at };

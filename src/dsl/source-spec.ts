@@ -16,9 +16,18 @@ export function specPlaces(call: ts.Node): SpecPlaces | undefined {
 function configPlaces(spec: ts.Expression | undefined): readonly Location[] {
   const single = property(spec, "config");
   if (single) return [placeOf(single)];
+  return listIn(spec)?.elements.map(placeOf) ?? [];
+}
+
+/** The list of `autotune.configs` in a call of `kernel`; undefined where it is computed. */
+export function configList(call: ts.Node): ts.ArrayLiteralExpression | undefined {
+  return ts.isCallExpression(call) ? listIn(call.arguments[1]) : undefined;
+}
+
+function listIn(spec: ts.Expression | undefined): ts.ArrayLiteralExpression | undefined {
   const configs = property(property(spec, "autotune"), "configs");
-  const elements = configs && ts.isArrayLiteralExpression(configs) ? configs.elements : [];
-  return elements.some(ts.isSpreadElement) ? [] : elements.map(placeOf);
+  const isList = configs && ts.isArrayLiteralExpression(configs) && !configs.elements.some(ts.isSpreadElement);
+  return isList ? configs : undefined;
 }
 
 function property(object: ts.Expression | undefined, name: string): ts.Expression | undefined {

@@ -9,6 +9,7 @@ import type { Location } from "../diagnostics.js";
 import type { SourceIndex } from "../ir/source.js";
 import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
+import { withConfigs } from "./source-rewrite.js";
 import { specPlaces } from "./source-spec.js";
 
 /** Lines shown before and after the line of a code frame. */
@@ -52,6 +53,10 @@ export function createSourceIndex(): SourceIndex {
     spec(at) {
       const found = find(at);
       return found && specPlaces(found.node);
+    },
+    withConfigs(at, configs) {
+      const found = find(at);
+      return found && withConfigs(found.node, configs);
     },
     lint: (paths) => lintFiles(paths, read),
     frame(at) {

@@ -1,5 +1,5 @@
 /** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
-import { fail, type Location } from "../diagnostics.js";
+import { fail, type Location, TileScriptError } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
@@ -67,6 +67,8 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       launch: launchOf(kernel),
       triton: versionOf(kernel),
       reference: reference && { ...reference, at: places?.reference ?? kernel.at },
+      providers: providersOf(kernel, params),
+      flops: kernel.spec.flops,
       inputs,
       shapes,
       tolerance,
@@ -87,6 +89,7 @@ function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], plac
     resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],
     ...(autotune?.cacheResults && { cacheResults: true }),
+    ...(autotune?.space && { space: autotune.space }),
   };
 }
 
@@ -114,14 +117,37 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
   }
 }
 
-function referenceOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
+function referenceOf(kernel: KernelDefinition, params: readonly Param[]) {
+  return recorded(kernel, kernel.spec.reference, params);
+}
+
+function providersOf(kernel: KernelDefinition, params: readonly Param[]): KernelIR["providers"] {
+  const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
+    if (!/^[A-Za-z_]\w*$/.test(name))
+      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, kernel.at);
+    if (RESERVED_PROVIDERS.includes(name))
+      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, kernel.at);
+    try {
+      return [name, recorded(kernel, author, params)!] as const;
+    } catch (error) {
+      // It is recorded as a reference is, whose messages say "reference".
+      if (!(error instanceof TileScriptError)) throw error;
+      const say = (message: string) => message.replace(/^reference:/, `${kernel.name}: the provider ${name}`);
+      throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
+    }
+  });
+  return Object.fromEntries(made);
+}
+const RESERVED_PROVIDERS = ["kernel", "eager"];
+
+function recorded({ spec, at }: KernelDefinition, author: typeof spec.reference, params: readonly Param[]) {
   const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
   const given = {
     tensors: tensorNames(params, ["in", "inout"]),
     numbers: numbers.map(({ name }) => name),
     variables: variablesOf(params),
   };
-  return recordReference(spec.reference, given, tensorNames(params, ["out", "inout"]), at);
+  return recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
 }
 
 /** Inputs are made before a config is chosen. */

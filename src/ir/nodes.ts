@@ -14,7 +14,7 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Tolerance } from "../compiled.js";
+import type { Config, Space, Tolerance } from "../compiled.js";
 import type { Location } from "../diagnostics.js";
 import type { Op } from "./op.js";
 import type { Reference, TorchNode } from "./reference.js";
@@ -278,7 +278,12 @@ export interface Tuning {
   readonly resetToZero: readonly string[];
   readonly restoreValue: readonly string[];
   readonly cacheResults?: boolean;
+  /** Where better configs are looked for. */
+  readonly space?: Space;
 }
+
+/** What a config may say beside the values of constexprs. */
+export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
 
 /** What the jit decorator and every launch are told, by the author's names. */
 export interface LaunchSpec {
@@ -303,6 +308,10 @@ export interface KernelIR {
   /** The oldest Triton that it is for, where the author says so. */
   readonly triton: "3.6" | "3.9" | undefined;
   readonly reference: Reference | undefined;
+  /** Other ways to the same result, to measure beside. */
+  readonly providers: Readonly<Record<string, Reference>>;
+  /** Floating-point operations of a call. */
+  readonly flops: ((given: Readonly<Record<string, number | boolean | string>>) => unknown) | undefined;
   /** Tensors that random numbers of any value would not do for, by name. */
   readonly inputs: Readonly<Record<string, TorchNode>>;
   /** Sizes that the author gave to verify and measure with. */

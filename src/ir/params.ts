@@ -313,7 +313,14 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
   readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
+  /**
+   * Where `tilescript tune` looks for better configs: values of constexprs and launch options, every combination. What
+   * it leaves out is as in the first config.
+   */
+  readonly space?: Space<Config<P, Heuristic>>;
 }
+/** Values to try, by the names of a config. */
+export type Space<C> = { readonly [K in keyof C]?: readonly [Exclude<C[K], undefined>, ...Exclude<C[K], undefined>[]] };
 /** What a heuristic of a constexpr gives: a truth value for a flag, an integer for a size. */
 type HeuristicOf<P, K, Derived extends string> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">
@@ -346,6 +353,15 @@ export type ReferenceInputs<P, Derived extends string> = {
     : K extends DTypeNames<P>
       ? TorchDType
       : TorchScalar;
+};
+/** A result in torch, recorded; or the body of a Python function. */
+export type ReferenceSpec<P, Derived extends string> =
+  ((inputs: ReferenceInputs<P, Derived>, torch: Torch) => TorchResult) | { readonly source: string };
+/** What a case gives, as plain numbers: sizes, scalars, flags and choices. */
+export type Given<P, Derived extends string, Heuristic extends string = never> = {
+  readonly [K in DimsOfParams<P> | Derived | ScalarNames<P> | Exclude<FlagNames<P>, Heuristic>]: K extends FlagNames<P>
+    ? FlagValue<P, K>
+    : number;
 };
 /** What inputs may look at: all that is known before a config is chosen. */
 export type InputSizes<P, Derived extends string> = {
@@ -389,8 +405,17 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
     torch: Torch,
   ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
   /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
-  readonly reference?:
-    ((inputs: ReferenceInputs<P, NoInfer<Derived>>, torch: Torch) => TorchResult) | { readonly source: string };
+  readonly reference?: ReferenceSpec<P, NoInfer<Derived>>;
+  /**
+   * Other ways to the same result, to measure beside the kernel: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`,
+   * or Python source. They are no part of what is emitted.
+   */
+  readonly providers?: { readonly [name: string]: ReferenceSpec<P, NoInfer<Derived>> };
+  /**
+   * Floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. Where it is left out, PyTorch
+   * counts those of the reference's matrix products, convolutions and attention.
+   */
+  readonly flops?: (given: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
   /** Sizes to verify and measure with, beside those that are drawn. */
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
   /** Instead of the tolerance that the output's dtype has. */

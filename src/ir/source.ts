@@ -2,6 +2,7 @@
  * What tracing and reports ask about the author's source. The implementation reads files and parses them
  * (`dsl/source.ts`), so it is loaded lazily and injected; nothing here depends on Node.
  */
+import type { Config } from "../compiled.js";
 import type { Diagnostic, Location } from "../diagnostics.js";
 
 /** What the source says about one call or property access. */
@@ -36,6 +37,8 @@ export interface SourceIndex {
   endOf(at: Location): Location | undefined;
   /** Where the parts of the kernel that is defined at `at` stand. */
   spec(at: Location): SpecPlaces | undefined;
+  /** The file with other configs for the kernel that is defined at `at`; undefined where they are not a list there. */
+  withConfigs(at: Location, configs: readonly Config[]): { readonly before: string; readonly text: string } | undefined;
   /** Refuses what JavaScript would do silently to traced values in these files. */
   lint(files: readonly string[]): readonly Diagnostic[];
   /** The text of a file, by its path relative to the author's file, and that file's whole path. */

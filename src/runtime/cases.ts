@@ -242,7 +242,7 @@ function fixedSizes(kernel: CompiledKernel): Record<string, number> {
 const MANY_VARIANTS = 24;
 
 /** Every assignment of the signature's dtype variables, flags and choices that the selection allows. */
-function variantsFor(signature: Signature, selection: Selection): Variant[] {
+export function variantsFor(signature: Signature, selection: Selection): Variant[] {
   const dtypes = Object.entries(signature.dtypes).map(([name, members]) => {
     const chosen = selection.dtypes?.[name];
     return { name, isDType: true, values: chosen ? [chosen] : members };
@@ -280,7 +280,7 @@ function valuesOf({
   return [initial ?? 1];
 }
 
-function caseOf(
+export function caseOf(
   signature: Signature,
   shape: Shape,
   { dtypes, constexprs }: Variant,
@@ -317,4 +317,10 @@ function affordable(kernel: CompiledKernel, shape: Shape, variant: Variant, limi
 /** The shape that dims have with these sizes. */
 export function shapeOf(dims: readonly (string | number)[], sizes: Readonly<Record<string, number>>): number[] {
   return dims.map((dim) => (typeof dim === "number" ? dim : (sizes[dim] ?? Number.NaN)));
+}
+
+/** `M=300 N=200 T=float16 CAUSAL=true`: a case but for how it lies in memory. */
+export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
+  const chosen = Object.entries({ ...dtypes, ...constexprs }).map((pair) => pair.join("="));
+  return [formatSizes(sizes), ...chosen].join(" ");
 }

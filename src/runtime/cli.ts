@@ -25,7 +25,7 @@ export function runCli(
   streams: Streams = terminal,
 ): Promise<number> {
   return guarded(args, streams, (running) => {
-    const program = rootCommand(basename(file), "Verify, emit, check or compile the kernels of this file.", streams);
+    const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
     for (const { name, description, flag } of kernelCommands)
       program.addOption(new Option(flag?.text ?? `--${name}`, description));
     // A flag with a value stands for the option that it gives.

@@ -1,10 +1,9 @@
 /** Compiles a kernel with real Triton for GPUs that need not be there: every config, dtype, flag and choice. */
-import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel } from "../compiled.js";
 import { cacheFolder } from "./cache-folder.js";
+import { keyOfText, readCached, withoutConfigs, writeCached } from "./cached.js";
 import { compileCases, type Selection } from "./cases.js";
 import type { PythonEnvironment } from "./environment.js";
 import { failureOf } from "./failure.js";
@@ -85,7 +84,7 @@ export async function compileForTargets(
   };
   const queue: Job[] = [];
   for (const job of jobs) {
-    const resources = await readCached(job.file);
+    const resources = await readCached<CompileResult>(job.file);
     if (resources) record(job, { resources, cached: true });
     else queue.push(job);
   }
@@ -125,27 +124,9 @@ async function compileJob(worker: Worker, { kernel, workspace, target, at, file 
  * Failures are not kept, because the lines that they name may move.
  */
 function keyOf(kernel: CompiledKernel, target: Target, at: Case, triton: string): string {
-  const source = kernel.python.replace(/^@triton\.autotune\([^]*?^\)\n/m, "");
+  const source = withoutConfigs(kernel.python);
   const { at: _, ...config } = kernel.configs[at.config]!;
   const { config: __, seed: ___, ...given } = at;
   const key = JSON.stringify([source, config, given, target.triton, triton]);
-  return createHash("sha256").update(key).digest("hex").slice(0, 32);
-}
-
-async function readCached(file: string): Promise<CompileResult | undefined> {
-  try {
-    return JSON.parse(await readFile(file, "utf8")) as CompileResult;
-  } catch {
-    return undefined;
-  }
-}
-
-async function writeCached(file: string, result: CompileResult): Promise<void> {
-  try {
-    await mkdir(join(file, ".."), { recursive: true });
-    await writeFile(`${file}.${process.pid}`, JSON.stringify(result));
-    await rename(`${file}.${process.pid}`, file);
-  } catch {
-    // A home that can't be written to only costs time.
-  }
+  return keyOfText(key);
 }

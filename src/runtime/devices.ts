@@ -95,6 +95,17 @@ async function startWorker(
   return { kind: hello.device, worker, hello, environment, why, unchecked };
 }
 
+/** Opens a GPU. Throws EnvironmentError where there is none: `what` says what for, `instead` what can be done without. */
+export async function openGpu(
+  { what, instead }: { readonly what: string; readonly instead: string },
+  options: Omit<DeviceOptions, "device">,
+): Promise<PythonDevice> {
+  const device = await openDevice({ ...options, device: "auto" });
+  if (device.kind === "cuda" || device.kind === "hip") return device;
+  await closeDevice(device);
+  throw new EnvironmentError(`${what} needs a GPU: ${device.why}; ${instead} without one`);
+}
+
 /** Why no Python was usable, and the command that makes one. */
 export function missingPython(discovery: Discovery): string {
   const tried = discovery.rejected.map(({ python, source, reason }) =>

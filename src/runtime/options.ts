@@ -3,7 +3,9 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
 import { sizeNames, type Selection } from "./cases.js";
 import { deviceNames, type DeviceName } from "./devices.js";
+import { parseSweep, type Measured, type Sweep } from "./measured-cases.js";
 import { UsageError } from "./problems.js";
+import type { Streams } from "./streams.js";
 
 export interface JsonOptions {
   readonly json?: true;
@@ -52,15 +54,46 @@ export const options = {
     "NaN and infinities among the inputs too; the reference must have them where the kernel has",
   ),
   case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
+  folder: new Option("--out <path>", "write into this folder: bench its report and plots, profile the module"),
   watch: new Option("--watch", "run again whenever a source changes"),
   json: new Option("--json", "print the report as JSON"),
   verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),
 };
 
+/** Which cases are measured, tuned for or compiled ahead. */
+export interface MeasuringOptions extends SelectionOptions {
+  readonly shapes?: readonly Readonly<Record<string, string>>[];
+  readonly sweep?: Sweep;
+}
+
+export const measuringOptions: readonly Option[] = [
+  new Option("--shapes <sizes...>", "these sizes instead of the spec's, such as M=512,N=512 M=4096,N=4096").argParser(
+    (text: string, before: readonly Record<string, string>[] = []) => [...before, assignments(text)],
+  ),
+  new Option("--sweep <range>", "sizes in turn: M=256..8192:x2, M=256..4096:+256, or M,N,K=… together").argParser(
+    parseSweep,
+  ),
+  options.dtype,
+  options.seed,
+  options.kernel,
+  options.python,
+];
+
+/** The cases that the flags select, checked against the kernel's signature. */
+export function measuring(kernel: CompiledKernel, { shapes, sweep, ...given }: MeasuringOptions): Measured {
+  const names = sizeNames(kernel.signature);
+  const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
+  return {
+    selection: selectionFor(kernel, given),
+    ...(shapes && { shapes: shapes.map((sizes) => checkedSizes("--shapes", part, sizes)) }),
+    ...(sweep && { sweep }),
+  };
+}
+
 /** What the flags select, checked against the kernel's signature. */
 export function selectionFor(kernel: CompiledKernel, given: SelectionOptions): Selection {
   const { signature, configs } = kernel;
-  const sizes = given.shape && checkedSizes(sizeNames(signature), given.shape);
+  const sizes = given.shape && checkedSizes("--shape", sizeNames(signature), given.shape);
   const dtypes = given.dtype && checkedDtypes(signature.dtypes, given.dtype);
   if (given.config !== undefined && given.config >= configs.length) {
     throw new UsageError(`--config ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
@@ -109,20 +142,29 @@ const CASE_KEYS = [
   "seed",
 ] as const;
 
+/** The Python that was named, and where its output goes. */
+export function pythonOf({ python, verbose }: SelectionOptions, { err }: Streams) {
+  return { python, ...(verbose && { onOutput: err }) };
+}
+
 /** Tolerances given on the command line. */
 export function toleranceOf({ rtol, atol }: DeviceOptions): Partial<Tolerance> {
   return { ...(rtol !== undefined && { rtol }), ...(atol !== undefined && { atol }) };
 }
 
-function checkedSizes(names: readonly string[], given: Readonly<Record<string, string>>): Record<string, number> {
+function checkedSizes(
+  option: string,
+  names: readonly string[],
+  given: Readonly<Record<string, string>>,
+): Record<string, number> {
   for (const [name, value] of Object.entries(given)) {
     if (!names.includes(name))
-      throw new UsageError(`--shape: there is no size ${name}; the sizes are ${names.join(", ")}`);
-    if (!/^\d+$/.test(value)) throw new UsageError(`--shape: ${name}=${value} is not a whole number`);
+      throw new UsageError(`${option}: there is no size ${name}; the sizes are ${names.join(", ")}`);
+    if (!/^\d+$/.test(value)) throw new UsageError(`${option}: ${name}=${value} is not a whole number`);
   }
   const missing = names.filter((name) => !(name in given));
   if (missing.length > 0)
-    throw new UsageError(`--shape: ${missing.join(", ")} missing; give all of ${names.join(", ")}`);
+    throw new UsageError(`${option}: ${missing.join(", ")} missing; give all of ${names.join(", ")}`);
   return Object.fromEntries(names.map((name) => [name, Number(given[name])]));
 }
 
@@ -157,7 +199,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
   throw new InvalidArgumentError("It is no JSON object.");
 }
 
-function whole(text: string): number {
+export function whole(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It is not a whole number.");
   return Number(text);
 }

@@ -88,10 +88,17 @@ export interface CallResult {
 
 export interface BenchRequest extends RunRequest {
   readonly type: "bench";
-  readonly warmupMs: number;
-  readonly repeatMs: number;
-  /** Whether to time `torch.compile(reference_fn)` too. */
-  readonly compile: boolean;
+  /** Calls before the first that counts, and calls that are timed. */
+  readonly warmup: number;
+  readonly iterations: number;
+  /** What to time beside the kernel: `eager`, `torch.compile`, `torch.compile max-autotune`, or the author's own. */
+  readonly providers: readonly string[];
+  /** By the Python name of each output; the author's providers are held to them. */
+  readonly tolerances: Readonly<Record<string, Tolerance>>;
+}
+
+export interface PrewarmRequest extends RunRequest {
+  readonly type: "prewarm";
 }
 
 export interface CompileRequest extends RunRequest {
@@ -109,6 +116,8 @@ export interface HelloResult {
   readonly device: "cuda" | "hip" | "interpreter";
   readonly deviceName: string;
   readonly capability: readonly number[] | null;
+  /** Gigabytes a second that the memory's clock and bus allow, on NVIDIA GPUs whose driver says. */
+  readonly memoryGbps: number | null;
   /** Names of all GPUs that torch sees. */
   readonly gpus: readonly string[];
   readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
@@ -154,12 +163,30 @@ export interface VerifyResult {
   readonly unreliable: readonly string[];
 }
 
+/** Milliseconds of a call: the median, and the 20th and 80th percentile. */
+export interface Timing {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
 export interface BenchResult {
-  readonly kernelMs: number;
-  readonly referenceMs: number;
-  readonly compiledMs?: number;
-  readonly warmupMs: number;
-  readonly repeatMs: number;
+  /** `kernel` and each provider, or why a provider has no time. */
+  readonly times: Readonly<Record<string, Timing | { readonly error: string }>> & { readonly kernel: Timing };
+  /** The config that ran, where the autotuner chose; null where each of several kernels has its own. */
+  readonly config: number | null;
+  /** What PyTorch counts of the reference; 0 where it knows none of its operations. */
+  readonly flops: number;
+}
+
+export interface PrewarmResult {
+  readonly seconds: number;
+  /** Triton's cache, and how many folders of it are new. */
+  readonly folder: string;
+  readonly added: number;
+  readonly config: number | null;
+  /** Whether another process finds the autotuner's choice there. */
+  readonly keepsChoice: boolean;
 }
 
 /** A line of the emitted module that an error passed through. */
@@ -198,10 +225,11 @@ export interface Results {
   readonly verify: VerifyResult;
   readonly bench: BenchResult;
   readonly call: CallResult;
+  readonly prewarm: PrewarmResult;
   readonly compile: CompileResult;
 }
 
-export type WorkerRequest = HelloRequest | VerifyRequest | CallRequest | BenchRequest | CompileRequest;
+export type WorkerRequest = HelloRequest | VerifyRequest | CallRequest | BenchRequest | PrewarmRequest | CompileRequest;
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };

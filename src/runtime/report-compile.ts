@@ -1,6 +1,7 @@
 /** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../compiled.js";
+import { configText, valuesOf } from "./config-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../diagnostics.js";
 import type { Compilation, KernelCompilations } from "./compile-targets.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
@@ -38,7 +39,11 @@ interface Say {
   readonly at: Location | undefined;
 }
 
-function problemsOf({ target, failure, resources, occupancy }: Compilation, config: Location | undefined): Say[] {
+/** What is wrong with a config on a target, and what may be. */
+export function problemsOf(
+  { target, failure, resources, occupancy }: Compilation,
+  config: Location | undefined,
+): Say[] {
   if (failure) {
     const what = `it does not compile: ${failure.message}`;
     return [{ severity: "error", code: "compile-error", what, remedy: "", at: failure.at ?? config }];
@@ -125,17 +130,6 @@ export function compileText(
     ),
     ...(left.length > 0 ? [`  ${colors.yellow("not compiled")}`, ...left.map((text) => `    - ${text}`)] : []),
   ].join("\n");
-}
-
-function valuesOf(config: Config): CompilationReport["values"] {
-  const { at: _, values, ...launch } = config;
-  return { ...values, ...launch };
-}
-
-function configText(config: Config): string {
-  return Object.entries(valuesOf(config))
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
 }
 
 function bytes(count: number): string {

@@ -2,6 +2,8 @@
 import type { Finding, Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Diagnostic } from "../diagnostics.js";
 import type { CaseFailure, WorstElement } from "./outcome.js";
+import type { DeviceLimits, Roof } from "./peaks.js";
+import type { Timing } from "./protocol.js";
 
 // docs/cli.md shows these types, each between its mark and the next.
 
@@ -143,6 +145,121 @@ export interface PackageReport {
   /** What Python imports. */
   readonly package: string;
   readonly files: readonly string[];
+}
+
+// bench
+export interface BenchReport {
+  /** Whether every case was verified and measured. */
+  readonly ok: boolean;
+  readonly device: "cuda" | "hip";
+  readonly device_name: string;
+  readonly capability: readonly number[] | null;
+  readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
+  /** What the device can do at most; absent where nothing is known of it. */
+  readonly limits?: DeviceLimits;
+  readonly kernels: readonly KernelBenchReport[];
+}
+
+export interface KernelBenchReport {
+  readonly kernel: string;
+  readonly seconds: number;
+  /** Sizes that `--sweep` changes. */
+  readonly sweep?: readonly string[];
+  readonly cases: readonly BenchCaseReport[];
+  /** Cases that are wrong or not verified, that a kernel refuses or that failed. */
+  readonly not_measured: readonly string[];
+}
+
+export interface BenchCaseReport {
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly scalars?: Readonly<Record<string, number>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** The config that ran: the autotuner's choice, unless one was named. */
+  readonly config: number | "autotuned";
+  readonly values: ConfigValues;
+  /** Medians. */
+  readonly kernel_time_ms: number;
+  readonly reference_time_ms?: number;
+  readonly speedup?: number;
+  readonly warmup_iters: number;
+  readonly benchmark_iters: number;
+  /** Of `kernel`, `eager`, `torch.compile`, `torch.compile max-autotune` and the author's providers: 20th and 80th percentile beside the median, in milliseconds, or why there is no time. */
+  readonly times: Readonly<Record<string, Timing | { readonly error: string }>>;
+  /** Inputs read once and outputs written once. */
+  readonly bytes: number;
+  /** Absent where nobody says how many. */
+  readonly flops?: number;
+  /** The least time that the device's limits allow. */
+  readonly roof?: Roof;
+}
+
+// tune
+export interface TuneReport {
+  readonly ok: boolean;
+  readonly kernel: string;
+  /** Absent in a dry run. */
+  readonly device_name?: string;
+  readonly candidates: number;
+  readonly tried: number;
+  readonly from_cache: number;
+  readonly seconds: number;
+  /** Dropped before they ran, and why. */
+  readonly pruned: readonly { readonly values: ConfigValues; readonly reason: string }[];
+  /** Dropped because they gave a wrong result or did not run. */
+  readonly rejected: readonly { readonly values: ConfigValues; readonly reason: string }[];
+  readonly cases: readonly {
+    readonly sizes: Readonly<Record<string, number>>;
+    readonly dtypes: Readonly<Record<string, string>>;
+    readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+    readonly best: ConfigValues;
+    readonly time: Timing;
+    /** With the fastest of the author's configs. */
+    readonly time_before?: Timing;
+  }[];
+  /** The configs to keep: each is the fastest of a case. In a dry run, the candidates that are left. */
+  readonly configs: readonly ConfigValues[];
+  /** Where they were written. */
+  readonly written?: string;
+  readonly baked?: string;
+}
+
+export type ConfigValues = Readonly<Record<string, number | boolean | string>>;
+
+// prewarm
+export interface PrewarmReport {
+  readonly ok: boolean;
+  readonly device_name: string;
+  readonly triton: string;
+  /** Triton's cache. */
+  readonly folder: string;
+  readonly kernels: readonly {
+    readonly kernel: string;
+    /** Whether another process finds the autotuner's choice in the cache: `cacheResults` in the spec. */
+    readonly keeps_choice: boolean;
+    readonly cases: readonly {
+      readonly sizes: Readonly<Record<string, number>>;
+      readonly dtypes: Readonly<Record<string, string>>;
+      readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+      readonly seconds: number;
+      /** Folders that are new in the cache; 0 where all was there. */
+      readonly added: number;
+      readonly config: number | "autotuned";
+    }[];
+    readonly failed: readonly string[];
+  }[];
+}
+
+// profile
+export interface ProfileReport {
+  readonly ok: true;
+  readonly kernels: readonly {
+    readonly kernel: string;
+    /** The emitted module. */
+    readonly file: string;
+    /** Command lines by the profiler's name. */
+    readonly commands: Readonly<Record<"ncu" | "nsys" | "rocprofv3", string>>;
+  }[];
 }
 
 // setup

@@ -7,7 +7,16 @@ import { shapeOf } from "./cases.js";
 import { EnvironmentError } from "./problems.js";
 import { gradientTolerance, toleranceFor } from "../tolerance.js";
 import type { RawTensor } from "./call.js";
-import type { CallRequest, CompileRequest, Fill, RunRequest, VerifyRequest, WireTensor } from "./protocol.js";
+import type {
+  BenchRequest,
+  CallRequest,
+  CompileRequest,
+  Fill,
+  PrewarmRequest,
+  RunRequest,
+  VerifyRequest,
+  WireTensor,
+} from "./protocol.js";
 import type { Target } from "./targets.js";
 
 /** A folder of its own for an emitted module while it runs. */
@@ -42,14 +51,11 @@ export function verifyRequest(
   options: {
     readonly passOut: boolean;
     readonly tuned?: boolean;
-    readonly repeats?: number;
+    readonly repeats?: number | undefined;
     readonly tolerance: Partial<Tolerance>;
   },
 ): VerifyRequest {
   const run = runRequest(kernel, module, at);
-  const sizes = kernel.sizes(at);
-  const override = { ...kernel.tolerance, ...options.tolerance };
-  const gradients = run.inputs.filter(({ name }) => kernel.signature.gradients?.includes(name));
   return {
     ...run,
     type: "verify",
@@ -58,17 +64,53 @@ export function verifyRequest(
     repeats: options.repeats ?? 1,
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
-    gradients: gradients.map(({ python }) => python),
-    tolerances: Object.fromEntries([
-      ...[...run.inputs, ...run.outputs]
-        .filter(({ role }) => role !== "in")
-        .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
-      ...gradients.map(
-        ({ name, python, dtype }) =>
-          [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
-      ),
-    ]),
+    gradients: gradientsOf(kernel, run).map(({ python }) => python),
+    tolerances: tolerancesOf(kernel, run, at, options.tolerance),
   };
+}
+
+function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, given: Partial<Tolerance> = {}) {
+  const sizes = kernel.sizes(at);
+  const override = { ...kernel.tolerance, ...given };
+  return Object.fromEntries([
+    ...[...run.inputs, ...run.outputs]
+      .filter(({ role }) => role !== "in")
+      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
+    ...gradientsOf(kernel, run).map(
+      ({ name, python, dtype }) =>
+        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
+    ),
+  ]);
+}
+
+/** Inputs that have a gradient. */
+function gradientsOf({ signature }: CompiledKernel, { inputs }: RunRequest): readonly WireTensor[] {
+  return inputs.filter(({ name }) => signature.gradients?.includes(name));
+}
+
+/** The request to time one case. */
+export function benchRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  {
+    tuned = false,
+    ...options
+  }: Pick<BenchRequest, "warmup" | "iterations" | "providers"> & { readonly tuned?: boolean },
+): BenchRequest {
+  const run = runRequest(kernel, module, at);
+  return {
+    ...run,
+    type: "bench",
+    config: tuned ? null : at.config,
+    tolerances: tolerancesOf(kernel, run, at),
+    ...options,
+  };
+}
+
+/** The request to compile and tune one case for the calls to come. */
+export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case): PrewarmRequest {
+  return { ...runRequest(kernel, module, at), type: "prewarm", config: null };
 }
 
 /** The request to compile one case for a GPU. */

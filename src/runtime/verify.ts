@@ -106,7 +106,7 @@ export interface RunnerOptions {
   readonly tolerance: Partial<Tolerance>;
   readonly order?: ProgramOrder | undefined;
   /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
-  readonly repeats?: number;
+  readonly repeats?: number | undefined;
   /** Whether the evaluator looks at each case that passes too: it sees accesses that no number shows. */
   readonly sanitised?: boolean;
 }
@@ -148,10 +148,11 @@ interface AskOptions {
   readonly passOut: boolean;
   readonly tuned: boolean;
   readonly tolerance: Partial<Tolerance>;
-  readonly repeats: number;
+  readonly repeats?: number | undefined;
 }
 
-async function askWorker(
+/** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
+export async function askWorker(
   kernel: CompiledKernel,
   device: PythonDevice,
   workspace: Workspace,

@@ -65,8 +65,8 @@ describe("the worker", { timeout: 60_000 }, () => {
   });
 
   it("should refuse to benchmark without a GPU", async () => {
-    const { tolerances: _, passOut: __, ...base } = await request();
-    const reply = await worker.request({ ...base, type: "bench", warmupMs: 1, repeatMs: 1, compile: false }, START_MS);
+    const { passOut: _, ...base } = await request();
+    const reply = await worker.request({ ...base, type: "bench", warmup: 1, iterations: 1, providers: [] }, START_MS);
     expect(reply).toMatchObject({ ok: false, error: { kind: "no-device" } });
     expect(worker.pid).toBeDefined();
   });

@@ -485,6 +485,21 @@ export const chapters: readonly Chapter[] = [
       mistake("a config that misspells a constexpr", tuned("{ BLOKC: 64 }"), tuned("{ BLOCK: 64 }")),
       mistake("a config with an unknown name", tuned("{ BLOCK: 64, GROUP: 8 }"), tuned("{ BLOCK: 64, numStages: 2 }")),
       mistake(
+        "a space that names no constexpr",
+        tuned("{ BLOCK: 64 }", ", space: { BLOK: [32] }"),
+        tuned("{ BLOCK: 64 }", ", space: { BLOCK: [32] }"),
+      ),
+      mistake(
+        "a space without values",
+        tuned("{ BLOCK: 64 }", ", space: { numWarps: [] }"),
+        tuned("{ BLOCK: 64 }", ", space: { numWarps: [4, 8] }"),
+      ),
+      mistake(
+        "operations counted by an unknown size",
+        one("grid: () => [1], config: { BLOCK: 64 }, flops: ({ Q }) => Q"),
+        one("grid: () => [1], config: { BLOCK: 64 }, flops: ({ N }) => 2 * N"),
+      ),
+      mistake(
         "a launch option in snake case",
         tuned("{ BLOCK: 64, num_warps: 4 }"),
         tuned("{ BLOCK: 64, numWarps: 4 }"),

@@ -1,12 +1,13 @@
 /** What a command is. Each has a file in this folder, named after it, and a place in `index.ts`. */
 import type { Option } from "commander";
-import type { CompiledKernel } from "../../compiled.js";
+import type { CompiledKernel, Config } from "../../compiled.js";
 import type { Streams } from "../streams.js";
 
 /** What a command needs of a kernel: a name, and a way to build it. */
 export interface Runnable {
   readonly name: string;
-  compile(): Promise<CompiledKernel>;
+  /** `configs` instead of those that the author wrote. */
+  compile(configs?: readonly Config[]): Promise<CompiledKernel>;
 }
 
 interface CommandBase {

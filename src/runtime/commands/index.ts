@@ -1,4 +1,5 @@
 /** Every command, in the order of the help. */
+import { bench } from "./bench.js";
 import { check } from "./check.js";
 import type { KernelCommand, PlainCommand } from "./command.js";
 import { compile } from "./compile.js";
@@ -6,9 +7,24 @@ import { doctor } from "./doctor.js";
 import { emit } from "./emit.js";
 import { create } from "./new.js";
 import { packageKernels } from "./package.js";
+import { plot } from "./plot.js";
+import { prewarm } from "./prewarm.js";
+import { profile } from "./profile.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
+import { tune } from "./tune.js";
 import { verify } from "./verify.js";
 
-export const kernelCommands: readonly KernelCommand[] = [run, verify, check, emit, packageKernels, compile];
-export const plainCommands: readonly PlainCommand[] = [create, setup, doctor];
+export const kernelCommands: readonly KernelCommand[] = [
+  run,
+  verify,
+  check,
+  emit,
+  packageKernels,
+  compile,
+  bench,
+  tune,
+  prewarm,
+  profile,
+];
+export const plainCommands: readonly PlainCommand[] = [create, plot, setup, doctor];

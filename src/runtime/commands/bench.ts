@@ -1,0 +1,77 @@
+import { Option } from "commander";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import pc from "picocolors";
+import { bench as measure, defaultIterations, type Benchmark } from "../bench.js";
+import { closeDevice, openGpu } from "../devices.js";
+import { compileAll, warn } from "../kernels.js";
+import { measuredCases } from "../measured-cases.js";
+import { measuring, measuringOptions, options, pythonOf, whole, type MeasuringOptions } from "../options.js";
+import { exitCodes } from "../problems.js";
+import { benchJson, benchText } from "../report-bench.js";
+import { printJson, progress } from "../streams.js";
+import type { KernelCommand } from "./command.js";
+import { writePlots } from "./plot.js";
+
+interface BenchOptions extends MeasuringOptions {
+  readonly torchCompile: boolean;
+  readonly out?: string;
+  readonly warmup: number;
+  readonly iterations: number;
+}
+
+export const bench: KernelCommand<BenchOptions> = {
+  name: "bench",
+  description: "measure on a GPU beside PyTorch, after verifying at the same sizes",
+  options: [
+    ...measuringOptions,
+    options.config,
+    new Option("--warmup <number>", "calls before the first that counts")
+      .argParser(whole)
+      .default(defaultIterations.warmup),
+    new Option("--iterations <number>", "calls that are timed").argParser(whole).default(defaultIterations.iterations),
+    new Option("--no-torch-compile", "leave torch.compile out"),
+    options.folder,
+    options.json,
+    options.verbose,
+  ],
+  async run(kernels, given, streams) {
+    const compiled = await compileAll(kernels);
+    warn(compiled, streams);
+    const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
+    const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
+    const device = await openGpu({ what: "a benchmark", instead }, pythonOf(given, streams));
+    const show = progress(streams);
+    const found: Benchmark[] = [];
+    try {
+      for (const [i, kernel] of compiled.entries()) {
+        const { cases, left } = plans[i]!;
+        const benchmark = await measure(kernel, device, {
+          cases,
+          tuned: given.config === undefined,
+          compiled: given.torchCompile,
+          warmup: given.warmup,
+          iterations: given.iterations,
+          onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
+        });
+        found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });
+      }
+    } finally {
+      show("");
+      await closeDevice(device);
+    }
+    const { warmup, iterations, sweep } = given;
+    const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
+    const colors = pc.createColors(streams.color);
+    if (given.json) printJson(streams, report);
+    else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
+    if (given.out !== undefined) {
+      await mkdir(given.out, { recursive: true });
+      const file = join(given.out, "bench.json");
+      await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+      streams.err(`wrote ${file}\n`);
+      await writePlots(report, given.out, streams);
+    }
+    return report.ok ? exitCodes.ok : exitCodes.failed;
+  },
+};

@@ -1,0 +1,104 @@
+import { caseText } from "../cases.js";
+import { closeDevice, openGpu, type PythonDevice } from "../devices.js";
+import { failureOf } from "../failure.js";
+import { compileAll, warn } from "../kernels.js";
+import { measuredCases } from "../measured-cases.js";
+import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
+import { exitCodes } from "../problems.js";
+import type { PrewarmReport } from "../reports.js";
+import { openWorkspace, prewarmRequest } from "../request.js";
+import { printJson, progress } from "../streams.js";
+import { type Case, type CompiledKernel, formatSizes } from "../../compiled.js";
+import type { KernelCommand } from "./command.js";
+
+/** Every config is compiled and measured. */
+const DEADLINE_MS = 1_800_000;
+
+type Warmed = PrewarmReport["kernels"][number];
+
+export const prewarm: KernelCommand<MeasuringOptions> = {
+  name: "prewarm",
+  description: "fill Triton's cache on a GPU, so that later processes need not compile",
+  options: [...measuringOptions, options.json, options.verbose],
+  async run(kernels, given, streams) {
+    const compiled = await compileAll(kernels);
+    warn(compiled, streams);
+    const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
+    const instead = "`tilescript compile` compiles, but fills no cache of Triton's,";
+    const device = await openGpu({ what: "prewarming", instead }, pythonOf(given, streams));
+    const show = progress(streams);
+    const found: Warmed[] = [];
+    let folder = "";
+    try {
+      for (const [i, kernel] of compiled.entries()) {
+        const { cases, left } = plans[i]!;
+        const warmed = await warm(kernel, device, cases, (done) =>
+          show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
+        );
+        folder = warmed.folder ?? folder;
+        found.push({ ...warmed.kernel, failed: [...left, ...warmed.kernel.failed] });
+      }
+    } finally {
+      show("");
+      await closeDevice(device);
+    }
+    const ok = found.every(({ failed, cases }) => failed.length === 0 && cases.length > 0);
+    const { deviceName: device_name, versions } = device.hello;
+    const report: PrewarmReport = { ok, device_name, triton: versions.triton, folder, kernels: found };
+    if (given.json) printJson(streams, report);
+    else streams.out(`${prewarmText(report)}\n`);
+    return ok ? exitCodes.ok : exitCodes.failed;
+  },
+};
+
+async function warm(
+  kernel: CompiledKernel,
+  { worker }: PythonDevice,
+  cases: readonly Case[],
+  onDone: (done: number) => void,
+): Promise<{ readonly kernel: Warmed; readonly folder: string | undefined }> {
+  const workspace = await openWorkspace(kernel);
+  const done: Warmed["cases"][number][] = [];
+  const failed: string[] = [];
+  let keeps = true;
+  let folder: string | undefined;
+  try {
+    for (const at of cases) {
+      const { sizes, dtypes, constexprs } = at;
+      const reply = await worker.request(prewarmRequest(kernel, workspace.module, at), DEADLINE_MS);
+      if (reply.ok) {
+        const { seconds, added, config: chosen } = reply.result;
+        const config = chosen ?? "autotuned";
+        done.push({ sizes, dtypes, ...(constexprs && { constexprs }), seconds, added, config });
+        keeps = reply.result.keepsChoice;
+        folder = reply.result.folder;
+      } else failed.push(`${formatSizes(sizes)}: ${failureOf(kernel, reply.error).message}`);
+      onDone(done.length + failed.length);
+    }
+  } finally {
+    await workspace.remove();
+  }
+  return { kernel: { kernel: kernel.signature.name, keeps_choice: keeps, cases: done, failed }, folder };
+}
+
+/** What was done, and what a process must have in common with this one to find it. */
+function prewarmText({ device_name, triton, folder, kernels }: PrewarmReport): string {
+  return [
+    ...kernels.flatMap(({ kernel, cases, failed, keeps_choice: keeps }) => [
+      `${kernel}: ${cases.length} cases on ${device_name}`,
+      ...cases.map(
+        ({ seconds, added, config, ...at }) =>
+          `  ${caseText(at)}: ${added === 0 ? "all was there" : `${added} new in the cache`}, ${config === "autotuned" ? "each kernel tuned" : `config ${config} chosen`} (${seconds} s)`,
+      ),
+      ...failed.map((text) => `  failed ${text}`),
+      ...(keeps
+        ? []
+        : [
+            "  the binaries are kept and the choice of a config is not: each process measures its configs again",
+            "  unless the spec says autotune: { cacheResults: true }",
+          ]),
+    ]),
+    `cache: ${folder} (TRITON_CACHE_DIR). It serves processes with Triton ${triton}, the same kind of GPU and the`,
+    "same emitted module; on another machine, copy the folder and set TRITON_CACHE_DIR.",
+  ].join("\n");
+}

@@ -1,0 +1,145 @@
+import { Option } from "commander";
+import { writeFile } from "node:fs/promises";
+import pc from "picocolors";
+import type { CompiledKernel, Config } from "../../compiled.js";
+import { compileForTargets } from "../compile-targets.js";
+import { closeDevice, missingPython, openGpu } from "../devices.js";
+import { findPython } from "../environment.js";
+import { warn } from "../kernels.js";
+import { measuredCases, type Measured } from "../measured-cases.js";
+import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
+import { EnvironmentError, exitCodes, UsageError } from "../problems.js";
+import { problemsOf } from "../report-compile.js";
+import { tuneJson, tuneText } from "../report-tune.js";
+import { rewriteConfigs } from "../rewrite.js";
+import { printJson, progress, type Streams } from "../streams.js";
+import { parseTargets } from "../targets.js";
+import {
+  bestOf,
+  candidatesOf,
+  parseBudget,
+  pruneByRules,
+  refusedEverywhere,
+  search,
+  winners,
+  type Budget,
+  type Pruned,
+} from "../tune.js";
+import type { KernelCommand, Runnable } from "./command.js";
+
+interface TuneOptions extends MeasuringOptions {
+  readonly budget: Budget;
+  readonly dryRun?: true;
+  readonly targets?: string;
+  readonly write?: true;
+  readonly bake?: string;
+}
+
+export const tune: KernelCommand<TuneOptions> = {
+  name: "tune",
+  description: "search the declared space for faster configs, each verified and measured on a GPU",
+  options: [
+    ...measuringOptions,
+    new Option("--budget <amount>", "when to stop: 60s, 5m, or a number of configs")
+      .argParser(parseBudget)
+      .default(parseBudget("2m"), "2m"),
+    new Option("--targets <list>", "drop first what does not compile for these GPUs, such as cuda:90"),
+    new Option("--dry-run", "only say which configs would be tried; needs no GPU"),
+    new Option("--write", "put the configs found into the kernel's file"),
+    new Option("--bake <path>", "write the Python module with the configs found"),
+    options.json,
+    options.verbose,
+  ],
+  async run(kernels, given, streams) {
+    const [runnable, other] = kernels;
+    if (!runnable || other)
+      throw new UsageError(
+        `one kernel is tuned at a time; choose by --kernel ${kernels.map(({ name }) => name).join(", ")}`,
+      );
+    if (given.dryRun && (given.write || given.bake !== undefined))
+      throw new UsageError("--dry-run finds no configs to write; leave out --write and --bake");
+    const source = await runnable.compile();
+    warn([source], streams);
+    const own = source.configs.length;
+    const asked = measuring(source, given);
+    const all = candidatesOf(source);
+    const byRules = pruneByRules(source, all);
+    // The author's configs were checked by the build.
+    const kernel = await runnable.compile(byRules.kept);
+    const { cases } = measuredCases(kernel, asked);
+    const skip = refusedEverywhere(kernel, cases);
+    if (given.targets !== undefined)
+      for (const [config, reason] of await misfits(kernel, asked, given, streams)) skip.set(config, reason);
+    const bySizes = [...skip].map(([config, reason]): Pruned => ({ config: kernel.configs[config]!, reason }));
+    const facts = { kernel, candidates: all.length, pruned: [...byRules.pruned, ...bySizes] };
+    const colors = pc.createColors(streams.color);
+    if (given.dryRun) {
+      const configs = kernel.configs.filter((_, i) => !skip.has(i));
+      const report = tuneJson(facts, { configs });
+      if (given.json) printJson(streams, report);
+      else streams.out(`${tuneText(report, colors)}\n`);
+      return exitCodes.ok;
+    }
+    const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
+    const device = await openGpu({ what: "tuning", instead }, pythonOf(given, streams));
+    const show = progress(streams);
+    try {
+      const searched = await search(kernel, device, {
+        cases,
+        skip: new Set(skip.keys()),
+        own,
+        budget: given.budget,
+        seed: given.seed,
+        onDone: (tried) => show(`${runnable.name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
+      });
+      show("");
+      const best = bestOf(searched, cases, own);
+      const configs = winners(kernel, best);
+      const written = await write(runnable, source, configs, given);
+      const report = tuneJson(facts, { configs, searched, best, device, ...written });
+      if (given.json) printJson(streams, report);
+      else streams.out(`${tuneText(report, colors)}\n`);
+      return report.ok ? exitCodes.ok : exitCodes.failed;
+    } finally {
+      show("");
+      await closeDevice(device);
+    }
+  },
+};
+
+/** Candidates that do not compile for a target, or that it has no room for. */
+async function misfits(
+  kernel: CompiledKernel,
+  { selection }: Measured,
+  { targets, python }: TuneOptions,
+  streams: Streams,
+): Promise<Map<number, string>> {
+  const discovery = await findPython({ python });
+  if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
+  const show = progress(streams);
+  const [found] = await compileForTargets([kernel], {
+    environment: discovery.environment,
+    targets: parseTargets(targets!),
+    selections: [selection],
+    onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
+  });
+  show("");
+  const reasons = new Map<number, string>();
+  for (const compilation of found!.compilations) {
+    const error = problemsOf(compilation, undefined).find(({ severity }) => severity === "error");
+    if (error) reasons.set(compilation.at.config, `${compilation.target.name}: ${error.what}`);
+  }
+  return reasons;
+}
+
+async function write(
+  runnable: Runnable,
+  source: CompiledKernel,
+  configs: readonly Config[],
+  { write: intoSource, bake }: TuneOptions,
+): Promise<{ readonly written?: string; readonly baked?: string }> {
+  if (configs.length === 0) return {};
+  if (bake !== undefined) await writeFile(bake, (await runnable.compile(configs)).python);
+  const written = intoSource ? await rewriteConfigs(source, configs) : undefined;
+  return { ...(written !== undefined && { written }), ...(bake !== undefined && { baked: bake }) };
+}

@@ -1,0 +1,21 @@
+/** SVG as PNG, by the renderer that is installed. */
+
+/** Pixels for each of the SVG's, so that it is sharp on dense screens. */
+const ZOOM = 2;
+
+/** The PNG, or why there is none. */
+export async function pngOf(svg: string): Promise<Uint8Array | string> {
+  let resvg: typeof import("@resvg/resvg-js");
+  try {
+    resvg = await import("@resvg/resvg-js");
+  } catch {
+    return "it needs @resvg/resvg-js; `npm install @resvg/resvg-js` installs it";
+  }
+  const render = (text: string, zoom: number) =>
+    new resvg.Resvg(text, { fitTo: { mode: "zoom", value: zoom }, font: { loadSystemFonts: true } });
+  const word =
+    '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9" font-family="sans-serif">a</text></svg>';
+  if (!render(word, 1).innerBBox())
+    return "this machine has no font; make it elsewhere, with `tilescript plot` of the JSON";
+  return render(svg, ZOOM).render().asPng();
+}

@@ -14,7 +14,7 @@ from tilescript_worker.modules import load  # noqa: E402
 def run(request):
     with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
         file.write(request["python"])
-    module = load(file.name, request["jit"], request["config"])
+    module = load(file.name, [request["jit"]], request["config"])
     inputs = {
         name: torch.tensor(values, dtype=getattr(torch, dtype)) for name, (dtype, values) in request["inputs"].items()
     }

@@ -149,7 +149,7 @@ describe("a disk that takes nothing", { timeout: 60_000 }, () => {
     // A file where the folder would be: it can't be made, whoever runs this.
     const cache = join(folder, "no cache");
     await writeFile(cache, "");
-    const args = ["verify", "examples/vector-add.ts", "--device", "interpreter", "--runs", "2", "--json"];
+    const args = ["verify", "examples/vector-add.ts", "--device", "interpreter", "--runs", "2", "--python", python];
     const ran = await tilescript(args, { XDG_CACHE_HOME: cache });
     expect(ran).toMatchObject({ exitCode: 0 });
   });

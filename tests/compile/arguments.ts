@@ -7,7 +7,8 @@ import { type Argument, isLiteral, isValue, type KernelIR } from "../../src/ir/n
 
 export interface Arguments {
   readonly types: Readonly<Record<string, string>>;
-  readonly constants: Readonly<Record<string, number | boolean | string>>;
+  /** A dtype of Triton is told from a string by its key. */
+  readonly constants: Readonly<Record<string, number | boolean | string | { readonly dtype: string }>>;
   /** Arguments that are multiples of 16. */
   readonly aligned: readonly string[];
 }
@@ -22,7 +23,7 @@ export type Shape = "aligned" | "odd" | "strided" | "ones";
 export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shape: Shape): Arguments {
   const names = kernelNames(ir);
   const types: Record<string, string> = {};
-  const constants: Record<string, number | boolean | string> = {};
+  const constants: Record<string, number | boolean | string | { readonly dtype: string }> = {};
   const aligned: string[] = [];
   const triton = (elem: Elem) => signatureName(typeof elem === "string" ? elem : dtype);
   const integer = (name: string, isUnit: boolean) => {
@@ -42,7 +43,7 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
     else if (param.kind === "size") integer(name, false);
     else {
       types[name] = "constexpr";
-      constants[name] = constexprs[param.name]!;
+      constants[name] = param.of === "dtype" ? { dtype: String(constexprs[param.name]) } : constexprs[param.name]!;
     }
     if (param.kind !== "tensor") continue;
     const last = param.strides.length - 1;

@@ -34,6 +34,7 @@ def load(folder, job):
 
 def compile_job(folder, job):
     import triton
+    import triton.language as tl
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -42,7 +43,11 @@ def compile_job(folder, job):
     try:
         function = load(folder, job)
         index = {name: i for i, name in enumerate(function.arg_names)}
-        constants = {n: v for n, v in job["constants"].items() if n in index}
+        constants = {
+            n: getattr(tl, v["dtype"]) if isinstance(v, dict) else v
+            for n, v in job["constants"].items()
+            if n in index
+        }
         aligned = [name for name in job["aligned"] if name in index]
         source = ASTSource(
             fn=function,

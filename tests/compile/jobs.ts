@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { members } from "../../src/ir/dtype.js";
 import { kernelNames } from "../../src/codegen/kernel-names.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
+import { OperatorDefinition, traceOperator } from "../../src/dsl/operator.js";
 import { trace } from "../../src/dsl/trace.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
 import { emit, jitFunctions } from "../codegen/emit.js";
@@ -38,6 +39,17 @@ export interface Compiled {
 
 export const sm90 = ["cuda", 90, 32] as const;
 export const gfx942 = ["hip", "gfx942", 64] as const;
+
+/** The kernel, or the kernels of an operator. */
+export function kernelsOf(kernel: unknown): readonly unknown[] {
+  if (!(kernel instanceof OperatorDefinition)) return [kernel];
+  const found: unknown[] = [];
+  traceOperator(kernel, (part) => {
+    found.push(part);
+    return trace(part);
+  });
+  return found;
+}
 
 /** One job for each config and each member of the kernel's dtype variable. */
 export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {

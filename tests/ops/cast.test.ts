@@ -9,7 +9,7 @@ import { isSigned, type DTypeName } from "../../src/ir/dtype.js";
 import { bitsOf, isFloat } from "../../src/ir/numeric.js";
 import { fromBytes } from "../../src/ir/numeric-bits.js";
 import { requirePython } from "../runtime/helpers.js";
-import { runPython } from "./python.js";
+import { mlDtypes, runPython } from "./python.js";
 
 const decoded = (dtype: DTypeName, text: string) => fromBytes(dtype, Uint8Array.from(Buffer.from(text, "base64")));
 
@@ -20,8 +20,9 @@ function fits(x: number, dtype: DTypeName): boolean {
   return isSigned(dtype) ? whole >= -(2 ** (bits - 1)) && whole < 2 ** (bits - 1) : whole >= 0 && whole < 2 ** bits;
 }
 
-test("casts", { timeout: 60_000 }, async () => {
-  const { results, torn } = JSON.parse(await runPython(await requirePython(), "cast_truth.py", [])) as {
+test("casts", { timeout: 120_000 }, async () => {
+  const python = await requirePython();
+  const { results, torn } = JSON.parse(await runPython(python, "cast_truth.py", [], await mlDtypes(python))) as {
     results: Record<string, [string, string]>;
     torn: string[];
   };

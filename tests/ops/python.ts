@@ -1,16 +1,29 @@
 /** Runs one of the Python scripts beside this file on a list of cases. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 
-/** What the script writes to the file that it is given. */
-export async function runPython(python: string, script: string, lines: readonly object[]): Promise<string> {
+/** A folder with ml_dtypes, which only tests need; made with pip when it is first asked for. */
+export async function mlDtypes(python: string): Promise<string> {
+  const folder = join(import.meta.dirname, "../../node_modules/.cache/tilescript-ml-dtypes");
+  if (!existsSync(join(folder, "ml_dtypes")))
+    await execa(python, ["-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, "ml_dtypes==0.6.0"]);
+  return folder;
+}
+
+/** What the script writes to the file that it is given. `path` is searched for modules too. */
+export async function runPython(
+  python: string,
+  script: string,
+  lines: readonly object[],
+  path?: string,
+): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "tilescript-ops-"));
   try {
     const [from, to] = [join(folder, "in.jsonl"), join(folder, "out.jsonl")];
     writeFileSync(from, lines.map((line) => JSON.stringify(line)).join("\n"));
-    await execa(python, [join(import.meta.dirname, script), from, to]);
+    await execa(python, [join(import.meta.dirname, script), from, to], { env: path ? { PYTHONPATH: path } : {} });
     return readFileSync(to, "utf8");
   } finally {
     rmSync(folder, { recursive: true });

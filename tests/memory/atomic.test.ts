@@ -1,12 +1,11 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type Case } from "tilescript";
 import type { TensorData } from "../../src/compiled.js";
 import { atomicKinds, type AtomicKind } from "../../src/ir/signatures-atomic.js";
-import { closeDevice, type Device, openDevice } from "../../src/runtime/devices.js";
 import { verifyCase } from "../../src/runtime/verify.js";
 import { evaluate, lineOf, only } from "../eval/helpers.js";
-import { requirePython } from "../runtime/helpers.js";
+import { interpreter } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
@@ -381,16 +380,11 @@ describe("Triton", { timeout: 300_000 }, () => {
     }
   });
 
-  let device: Device;
-  beforeAll(async () => {
-    await requirePython();
-    device = await openDevice({ device: "interpreter" });
-  }, 60_000);
-  afterAll(() => closeDevice(device));
+  const device = interpreter();
 
   test("counts right on the interpreter", async () => {
     const at: Case = { sizes: { N: 300, BINS: 37 }, dtypes: {}, config: 0, seed: 5 };
-    const outcome = await verifyCase(await build(histogram), device, at);
+    const outcome = await verifyCase(await build(histogram), device(), at);
     expect([outcome.status, outcome.by, outcome.problems, outcome.failure]).toEqual([
       "passed",
       "python",

@@ -3,15 +3,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type Case } from "tilescript";
 import { gemmTma } from "../../examples/gemm-tma.js";
-import { closeDevice, type Device, openDevice } from "../../src/runtime/devices.js";
 import { planCases } from "../../src/runtime/cases.js";
 import { verifyCase } from "../../src/runtime/verify.js";
 import { gfx942, jobsOf, compileAll as compileJobs } from "../compile/jobs.js";
 import { evaluate, lineOf, only } from "../eval/helpers.js";
-import { requirePython } from "../runtime/helpers.js";
+import { interpreter, requirePython } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
@@ -382,19 +381,14 @@ describe("Triton", { timeout: 300_000 }, () => {
     }
   });
 
-  let device: Device;
-  beforeAll(async () => {
-    await requirePython();
-    device = await openDevice({ device: "interpreter" });
-  }, 60_000);
-  afterAll(() => closeDevice(device));
+  const device = interpreter();
 
   test.each([
     [product, { M: 33, N: 40, K: 72 }, { T: "float16" }],
     [product, { M: 1, N: 8, K: 8 }, { T: "bfloat16" }],
     [doubled, { N: 200 }, {}],
   ])("computes right on the interpreter", async (k, sizes, dtypes) => {
-    const outcome = await verifyCase(await build(k), device, at(sizes, dtypes as Record<string, string>));
+    const outcome = await verifyCase(await build(k), device(), at(sizes, dtypes as Record<string, string>));
     expect([outcome.status, outcome.by, outcome.problems, outcome.failure]).toEqual([
       "passed",
       "python",

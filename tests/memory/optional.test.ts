@@ -1,11 +1,11 @@
 /** Arguments that a caller may leave out: refusals, the wrapper, both ways evaluated, run and compiled. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type Case } from "tilescript";
-import { closeDevice, type Device, openDevice } from "../../src/runtime/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices.js";
 import { planCases } from "../../src/runtime/cases.js";
 import { verifyCase } from "../../src/runtime/verify.js";
 import { evaluate, float32s } from "../eval/helpers.js";
-import { requirePython } from "../runtime/helpers.js";
+import { interpreter } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";
 
 /** Rows of a table, and a bias on each if there is one. */
@@ -185,12 +185,7 @@ describe("Triton", { timeout: 120_000 }, () => {
     }
   });
 
-  let device: Device;
-  beforeAll(async () => {
-    await requirePython();
-    device = await openDevice({ device: "interpreter" });
-  }, 60_000);
-  afterAll(() => closeDevice(device));
+  const device = interpreter();
 
   test.each([["linear", linear] as const, ["embedding", embedding] as const])(
     "%s is right on the interpreter, with and without",
@@ -198,7 +193,7 @@ describe("Triton", { timeout: 120_000 }, () => {
       for (const absent of [[], ["bias"]]) {
         const sizes = { B: 5, V: 11, D: 40, M: 5, N: 40, K: 7 };
         const at: Case = { sizes, dtypes: {}, config: 0, seed: 5, absent };
-        const { status, by, problems, failure } = await verifyCase(await build(kernel), device, at);
+        const { status, by, problems, failure } = await verifyCase(await build(kernel), device(), at);
         expect([status, by, problems, failure]).toEqual(["passed", "python", [], undefined]);
       }
     },

@@ -1,10 +1,9 @@
 /** Wrong kernels fail: on Triton's interpreter by their numbers, in the evaluator with the line that is to blame. */
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { build, type Case } from "tilescript";
-import { closeDevice, type Device, openDevice } from "../../src/runtime/devices.js";
 import { verifyCase } from "../../src/runtime/verify.js";
-import { requirePython } from "../runtime/helpers.js";
+import { interpreter } from "../runtime/helpers.js";
 import { maskDropped, right, tailUnmasked, wrongStride } from "./kernels.js";
 
 const source = readFileSync(new URL("./kernels.ts", import.meta.url), "utf8").split("\n");
@@ -37,20 +36,15 @@ describe("the evaluator", () => {
 });
 
 describe("Triton's interpreter", { timeout: 60_000 }, () => {
-  let device: Device;
-  beforeAll(async () => {
-    await requirePython();
-    device = await openDevice({ device: "interpreter" });
-  }, 60_000);
-  afterAll(() => closeDevice(device));
+  const device = interpreter();
 
   test("passes the right kernel", async () => {
-    expect((await verifyCase(await build(right), device, odd)).status).toBe("passed");
+    expect((await verifyCase(await build(right), device(), odd)).status).toBe("passed");
   });
 
   test("shows the worst element of a wrong stride", async () => {
     // A square B keeps every address inside: only the numbers are wrong.
-    const outcome = await verifyCase(await build(wrongStride), device, at({ M: 50, N: 45, K: 45 }));
+    const outcome = await verifyCase(await build(wrongStride), device(), at({ M: 50, N: 45, K: 45 }));
     expect(outcome.status).toBe("failed");
     const worst = outcome.comparisons[0]?.worst;
     expect(worst?.output).toBe("c");
@@ -59,7 +53,7 @@ describe("Triton's interpreter", { timeout: 60_000 }, () => {
   });
 
   test.each([[maskDropped], [tailUnmasked]])("fails $name", async (kernel) => {
-    const outcome = await verifyCase(await build(kernel), device, odd);
+    const outcome = await verifyCase(await build(kernel), device(), odd);
     expect(outcome.status).toBe("failed");
     expect(outcome.problems.length + outcome.comparisons.filter(({ wrong }) => wrong > 0).length).toBeGreaterThan(0);
   });

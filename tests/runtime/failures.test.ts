@@ -1,27 +1,21 @@
 /** Errors that only Python shows, at the author's line: on Triton's interpreter, and where Triton compiles. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { build } from "tilescript";
 import { codeFrame } from "../../src/runtime/code-frame.js";
 import { compileForTargets } from "../../src/runtime/compile-targets.js";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
 import { findPython } from "../../src/runtime/environment.js";
 import { parseTargets } from "../../src/runtime/targets.js";
 import { verifyCase } from "../../src/runtime/verify.js";
 import * as failing from "./fixtures/failing.js";
-import { requirePython } from "./helpers.js";
+import { interpreter } from "./helpers.js";
 
 const file = fileURLToPath(new URL("fixtures/failing.ts", import.meta.url));
 const lines = readFileSync(file, "utf8").split("\n");
 const lineOf = (text: string) => lines.findIndex((line) => line.includes(text)) + 1;
 
-let device: Device;
-beforeAll(async () => {
-  await requirePython();
-  device = await openDevice({ device: "interpreter" });
-}, 60_000);
-afterAll(() => closeDevice(device));
+const device = interpreter();
 
 describe("on the interpreter", { timeout: 60_000 }, () => {
   it.each([
@@ -46,7 +40,7 @@ describe("on the interpreter", { timeout: 60_000 }, () => {
     ["an error in the reference", failing.badReference, 0, "python-error", "no_such_function", "reference: python`"],
   ] as const)("%s", async (_, kernel, config, kind, message, text) => {
     const at = { sizes: { N: 100 }, dtypes: {}, config, seed: 0 };
-    const { status, failure } = await verifyCase(await build(kernel), device, at);
+    const { status, failure } = await verifyCase(await build(kernel), device(), at);
     expect(status).toBe("failed");
     expect(failure).toMatchObject({
       kind,

@@ -1,8 +1,8 @@
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import { runCli } from "../../src/runtime/cli.js";
 import type { Runnable } from "../../src/runtime/commands/command.js";
 import { findPython } from "../../src/runtime/environment.js";
-import { missingPython } from "../../src/runtime/devices.js";
+import { closeDevice, type Device, missingPython, openDevice } from "../../src/runtime/devices.js";
 import type { Streams } from "../../src/runtime/streams.js";
 import type { CompiledKernel } from "../../src/compiled.js";
 
@@ -11,6 +11,17 @@ export async function requirePython(): Promise<string> {
   const discovery = await findPython();
   if (!discovery.environment) throw new Error(missingPython(discovery));
   return discovery.environment.python;
+}
+
+/** Triton's interpreter for the tests around this call: opened before them, closed after them. */
+export function interpreter(): () => Device {
+  let device: Device;
+  beforeAll(async () => {
+    await requirePython();
+    device = await openDevice({ device: "interpreter" });
+  }, 60_000);
+  afterAll(() => closeDevice(device));
+  return () => device;
 }
 
 export interface Ran {

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
 import { verifyCase } from "../../src/runtime/verify.js";
-import { requirePython } from "./helpers.js";
+import { interpreter } from "./helpers.js";
 
 const copy = kernel(
   "copy",
@@ -17,15 +16,10 @@ const copy = kernel(
   },
 );
 
-let device: Device;
-beforeAll(async () => {
-  await requirePython();
-  device = await openDevice({ device: "interpreter" });
-}, 60_000);
-afterAll(() => closeDevice(device));
+const device = interpreter();
 
 it("should run a kernel without a reference, and not call it passed", { timeout: 60_000 }, async () => {
-  const outcome = await verifyCase(await build(copy), device, { sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 });
+  const outcome = await verifyCase(await build(copy), device(), { sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 });
   expect(outcome.status).toBe("unchecked");
   expect(outcome.unchecked).toEqual(["the outputs were compared with nothing: the kernel has no reference"]);
 });

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .compare import compare
-from .modules import autotuners, import_file
+from .modules import autotuners, import_file, leave
 
 # By output dtype, elementwise; every other dtype is compared exactly.
 TOLERANCES = {
@@ -55,7 +55,7 @@ class KernelFile:
             raise KernelFileError(f"{path} has no {' and no '.join(missing)}; it must define {', '.join(EXPORTS)}")
         if config is not None:
             for tuner in autotuners(module):
-                _leave(tuner, config % len(tuner.configs))
+                _leave_pruned(tuner, config % len(tuner.configs))
         return cls(module, path)
 
     @property
@@ -123,10 +123,9 @@ def _prime_below(limit: int) -> int:
     return next(n for n in range(limit, 1, -1) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 
 
-def _leave(tuner: Any, config: int) -> None:
+def _leave_pruned(tuner: Any, config: int) -> None:
     """Leaves one config. Triton does not prune a single one, so the kernel's own pruning is asked before a launch."""
-    tuner.configs = [tuner.configs[config]]
-    tuner.cache.clear()
+    leave(tuner, config)
     if tuner.early_config_prune is None:
         return
     run = tuner.run

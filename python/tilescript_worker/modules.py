@@ -58,6 +58,11 @@ def _select(kernel: Any, config: int | None, several: bool) -> None:
         return
     if config >= len(tuner.configs):
         raise RequestError("python-error", f"config {config} was asked for, the kernel has {len(tuner.configs)}")
+    leave(tuner, config)
+
+
+def leave(tuner: Any, config: int) -> None:
+    """Leaves one of an autotuner's configs, and nothing of what it has chosen before."""
     tuner.configs = [tuner.configs[config]]
     tuner.cache.clear()
 

@@ -1,6 +1,6 @@
 /** The calls of an operator's function as Python: kernels' wrappers, and torch between them. */
 import type { KernelIR, TensorParam } from "../ir/nodes.js";
-import type { Composition } from "../ir/operator.js";
+import { type Composition, gradientOf } from "../ir/operator.js";
 import {
   isTorchNode,
   type Launch,
@@ -11,6 +11,7 @@ import {
 } from "../ir/reference.js";
 import type { SourceIndex } from "../ir/source.js";
 import { callOrder } from "./call-order.js";
+import { isUpdate, Needs } from "./composition-needs.js";
 import type { KernelNames } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Argument, Block, Expression, Statement } from "./py.js";
@@ -34,16 +35,19 @@ export interface CompositionOptions {
   readonly taken: ReadonlySet<string>;
   /** Whether it is for tensors without values. */
   readonly fake: boolean;
+  /** Where results may be left out: names that say whether each is asked for, and a tensor like which to make none. */
+  readonly asked?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
 }
 
 export interface WrittenComposition {
   readonly statements: Block;
   readonly results: readonly Expression[];
-  /** Names of arguments that were used. */
+  /** Names of arguments that were used, flags among them. */
   readonly used: ReadonlySet<string>;
 }
 
-export function writeComposition({ steps, results }: Composition, options: CompositionOptions): WrittenComposition {
+export function writeComposition(composition: Composition, options: CompositionOptions): WrittenComposition {
+  const { steps, results } = composition;
   const nodes = Object.values(results);
   const launches = steps.filter((step) => step.kind === "launch");
   // Without values only shapes matter: what leads to no result is left out.
@@ -51,13 +55,88 @@ export function writeComposition({ steps, results }: Composition, options: Compo
   const roots = [...nodes, ...written.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
   const taken = takenOf(roots);
   const python = new TorchPython(roots, options);
+  const body = new Body(python, new Needs(composition), options.asked);
   steps.forEach((step, i) => {
     if (step.kind === "launch") {
-      if (written.includes(step)) python.statements.push(...writeLaunch(step, python, taken, options));
-    } else if (python.isUsed(step) && steps.slice(i).some(isUpdate)) python.settle(step);
+      if (written.includes(step))
+        body.write(step, () => python.statements.push(...writeLaunch(step, python, taken, options)));
+    } else if (python.isUsed(step) && (body.isShared(step) || steps.slice(i).some(isUpdate)))
+      body.write(step, () => python.settle(step));
   });
-  const expressions = nodes.map((node) => python.expression(node));
-  return { statements: python.statements, results: expressions, used: python.used };
+  const expressions = Object.entries(results).map(([name, node]) => body.result(name, node));
+  const statements = body.statements();
+  return { statements, results: expressions, used: new Set([...python.used, ...body.flags]) };
+}
+
+interface Segment {
+  /** Results of which one must be asked for; undefined where it stands in any case. */
+  readonly needed: ReadonlySet<string> | undefined;
+  readonly statements: Statement[];
+  /** Results that are made here. */
+  readonly made: Expression[];
+}
+
+/** The lines of a composition: what only some results need stands under their flags. */
+class Body {
+  readonly flags = new Set<string>();
+  readonly #segments: Segment[] = [];
+
+  constructor(
+    readonly python: TorchPython,
+    readonly needs: Needs,
+    readonly asked: CompositionOptions["asked"],
+  ) {}
+
+  isShared(step: TorchNode): boolean {
+    return this.asked !== undefined && this.needs.isShared(step);
+  }
+
+  /** Keeps what `write` adds to the lines of Python, in the place that the step has. */
+  write<R>(step: Launch | TorchNode, write: () => R): R {
+    const result = write();
+    const statements = this.python.statements.splice(0);
+    if (statements.length === 0) return result;
+    const needed = this.asked && !this.needs.isAlways(step) ? this.needs.of(step) : undefined;
+    const last = this.#segments.at(-1);
+    if (last && isSameSet(last.needed, needed)) last.statements.push(...statements);
+    else this.#segments.push({ needed, statements, made: [] });
+    return result;
+  }
+
+  result(name: string, node: TorchNode): Expression {
+    if (!this.asked || this.needs.isAlways(node)) return this.write(node, () => this.python.expression(node));
+    this.write(node, () => this.python.settle(node, gradientOf(name)));
+    const value = this.python.expression(node);
+    this.#segments.find(({ statements }) => statements.some((each) => makes(each, value)))!.made.push(value);
+    return value;
+  }
+
+  statements(): Block {
+    return this.#segments.flatMap(({ needed, statements, made }): Block => {
+      if (!needed) return statements;
+      const { flags, like } = this.asked!;
+      const names = [...flags].filter(([result]) => needed.has(result)).map(([, flag]) => flag);
+      for (const name of names) this.flags.add(name);
+      const none = py.call(py.attribute(like, "new_empty"), py.number("0"));
+      const otherwise = made.length > 0 ? made.map((value) => py.assign(value, none)) : undefined;
+      const test = py.boolOp("or", ...names.map(py.name));
+      return [{ kind: "if", branches: [{ test, body: statements }], otherwise }];
+    });
+  }
+}
+
+function isSameSet(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.size === b.size && [...a].every((name) => b.has(name)));
+}
+
+/** Whether a line gives a value to this name. */
+function makes(statement: Statement, value: Expression): boolean {
+  if (statement.kind !== "assign" || value.kind !== "name") return false;
+  const isIt = (target: Expression): boolean =>
+    target.kind === "tuple"
+      ? target.items.some((item) => isIt(item as Expression))
+      : target.kind === "name" && target.id === value.id;
+  return statement.targets.some(isIt);
 }
 
 function writeLaunch(
@@ -101,13 +180,6 @@ function takenOf(roots: readonly TorchArgument[]): Taken {
   };
   roots.forEach(visit);
   return found;
-}
-
-/** Whether a step changes a tensor that another step may look at. */
-function isUpdate(step: Launch | TorchNode): boolean {
-  return (
-    step.kind === "launch" && step.kernel.params.some((param) => param.kind === "tensor" && param.role === "inout")
-  );
 }
 
 /** By position as far as none is left out, then by name. */

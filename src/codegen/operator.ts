@@ -7,9 +7,9 @@ import type { KernelIR, TensorParam } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR } from "../ir/operator.js";
 import type { SourceIndex } from "../ir/source.js";
 import { callOrder, type NumberParam, numberParams } from "./call-order.js";
-import { type Called, writeComposition, type WrittenComposition } from "./composition.js";
+import { type Called, type CompositionOptions, writeComposition, type WrittenComposition } from "./composition.js";
 import type { KernelNames } from "./kernel-names.js";
-import { type Names, snakeCase } from "./names.js";
+import { Names, snakeCase } from "./names.js";
 import {
   checkNamespace,
   notAnOperator,
@@ -112,18 +112,20 @@ class OperatorEmitter {
     const gradients = this.#outputs.map((param) => gradientOf(param.name));
     const names = this.#namesWith([...this.#results, ...gradients]);
     const local = (tensor: string): string => names.tensors.get(tensor)!;
+    const flags = this.#flags(backward, names);
     // What it looks at decides what PyTorch keeps.
-    const { used } = this.#write(backward, names, py.name("device"), false);
+    const { used } = this.#write(backward, names, py.name("device"), false, { flags, like: py.none });
     const given = gradients.filter((gradient) => used.has(local(gradient)));
     const known = [...tensorsOf(face, "in").map((param) => param.name), ...this.#results];
     const kept = known.filter((tensor) => used.has(local(tensor)));
     const numbers = numberParams(face).filter((param) => used.has(names.parameters.get(param.value)!));
-    const part = this.#backwardPart(backward, names, [...given, ...kept].map(local), numbers);
+    const asked = new Map([...flags].filter(([, flag]) => used.has(flag)));
+    const part = this.#backwardPart(backward, names, [...given, ...kept].map(local), numbers, asked);
     const results = Object.keys(backward.results);
     return [
       ...this.#registered(name, `${this.names.wrapper}_backward`, part, results.length),
       this.#setUp(kept, numbers, local),
-      this.#gradients(name, results, given, kept.map(local), numbers, local),
+      this.#gradients(name, results, given, kept.map(local), numbers, asked, local),
       py.expression(
         py.call(
           `${this.names.op}.register_autograd`,
@@ -139,6 +141,7 @@ class OperatorEmitter {
     names: KernelNames,
     tensors: readonly string[],
     numbers: readonly NumberParam[],
+    flags: ReadonlyMap<string, string>,
   ): Part {
     const annotation = py.dotted("torch.Tensor");
     const params: readonly Parameter[] = [
@@ -147,11 +150,13 @@ class OperatorEmitter {
         name: names.parameters.get(param.value)!,
         annotation: py.dotted(annotationOf(param)),
       })),
+      ...[...flags.values()].map((name) => ({ name, annotation: py.name("bool") })),
     ];
-    const device = py.attribute(py.name(tensors[0]!), "device");
+    const like = py.name(tensors[0]!);
+    const device = py.attribute(like, "device");
     const sizes = this.#sizesOf(names, tensors);
     const write = (fake: boolean): WrittenComposition => {
-      const written = this.#write(backward, names, device, fake);
+      const written = this.#write(backward, names, device, fake, { flags, like });
       return { ...written, statements: [...this.#bindings(written, sizes), ...written.statements] };
     };
     return { params, real: write(false), fake: write(true) };
@@ -218,8 +223,10 @@ class OperatorEmitter {
     given: readonly string[],
     kept: readonly string[],
     numbers: readonly NumberParam[],
+    asked: ReadonlyMap<string, string>,
     local: (tensor: string) => string,
   ): FunctionDef {
+    const inputs = callOrder(this.operator.face);
     const parameters = this.#results.map((name) => {
       const gradient = gradientOf(name);
       return { name: given.includes(gradient) ? local(gradient) : undefined };
@@ -235,10 +242,18 @@ class OperatorEmitter {
       operator,
       ...[...given.map(local), ...kept].map(py.name),
       ...numbers.map((param) => py.dotted(`ctx.${this.#parameter(param.name)}`)),
+      ...[...asked.values()].map(py.name),
     );
-    const inOrder = callOrder(this.operator.face).map(({ name }) =>
-      results.includes(name) ? gradients[results.indexOf(name)]! : py.none,
-    );
+    const needed = inputs.flatMap((param, i) => {
+      const flag = asked.get(param.name);
+      if (flag === undefined) return [];
+      // PyTorch does not count what is left out, or has the value of its default.
+      const mayBeMissing = param.kind === "tensor" && param.optional;
+      const indices = mayBeMissing ? py.slice(py.number(String(i)), py.number(String(i + 1))) : py.number(String(i));
+      const value = py.subscript(py.dotted("ctx.needs_input_grad"), indices);
+      return [py.assign(py.name(flag), mayBeMissing ? py.call("any", value) : value)];
+    });
+    const inOrder = inputs.map(({ name }) => (results.includes(name) ? gradients[results.indexOf(name)]! : py.none));
     return {
       kind: "function",
       name: this.#ownName("backward"),
@@ -247,6 +262,7 @@ class OperatorEmitter {
       docstring: `The gradients of the inputs of ${this.names.wrapper}.`,
       body: [
         ...(kept.length > 0 ? [py.assign(tupled(kept.map(py.name), true), py.dotted("ctx.saved_tensors"))] : []),
+        ...needed,
         py.assign(tupled(gradients), call),
         py.returns(tupled(inOrder)),
       ],
@@ -311,11 +327,27 @@ class OperatorEmitter {
     };
   }
 
-  #write(composition: Composition, names: KernelNames, device: Expression, fake: boolean): WrittenComposition {
+  #write(
+    composition: Composition,
+    names: KernelNames,
+    device: Expression,
+    fake: boolean,
+    asked?: CompositionOptions["asked"],
+  ): WrittenComposition {
     const { face: ir } = this.operator;
     const taken = new Set(["device", ...names.tensors.values(), ...names.parameters.values()]);
     for (const param of this.#outputs) taken.delete(names.tensors.get(param.name)!);
-    return writeComposition(composition, { ir, names, called: this.called, source: this.source, device, taken, fake });
+    for (const flag of asked?.flags.values() ?? []) taken.add(flag);
+    const { called, source } = this;
+    return writeComposition(composition, { ir, names, called, source, device, taken, fake, ...(asked && { asked }) });
+  }
+
+  /** What says whether each gradient is asked for. */
+  #flags({ results }: Composition, names: KernelNames): ReadonlyMap<string, string> {
+    const locals = new Names();
+    for (const name of [...names.tensors.values(), ...names.parameters.values()]) locals.take(name);
+    const inputs = callOrder(this.operator.face).filter(({ name }) => name in results);
+    return new Map(inputs.map(({ name }) => [name, locals.take(`needs_${this.#parameter(name)}`)]));
   }
 
   #bindings(written: WrittenComposition, sizes: readonly Binding[]): Block {

@@ -52,11 +52,11 @@ export class TorchPython {
     return this.#uses.has(node);
   }
 
-  /** Writes a line for it, so that what comes after cannot change it. */
-  settle(node: TorchNode): void {
+  /** Writes a line for it, so that what comes after cannot change it. `wanted` is its name if the author gave none. */
+  settle(node: TorchNode, wanted = "value"): void {
     const value = this.expression(node);
     if (this.#written.has(node)) return;
-    const target = py.name(this.#locals.take("value"));
+    const target = py.name(this.#locals.take(wanted));
     this.statements.push(py.assign(target, value));
     this.#written.set(node, target);
   }

@@ -11,6 +11,7 @@ import { chunkScan } from "../../examples/mamba-chunk-scan.js";
 import { maxPool3d } from "../../examples/max-pool-3d.js";
 import { moeGemm } from "../../examples/moe-gemm.js";
 import { pagedAttention } from "../../examples/paged-attention.js";
+import { rmsNorm } from "../../examples/rms-norm.js";
 import { softmax } from "../../examples/softmax.js";
 import { adamwStochastic } from "../../examples/stochastic-rounding.js";
 import { vectorAdd } from "../../examples/vector-add.js";
@@ -36,4 +37,5 @@ export const examples = [
   example("max-pool-3d", maxPool3d),
   example("stochastic-rounding", adamwStochastic),
   example("layer-norm", layerNorm),
+  example("rms-norm", rmsNorm),
 ];

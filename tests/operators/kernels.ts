@@ -45,6 +45,26 @@ export const scale = op(
   }),
 );
 
+/** Gradients of which each needs something of its own, and two share something. */
+export const affine = op(
+  "affine",
+  {
+    params: {
+      x: tensor(T, ["M", "N"]),
+      weight: tensor(T, ["N"]),
+      bias: tensor(T, ["N"]),
+      y: tensor.out(T, ["M", "N"]),
+    },
+    reference: ({ x, weight, bias }) => x.mul(weight).add(bias),
+  },
+  ({ x, weight, bias }) => ({ y: scaled.call({ x, weight }).y.add(bias) }),
+  ({ x, weight }, { y: dy }) => {
+    const { y: dx } = scaled.call({ x: dy, weight });
+    const wide = dy.float();
+    return { x: dx, weight: wide.mul(x.float()).sum(0).to(T), bias: wide.sum(0).to(T) };
+  },
+);
+
 /** A temporary that a kernel updates after torch looked at it. */
 export const doubled = op(
   "doubled",

@@ -2,9 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { build, op, tensor, tl } from "tilescript";
 import { layerNorm } from "../../examples/layer-norm.js";
+import { rmsNorm } from "../../examples/rms-norm.js";
 import { lint } from "../codegen/emit.js";
 import { runPython } from "../host/python.js";
-import { accumulate, doubled, scale, scaled } from "./kernels.js";
+import { accumulate, affine, doubled, scale, scaled } from "./kernels.js";
 
 const params = {
   x: tensor(tl.float16, ["M", "N"]),
@@ -76,11 +77,54 @@ test("what torch looks at is settled before a kernel changes it", async () => {
   `);
 });
 
-test("the emitted modules leave nothing to a linter", async () => {
-  for (const each of [scale, doubled, layerNorm]) expect(lint((await build(each)).python)).toEqual([]);
+test("a gradient that nobody asks for costs nothing but what others need too", async () => {
+  const { python } = await build(affine);
+  const from = (text: string, end: string) => python.slice(python.indexOf(text), python.indexOf(end)).trim();
+  expect(from("def affine_backward_op(", "@affine_backward_op")).toMatchInlineSnapshot(`
+    "def affine_backward_op(
+        grad_y: torch.Tensor,
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        needs_x: bool,
+        needs_weight: bool,
+        needs_bias: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """torch.ops.tilescript.affine_backward."""
+        if needs_x:
+            dx = scaled(grad_y, weight)
+        else:
+            dx = grad_y.new_empty(0)
+        if needs_weight or needs_bias:
+            wide = grad_y.float()
+        if needs_weight:
+            grad_weight = wide.mul(x.float()).sum(0).to(x.dtype)
+        else:
+            grad_weight = grad_y.new_empty(0)
+        if needs_bias:
+            grad_bias = wide.sum(0).to(x.dtype)
+        else:
+            grad_bias = grad_y.new_empty(0)
+        return dx, grad_weight, grad_bias"
+  `);
+  expect(from("def _affine_backward(", "affine_op.register_autograd")).toMatchInlineSnapshot(`
+    "def _affine_backward(ctx, grad_y):
+        """The gradients of the inputs of affine."""
+        x, weight = ctx.saved_tensors
+        needs_x = ctx.needs_input_grad[0]
+        needs_weight = ctx.needs_input_grad[1]
+        needs_bias = ctx.needs_input_grad[2]
+        grad_x, grad_weight, grad_bias = affine_backward_op(
+            grad_y, x, weight, needs_x, needs_weight, needs_bias
+        )
+        return grad_x, grad_weight, grad_bias"
+  `);
 });
 
-test.each([scale, doubled, layerNorm])("$name in the evaluator", async (operator) => {
+test("the emitted modules leave nothing to a linter", async () => {
+  for (const each of [scale, affine, doubled, layerNorm]) expect(lint((await build(each)).python)).toEqual([]);
+});
+
+test.each([scale, affine, doubled, layerNorm, rmsNorm])("$name in the evaluator", async (operator) => {
   const compiled = await build(operator);
   const at = { sizes: { M: 5, N: 37 }, dtypes: { T: "float32" }, config: 0, seed: 7, scalars: { eps: 1e-5 } };
   const { comparison, findings } = compiled.evaluate(at);
@@ -88,6 +132,12 @@ test.each([scale, doubled, layerNorm])("$name in the evaluator", async (operator
 });
 
 test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, async () => {
-  const built = { scale: await build(scale), doubled: await build(doubled), layer_norm: await build(layerNorm) };
+  const built = {
+    scale: await build(scale),
+    affine: await build(affine),
+    doubled: await build(doubled),
+    layer_norm: await build(layerNorm),
+    rms_norm: await build(rmsNorm),
+  };
   expect(await runPython("../operators/operators.py", built)).toMatch(/\nOK\n?$/);
 });

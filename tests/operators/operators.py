@@ -2,15 +2,43 @@
 
 import unittest
 
+import affine
 import doubled
 import layer_norm
+import rms_norm
 import scale
 import torch
+import triton
 from torch.library import opcheck
 
 SEED = 3
-layer_norm.layer_norm_forward_kernel.configs = layer_norm.layer_norm_forward_kernel.configs[:1]
-layer_norm.layer_norm_gradients_kernel.configs = layer_norm.layer_norm_gradients_kernel.configs[:1]
+for module in (layer_norm, rms_norm):
+    for value in vars(module).values():
+        if isinstance(value, triton.runtime.Autotuner):
+            value.configs = value.configs[:1]
+
+DIFFERENTIABLE = (
+    (scale, ((5, 37), (37,))),
+    (affine, ((5, 37), (37,), (37,))),
+    (layer_norm, ((300, 37), (37,), (37,))),
+    (rms_norm, ((300, 37), (37,))),
+)
+
+
+class raising:
+    """Has a function of a module refuse to be called."""
+
+    def __init__(self, module, name):
+        self.module, self.name, self.function = module, name, getattr(module, name)
+
+    def __enter__(self):
+        setattr(self.module, self.name, self)
+
+    def __exit__(self, *_):
+        setattr(self.module, self.name, self.function)
+
+    def __call__(self, *_):
+        raise AssertionError(f"{self.name} was called")
 
 
 def leaves(*shapes):
@@ -22,10 +50,12 @@ class Operators(unittest.TestCase):
     def test_opcheck(self):
         opcheck(torch.ops.tilescript.scale, leaves((5, 37), (37,)))
         opcheck(torch.ops.tilescript.doubled, (torch.randn(70),))
+        opcheck(torch.ops.tilescript.affine, leaves((5, 37), (37,), (37,)))
         opcheck(torch.ops.tilescript.layer_norm, leaves((5, 37), (37,), (37,)))
+        opcheck(torch.ops.tilescript.rms_norm, leaves((5, 37), (37,)))
 
     def test_gradients(self):
-        for module, shapes in ((scale, ((5, 37), (37,))), (layer_norm, ((300, 37), (37,), (37,)))):
+        for module, shapes in DIFFERENTIABLE:
             inputs = leaves(*shapes)
             # Transposed, as a linear layer may give it.
             above = torch.randn(shapes[0][::-1]).T
@@ -34,6 +64,43 @@ class Operators(unittest.TestCase):
             expected = torch.autograd.grad(module.reference_fn(*wide), wide, above.double())
             for value, right in zip(got, expected, strict=True):
                 torch.testing.assert_close(value.double(), right, rtol=1e-5, atol=3e-5)
+
+    def test_some_gradients_alone(self):
+        for module, (_, *others) in DIFFERENTIABLE:
+            inputs = leaves((5, 37), *others)
+            above = torch.randn(5, 37)
+            every = torch.autograd.grad(module.kernel_fn(*inputs), inputs, above)
+            for chosen in range(1, 2 ** len(inputs) - 1):
+                wanted = [i for i in range(len(inputs)) if chosen >> i & 1]
+                some = [x.detach().requires_grad_(i in wanted) for i, x in enumerate(inputs)]
+                got = torch.autograd.grad(module.kernel_fn(*some), [some[i] for i in wanted], above)
+                for i, value in zip(wanted, got, strict=True):
+                    self.assertTrue(torch.equal(value, every[i]), (module.__name__, wanted))
+
+    def test_what_nobody_asks_for_is_left_out(self):
+        x, weight, bias = leaves((5, 37), (37,), (37,))
+        with raising(layer_norm, "column_sums"):
+            y = layer_norm.layer_norm(x, weight.detach(), bias.detach())
+            torch.autograd.grad(y.sum(), x)
+            with self.assertRaisesRegex(AssertionError, "column_sums was called"):
+                torch.autograd.grad(layer_norm.layer_norm(x, weight.detach(), bias).sum(), x)
+        y = affine.affine(x.detach(), weight, bias.detach())
+        with raising(affine, "scaled"):
+            torch.autograd.grad(y.sum(), weight)
+        grad_x, grad_weight = torch.ops.tilescript.rms_norm_backward(
+            torch.randn(5, 37), x.detach(), weight.detach(), torch.ones(5), False
+        )
+        self.assertEqual((grad_x.shape, grad_weight.numel()), ((5, 37), 0))
+
+    def test_a_frozen_weight_under_compile(self):
+        def loss(x, weight):
+            return rms_norm.rms_norm(x * 2, weight).square().sum()
+
+        x, weight = leaves((5, 37), (37,))
+        compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+        (got,) = torch.autograd.grad(compiled(x, weight.detach()), x)
+        (eager,) = torch.autograd.grad(loss(x, weight), x)
+        self.assertTrue(torch.equal(got, eager))
 
     def test_a_gradient_that_is_expanded(self):
         inputs = leaves((5, 37), (37,))

@@ -232,10 +232,10 @@ def reference_fn(x: torch.Tensor, K: int):
     return values.narrow(1, 0, K), indices.narrow(1, 0, K)
 
 
-def get_inputs(M=4096, N=4096):
+def get_inputs(M=4096, N=4096, K=32):
     """Fresh arguments for bitonic_topk, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    return [torch.randn((M, N), device=device, dtype=torch.float32), 32]
+    return [torch.randn((M, N), device=device, dtype=torch.float32), K]
 
 
 def _launch(kernel, grid, key, *args, **options):

@@ -749,6 +749,8 @@ def layer_norm_backward_op(
     weight: torch.Tensor,
     mean: torch.Tensor,
     rstd: torch.Tensor,
+    needs_weight: bool,
+    needs_bias: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.layer_norm_backward."""
     # Each group of rows adds up its share first; the second pass adds the groups, in
@@ -756,17 +758,27 @@ def layer_norm_backward_op(
     dx, dw_partial, db_partial = layer_norm_gradients(
         grad_y, x, weight, mean, rstd, 256
     )
-    dw, db = column_sums(dw_partial, db_partial, x.dtype)
+    if needs_weight or needs_bias:
+        dw, db = column_sums(dw_partial, db_partial, x.dtype)
+    else:
+        dw = grad_y.new_empty(0)
+        db = grad_y.new_empty(0)
     return dx, dw, db
 
 
 @layer_norm_backward_op.register_fake
-def _layer_norm_backward_op_fake(grad_y, x, weight, mean, rstd):
+def _layer_norm_backward_op_fake(
+    grad_y, x, weight, mean, rstd, needs_weight, needs_bias
+):
     """What torch.compile sees of layer_norm_backward_op: shapes and dtypes."""
     dx, dw_partial, db_partial = _layer_norm_gradients_fake(
         grad_y, x, weight, mean, rstd, 256
     )
-    dw, db = _column_sums_fake(dw_partial, db_partial, x.dtype)
+    if needs_weight or needs_bias:
+        dw, db = _column_sums_fake(dw_partial, db_partial, x.dtype)
+    else:
+        dw = grad_y.new_empty(0)
+        db = grad_y.new_empty(0)
     return dx, dw, db
 
 
@@ -781,8 +793,10 @@ def _layer_norm_setup_context(ctx, inputs, output):
 def _layer_norm_backward(ctx, grad_y, *_):
     """The gradients of the inputs of layer_norm."""
     x, weight, mean, rstd = ctx.saved_tensors
+    needs_weight = ctx.needs_input_grad[1]
+    needs_bias = ctx.needs_input_grad[2]
     grad_x, grad_weight, grad_bias = layer_norm_backward_op(
-        grad_y, x, weight, mean, rstd
+        grad_y, x, weight, mean, rstd, needs_weight, needs_bias
     )
     return grad_x, grad_weight, grad_bias, None
 

@@ -1,0 +1,641 @@
+"""RMS normalisation over the last axis of a matrix, with its gradient.
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Elements that a tile of Triton may have.
+_MAX_TILE = 2**20
+# The config that tuning chose, as arguments of a launch, for each key.
+_TUNED = {}
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({}, num_warps=2),
+        triton.Config({}, num_warps=4),
+        triton.Config({}, num_warps=8),
+        triton.Config({}, num_warps=16),
+    ],
+    key=["N"],
+)
+@triton.jit
+def rms_norm_forward_kernel(
+    x_ptr,
+    weight_ptr,
+    y_ptr,
+    rstd_ptr,
+    eps: tl.float32,
+    N,
+    stride_xm,
+    stride_xn,
+    stride_weight_n,
+    stride_ym,
+    stride_yn,
+    stride_rstd_m,
+    BLOCK_N: tl.constexpr,
+):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    # Zeros past the end add nothing to the sum of squares.
+    mask = cols < N
+    values = tl.load(
+        x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+    ).to(tl.float32)
+    mean_square = tl.sum(values * values, axis=0) / tl.cast(N, tl.float32)
+    scale = tl.rsqrt(mean_square + eps)
+    tl.store(rstd_ptr + row * stride_rstd_m, scale)
+    w = tl.load(weight_ptr + cols * stride_weight_n, mask=mask, other=0.0).to(
+        tl.float32
+    )
+    tl.store(
+        y_ptr + row * stride_ym + cols * stride_yn,
+        (values * scale * w).to(y_ptr.dtype.element_ty),
+        mask=mask,
+    )
+
+
+def rms_norm_forward(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-6,
+    *,
+    y: torch.Tensor | None = None,
+    rstd: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """y = x * rstd * weight with rstd = 1 / sqrt(mean(x\xb2) + eps) of each row.
+
+    Args:
+        x: [M, N] float16 or bfloat16 or float32.
+        weight: [N] float16 or bfloat16 or float32.
+        eps: a number, passed as float32.
+        y: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
+        rstd: where to write [M] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if x.ndim != 2:
+        raise ValueError(
+            f"rms_norm_forward: x must have shape [M, N], got {list(x.shape)}"
+        )
+    M, N = x.shape
+    if x.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        raise TypeError(
+            "rms_norm_forward: x must be torch.float16 or torch.bfloat16 "
+            f"or torch.float32, got {x.dtype}"
+        )
+    if weight.ndim != 1 or weight.shape[0] != N:
+        raise ValueError(
+            f"rms_norm_forward: weight must have shape [N={N}], "
+            f"got {list(weight.shape)}"
+        )
+    if weight.dtype != x.dtype:
+        raise TypeError(
+            f"rms_norm_forward: weight must be {x.dtype} as x is, got {weight.dtype}"
+        )
+    if weight.device != x.device:
+        raise ValueError(
+            f"rms_norm_forward: weight must be on {x.device} as x is, "
+            f"got {weight.device}"
+        )
+    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"rms_norm_forward: x must be on a GPU, got {x.device}; the "
+            "CPU needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+    if x.is_cuda and x.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(x.device):
+            return rms_norm_forward(x, weight, eps, y=y, rstd=rstd)
+
+    if y is None:
+        y = x.new_empty((M, N))
+    else:
+        _check_out(
+            "rms_norm_forward: y",
+            y,
+            (M, N),
+            x.dtype,
+            x.device,
+            {"x": x, "weight": weight},
+        )
+    if rstd is None:
+        rstd = x.new_empty((M,), dtype=torch.float32)
+    else:
+        _check_out(
+            "rms_norm_forward: rstd",
+            rstd,
+            (M,),
+            torch.float32,
+            x.device,
+            {"x": x, "weight": weight, "y": y},
+        )
+    if y.numel() == 0 and rstd.numel() == 0:
+        return y, rstd
+
+    stride_xm, stride_xn = x.stride()
+    stride_weight_n = weight.stride(0)
+    stride_ym, stride_yn = y.stride()
+    stride_rstd_m = rstd.stride(0)
+    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_forward: x")
+    if (N - 1) * stride_weight_n >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_forward: weight")
+    if (M - 1) * stride_ym + (N - 1) * stride_yn >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_forward: y")
+    if (M - 1) * stride_rstd_m >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_forward: rstd")
+    BLOCK_N = triton.next_power_of_2(N)
+    if BLOCK_N > _MAX_TILE:
+        raise ValueError(
+            f"rms_norm_forward: BLOCK_N would be {BLOCK_N}; a tile "
+            f"holds at most {_MAX_TILE} elements"
+        )
+    if not BLOCK_N >= N:
+        raise ValueError(
+            "rms_norm_forward: a requirement does not hold: BLOCK_N >= N "
+            f"with BLOCK_N = {BLOCK_N}, N = {N}"
+        )
+
+    _launch(
+        rms_norm_forward_kernel,
+        (M,),
+        (N, x.dtype),
+        x,
+        weight,
+        y,
+        rstd,
+        eps,
+        N,
+        stride_xm,
+        stride_xn,
+        stride_weight_n,
+        stride_ym,
+        stride_yn,
+        stride_rstd_m,
+        BLOCK_N=BLOCK_N,
+    )
+    return y, rstd
+
+
+def _rms_norm_forward_fake(x, weight, eps=1e-6):
+    """What torch.compile sees of rms_norm_forward: shapes and dtypes."""
+    M = x.shape[0]
+    N = x.shape[1]
+    return (
+        torch.empty((M, N), device=x.device, dtype=x.dtype),
+        torch.empty((M,), device=x.device, dtype=torch.float32),
+    )
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({}, num_warps=4),
+        triton.Config({}, num_warps=8),
+        triton.Config({}, num_warps=16),
+    ],
+    key=["N"],
+)
+@triton.jit
+def rms_norm_gradients_kernel(
+    dy_ptr,
+    x_ptr,
+    weight_ptr,
+    rstd_ptr,
+    dx_ptr,
+    dw_partial_ptr,
+    M,
+    N,
+    GROUPS,
+    stride_dy_m,
+    stride_dy_n,
+    stride_xm,
+    stride_xn,
+    stride_weight_n,
+    stride_rstd_m,
+    stride_dx_m,
+    stride_dx_n,
+    stride_dw_partial_groups,
+    stride_dw_partial_n,
+    BLOCK_N: tl.constexpr,
+):
+    group = tl.program_id(0)
+    cols = tl.arange(0, BLOCK_N)
+    mask = cols < N
+    w = tl.load(weight_ptr + cols * stride_weight_n, mask=mask, other=0.0).to(
+        tl.float32
+    )
+    dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
+    for m in range(group, M, GROUPS):
+        row = m
+        gradient = tl.load(
+            dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
+        ).to(tl.float32)
+        values = tl.load(
+            x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+        ).to(tl.float32)
+        scale = tl.load(rstd_ptr + row * stride_rstd_m)
+        normalized = values * scale
+        weighted = gradient * w
+        # What the norm takes away: the share of the gradient that lies along x.
+        along_x = tl.sum(weighted * normalized, axis=0) / tl.cast(N, tl.float32)
+        tl.store(
+            dx_ptr + row * stride_dx_m + cols * stride_dx_n,
+            ((weighted - normalized * along_x) * scale).to(dx_ptr.dtype.element_ty),
+            mask=mask,
+        )
+        dw_sum += gradient * normalized
+    tl.store(
+        dw_partial_ptr + group * stride_dw_partial_groups + cols * stride_dw_partial_n,
+        dw_sum,
+        mask=mask,
+    )
+
+
+def rms_norm_gradients(
+    dy: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    rstd: torch.Tensor,
+    GROUPS: int,
+    *,
+    dx: torch.Tensor | None = None,
+    dw_partial: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The gradient of x, and for each group of rows the sum of theirs of weight.
+
+    Args:
+        dy: [M, N] float16 or bfloat16 or float32.
+        x: [M, N] float16 or bfloat16 or float32.
+        weight: [N] float16 or bfloat16 or float32.
+        rstd: [M] float32.
+        GROUPS: a size of the result.
+        dx: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
+        dw_partial: where to write [GROUPS, N] float32; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    if dy.ndim != 2:
+        raise ValueError(
+            f"rms_norm_gradients: dy must have shape [M, N], got {list(dy.shape)}"
+        )
+    M, N = dy.shape
+    if dy.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        raise TypeError(
+            "rms_norm_gradients: dy must be torch.float16 or "
+            f"torch.bfloat16 or torch.float32, got {dy.dtype}"
+        )
+    if x.ndim != 2 or x.shape[0] != M or x.shape[1] != N:
+        raise ValueError(
+            f"rms_norm_gradients: x must have shape [M={M}, N={N}], got {list(x.shape)}"
+        )
+    if x.dtype != dy.dtype:
+        raise TypeError(
+            f"rms_norm_gradients: x must be {dy.dtype} as dy is, got {x.dtype}"
+        )
+    if weight.ndim != 1 or weight.shape[0] != N:
+        raise ValueError(
+            f"rms_norm_gradients: weight must have shape [N={N}], "
+            f"got {list(weight.shape)}"
+        )
+    if weight.dtype != dy.dtype:
+        raise TypeError(
+            f"rms_norm_gradients: weight must be {dy.dtype} as dy is, "
+            f"got {weight.dtype}"
+        )
+    if rstd.ndim != 1 or rstd.shape[0] != M:
+        raise ValueError(
+            f"rms_norm_gradients: rstd must have shape [M={M}], got {list(rstd.shape)}"
+        )
+    if rstd.dtype != torch.float32:
+        raise TypeError(
+            f"rms_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
+        )
+    if x.device != dy.device:
+        raise ValueError(
+            f"rms_norm_gradients: x must be on {dy.device} as dy is, got {x.device}"
+        )
+    if weight.device != dy.device:
+        raise ValueError(
+            f"rms_norm_gradients: weight must be on {dy.device} as dy "
+            f"is, got {weight.device}"
+        )
+    if rstd.device != dy.device:
+        raise ValueError(
+            f"rms_norm_gradients: rstd must be on {dy.device} as dy is, "
+            f"got {rstd.device}"
+        )
+    if not (dy.is_cuda or dy.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"rms_norm_gradients: dy must be on a GPU, got {dy.device}; "
+            "the CPU needs TRITON_INTERPRET=1, set before triton is "
+            "imported"
+        )
+    if dy.is_cuda and dy.get_device() != torch.cuda.current_device():
+        with torch.cuda.device(dy.device):
+            return rms_norm_gradients(
+                dy, x, weight, rstd, GROUPS, dx=dx, dw_partial=dw_partial
+            )
+
+    if dx is None:
+        dx = dy.new_empty((M, N))
+    else:
+        _check_out(
+            "rms_norm_gradients: dx",
+            dx,
+            (M, N),
+            dy.dtype,
+            dy.device,
+            {"dy": dy, "x": x, "weight": weight, "rstd": rstd},
+        )
+    if dw_partial is None:
+        dw_partial = dy.new_empty((GROUPS, N), dtype=torch.float32)
+    else:
+        _check_out(
+            "rms_norm_gradients: dw_partial",
+            dw_partial,
+            (GROUPS, N),
+            torch.float32,
+            dy.device,
+            {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx},
+        )
+    if dx.numel() == 0 and dw_partial.numel() == 0:
+        return dx, dw_partial
+
+    stride_dy_m, stride_dy_n = dy.stride()
+    stride_xm, stride_xn = x.stride()
+    stride_weight_n = weight.stride(0)
+    stride_rstd_m = rstd.stride(0)
+    stride_dx_m, stride_dx_n = dx.stride()
+    stride_dw_partial_groups, stride_dw_partial_n = dw_partial.stride()
+    if (M - 1) * stride_dy_m + (N - 1) * stride_dy_n >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_gradients: dy")
+    if (M - 1) * stride_xm + (N - 1) * stride_xn >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_gradients: x")
+    if (N - 1) * stride_weight_n >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_gradients: weight")
+    if (M - 1) * stride_rstd_m >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_gradients: rstd")
+    if (M - 1) * stride_dx_m + (N - 1) * stride_dx_n >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_gradients: dx")
+    if (GROUPS - 1) * stride_dw_partial_groups + (
+        N - 1
+    ) * stride_dw_partial_n >= _INT32_REACH:
+        raise _beyond_int32("rms_norm_gradients: dw_partial")
+    BLOCK_N = triton.next_power_of_2(N)
+    if BLOCK_N > _MAX_TILE:
+        raise ValueError(
+            f"rms_norm_gradients: BLOCK_N would be {BLOCK_N}; a tile "
+            f"holds at most {_MAX_TILE} elements"
+        )
+    if not BLOCK_N >= N:
+        raise ValueError(
+            "rms_norm_gradients: a requirement does not hold: BLOCK_N >= "
+            f"N with BLOCK_N = {BLOCK_N}, N = {N}"
+        )
+
+    _launch(
+        rms_norm_gradients_kernel,
+        (GROUPS,),
+        (N, dy.dtype),
+        dy,
+        x,
+        weight,
+        rstd,
+        dx,
+        dw_partial,
+        M,
+        N,
+        GROUPS,
+        stride_dy_m,
+        stride_dy_n,
+        stride_xm,
+        stride_xn,
+        stride_weight_n,
+        stride_rstd_m,
+        stride_dx_m,
+        stride_dx_n,
+        stride_dw_partial_groups,
+        stride_dw_partial_n,
+        BLOCK_N=BLOCK_N,
+    )
+    return dx, dw_partial
+
+
+def _rms_norm_gradients_fake(dy, x, weight, rstd, GROUPS):
+    """What torch.compile sees of rms_norm_gradients: shapes and dtypes."""
+    M = dy.shape[0]
+    N = dy.shape[1]
+    return (
+        torch.empty((M, N), device=dy.device, dtype=dy.dtype),
+        torch.empty((GROUPS, N), device=dy.device, dtype=torch.float32),
+    )
+
+
+@torch.library.custom_op("tilescript::rms_norm", mutates_args=())
+def rms_norm_op(
+    x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """torch.ops.tilescript.rms_norm."""
+    return rms_norm_forward(x, weight, eps)
+
+
+@rms_norm_op.register_fake
+def _rms_norm_op_fake(x, weight, eps=1e-6):
+    """What torch.compile sees of rms_norm_op: shapes and dtypes."""
+    return _rms_norm_forward_fake(x, weight, eps)
+
+
+@torch.library.custom_op("tilescript::rms_norm_backward", mutates_args=())
+def rms_norm_backward_op(
+    grad_y: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    rstd: torch.Tensor,
+    needs_weight: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """torch.ops.tilescript.rms_norm_backward."""
+    dx, dw_partial = rms_norm_gradients(grad_y, x, weight, rstd, 256)
+    if needs_weight:
+        grad_weight = dw_partial.sum(0).to(x.dtype)
+    else:
+        grad_weight = grad_y.new_empty(0)
+    return dx, grad_weight
+
+
+@rms_norm_backward_op.register_fake
+def _rms_norm_backward_op_fake(grad_y, x, weight, rstd, needs_weight):
+    """What torch.compile sees of rms_norm_backward_op: shapes and dtypes."""
+    dx, dw_partial = _rms_norm_gradients_fake(grad_y, x, weight, rstd, 256)
+    if needs_weight:
+        grad_weight = dw_partial.sum(0).to(x.dtype)
+    else:
+        grad_weight = grad_y.new_empty(0)
+    return dx, grad_weight
+
+
+def _rms_norm_setup_context(ctx, inputs, output):
+    """Keeps what the gradient of rms_norm needs."""
+    x, weight, _ = inputs
+    _, rstd = output
+    ctx.save_for_backward(x, weight, rstd)
+    ctx.mark_non_differentiable(rstd)
+
+
+def _rms_norm_backward(ctx, grad_y, *_):
+    """The gradients of the inputs of rms_norm."""
+    x, weight, rstd = ctx.saved_tensors
+    needs_weight = ctx.needs_input_grad[1]
+    grad_x, grad_weight = rms_norm_backward_op(grad_y, x, weight, rstd, needs_weight)
+    return grad_x, grad_weight, None
+
+
+rms_norm_op.register_autograd(_rms_norm_backward, setup_context=_rms_norm_setup_context)
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
+    """RMS normalisation over the last axis of a matrix, with its gradient.
+
+    Args:
+        x: [M, N] float16 or bfloat16 or float32.
+        weight: [N] float16 or bfloat16 or float32.
+        eps: a number, passed as float32.
+
+    Returns:
+        y: [M, N] float16 or bfloat16 or float32.
+
+    Raises:
+        ValueError: a shape, stride, device or size that a kernel cannot take.
+        TypeError: a dtype that a kernel cannot take.
+    """
+    y, _ = rms_norm_op(x, weight, eps)
+    return y
+
+
+def reference_fn(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6):
+    """What rms_norm computes, in PyTorch."""
+    N = x.shape[1]
+    return torch.nn.functional.rms_norm(x, [N], weight, eps)
+
+
+def get_inputs(M=128, N=1000):
+    """Fresh arguments for rms_norm, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    return [
+        torch.randn((M, N), device=device, dtype=torch.float16),
+        torch.randn((N,), device=device, dtype=torch.float16),
+        1e-6,
+    ]
+
+
+def _launch(kernel, grid, key, *args, **options):
+    """Launches with the config that tuning has chosen for this key, or tunes."""
+    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
+    if config is not None:
+        kernel.fn[grid](*args, **options, **config)
+        return
+    kernel[grid](*args, **options)
+    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
+        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write a tensor that overlaps itself or another."""
+    contiguous = written.is_contiguous()
+    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is not None and _overlaps(written, other):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+
+
+def _overlaps(x, y):
+    """Whether x and y may share memory."""
+    (start, end), (first, last) = _extent(x), _extent(y)
+    if first >= end or start >= last:
+        return False
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(first - start, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _extent(x):
+    """The addresses of the first byte of x and of the byte after its last."""
+    start = x.data_ptr()
+    if x.is_contiguous():
+        return start, start + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return start, start + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = rms_norm

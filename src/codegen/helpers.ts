@@ -6,6 +6,8 @@ import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE } from 
 
 /** Launches a tuned kernel. */
 export const LAUNCH = "_launch";
+/** Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has. */
+export const WRAP_TRITON = "wrap_triton";
 /** What tuning has chosen. */
 export const TUNED = "_TUNED";
 
@@ -196,10 +198,24 @@ const allocate = helper(
   `return torch.empty(size, device="cuda", dtype=torch.int8)`,
 );
 
+/** The check of memory where the wrapper may be traced: what a graph is made of has no addresses. */
+const checkTracedMemory: FunctionDef = {
+  ...checkMemory,
+  body: [
+    {
+      kind: "verbatim",
+      text: `if type(written) not in (torch.Tensor, torch.nn.Parameter):
+    return  # A graph is being made: its tensors have no addresses.`,
+    },
+    ...checkMemory.body,
+  ],
+};
+
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
+  const check = isMentioned(WRAP_TRITON) ? checkTracedMemory : checkMemory;
   const memory =
-    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, extent, axes, nest, reaches] : [];
+    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, extent, axes, nest, reaches] : [];
   return [
     ...(isMentioned(LAUNCH) ? [launch] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),

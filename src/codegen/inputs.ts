@@ -8,7 +8,7 @@ import { constantExpression } from "./autotune.js";
 import { TorchPython } from "./torch-python.js";
 import { isTorchNode, partsOf, type TorchArgument } from "../ir/reference.js";
 import type { SourceIndex } from "../ir/source.js";
-import { callOrder, type NumberParam } from "./call-order.js";
+import { callOrder, givenSizes, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
@@ -149,7 +149,7 @@ function scalarExpression(param: ScalarParam, value: number): Expression {
 
 type NamedSize = SizeParam | ConstexprParam;
 
-/** The sizes that shapes and ranges of inputs name, after those that they are computed from. */
+/** The sizes that shapes and ranges of inputs name and that the caller gives, after those that they are computed from. */
 function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
   const found = new Set<NamedSize>();
   const add = (param: Param | undefined): void => {
@@ -160,7 +160,8 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
   };
   const isArgument = (param: NumberParam) => param.kind === "constexpr" && param.from === "argument";
   const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
-  const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn];
+  const given = givenSizes(ir).map(({ name }) => name);
+  const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn, ...given];
   for (const name of names) add(ir.params.find((param) => param.name === name));
   return [...found];
 }

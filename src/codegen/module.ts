@@ -7,7 +7,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
-import { helperFunctions, LAUNCH, TUNED } from "./helpers.js";
+import { helperFunctions, LAUNCH, TUNED, WRAP_TRITON } from "./helpers.js";
 import { drawFunction, inputsFunction } from "./inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "./kernel-names.js";
@@ -158,6 +158,7 @@ function imports(
   const needed = new Map<string, Set<string>>();
   const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
   for (const { module, names } of others) for (const { name } of names) need(module, name);
+  if (isMentioned(WRAP_TRITON)) needed.set("torch.library", new Set([WRAP_TRITON]));
   if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
   for (const ir of kernels)
     walkAll(ir, (statement) => {

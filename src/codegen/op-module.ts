@@ -5,6 +5,8 @@
 import { fail } from "../diagnostics.js";
 import type { KernelIR, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { isValue } from "../ir/nodes.js";
+import { describedTensors, makesDescriptors } from "../ir/described.js";
+import { setsBlocks } from "./descriptors.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber } from "./kernel-names.js";
@@ -48,12 +50,7 @@ export function opDefinitions(
     body: callBody(ir, names, params, outputs, updated.length),
   };
   const fake = fakeFunction(ir, names, `_${names.op}_fake`, params, sizes, [py.dotted(`${names.op}.register_fake`)]);
-  return [
-    functional,
-    // PyTorch traces a triton_op itself.
-    ...(form === "triton_op" ? [] : [fake]),
-    ...(outputs.length > 0 ? [outVariant(names, launcher, params, updated, op)] : []),
-  ];
+  return [functional, fake, ...(outputs.length > 0 ? outVariant(names, launcher, params, updated, op) : [])];
 }
 
 /** `ns::gemm_out`: it writes tensors that the caller has, and gives nothing. */
@@ -63,7 +60,7 @@ function outVariant(
   params: readonly Parameter[],
   updated: readonly string[],
   { namespace, form = "custom_op" }: OpOptions,
-): FunctionDef {
+): Block {
   const outputs = all.slice(params.length + 1).map(({ name }) => name);
   const call = py.call(
     names.wrapper,
@@ -72,7 +69,7 @@ function outVariant(
   );
   const annotation = py.dotted("torch.Tensor");
   const isOptional = (param: Parameter): boolean => param.default !== undefined;
-  return {
+  const definition: FunctionDef = {
     kind: "function",
     name: names.opOut,
     decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
@@ -86,6 +83,17 @@ function outVariant(
     docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
     body: [py.expression(call)],
   };
+  // PyTorch knows that a custom_op which gives nothing gives nothing; of a triton_op it would run the wrapper.
+  if (form === "custom_op") return [definition];
+  const fake: FunctionDef = {
+    kind: "function",
+    name: `_${names.opOut}_fake`,
+    decorators: [py.dotted(`${names.opOut}.register_fake`)],
+    params: withoutAnnotations(definition.params),
+    docstring: `What torch.compile sees of ${names.opOut}: nothing new.`,
+    body: [py.returns(py.none)],
+  };
+  return [definition, fake];
 }
 
 /** The decorator that makes a function an operator. */
@@ -112,12 +120,15 @@ export function notAnOperator({ params }: KernelIR): string | undefined {
     : "an operator needs a tensor that it reads, and no raw pointers";
 }
 
-/** What `torch.library.wrap_triton` knows is configs, keys, values to reset or restore, and one launch. */
-function checkTraceable({ name, params, tuning, launch, at }: KernelIR): void {
+/** What `wrap_triton` knows is configs, how they are pruned, keys, values to reset or restore, and one launch. */
+function checkTraceable(ir: KernelIR): void {
+  const { name, params, tuning, launch, at } = ir;
   const refuse = (what: string): never =>
     fail("op", `${name}: triton_op cannot have ${what}; torch.compile cannot trace it, so emit a custom_op`, at);
   const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
   if (computed) refuse(`the heuristic of ${computed.name}`);
+  if (setsBlocks(ir).length > 0) refuse("configs with a hook, which sets the blocks of its descriptors");
+  if (describedTensors(ir).length > 0 || makesDescriptors(ir)) refuse("tensor descriptors");
   const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
   if (option) refuse(`the launch option ${option[0]}`);
   const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);

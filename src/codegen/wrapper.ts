@@ -9,7 +9,7 @@ import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
 import { descriptorCheck, descriptorOf, scratch, setsBlocks } from "./descriptors.js";
-import { LAUNCH } from "./helpers.js";
+import { LAUNCH, WRAP_TRITON } from "./helpers.js";
 import {
   type MessagePart,
   binderDType,
@@ -295,10 +295,7 @@ class WrapperEmitter implements WrapperContext {
         ...grids,
         py.blank,
         py.expression(
-          py.call(
-            py.subscript(py.call("torch.library.wrap_triton", jit), usesMeta ? py.name("grid") : tuple),
-            ...this.#arguments(),
-          ),
+          py.call(py.subscript(py.call(WRAP_TRITON, jit), usesMeta ? py.name("grid") : tuple), ...this.#arguments()),
         ),
       ];
     if (this.#isTuned())

@@ -55,6 +55,7 @@ export const options = {
   ),
   case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
   folder: new Option("--out <path>", "write into this folder: bench its report and plots, profile the module"),
+  tritonOp: new Option("--triton-op", "operators as triton_op, which torch.compile sees into"),
   watch: new Option("--watch", "run again whenever a source changes"),
   json: new Option("--json", "print the report as JSON"),
   verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),

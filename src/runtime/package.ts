@@ -2,21 +2,24 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { CompiledKernel, Tolerance } from "../compiled.js";
+import type { Case, CompiledKernel, Signature, Tolerance } from "../compiled.js";
 import { gradientTolerance, toleranceFor } from "../tolerance.js";
-import { planCases, type PlannedCase } from "./cases.js";
+import { type Limits, planCases } from "./cases.js";
+import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
 import { dtypeOf } from "./request.js";
 import { relocateMap } from "./source-map.js";
 
 const templates = fileURLToPath(new URL("../../templates/package/", import.meta.url));
+
+export type OperatorForm = "custom_op" | "triton_op";
 
 /** A kernel as it goes into a package. */
 export interface PackagedKernel {
   readonly kernel: CompiledKernel;
   readonly python: string;
   readonly map: string;
-  /** Whether the module registers an operator. */
-  readonly isOperator: boolean;
+  /** How the module registers it, where PyTorch can have it as an operator. */
+  readonly operator: OperatorForm | undefined;
 }
 
 /** Each file's text by its path in the folder. `name` is the package's, as Python imports it. */
@@ -26,15 +29,19 @@ export async function packageFiles(
   kernels: readonly PackagedKernel[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = kernels.map(({ kernel }) => kernel.signature.name).sort();
-  const modules = kernels.flatMap(({ kernel, python, map }): [string, string][] => [
-    [`${name}/kernels/${kernel.file}`, python],
-    [`${name}/kernels/${kernel.file}.map`, relocateMap(map, join(folder, name, "kernels"))],
-  ]);
+  const modules = kernels.flatMap(({ kernel, python, map }): [string, string][] => {
+    const stem = `${name}/kernels/${kernel.signature.name}`;
+    return [
+      [`${stem}.py`, python],
+      [`${stem}.pyi`, stubText(kernel, python)],
+      [`${stem}.py.map`, relocateMap(map, join(folder, name, "kernels"))],
+    ];
+  });
   const filled = async (template: string, values: Readonly<Record<string, string>>): Promise<string> => {
     const text = await readFile(join(templates, template), "utf8");
     return text.replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key]!);
   };
-  const tests = kernels.map((packaged) => testOf(name, packaged)).join("\n\n");
+  const tests = kernels.map((packaged) => testsOf(name, packaged)).join("\n\n");
   return new Map([
     [
       "pyproject.toml",
@@ -46,106 +53,128 @@ export async function packageFiles(
     ],
     [`${name}/__init__.py`, initText(name, names, kernels)],
     [`${name}/kernels/__init__.py`, '"""One module for each kernel, with its reference and its inputs."""\n'],
-    // What is exported has annotations, so type checkers need no stubs beside it.
     [`${name}/py.typed`, ""],
     ...modules,
-    [
-      "tests/test_kernels.py",
-      await filled("test_kernels.py", { imports: importLine(`${name}.kernels`, names), tests }),
-    ],
+    ["tests/test_kernels.py", await filled("test_kernels.py", { package: name, tests })],
   ]);
 }
 
 function initText(name: string, names: readonly string[], kernels: readonly PackagedKernel[]): string {
-  const registered = kernels.some(({ isOperator }) => isOperator) ? `, registered as torch.ops.${name}.*` : "";
+  const registered = kernels.some(({ operator }) => operator) ? `, registered as torch.ops.${name}.*` : "";
   return [
     `"""Triton kernels as functions of PyTorch${registered}."""\n`,
     ...names.map((kernel) => importLine(`.kernels.${kernel}`, [kernel])),
     "",
-    bracketed(
-      "__all__ = ",
-      "[",
-      names.map((kernel) => `"${kernel}"`),
-      "]",
-    ),
+    layOut({ open: "__all__ = [", items: names.map((kernel) => `"${kernel}"`), close: "]" }),
     "",
   ].join("\n");
 }
 
-function importLine(from: string, names: readonly string[]): string {
-  const line = `from ${from} import ${names.join(", ")}`;
-  return line.length <= WIDTH ? line : bracketed(`from ${from} import `, "(", names, ")");
-}
-
-const WIDTH = 88;
-
-/** On one line if it fits, as `ruff format` has it. */
-function bracketed(head: string, open: string, items: readonly string[], close: string): string {
-  const line = `${head}${open}${items.join(", ")}${close}`;
-  return line.length < WIDTH ? line : `${head}${open}\n${items.map((item) => `    ${item},\n`).join("")}${close}`;
+/** What the module exports, for type checkers: they need not read Triton. */
+function stubText({ signature, reference }: CompiledKernel, python: string): string {
+  const stub = (name: string, gives?: string): string => {
+    const [, params, returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
+    const items = params!.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
+    // The sizes of `get_inputs` have defaults alone.
+    const annotated = items.map((item) => item.replace(/^(\w+)=/, "$1: int = "));
+    return (
+      layOut({ open: `def ${name}(`, items: annotated, close: `)${gives ? ` -> ${gives}` : returns}: ...` }) + "\n"
+    );
+  };
+  return [
+    "from typing import Any\n\nimport torch\n\n",
+    stub(signature.name),
+    ...(reference === "none" ? [] : [stub("reference_fn", "Any")]),
+    stub("get_inputs", "list[Any]"),
+    `\nkernel_fn = ${signature.name}\n`,
+  ].join("");
 }
 
 /** Elements and multiplications that Triton's interpreter does in a few seconds. */
 const SMALL = { elements: 2 ** 15, work: 2 ** 20, exhaustive: false };
-const TESTED = ["primes", "beyond blocks"];
+/** For what runs a kernel a dozen times. */
+const TINY = { elements: 2 ** 11, work: 2 ** 15, exhaustive: false };
 
-/** `get_inputs` fits what the caller chooses besides shapes to the author's sizes only. */
-const hasGivenSizes = ({ signature }: CompiledKernel): boolean => (signature.givenSizes ?? []).length > 0;
-
-function testOf(name: string, { kernel, isOperator }: PackagedKernel): string {
+/** The tests of one kernel. */
+function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   const { signature } = kernel;
-  const { cases } = planCases(kernel, SMALL, { seed: 0 });
-  const firsts = Object.fromEntries(
-    Object.entries(signature.dtypes).map(([variable, members]) => [variable, members[0]]),
-  );
-  // `get_inputs` makes contiguous tensors of the first dtype.
-  const plain = cases.filter(
-    ({ at }) => !at.layouts && Object.entries(firsts).every(([variable, dtype]) => at.dtypes[variable] === dtype),
-  );
-  const found = (hasGivenSizes(kernel) ? ["author's"] : TESTED).flatMap(
-    (label) => plain.find((planned) => planned.label === label) ?? [],
-  );
-  const chosen = found.length > 0 ? found : plain.slice(0, 1);
-  const operator = isOperator ? `torch.ops.${name}.${signature.name}.default` : "None";
-  const calls = chosen.map((planned) => checkCall(kernel, operator, planned));
-  return [`    def test_${signature.name}(self):`, ...calls].join("\n");
+  const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((at) => {
+    const pairs: Term = { open: "[", items: tolerances(kernel, at).map(pair), close: "]" };
+    const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
+    return call("check", [`kernels.${signature.name}`, sizesTerm(at), pairs, ...gradients]);
+  });
+  return [
+    [`    def test_${signature.name}(self):`, ...calls].join("\n"),
+    ...(operator ? [operatorTest(name, kernel, operator)] : []),
+  ].join("\n\n");
 }
 
-function checkCall(kernel: CompiledKernel, operator: string, { at }: PlannedCase): string {
+/** The cases with these labels, or any one where there is none of them. */
+function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly Case[] {
+  const firsts = Object.entries(kernel.signature.dtypes).map(([variable, members]) => [variable, members[0]] as const);
+  // `get_inputs` makes contiguous tensors of the first dtype.
+  const plain = planCases(kernel, limits, { seed: 0 }).cases.filter(
+    ({ at }) => !at.layouts && firsts.every(([variable, dtype]) => at.dtypes[variable] === dtype),
+  );
+  const found = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
+  return (found.length > 0 ? found : plain.slice(0, 1)).map(({ at }) => at);
+}
+
+function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm): string {
   const { signature } = kernel;
-  const sizes = kernel.sizes(at);
-  const pair = ({ rtol, atol }: Tolerance): string => `(${python(rtol)}, ${python(atol)})`;
-  const results = signature.tensors.filter(({ role }) => role !== "in");
-  const inputs = signature.tensors.filter(({ role }) => role !== "out");
-  const tolerances = results.map((tensor) =>
-    pair(toleranceFor(dtypeOf(tensor, at), signature, sizes, kernel.tolerance)),
-  );
-  const gradients = inputs.flatMap((tensor, i) =>
-    signature.gradients?.includes(tensor.name)
-      ? [`${i}: ${pair(gradientTolerance(dtypeOf(tensor, at), signature, tensor.name, sizes, kernel.tolerance))}`]
-      : [],
-  );
-  const given = Object.entries(hasGivenSizes(kernel) ? {} : at.sizes).map(([size, value]) => `"${size}": ${value}`);
+  const [at] = casesOf(kernel, TINY, ["primes"]);
+  if (!at) throw new Error(`${signature.name}: it takes no size that a test could have`);
+  const module = `kernels.${signature.name}`;
+  const registered = `torch.ops.${name}.${signature.name}`;
+  // torch.compile chooses the config of a triton_op itself.
+  const isExact = form === "custom_op" && !signature.unordered;
+  const tolerance = isExact ? [] : [`tolerance=${pair(largest(tolerances(kernel, at)))}`];
+  const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
+  const skipped = '    @unittest.skipUnless(ON_GPU, "PyTorch cannot trace Triton\'s interpreter")';
   return [
-    "        self.check(",
-    `            ${signature.name},`,
-    `            ${operator},`,
-    ...argument("{", given, "}"),
-    ...argument("[", tolerances, "]"),
-    ...argument("{", gradients, "}"),
-    "        )",
+    ...(form === "triton_op" ? [skipped] : []),
+    `    def test_${signature.name}_operator(self):`,
+    call("check_operator", [module, registered, sizesTerm(at), ...gradients, ...tolerance]),
+    ...(signature.kernels ? [] : registeredBeside(signature)).map((writing) =>
+      call("check_out", [module, registered, `torch.ops.${name}.${writing}`, sizesTerm(at), ...tolerance]),
+    ),
   ].join("\n");
 }
 
-/** A list or a dict as an argument of `self.check`. */
-function argument(open: string, items: readonly string[], close: string): readonly string[] {
-  const indent = " ".repeat(12);
-  return `${bracketed(indent, open, items, close)},`
-    .split("\n")
-    .map((line, i) => (i === 0 ? line : `${indent}${line}`));
+function sizesTerm({ sizes }: Case): Term {
+  const items = Object.entries(sizes).map(([size, value]) => `"${size}": ${value}`);
+  return { open: "{", items, close: "}" };
 }
 
-/** A number as Python writes it. */
-function python(value: number): string {
-  return Number.isInteger(value) ? value.toFixed(1) : String(value);
+/** Of each result. */
+function tolerances(kernel: CompiledKernel, at: Case): readonly Tolerance[] {
+  const { signature, tolerance } = kernel;
+  const results = signature.tensors.filter(({ role }) => role !== "in");
+  return results.map((tensor) => toleranceFor(dtypeOf(tensor, at), signature, kernel.sizes(at), tolerance));
+}
+
+function largest(all: readonly Tolerance[]): Tolerance {
+  return { rtol: Math.max(...all.map(({ rtol }) => rtol)), atol: Math.max(...all.map(({ atol }) => atol)) };
+}
+
+/** The tolerance of each gradient, by the input's name. */
+function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case): Term {
+  const inputs = signature.tensors.filter(({ name }) => signature.gradients?.includes(name));
+  const items = inputs.map(
+    (tensor) =>
+      `"${tensor.python}": ${pair(gradientTolerance(dtypeOf(tensor, at), signature, tensor.name, sizes(at), tolerance))}`,
+  );
+  return { open: "{", items, close: "}" };
+}
+
+/** The names of the operators that a module registers beside that of its kernel. */
+export function registeredBeside({ name, tensors, kernels, gradients }: Signature): readonly string[] {
+  if (kernels) return gradients ? [`${name}_backward`] : [];
+  return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
+}
+
+const pair = ({ rtol, atol }: Tolerance): string => `(${pythonFloat(rtol)}, ${pythonFloat(atol)})`;
+
+function call(method: string, args: readonly Term[]): string {
+  return layOut({ open: `self.${method}(`, items: args, close: ")" }, " ".repeat(8));
 }

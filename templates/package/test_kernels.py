@@ -3,80 +3,131 @@
 Without a GPU the kernels run on Triton's interpreter. Inputs are drawn from SEED.
 """
 
+import inspect
 import os
 import unittest
 
 import torch
 
-if not torch.cuda.is_available():
+ON_GPU = torch.cuda.is_available()
+if not ON_GPU:
     os.environ["TRITON_INTERPRET"] = "1"
 
 # isort: split
 import triton
 
-{{imports}}
+from {{package}} import kernels
 
 SEED = 0
+BACKEND = "inductor" if ON_GPU else "aot_eager"
 
 
 class Kernels(unittest.TestCase):
 {{tests}}
 
-    def check(self, module, operator, sizes, tolerances, gradients):
-        """Runs a kernel on fresh inputs; tolerances and gradients are (rtol, atol)."""
-        single_config(module)
-        torch.manual_seed(SEED)
-        inputs = module.get_inputs(**sizes)
+    def check(self, module, sizes, tolerances, gradients=None):
+        """Compares with the reference; tolerances and gradients are (rtol, atol)."""
+        inputs = fresh_inputs(module, sizes)
         got = tensors(module.kernel_fn(*copied(inputs)))
         if hasattr(module, "reference_fn"):
             expected = tensors(exact(module.reference_fn, inputs))
-            self.assertEqual(len(got), len(expected))
-            for value, right, (rtol, atol) in zip(got, expected, tolerances):
+            for value, right, (rtol, atol) in zip(
+                got, expected, tolerances, strict=True
+            ):
                 value, right = value.double(), right.double()
                 torch.testing.assert_close(value, right, rtol=rtol, atol=atol)
         if gradients:
             self.check_gradients(module, inputs, gradients)
-        if operator is not None:
-            self.check_operator(operator, inputs, bool(gradients))
 
     def check_gradients(self, module, inputs, gradients):
         """Compares with torch.autograd of the reference in float64."""
-        leaves = copied(inputs, requires_grad=gradients)
-        outputs = tensors(module.kernel_fn(*leaves))
-        above = [torch.randn_like(output) for output in outputs]
-        got = torch.autograd.grad(outputs, [leaves[i] for i in gradients], above)
-        wide = copied(inputs, dtype=torch.float64, requires_grad=gradients)
-        outputs = tensors(module.reference_fn(*wide))
-        above = [grad.double() for grad in above]
-        expected = torch.autograd.grad(outputs, [wide[i] for i in gradients], above)
-        for value, right, (rtol, atol) in zip(got, expected, gradients.values()):
-            torch.testing.assert_close(value.double(), right, rtol=rtol, atol=atol)
+        wanted = places(module, gradients)
+        got = gradients_of(module.kernel_fn, inputs, wanted)
+        wide = copied(inputs, dtype=torch.float64)
+        expected = gradients_of(module.reference_fn, wide, wanted)
+        for i, (rtol, atol) in zip(wanted, gradients.values(), strict=True):
+            value, right = got[i].double(), expected[i]
+            torch.testing.assert_close(value, right, rtol=rtol, atol=atol)
+            # The same where it is the only one that is asked for.
+            alone = gradients_of(module.kernel_fn, inputs, [i])
+            torch.testing.assert_close(alone[i], got[i], rtol=0, atol=0)
 
-    def check_operator(self, operator, inputs, differentiable):
-        """torch.compile must see what the operator does, and nothing else."""
-        leaves = range(len(inputs)) if differentiable else ()
-        torch.library.opcheck(operator, copied(inputs, requires_grad=leaves))
+    def check_operator(self, module, operator, sizes, gradients=(), tolerance=(0, 0)):
+        """opcheck, and torch.compile beside eager: bit for bit without a tolerance."""
+        inputs, wanted = fresh_inputs(module, sizes), places(module, gradients)
+        torch.library.opcheck(operator, copied(inputs, requires_grad=wanted))
 
         def call(*args):
-            return operator(*args)
+            # What is updated in place counts, too.
+            results = [*tensors(operator(*args)), *args]
+            return [value for value in results if isinstance(value, torch.Tensor)]
 
-        torch.compiler.reset()
-        compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-        mine, theirs = copied(inputs), copied(inputs)
-        eager, traced = [call(*mine), *mine], [compiled(*theirs), *theirs]
-        # Also what is updated in place; an operator may give nothing.
-        for value, right in zip(traced, eager):
-            if right is not None:
-                torch.testing.assert_close(value, right, rtol=0, atol=0)
+        self.check_compiled(call, inputs, tolerance)
+        if wanted:
+            compiled = compile_whole(module.kernel_fn)
+            got = gradients_of(compiled, inputs, wanted)
+            expected = gradients_of(module.kernel_fn, inputs, wanted)
+            torch.testing.assert_close(got, expected, rtol=0, atol=0)
+
+    def check_out(self, module, operator, writing, sizes, tolerance=(0, 0)):
+        """The same of the operator that writes tensors of its caller."""
+        inputs = fresh_inputs(module, sizes)
+        results = tensors(operator(*copied(inputs)))
+        parameters = inspect.signature(module.kernel_fn).parameters.values()
+        given = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        written = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+        def named(*args):
+            outs = [torch.zeros_like(result) for result in results]
+            return dict(zip([*given, *written], [*args, *outs], strict=True))
+
+        def call(*args):
+            arguments = named(*args)
+            writing(**arguments)
+            return [arguments[name] for name in written]
+
+        torch.library.opcheck(writing, (), named(*copied(inputs)))
+        self.check_compiled(call, inputs, tolerance)
+
+    def check_compiled(self, call, inputs, tolerance):
+        rtol, atol = tolerance
+        eager = call(*copied(inputs))
+        traced = compile_whole(call)(*copied(inputs))
+        for value, right in zip(traced, eager, strict=True):
+            torch.testing.assert_close(value, right, rtol=rtol, atol=atol)
 
 
-def single_config(module):
-    """Leaves one config of each kernel: the interpreter has nothing to measure."""
-    if torch.cuda.is_available():
-        return
-    for value in vars(module).values():
-        if isinstance(value, triton.runtime.Autotuner):
-            value.configs = value.configs[:1]
+def fresh_inputs(module, sizes):
+    if not ON_GPU:
+        # The interpreter has nothing to measure: one config of each kernel is enough.
+        for value in vars(module).values():
+            if isinstance(value, triton.runtime.Autotuner):
+                value.configs = value.configs[:1]
+    torch.manual_seed(SEED)
+    return module.get_inputs(**sizes)
+
+
+def places(module, names):
+    """Where these arguments stand."""
+    parameters = list(inspect.signature(module.kernel_fn).parameters)
+    return [parameters.index(name) for name in names]
+
+
+def compile_whole(call):
+    """One graph, compiled anew."""
+    torch.compiler.reset()
+    return torch.compile(call, fullgraph=True, backend=BACKEND)
+
+
+def gradients_of(call, inputs, wanted):
+    """Gradients of the inputs at these places, for the same random one of outputs."""
+    leaves = copied(inputs, requires_grad=wanted)
+    outputs = tensors(call(*leaves))
+    torch.manual_seed(SEED)
+    # Small integers, which are the same in every dtype.
+    above = [torch.randint(-3, 4, output.shape).to(output) for output in outputs]
+    found = torch.autograd.grad(outputs, [leaves[i] for i in wanted], above)
+    return dict(zip(wanted, found, strict=True))
 
 
 def copied(inputs, dtype=None, requires_grad=()):
@@ -101,6 +152,8 @@ def exact(reference, inputs):
 
 
 def tensors(returned):
+    if returned is None:
+        return []
     return list(returned) if isinstance(returned, (tuple, list)) else [returned]
 
 

@@ -24,7 +24,7 @@ export const emit: KernelCommand<EmitOptions> = {
   options: [
     new Option("--out <path>", "write it here: a file, or a folder for several kernels"),
     new Option("--emit-op <namespace>", "register it as torch.ops.NAMESPACE.NAME too").implies({ emit: true }),
-    new Option("--triton-op", "with --emit-op: as a triton_op, which torch.compile sees into"),
+    options.tritonOp,
     options.kernel,
     options.watch,
     options.json,

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../compiled.js";
 import { compileAll, isBuildError, warn } from "../kernels.js";
 import { options, type JsonOptions } from "../options.js";
-import { packageFiles, type PackagedKernel } from "../package.js";
+import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package.js";
 import { exitCodes, UsageError } from "../problems.js";
 import type { PackageReport } from "../reports.js";
 import { printJson, type Streams } from "../streams.js";
@@ -13,6 +13,7 @@ import type { KernelCommand } from "./command.js";
 interface PackageOptions extends JsonOptions {
   readonly out?: string;
   readonly packageName?: string;
+  readonly tritonOp?: true;
 }
 
 export const packageKernels: KernelCommand<PackageOptions> = {
@@ -21,11 +22,12 @@ export const packageKernels: KernelCommand<PackageOptions> = {
   options: [
     new Option("--out <dir>", "the folder to write"),
     new Option("--package-name <name>", "what Python imports; the folder's name if it is not given"),
+    options.tritonOp,
     options.kernel,
     options.json,
   ],
   flag: { text: "--package <dir>", option: "out" },
-  async run(kernels, { out, packageName, json }, streams) {
+  async run(kernels, { out, packageName, tritonOp, json }, streams) {
     if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
     const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
     if (!/^[a-z_][a-z0-9_]*$/.test(name))
@@ -33,7 +35,8 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     checkNames(compiled, name);
-    const packaged = compiled.map((kernel) => packagedKernel(kernel, name, streams));
+    const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
+    const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));
     const files = await packageFiles(resolve(out), name, packaged);
     for (const [path, text] of files) {
       await mkdir(dirname(join(out, path)), { recursive: true });
@@ -56,15 +59,26 @@ function checkNames(kernels: readonly CompiledKernel[], name: string): void {
   if (twice !== undefined) throw new UsageError(`two kernels are called ${twice}; rename one`);
   if (names.includes("kernels"))
     throw new UsageError(`kernels is the name of a folder of the package ${name}; rename the kernel`);
+  for (const { signature } of kernels)
+    for (const more of registeredBeside(signature))
+      if (names.includes(more))
+        throw new UsageError(`${signature.name} registers ${name}::${more} as well; rename the kernel ${more}`);
 }
 
-/** As an operator, or where it can't be one as a function. */
-function packagedKernel(kernel: CompiledKernel, namespace: string, streams: Streams): PackagedKernel {
-  try {
-    return { kernel, ...kernel.emit({ op: { namespace } }), isOperator: true };
-  } catch (error) {
-    if (!isBuildError(error) || !error.diagnostics.every(({ code }) => code === "op")) throw error;
-    for (const { message } of error.diagnostics) streams.err(`no operator: ${message}\n`);
-    return { kernel, python: kernel.python, map: kernel.map, isOperator: false };
+/** In the first of these forms that it can have, or where it can have none as a function. */
+function packagedKernel(
+  kernel: CompiledKernel,
+  namespace: string,
+  forms: readonly OperatorForm[],
+  streams: Streams,
+): PackagedKernel {
+  for (const form of forms) {
+    try {
+      return { kernel, ...kernel.emit({ op: { namespace, form } }), operator: form };
+    } catch (error) {
+      if (!isBuildError(error) || !error.diagnostics.every(({ code }) => code === "op")) throw error;
+      for (const { message } of error.diagnostics) streams.err(`no ${form}: ${message}\n`);
+    }
   }
+  return { kernel, python: kernel.python, map: kernel.map, operator: undefined };
 }

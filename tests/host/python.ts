@@ -16,15 +16,16 @@ export async function buildAll<K extends Readonly<Record<string, unknown>>>(
   return Object.fromEntries(built) as { readonly [N in keyof K]: CompiledKernel };
 }
 
-/** Runs the tests of a Python file beside this one over emitted modules; gives what it printed. */
+/** Runs the tests of a Python file beside this one over emitted modules; gives what it printed. Kernels run if interpreted. */
 export async function runPython(
   file: string,
   kernels: Readonly<Record<string, { readonly python: string }>>,
+  interpreted = true,
 ): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-host-"));
   try {
     for (const [name, { python }] of Object.entries(kernels)) await writeFile(join(folder, `${name}.py`), python);
-    const env = { PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: "1", TRITON_INTERPRET: "1" };
+    const env = { PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: "1", TRITON_INTERPRET: interpreted ? "1" : "0" };
     const ran = await execa(await requirePython(), [join(import.meta.dirname, file)], { env, reject: false });
     return ran.stderr;
   } finally {

@@ -1,0 +1,100 @@
+/** `triton_op`: what PyTorch can be shown of a kernel, and what is refused. That it is traced, `tests/gpu` shows. */
+import { expect, test } from "vitest";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import { bitonicTopk } from "../../examples/bitonic-topk.js";
+import { gemmTma } from "../../examples/gemm-tma.js";
+import { layerNorm } from "../../examples/layer-norm.js";
+import { softmax } from "../../examples/softmax.js";
+import { lint } from "../codegen/emit.js";
+import { moments } from "../host/kernels.js";
+import { runPython } from "../host/python.js";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { newFolder, packaged } from "./packaged.js";
+
+const op = { namespace: "traced", form: "triton_op" } as const;
+
+test("what is registered", async () => {
+  const { python } = (await build(softmax)).emit({ op });
+  expect(lint(python)).toEqual([]);
+  expect(python).toContain("from torch.library import wrap_triton\n");
+  const start = python.indexOf("@torch.library");
+  expect(python.slice(start, python.indexOf("def reference_fn")).trim()).toMatchInlineSnapshot(`
+    "@torch.library.triton_op("traced::softmax", mutates_args=())
+    def softmax_op(x: torch.Tensor) -> torch.Tensor:
+        """softmax as torch.ops.traced.softmax."""
+        return softmax(x)
+
+
+    @softmax_op.register_fake
+    def _softmax_op_fake(x):
+        """What torch.compile sees of softmax: shapes and dtypes."""
+        M = x.shape[0]
+        N = x.shape[1]
+        return torch.empty((M, N), device=x.device, dtype=torch.float32)
+
+
+    @torch.library.triton_op("traced::softmax_out", mutates_args=("out",))
+    def softmax_out_op(x: torch.Tensor, out: torch.Tensor) -> None:
+        """softmax into tensors of the caller, as torch.ops.traced.softmax_out."""
+        softmax(x, out=out)
+
+
+    @softmax_out_op.register_fake
+    def _softmax_out_op_fake(x, out):
+        """What torch.compile sees of softmax_out_op: nothing new."""
+        return None"
+  `);
+  expect(/^ +wrap_triton[^]*?\n {4}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
+    "    wrap_triton(softmax_kernel)[(M,)](
+            x, y, N, stride_xm, stride_xn, stride_ym, stride_yn, BLOCK_N=BLOCK_N
+        )"
+  `);
+});
+
+test("schemas, shapes and kernels, without a GPU and without the interpreter", { timeout: 120_000 }, async () => {
+  const built = { softmax: (await build(softmax)).emit({ op }), moments: (await build(moments)).emit({ op }) };
+  expect(await runPython("../operators/triton_op.py", built, false)).toMatch(/\nOK\n?$/);
+});
+
+const inline = (name: string, launch: object) =>
+  kernel(
+    name,
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 64 },
+      ...launch,
+    },
+    ({ x, y, BLOCK }) => {
+      const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.store(y.at(at), tl.load(x.at(at)).mul(2));
+    },
+  );
+
+const refusals = [
+  [bitonicTopk, "bitonic_topk: triton_op cannot have the heuristic of LOG_N"],
+  [gemmTma, "gemm_tma: triton_op cannot have configs with a hook, which sets the blocks of its descriptors"],
+  [inline("pdl", { launch: { launchPdl: true } }), "pdl: triton_op cannot have the launch option launchPdl"],
+  [
+    inline("clusters", { config: { BLOCK: 64, numCtas: 2 } }),
+    "clusters: triton_op cannot have numCtas outside autotune.configs",
+  ],
+  [layerNorm, "layer_norm: triton_op is for one kernel; an operator of several is a custom_op"],
+] as const;
+
+test.each(refusals)("$0.name is refused", async (refused, message) => {
+  const built = await build(refused);
+  expect(() => built.emit({ op })).toThrow(message);
+});
+
+test("a package has a custom_op where there can be no triton_op, and says so", async () => {
+  const folder = await newFolder();
+  try {
+    const kernels = [await build(softmax), await build(bitonicTopk)];
+    const { code, err } = await packaged(join(folder, "mixed"), kernels, "--triton-op");
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringMatching(/^no triton_op: bitonic_topk: .*LOG_N.*\n$/) });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,50 @@
+"""Modules that register a triton_op, on a machine that may have no GPU: Triton compiles nothing here."""
+
+import unittest
+
+import moments
+import softmax
+import torch
+from torch._library.triton import get_triton_kernels_for_op
+from torch._subclasses import FakeTensorMode
+
+
+class TritonOp(unittest.TestCase):
+    def test_schemas(self):
+        names = ("softmax", "softmax_out", "moments", "moments_out")
+        self.assertEqual(
+            [str(getattr(torch.ops.traced, name).default._schema) for name in names],
+            [
+                "traced::softmax(Tensor x) -> Tensor",
+                "traced::softmax_out(Tensor x, Tensor(a1!) out) -> ()",
+                "traced::moments(Tensor x, Tensor(a1!) seen, float eps=0.) -> (Tensor, Tensor)",
+                "traced::moments_out(Tensor x, Tensor(a1!) seen, Tensor(a2!) mean, Tensor(a3!) centred, float eps=0.) -> ()",
+            ],
+        )
+
+    def test_shapes_without_a_gpu(self):
+        with FakeTensorMode():
+            x = torch.empty((5, 37), device="cuda")
+            y = torch.ops.traced.softmax(x)
+            seen = torch.empty(5, device="cuda", dtype=torch.int32)
+            mean, centred = torch.ops.traced.moments(x, seen)
+            self.assertIsNone(torch.ops.traced.softmax_out(x, y))
+        self.assertEqual((y.shape, y.dtype, y.device.type), ((5, 37), torch.float32, "cuda"))
+        self.assertEqual((mean.shape, centred.shape), ((5,), (5, 37)))
+
+    def test_pytorch_knows_the_kernels(self):
+        # What its caches of compiled graphs look at.
+        self.assertEqual(get_triton_kernels_for_op("traced::softmax"), [softmax.softmax_kernel])
+        self.assertEqual(get_triton_kernels_for_op("traced::moments_out"), [moments.moments_kernel])
+
+    def test_tensors_of_a_graph_have_no_addresses(self):
+        with FakeTensorMode():
+            x = torch.empty((5, 37), device="cuda")
+            self.assertIsNone(softmax._check_memory("y", x, {"x": x}))
+        x = torch.empty((5, 37))
+        with self.assertRaisesRegex(ValueError, "y shares memory with x"):
+            softmax._check_memory("y", x, {"x": x})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -31,4 +31,4 @@ export type * from "./ir/params-operator.js";
 export type { Problem } from "./ir/problem.js";
 export type { Dim, Shape } from "./ir/shape.js";
 export type { Mut, Scalar, Tile, TileLike } from "./ir/tile.js";
-export type { Torch, TorchTensor } from "./ir/torch.js";
+export type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./ir/torch.js";

@@ -1,7 +1,10 @@
 /** The emitted kernels on a GPU, every config and the autotuned call. Skipped, and counted so, where there is none. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { build } from "tilescript";
 import { examples } from "../codegen/examples.js";
+import { newFolder, packaged, runTests } from "../operators/packaged.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices.js";
 import { verify, verifyCase } from "../../src/runtime/verify.js";
 import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
@@ -24,5 +27,21 @@ describe.skipIf(!isGpu)("on a GPU", { timeout: 600_000 }, () => {
   ])("$0.name", async (kernel, status) => {
     const at = { sizes: { M: 50, N: 45, K: 45 }, dtypes: {}, config: 0, seed: 3 };
     expect((await verifyCase(await build(kernel), device, at)).status).toBe(status);
+  });
+
+  test.each([
+    ["custom_op", []],
+    ["triton_op where there can be one", ["--triton-op"]],
+  ])("operators of PyTorch: %s", { timeout: 1_800_000 }, async (_, flags) => {
+    const folder = await newFolder();
+    try {
+      const kernels = await Promise.all(examples.map(({ kernel }) => build(kernel)));
+      const out = join(folder, "examples");
+      expect((await packaged(out, kernels, ...flags)).code).toBe(0);
+      const { all } = await runTests(out, { PYTHONPATH: out });
+      expect(all).toMatch(new RegExp(`\nRan ${2 * kernels.length} tests in [^]*\n\nOK$`));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

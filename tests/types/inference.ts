@@ -4,6 +4,7 @@ import {
   kernel,
   libdevice,
   NDArray,
+  op,
   pointer,
   scalar,
   tensor,
@@ -19,12 +20,15 @@ import {
   type Mut,
   type MutPointer,
   type OneOf,
+  type OptionalTorchTensor,
   type Outputs,
   type Pointer,
   type Scalar,
   type Shape,
   type Tensor,
   type Tile,
+  type TorchScalar,
+  type TorchTensor,
   type View,
 } from "tilescript";
 
@@ -215,3 +219,33 @@ const floats = NDArray.of(new Float64Array(2));
 same<typeof floats, NDArray<"float64">>();
 const plain = NDArray.of([1, 2], [2]);
 same<typeof plain, NDArray<"float32">>();
+
+// What the functions of an operator get, and what a call of a kernel gives.
+const operator = op(
+  "operator",
+  {
+    params: {
+      x: tensor(W, ["M", "N"]),
+      mask: tensor(tl.int1, ["M"]).optional(),
+      y: tensor.out(tl.float16, ["M"]),
+      alpha: scalar(tl.float32),
+    },
+  },
+  ({ x, mask, alpha, M }, torch) => {
+    same<typeof x, TorchTensor>();
+    same<typeof mask, OptionalTorchTensor>();
+    same<typeof alpha, TorchScalar>();
+    same<typeof M, TorchScalar>();
+    const given = called.call({ a: x, v: torch.ones([4]), n: torch.zeros([4]), mask: null, alpha });
+    same<typeof given, { readonly c: TorchTensor }>();
+    return { y: given.c, kept: x.sum(0) };
+  },
+  (known, gradients) => {
+    same<(typeof known)["kept"], TorchTensor>();
+    same<keyof typeof known, "x" | "mask" | "alpha" | "M" | "N" | "y" | "kept">();
+    same<keyof typeof gradients, "y">();
+    return { x: gradients.y.mul(known.kept) };
+  },
+);
+same<(typeof operator)["name"], "operator">();
+same<keyof (typeof operator)["spec"]["params"], "x" | "mask" | "y" | "alpha">();

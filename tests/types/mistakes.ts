@@ -1,5 +1,7 @@
 /** Mistakes that the editor must refuse, one a pair: what an author wrote, and the nearest text that is right. */
 
+import { operators } from "./mistakes-operators.js";
+
 export interface Mistake {
   readonly title: string;
   readonly wrong: string;
@@ -12,7 +14,7 @@ export interface Chapter {
   readonly mistakes: readonly Mistake[];
 }
 
-export const imports = `import { constexpr, kernel, libdevice, NDArray, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
+export const imports = `import { constexpr, kernel, libdevice, NDArray, op, pointer, scalar, tensor, tl, type Dim, type Tile } from "tilescript";`;
 
 /** The kernel in whose body every line stands, up to that line. */
 export const setting = `const T = tl.dtype("T", [tl.float16, tl.float32]);
@@ -810,6 +812,7 @@ export const chapters: readonly Chapter[] = [
       ),
     ],
   },
+  operators,
 ];
 
 /** What the checker has no way to see, or no words for: the build refuses these. A line here that fails is good news. */

@@ -1,0 +1,80 @@
+/** Mistakes of operators. `softmax` is the kernel that stands after the setting. */
+import type { Chapter, Mistake } from "./mistakes.js";
+
+const mistake = (title: string, wrong: string, right: string): Mistake => ({ title, wrong, right });
+
+const tensors =
+  'x: tensor(tl.float16, ["M", "N"]), scales: tensor(tl.float32, ["M"]), y: tensor.out(tl.float16, ["M", "N"])';
+/** An operator with these functions. */
+const made = (forward: string, backward = "", spec = "") =>
+  `op("scaled", { params: { ${tensors} }${spec} }, ${forward}${backward && `, ${backward}`});`;
+
+const forward = "({ x, scales }) => softmax.call({ x, scales })";
+
+export const operators: Chapter = {
+  title: "Operators",
+  of: "kernels",
+  mistakes: [
+    mistake("a kernel called without a tensor that it reads", made("({ x }) => softmax.call({ x })"), made(forward)),
+    mistake(
+      "a kernel called with an argument that it does not have",
+      made("({ x, scales }) => softmax.call({ x, scales, bias: scales })"),
+      made(forward),
+    ),
+    mistake(
+      "a kernel called with a number for a tensor",
+      made("({ x }) => softmax.call({ x, scales: 1 })"),
+      made("({ x }, torch) => softmax.call({ x, scales: torch.ones([4]) })"),
+    ),
+    mistake(
+      "a kernel called with a constexpr of its configs",
+      made("({ x, scales }) => softmax.call({ x, scales, BLOCK: 32 })"),
+      made("({ x, scales }) => softmax.call({ x, scales, CAUSAL: true })"),
+    ),
+    mistake(
+      "an output that a called kernel does not have",
+      made("({ x, scales }) => ({ y: softmax.call({ x, scales }).z })"),
+      made("({ x, scales }) => ({ y: softmax.call({ x, scales }).y })"),
+    ),
+    mistake(
+      "an input that the operator does not have",
+      made("({ q, scales }) => softmax.call({ x: q, scales })"),
+      made(forward),
+    ),
+    mistake(
+      "an operator that does not return what it declares",
+      made("({ x, scales }) => ({ z: softmax.call({ x, scales }).y })"),
+      made("({ x, scales }) => ({ y: softmax.call({ x, scales }).y })"),
+    ),
+    mistake("an operator that returns a number", made("({ M }) => ({ y: M })"), made("({ x }) => ({ y: x.mul(2) })")),
+    mistake("an operator with a grid", made(forward, "", ", grid: () => [1]"), made(forward)),
+    mistake(
+      "a gradient of what is no input",
+      made(forward, "(_, { y: dy }) => ({ z: dy })"),
+      made(forward, "(_, { y: dy }) => ({ x: dy.clone() })"),
+    ),
+    mistake(
+      "a gradient of an output",
+      made(forward, "(_, { y: dy }) => ({ y: dy })"),
+      made(forward, "(_, { y: dy }) => ({ scales: dy.sum(1) })"),
+    ),
+    mistake(
+      "a gradient that is a number",
+      made(forward, "({ M }) => ({ x: M })"),
+      made(forward, "({ x, M }) => ({ x: x.mul(M) })"),
+    ),
+    mistake(
+      "a gradient that looks at what nothing returned",
+      made(forward, "({ rstd }, { y: dy }) => ({ x: dy.mul(rstd) })"),
+      made(
+        "({ x, scales }) => ({ ...softmax.call({ x, scales }), rstd: x.float().sum(1) })",
+        "({ rstd }, { y: dy }) => ({ x: dy.mul(rstd) })",
+      ),
+    ),
+    mistake(
+      "the gradient of an output that there is not",
+      made(forward, "(_, { z: dz }) => ({ x: dz })"),
+      made(forward, "(_, { y: dy }) => ({ x: dy.clone() })"),
+    ),
+  ],
+};

@@ -2,7 +2,7 @@
 import * as py from "./py-build.js";
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./descriptors.js";
 import type { FunctionDef } from "./py.js";
-import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE } from "./wrapper-checks.js";
+import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
 
 /** Launches a kernel. */
 export const LAUNCH = "_launch";
@@ -228,25 +228,26 @@ const allocate = helper(
   `return torch.empty(size, device="cuda", dtype=torch.int8)`,
 );
 
-/** The check of memory where the wrapper may be traced: what a graph is made of has no addresses. */
+const isTraced = helper(
+  IS_TRACED,
+  "tensor",
+  "Whether a graph is being made, whose tensors have no addresses.",
+  "return type(tensor) not in (torch.Tensor, torch.nn.Parameter)",
+);
+
+/** The check of memory where the wrapper may be traced. */
 const checkTracedMemory: FunctionDef = {
   ...checkMemory,
-  body: [
-    {
-      kind: "verbatim",
-      text: `if type(written) not in (torch.Tensor, torch.nn.Parameter):
-    return  # A graph is being made: its tensors have no addresses.`,
-    },
-    ...checkMemory.body,
-  ],
+  body: [{ kind: "verbatim", text: `if ${IS_TRACED}(written):\n    return` }, ...checkMemory.body],
 };
 
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
-  const check = isMentioned(WRAP_TRITON) ? checkTracedMemory : checkMemory;
+  const check = isMentioned(IS_TRACED) ? checkTracedMemory : checkMemory;
   const memory =
     isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, extent, axes, nest, reaches] : [];
   return [
+    ...(isMentioned(IS_TRACED) ? [isTraced] : []),
     ...(isMentioned(LAUNCH) ? [launch, launchKey] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),

@@ -12,6 +12,8 @@ import type { WrapperContext } from "./wrapper.js";
 /** Functions of the module that checks call. */
 export const CHECK_OUT = "_check_out";
 export const CHECK_MEMORY = "_check_memory";
+/** Asks whether PyTorch is making a graph, in a module that it may look into. */
+export const IS_TRACED = "_is_traced";
 export const CHECK_CHOICE = "_check_choice";
 export const CHECK_TYPE = "_check_type";
 export const BEYOND_INT32 = "_beyond_int32";
@@ -229,6 +231,7 @@ export function deviceChecks(context: WrapperContext, inputs: readonly (TensorPa
     check(
       py.boolOp(
         "and",
+        ...(context.traceable ? [py.unary("not", py.call(IS_TRACED, tensor))] : []),
         py.attribute(tensor, "is_cuda"),
         py.compare(py.call(py.attribute(tensor, "get_device")), ["!=", py.call("torch.cuda.current_device")]),
       ),

@@ -28,6 +28,7 @@ import {
   deviceHolder,
   dtypeCheck,
   ifGiven,
+  IS_TRACED,
   memoryCheck,
   messageOf,
   outputChecks,
@@ -41,7 +42,6 @@ import * as py from "./py-build.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "./py.js";
 
-/** `traceable` says that PyTorch is to see the kernel in its graphs (`torch.library.wrap_triton`). */
 export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, traceable = false): FunctionDef {
   return new WrapperEmitter(ir, names, used, traceable).emit();
 }
@@ -55,6 +55,8 @@ export interface WrapperContext {
   readonly bound: Set<string>;
   /** Sizes that are computed from others: shapes are compared with them. */
   readonly derived: ReadonlySet<string>;
+  /** Whether PyTorch is to see the kernel in its graphs (`torch.library.wrap_triton`). */
+  readonly traceable: boolean;
   /** A tensor's name in the wrapper. */
   tensor(param: TensorParam | PointerParam): Expression;
   /** A dimension as an expression, once it is bound. */
@@ -305,7 +307,10 @@ class WrapperEmitter implements WrapperContext {
     // The copy engine's descriptors are made anew for each launch, and a config's hook may set their blocks.
     const isDescribed = this.tensors.some(({ block }) => block);
     if (this.traceable || isDescribed) {
-      const launcher = this.traceable ? py.call(WRAP_TRITON, jit) : jit;
+      // PyTorch is to see the launch in a graph that it makes; everywhere else that would cost a millisecond.
+      const launcher = this.traceable
+        ? py.conditional(py.call(WRAP_TRITON, jit), py.call(IS_TRACED, this.tensor(deviceHolder(this)!)), jit)
+        : jit;
       const launch = py.call(py.subscript(launcher, at), ...tensors, ...numbers, ...options);
       return [...grids, py.blank, py.expression(launch)];
     }

@@ -1,7 +1,8 @@
-/** `triton_op`: what PyTorch can be shown of a kernel, and what is refused. That it is traced, `tests/gpu` shows. */
+/** `triton_op`: what PyTorch sees of a kernel, and what is refused. That its graphs run, `tests/gpu` shows. */
 import { expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
+import { gemm } from "../../examples/gemm.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { layerNorm } from "../../examples/layer-norm.js";
 import { softmax } from "../../examples/softmax.js";
@@ -45,15 +46,19 @@ test("what is registered", async () => {
         """What torch.compile sees of softmax_out_op: nothing new."""
         return None"
   `);
-  expect(/^ +wrap_triton[^]*?\n {4}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
-    "    wrap_triton(softmax_kernel)[(M,)](
+  expect(/^ +\(wrap_triton[^]*?\n {4}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
+    "    (wrap_triton(softmax_kernel) if _is_traced(x) else softmax_kernel)[(M,)](
             x, y, N, stride_xm, stride_xn, stride_ym, stride_yn, BLOCK_N=BLOCK_N
         )"
   `);
 });
 
-test("schemas, shapes and kernels, without a GPU and without the interpreter", { timeout: 120_000 }, async () => {
-  const built = { softmax: (await build(softmax)).emit({ op }), moments: (await build(moments)).emit({ op }) };
+test("schemas, shapes and graphs, without a GPU and without the interpreter", { timeout: 120_000 }, async () => {
+  const built = {
+    gemm: (await build(gemm)).emit({ op }),
+    softmax: (await build(softmax)).emit({ op }),
+    moments: (await build(moments)).emit({ op }),
+  };
   expect(await runPython("../operators/triton_op.py", built, false)).toMatch(/\nOK\n?$/);
 });
 

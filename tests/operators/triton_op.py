@@ -2,9 +2,11 @@
 
 import unittest
 
+import gemm
 import moments
 import softmax
 import torch
+from torch._functorch.aot_autograd import aot_export_module
 from torch._library.triton import get_triton_kernels_for_op
 from torch._subclasses import FakeTensorMode
 
@@ -32,6 +34,20 @@ class TritonOp(unittest.TestCase):
         self.assertEqual((y.shape, y.dtype, y.device.type), ((5, 37), torch.float32, "cuda"))
         self.assertEqual((mean.shape, centred.shape), ((5,), (5, 37)))
 
+    def test_launches_in_a_graph(self):
+        class Model(torch.nn.Module):
+            def forward(self, x, y, out):
+                torch.ops.traced.softmax_out(x, out)
+                return torch.ops.traced.gemm(x.half(), torch.ops.traced.softmax(y).half()), out
+
+        with FakeTensorMode():
+            args = [torch.empty(shape, device="cuda") for shape in ((5, 37), (37, 9), (5, 37))]
+            graph, _ = aot_export_module(Model(), args, trace_joint=False)
+        launches = [node for node in graph.graph.nodes if "triton_kernel_wrapper" in str(node.target)]
+        self.assertEqual([launch.kwargs["kwargs"]["N"] for launch in launches], [37, 9, 9])
+        self.assertEqual([len(launch.kwargs["grid"]) for launch in launches], [5, 5, len(gemm.gemm_kernel.configs)])
+        self.assertFalse([node for node in graph.graph.nodes if "traced" in str(node.target)])
+
     def test_pytorch_knows_the_kernels(self):
         # What its caches of compiled graphs look at.
         self.assertEqual(get_triton_kernels_for_op("traced::softmax"), [softmax.softmax_kernel])
@@ -40,8 +56,10 @@ class TritonOp(unittest.TestCase):
     def test_tensors_of_a_graph_have_no_addresses(self):
         with FakeTensorMode():
             x = torch.empty((5, 37), device="cuda")
+            self.assertTrue(softmax._is_traced(x))
             self.assertIsNone(softmax._check_memory("y", x, {"x": x}))
-        x = torch.empty((5, 37))
+        x = torch.nn.Parameter(torch.empty((5, 37)))
+        self.assertFalse(softmax._is_traced(x))
         with self.assertRaisesRegex(ValueError, "y shares memory with x"):
             softmax._check_memory("y", x, {"x": x})
 

@@ -1,5 +1,8 @@
 """Modules that register a triton_op, on a machine that may have no GPU: Triton compiles nothing here."""
 
+import importlib
+import os
+import pathlib
 import unittest
 
 import gemm
@@ -9,6 +12,34 @@ import torch
 from torch._functorch.aot_autograd import aot_export_module
 from torch._library.triton import get_triton_kernels_for_op
 from torch._subclasses import FakeTensorMode
+
+
+MODULES = {
+    path.stem: importlib.import_module(path.stem) for path in pathlib.Path(os.environ["PYTHONPATH"]).glob("*.py")
+}
+
+
+def inputs_of(module):
+    """Its inputs, drawn where there is no GPU: to be moved in name only."""
+    module._INTERPRETED = True
+    try:
+        return module.get_inputs()
+    finally:
+        module._INTERPRETED = False
+
+
+class Call(torch.nn.Module):
+    """An operator of given arguments but for their tensors."""
+
+    def __init__(self, operator, arguments):
+        super().__init__()
+        self.operator, self.arguments = operator, arguments
+
+    def forward(self, *tensors):
+        rest = iter(tensors)
+        arguments = [next(rest) if isinstance(each, torch.Tensor) else each for each in self.arguments]
+        result = self.operator(*arguments)
+        return tensors if result is None else result if isinstance(result, tuple) else (result,)
 
 
 class TritonOp(unittest.TestCase):
@@ -33,6 +64,17 @@ class TritonOp(unittest.TestCase):
             self.assertIsNone(torch.ops.traced.softmax_out(x, y))
         self.assertEqual((y.shape, y.dtype, y.device.type), ((5, 37), torch.float32, "cuda"))
         self.assertEqual((mean.shape, centred.shape), ((5,), (5, 37)))
+
+    def test_every_example_becomes_a_launch(self):
+        for name, module in MODULES.items():
+            inputs = inputs_of(module)
+            with FakeTensorMode(allow_non_fake_inputs=True), self.subTest(name):
+                tensors = [torch.empty_like(x, device="cuda") for x in inputs if isinstance(x, torch.Tensor)]
+                call = Call(getattr(torch.ops.traced, name), inputs)
+                graph, _ = aot_export_module(call, tensors, trace_joint=False)
+                targets = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+                self.assertEqual(targets.count("triton_kernel_wrapper_functional"), 1)
+                self.assertFalse([target for target in targets if target.startswith("traced.")])
 
     def test_launches_in_a_graph(self):
         class Model(torch.nn.Module):

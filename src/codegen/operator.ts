@@ -6,7 +6,7 @@ import { fail } from "../diagnostics.js";
 import type { KernelIR, TensorParam } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR } from "../ir/operator.js";
 import type { SourceIndex } from "../ir/source.js";
-import { callOrder, type NumberParam, numberParams } from "./call-order.js";
+import { callOrder, type InputParam, type NumberParam, numberParams } from "./call-order.js";
 import { type Called, type CompositionOptions, writeComposition, type WrittenComposition } from "./composition.js";
 import type { KernelNames } from "./kernel-names.js";
 import { Names, snakeCase } from "./names.js";
@@ -125,7 +125,7 @@ class OperatorEmitter {
     return [
       ...this.#registered(name, `${this.names.wrapper}_backward`, part, results.length),
       this.#setUp(kept, numbers, local),
-      this.#gradients(name, results, given, kept.map(local), numbers, asked, local),
+      this.#gradients(name, results, given, kept.map(local), numbers, flags, asked, local),
       py.expression(
         py.call(
           `${this.names.op}.register_autograd`,
@@ -223,6 +223,7 @@ class OperatorEmitter {
     given: readonly string[],
     kept: readonly string[],
     numbers: readonly NumberParam[],
+    flags: ReadonlyMap<string, string>,
     asked: ReadonlyMap<string, string>,
     local: (tensor: string) => string,
   ): FunctionDef {
@@ -244,16 +245,22 @@ class OperatorEmitter {
       ...numbers.map((param) => py.dotted(`ctx.${this.#parameter(param.name)}`)),
       ...[...asked.values()].map(py.name),
     );
+    const mayBeLeftOut = (param: InputParam): boolean => param.kind === "tensor" && param.optional;
     const needed = inputs.flatMap((param, i) => {
-      const flag = asked.get(param.name);
-      if (flag === undefined) return [];
-      // PyTorch does not count what is left out, or has the value of its default.
-      const mayBeMissing = param.kind === "tensor" && param.optional;
-      const indices = mayBeMissing ? py.slice(py.number(String(i)), py.number(String(i + 1))) : py.number(String(i));
-      const value = py.subscript(py.dotted("ctx.needs_input_grad"), indices);
-      return [py.assign(py.name(flag), mayBeMissing ? py.call("any", value) : value)];
+      if (!asked.has(param.name) && !(flags.has(param.name) && mayBeLeftOut(param))) return [];
+      // PyTorch does not count what is left out, and takes no gradient for it.
+      const [index, next] = [py.number(String(i)), py.number(String(i + 1))];
+      const all = py.dotted("ctx.needs_input_grad");
+      const value = mayBeLeftOut(param)
+        ? py.call("any", py.subscript(all, py.slice(index, next)))
+        : py.subscript(all, index);
+      return [py.assign(py.name(flags.get(param.name)!), value)];
     });
-    const inOrder = inputs.map(({ name }) => (results.includes(name) ? gradients[results.indexOf(name)]! : py.none));
+    const inOrder = inputs.map((param) => {
+      const gradient = gradients[results.indexOf(param.name)];
+      if (!gradient) return py.none;
+      return mayBeLeftOut(param) ? py.conditional(gradient, py.name(flags.get(param.name)!), py.none) : gradient;
+    });
     return {
       kind: "function",
       name: this.#ownName("backward"),

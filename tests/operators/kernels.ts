@@ -52,12 +52,14 @@ export const affine = op(
     params: {
       x: tensor(T, ["M", "N"]),
       weight: tensor(T, ["N"]),
-      bias: tensor(T, ["N"]),
+      bias: tensor(T, ["N"]).optional(),
       y: tensor.out(T, ["M", "N"]),
     },
-    reference: ({ x, weight, bias }) => x.mul(weight).add(bias),
+    reference: ({ x, weight, bias }, torch) => x.mul(weight).add(bias.otherwise(torch.zeros_like(weight))),
   },
-  ({ x, weight, bias }) => ({ y: scaled.call({ x, weight }).y.add(bias) }),
+  ({ x, weight, bias }, torch) => ({
+    y: scaled.call({ x, weight }).y.add(bias.otherwise(torch.zeros_like(weight))),
+  }),
   ({ x, weight }, { y: dy }) => {
     const { y: dx } = scaled.call({ x: dy, weight });
     const wide = dy.float();

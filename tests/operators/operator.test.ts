@@ -112,11 +112,11 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
         x, weight = ctx.saved_tensors
         needs_x = ctx.needs_input_grad[0]
         needs_weight = ctx.needs_input_grad[1]
-        needs_bias = ctx.needs_input_grad[2]
+        needs_bias = any(ctx.needs_input_grad[2:3])
         grad_x, grad_weight, grad_bias = affine_backward_op(
             grad_y, x, weight, needs_x, needs_weight, needs_bias
         )
-        return grad_x, grad_weight, grad_bias"
+        return grad_x, grad_weight, grad_bias if needs_bias else None"
   `);
 });
 

@@ -92,6 +92,15 @@ class Operators(unittest.TestCase):
         )
         self.assertEqual((grad_x.shape, grad_weight.numel()), ((5, 37), 0))
 
+    def test_an_input_that_is_left_out(self):
+        x, weight, bias = leaves((5, 37), (37,), (37,))
+        got = torch.autograd.grad(affine.affine(x, weight).sum(), (x, weight))
+        expected = torch.autograd.grad((x * weight).sum(), (x, weight))
+        torch.testing.assert_close(got, expected)
+        opcheck(torch.ops.tilescript.affine, (x, weight))
+        (got,) = torch.autograd.grad(affine.affine(x, weight, bias).sum(), bias)
+        torch.testing.assert_close(got, torch.full((37,), 5.0))
+
     def test_a_frozen_weight_under_compile(self):
         def loss(x, weight):
             return rms_norm.rms_norm(x * 2, weight).square().sum()

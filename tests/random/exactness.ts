@@ -10,6 +10,8 @@ export type Rule =
   | { readonly kind: "exact" }
   | { readonly kind: "ulps"; readonly ulps: number }
   | { readonly kind: "absolute"; readonly within: number }
+  /** What `verify` allows between a kernel and its reference. */
+  | { readonly kind: "close"; readonly rtol: number; readonly atol: number }
   /** `of` is the output that holds the sum of absolute values. */
   | { readonly kind: "bound"; readonly of: number; readonly factor: number };
 

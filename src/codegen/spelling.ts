@@ -14,7 +14,6 @@ import {
 } from "../ir/nodes.js";
 import type { CallSpelling, Constant, Spelling } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
-import { holdsExactly } from "../ir/numeric.js";
 import { none, type Type } from "../ir/types.js";
 import * as py from "./py-build.js";
 import type { Argument as PyArgument, BinaryOperator, CompareOperator, Expression, UnaryOperator } from "./py.js";
@@ -272,14 +271,10 @@ function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | un
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
   const wide = statement.op.operands36?.(typedArguments(statement));
-  const widened = (narrow: Expression) => (wide ? py.call(py.attribute(narrow, "to"), speaker.dtype(wide)) : narrow);
-  if (wide && isValue(argument) && argument.type.kind === "tile") return widened(said);
-  // A number that its own dtype holds exactly is the same number in the wider one.
-  const isExact =
-    isLiteral(argument) && weak && members(weak).every((name) => holdsExactly(name, Number(argument.value)));
-  const forced = forcedElem(statement, argument, wide && isExact ? wide : weak, speaker.strength);
-  if (forced === undefined) return said;
-  return isExact ? full(said, forced, speaker) : widened(full(said, forced, speaker));
+  if (wide && isValue(argument) && argument.type.kind === "tile")
+    return py.call(py.attribute(said, "to"), speaker.dtype(wide));
+  const forced = forcedElem(statement, argument, wide ?? weak, speaker.strength);
+  return forced === undefined ? said : full(said, forced, speaker);
 }
 
 function isTruthOrText(argument: Literal | Value): boolean {

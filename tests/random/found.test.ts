@@ -5,7 +5,10 @@ import { type TileArray, tileArray } from "../../src/ir/array.js";
 import { tileType } from "../../src/ir/types.js";
 import { opOf } from "../../src/ops/define.js";
 import { requirePython } from "../runtime/helpers.js";
+import { caseFor } from "./cases.js";
+import { exact } from "./exactness.js";
 import { checked, compileScript, jobOf } from "./jobs.js";
+import { interpreted } from "./python.js";
 import { Worker } from "./workers.js";
 
 const params = { x: tensor(tl.float32, [16]), y: tensor.out(tl.float32, [16]) };
@@ -160,6 +163,28 @@ const refused: readonly (readonly [string, unknown])[] = [
 
 test.each(refused)("a check says: %s", (sentence, made) => {
   expect(() => checked({ kernel: made, outputs: [], sizes: {}, scalars: {} })).toThrow(sentence);
+});
+
+const values: Readonly<Record<string, (x: any) => any>> = {
+  "an integer by a half is divided as float32": (x) =>
+    tl
+      .arange(32750, 32766)
+      .to(tl.int16)
+      .mod(tl.full([16], 3, tl.float16))
+      .add(x),
+  "a half by a number that no half is": (x) => x.to(tl.float16).mod(0.3),
+  "a quotient of halves by such a number": (x) => tl.fdiv(x.to(tl.float16), 0.1, { ieeeRounding: true }),
+};
+
+test("Triton's interpreter computes them as the evaluator does", { timeout: 60_000 }, async () => {
+  const outputs = [{ name: "y", dtype: "float32", shape: [16], partial: false, rule: exact }] as const;
+  const cases = Object.values(values).map((body, i) => {
+    const made = caseFor(i, checked({ kernel: over(body), outputs, sizes: {}, scalars: {} }));
+    if ("left" in made) throw new Error(made.why);
+    return made;
+  });
+  const { agree, failures } = await interpreted(cases);
+  expect({ agree, failures }).toEqual({ agree: cases.length, failures: [] });
 });
 
 test("fma of float64 has the sign of its zeros, and every digit at the ends of the range", () => {

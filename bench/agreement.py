@@ -18,6 +18,7 @@ import datetime
 import json
 import lzma
 import multiprocessing
+import multiprocessing.connection
 import os
 import sys
 import tempfile
@@ -119,10 +120,9 @@ def run_case(folder, case, device, interpreted):
     return found, equal
 
 
-def run_chunk(job):
-    lines, worker, interpreted = job
+def run_chunk(lines, worker, interpreted, answers):
+    """Sends an answer for each line, as it comes."""
     warnings.simplefilter("ignore")
-    answers = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
         sys.path.insert(0, worker)
@@ -135,8 +135,7 @@ def run_chunk(job):
             booleans.install()
         for line in lines:
             case = json.loads(line)
-            answer = {"id": case["id"], "group": "examples" if "example" in case else "random"}
-            answers.append(answer)
+            answer = {"id": case["id"], "group": group_of(case)}
             try:
                 answer["wrong"], answer["equal"] = run_case(folder, case, "cpu" if interpreted else "cuda", interpreted)
                 answer["rules"] = collections.Counter(tensor["rule"]["kind"] for tensor in case["outputs"])
@@ -146,7 +145,43 @@ def run_chunk(job):
                     said.append(f"{type(error).__name__}: {error}"[:600])
                     error = error.__cause__
                 answer["error"] = " | ".join(said)
-    return answers
+            answers.send(answer)
+            if "CUDA error" in answer.get("error", ""):
+                return
+
+
+def run_all(lines, processes, worker, interpreted, deadline):
+    """Answers in the order they come. A kernel that ends its process, or breaks its device, costs no other."""
+    context = multiprocessing.get_context("spawn")
+    waiting = [lines[i : i + CHUNK] for i in range(0, len(lines), CHUNK)]
+    running = {}
+    while (waiting or running) and time.perf_counter() < deadline:
+        while waiting and len(running) < processes:
+            chunk = waiting.pop(0)
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=run_chunk, args=(chunk, worker, interpreted, theirs))
+            process.start()
+            theirs.close()
+            running[ours] = process, chunk
+        for ours in multiprocessing.connection.wait(list(running), timeout=1):
+            process, chunk = running[ours]
+            try:
+                yield ours.recv()
+                chunk.pop(0)
+            except EOFError:
+                process.join()
+                del running[ours]
+                if process.exitcode and chunk:
+                    case = json.loads(chunk.pop(0))
+                    yield {"id": case["id"], "group": group_of(case), "error": f"ended with {process.exitcode}"}
+                if chunk:
+                    waiting.append(chunk)
+    for process, _ in running.values():
+        process.kill()
+
+
+def group_of(case):
+    return "examples" if "example" in case else "random"
 
 
 def places(interpreted, version):
@@ -180,15 +215,8 @@ def main():
             usable.append(line)
         else:
             left_out[why] += 1
-    chunks = [(usable[i : i + CHUNK], args.worker, interpreted) for i in range(0, len(usable), CHUNK)]
     started = time.perf_counter()
-    answers = []
-    # A process of its own for each chunk: a kernel that breaks the device breaks no other's.
-    with multiprocessing.get_context("spawn").Pool(args.processes, maxtasksperchild=1) as pool:
-        for chunk in pool.imap_unordered(run_chunk, chunks):
-            answers += chunk
-            if time.perf_counter() - started > 60 * args.minutes:
-                break
+    answers = list(run_all(usable, args.processes, args.worker, interpreted, started + 60 * args.minutes))
     result = {
         "device": "Triton's interpreter" if interpreted else torch.cuda.get_device_name(),
         "triton": triton.__version__,

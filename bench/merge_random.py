@@ -28,7 +28,7 @@ def main():
     parser.add_argument("parts", nargs="+")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
-    drawn, seeds, cases = {}, [], {}
+    drawn, seeds, cases, case_seeds = {}, [], {}, []
     compiled, run = collections.defaultdict(dict), collections.defaultdict(dict)
     for path in args.parts:
         with open(path) as file:
@@ -38,9 +38,8 @@ def main():
         elif "compiled" in part:
             add(compiled[part["triton"]], part)
         elif "written" in part:
-            seeds_of_cases = [*cases.get("seeds", []), part.pop("seed")]
+            case_seeds.append({"seed": part.pop("seed"), "kernels": part["written"]})
             add(cases, part)
-            cases["seeds"] = seeds_of_cases
         else:
             seeds.append({"seed": part["seed"], "kernels": part["kernels"]["drawn"]})
             add(drawn, {key: part[key] for key in ("date", "kernels", "refusals")})
@@ -52,7 +51,7 @@ def main():
     if drawn:
         result["drawn"] = {**drawn, "seeds": seeds}
     if cases:
-        result["cases"] = cases
+        result["cases"] = {**cases, "seeds": case_seeds}
     result["compiled"] |= compiled
     result["run"] |= run
     with open(args.out, "w") as file:

@@ -50,9 +50,8 @@ class Guarded:
     def __init__(
         self, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype, device: str, offset: int = 0
     ) -> None:
-        extent = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
         start = GUARD + offset
-        self._buffer = torch.empty(start + extent + GUARD, dtype=dtype, device=device)
+        self._buffer = torch.empty(start + _extent(shape, strides) + GUARD, dtype=dtype, device=device)
         poison(self._buffer)
         self._before = self._buffer.clone()
         self._outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=device)
@@ -64,7 +63,7 @@ class Guarded:
         """A tensor of the request, with values or with poison."""
         layout = spec.get("layout", "contiguous")
         strides = strides_of(spec["shape"], layout)
-        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, 1 if layout == "offset" else 0)
+        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, _offset(layout))
         if values is not None:
             memory = _distinct(guarded.tensor)
             memory.copy_(values[tuple(slice(size) for size in memory.shape)].to(device))
@@ -75,6 +74,24 @@ class Guarded:
         """Whether a byte changed outside the tensor, or (``inside``) anywhere."""
         changed = (_bytes(self._buffer) != _bytes(self._before)).any(dim=1)
         return bool((changed if inside else changed & self._outside).any())
+
+
+def blank(spec: dict[str, Any]) -> torch.Tensor:
+    """Zeros on the CPU that lie as the tensor of the request would, also relative to multiples of 16 bytes."""
+    shape, dtype, layout = spec["shape"], dtype_of(spec["dtype"]), spec["layout"]
+    strides, start = strides_of(shape, layout), _offset(layout)
+    memory = torch.zeros((start + _extent(shape, strides)) * dtype.itemsize, dtype=torch.uint8)
+    return memory.view(dtype).as_strided(shape, strides, start)
+
+
+def _extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from a tensor's first to its last."""
+    return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+def _offset(layout: str | Sequence[int]) -> int:
+    """How many elements into its memory a tensor starts."""
+    return 1 if layout == "offset" else 0
 
 
 def strides_of(shape: Sequence[int], layout: str | Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import gradients
+from . import gradients, misses
 from .calling import Arguments, GuardedMemory, call, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
@@ -24,6 +24,7 @@ from .protocol import number
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
+    compiled = misses.count()
     module = load(request["module"], request["jits"], request["config"])
     guard_operators(module, device.torch)
     values = values_of(request, module)
@@ -54,6 +55,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "reference": reference,
         "kernelMs": first.ms,
         "referenceMs": reference_ms,
+        "compiled": misses.count() - compiled,
         "unreliable": unreliable(request, device),
     }
 

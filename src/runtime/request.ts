@@ -147,7 +147,8 @@ export function callRequest(
   };
 }
 
-function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
+/** What it takes to call the wrapper in a case. */
+export function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
   const { signature } = kernel;
   const sizes = kernel.sizes(at);
   const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));

@@ -1,5 +1,6 @@
 /** Runs cases of a kernel on a device and gathers what they showed: planned ones, or one that is given. */
 import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../compiled.js";
+import { compileAhead, inEveryConfig } from "./ahead.js";
 import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
@@ -14,6 +15,8 @@ export interface VerifyOptions {
   readonly order?: ProgramOrder | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
 }
 
 export interface Verification {
@@ -22,6 +25,8 @@ export interface Verification {
   /** Cases that were not run, and why. */
   readonly left: readonly string[];
   readonly seconds: number;
+  /** Of a GPU. */
+  readonly compiling?: Compiling;
   /** Of a thorough verification. */
   readonly thorough?: {
     readonly seed: number;
@@ -30,6 +35,18 @@ export interface Verification {
     /** Cases tried to find a smaller one that fails. */
     readonly smallerTried?: number;
   };
+}
+
+/** What Triton compiled. */
+export interface Compiling {
+  /** Kernels compiled before cases ran, by how many processes, and in how many seconds. */
+  readonly ahead: number;
+  readonly processes: number;
+  readonly seconds: number;
+  /** Kernels that Triton's cache had. */
+  readonly known: number;
+  /** Kernels compiled as cases ran. */
+  readonly late: number;
 }
 
 const limits: Readonly<Record<Device["kind"], Limits>> = {
@@ -62,7 +79,11 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
   };
+  const last = plan.cases.at(-1);
+  const tunes = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
   try {
+    const tried = tunes && last ? inEveryConfig(kernel, last.at) : [];
+    await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
     for (const planned of plan.cases) {
       if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
         left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
@@ -70,14 +91,12 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
       }
       record(await runner.run(planned, outcomes.length));
     }
-    if (runner.tune && kernel.configs.length > 1 && options.selection.config === undefined) {
-      const last = plan.cases.at(-1);
-      if (last) record(await runner.tune(last));
-    }
+    if (tunes && last) record(await runner.tune!(last));
   } finally {
     await runner.close();
   }
-  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000 };
+  const compiling = runner.compiling?.();
+  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000, ...(compiling && { compiling }) };
 }
 
 /** Runs one case on an open device: what a property test asks for. */
@@ -99,6 +118,9 @@ export interface Runner {
   run(planned: PlannedCase, place: number): Promise<Outcome>;
   /** Runs a case with the config that Triton's autotuner chooses. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
+  /** Compiles what cases will launch. */
+  ahead?: (cases: readonly Case[], onDone?: (done: number, planned: number) => void) => Promise<void>;
+  compiling?: () => Compiling;
   close(): Promise<void>;
 }
 
@@ -129,8 +151,23 @@ async function pythonRunner(
   { tolerance, repeats = 1, sanitised = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel);
-  const ask = (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> =>
-    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats });
+  let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
+  const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
+    const outcome = await askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats });
+    compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
+    return outcome;
+  };
+  const ahead: Runner["ahead"] = async (cases, onDone) => {
+    const requests = cases.map((at) => verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance }));
+    const { compiled, known, processes, seconds } = await compileAhead(device, requests, onDone);
+    compiling = {
+      ...compiling,
+      ahead: compiling.ahead + compiled.reduce((sum, count) => sum + count, 0),
+      processes,
+      seconds: compiling.seconds + seconds,
+      known: compiling.known + known,
+    };
+  };
   return {
     // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
     run: async (planned, place) => {
@@ -139,7 +176,11 @@ async function pythonRunner(
       const { findings } = evaluate(kernel, planned, { tolerance });
       return findings.length === 0 ? outcome : { ...outcome, status: "failed", findings };
     },
-    ...(device.kind !== "interpreter" && { tune: (planned: PlannedCase) => ask(planned, false, true) }),
+    ...(device.kind !== "interpreter" && {
+      tune: (planned: PlannedCase) => ask(planned, false, true),
+      ahead,
+      compiling: () => compiling,
+    }),
     close: () => workspace.remove(),
   };
 }
@@ -178,14 +219,14 @@ export async function askWorker(
   if (!reply.ok && reply.error.kind === "unsupported")
     return evaluateInstead(kernel, planned, [reply.error.message], options);
   if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
-  const { comparisons, problems, corrupted, unreliable } = reply.result;
+  const { comparisons, problems, corrupted, unreliable, compiled } = reply.result;
   // The next case must not pay for what this one overwrote.
   if (corrupted) await device.worker.stop();
   if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
-  if (passed && compared.length === 0) return { ...base, status: "unchecked", unchecked: [NO_REFERENCE] };
-  return { ...base, status: passed ? "passed" : "failed", comparisons: compared, problems };
+  if (passed && compared.length === 0) return { ...base, compiled, status: "unchecked", unchecked: [NO_REFERENCE] };
+  return { ...base, compiled, status: passed ? "passed" : "failed", comparisons: compared, problems };
 }
 
 const NO_REFERENCE = "the outputs were compared with nothing: the kernel has no reference";

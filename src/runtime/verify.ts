@@ -176,11 +176,12 @@ async function pythonRunner(
       const { findings } = evaluate(kernel, planned, { tolerance });
       return findings.length === 0 ? outcome : { ...outcome, status: "failed", findings };
     },
-    ...(device.kind !== "interpreter" && {
-      tune: (planned: PlannedCase) => ask(planned, false, true),
-      ahead,
-      compiling: () => compiling,
-    }),
+    ...(device.kind !== "interpreter" &&
+      !needsPointer(kernel) && {
+        tune: (planned: PlannedCase) => ask(planned, false, true),
+        ahead,
+        compiling: () => compiling,
+      }),
     close: () => workspace.remove(),
   };
 }
@@ -202,7 +203,7 @@ export async function askWorker(
 ): Promise<Outcome> {
   const started = Date.now();
   // Nothing is known of what a raw pointer reaches: the evaluator says so.
-  if (kernel.signature.pointers.some(({ optional }) => !optional)) return evaluateInstead(kernel, planned, [], options);
+  if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
   const reply = await device.worker.request(request, DEADLINE_MS);
   const base = {
@@ -227,6 +228,10 @@ export async function askWorker(
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
   if (passed && compared.length === 0) return { ...base, compiled, status: "unchecked", unchecked: [NO_REFERENCE] };
   return { ...base, compiled, status: passed ? "passed" : "failed", comparisons: compared, problems };
+}
+
+function needsPointer({ signature }: CompiledKernel): boolean {
+  return signature.pointers.some(({ optional }) => !optional);
 }
 
 const NO_REFERENCE = "the outputs were compared with nothing: the kernel has no reference";

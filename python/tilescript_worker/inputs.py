@@ -29,15 +29,26 @@ def dtype_of(name: str) -> torch.dtype:
     return getattr(torch, aliases.get(name, name))
 
 
-def poison(tensor: torch.Tensor) -> None:
-    """Fills with a value that no correct result holds: NaN, or the largest integer."""
-    if tensor.dtype.is_floating_point and tensor.element_size() == 1:
+def poison(tensor: torch.Tensor, mark: int = 0) -> None:
+    """Fills with a value that no correct result holds: NaN, or one of the largest integers.
+
+    The bits of neighbouring marks differ: what is read behind one tensor shows when it is written behind another.
+    """
+    dtype, mark = tensor.dtype, mark % MARKS
+    if dtype.is_floating_point and dtype.itemsize == 1:
         # float8 can't be filled; these bits are NaN in the formats that Triton has.
-        tensor.view(torch.uint8).fill_(0x7F)
-    elif tensor.dtype.is_floating_point:
-        tensor.fill_(math.nan)
+        tensor.view(torch.uint8).fill_(0xFF if mark % 2 else 0x7F)
+    elif dtype.is_floating_point:
+        bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+        tensor.view(bits).fill_(int(torch.tensor(math.nan, dtype=dtype).view(bits)) + mark)
+    elif dtype == torch.bool:
+        tensor.fill_(mark % 2 == 0)
     else:
-        tensor.fill_(True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max)
+        tensor.fill_(torch.iinfo(dtype).max - mark)
+
+
+# How many values poison has. Few, so that those of int8 are large, too.
+MARKS = 16
 
 
 class Guarded:
@@ -48,22 +59,28 @@ class Guarded:
     """
 
     def __init__(
-        self, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype, device: str, offset: int = 0
+        self,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        dtype: torch.dtype,
+        device: str,
+        offset: int = 0,
+        mark: int = 0,
     ) -> None:
         start = GUARD + offset
         self._buffer = torch.empty(start + _extent(shape, strides) + GUARD, dtype=dtype, device=device)
-        poison(self._buffer)
+        poison(self._buffer, mark)
         self._before = self._buffer.clone()
         self._outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=device)
         _distinct(self._outside.as_strided(shape, strides, start)).fill_(False)
         self.tensor = self._buffer.as_strided(shape, strides, start)
 
     @classmethod
-    def of(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None) -> Guarded:
+    def of(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None, mark: int = 0) -> Guarded:
         """A tensor of the request, with values or with poison."""
         layout = spec.get("layout", "contiguous")
         strides = strides_of(spec["shape"], layout)
-        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, _offset(layout))
+        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, _offset(layout), mark)
         if values is not None:
             memory = _distinct(guarded.tensor)
             memory.copy_(values[tuple(slice(size) for size in memory.shape)].to(device))

@@ -40,7 +40,7 @@ def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
 @contextmanager
 def anywhere(module: ModuleType) -> Iterator[None]:
     """Inside a ``with``, the wrapper takes tensors of the CPU: nothing is launched."""
-    before = module._INTERPRETED
+    before = vars(module).get("_INTERPRETED")
     module._INTERPRETED = True
     try:
         yield

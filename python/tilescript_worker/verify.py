@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from contextlib import nullcontext
@@ -75,10 +76,10 @@ def _run(
     module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, reverse: bool
 ) -> _Run:
     """Calls the kernel once, on inputs of its own."""
-    inputs = request["inputs"]
-    guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
+    inputs, marks = request["inputs"], itertools.count()
+    guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]], next(marks)) for spec in inputs}
     arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
-    outputs = {spec["python"]: Guarded.of(spec, device.torch) for spec in request["outputs"]}
+    outputs = {spec["python"]: Guarded.of(spec, device.torch, mark=next(marks)) for spec in request["outputs"]}
     passed = out_arguments(module.kernel_fn, {name: guard.tensor for name, guard in outputs.items()})
     if not request["passOut"] or passed is None:
         outputs, passed = {}, {}
@@ -88,7 +89,7 @@ def _run(
     with (
         compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext(),
         reversed_programs() if reverse else nullcontext(),
-        GuardedMemory() as memory,
+        GuardedMemory(next(marks)) as memory,
     ):
         returned = call(module.kernel_fn, arguments | passed)
     device.synchronize()

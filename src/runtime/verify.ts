@@ -219,7 +219,14 @@ export async function askWorker(
   };
   if (!reply.ok && reply.error.kind === "unsupported")
     return evaluateInstead(kernel, planned, [reply.error.message], options);
-  if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
+  if (!reply.ok) {
+    const failure = failureOf(kernel, reply.error);
+    // Triton's autotuner passes over such a config, as long as another one is left.
+    const isPassedOver = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.tuned;
+    if (!isPassedOver) return { ...base, status: "failed", failure };
+    const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
+    return { ...base, status: "unchecked", failure, unchecked: [why] };
+  }
   const { comparisons, problems, corrupted, unreliable, compiled } = reply.result;
   // The next case must not pay for what this one overwrote.
   if (corrupted) await device.worker.stop();

@@ -77,6 +77,19 @@ class Verify(unittest.TestCase):
         self.assertIn("n=200, BLOCK=128, num_warps=4", result["failures"][1])
         self.assertIn("at [199]", result["failures"][1])
 
+    def test_a_config_that_does_not_fit(self):
+        raises = 'raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")\n'
+        unfit = f'    if scale_kernel.configs[0].kwargs["BLOCK"] == 128:\n        {raises}'
+        source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
+        code, result, _ = run(
+            "verify_kernel.py", source.replace("    y = torch.zeros_like(x)\n", unfit + "    y = 2 * x\n")
+        )
+        self.assertEqual((code, result["correct"], result["cases"], len(result["unfit"])), (0, True, 1, 4))
+        self.assertIn("4 do not fit this GPU, such as n=200, BLOCK=128", result["details"])
+        # Not if none does.
+        code, result, _ = run("verify_kernel.py", source.replace("    y = torch.zeros_like(x)\n", f"    {raises}"))
+        self.assertEqual((code, result["correct"], result["cases"]), (1, False, 0))
+
     def test_a_tolerance_that_was_given(self):
         source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2.001")
         self.assertEqual(run("verify_kernel.py", source)[0], 1)

@@ -47,8 +47,12 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         problems = problems or again.problems or _differences(first.results, again.results, request, reverse)
         if all(comparison["wrong"] == 0 for comparison in comparisons):
             comparisons = _comparisons(again.results, expected, own, request)
-    if has_reference and request["gradients"]:
-        comparisons += gradients.compared(module, first.inputs, values, request, device)
+    if has_reference and request["gradients"] and not corrupted:
+        with GuardedMemory(len(first.inputs)) as memory:
+            comparisons += gradients.compared(module, first.inputs, values, request, device)
+        outside = _outside_writes(first.inputs, {}, memory)
+        problems = problems or outside or _changed_inputs(request["inputs"], first.inputs)
+        corrupted = bool(outside)
     return {
         "comparisons": comparisons,
         "problems": problems,

@@ -67,13 +67,19 @@ const budgetMs: Readonly<Record<Device["kind"], number>> = {
 /** A GPU compiles each config once; the interpreter may be slow. Beyond this it hangs. */
 const DEADLINE_MS = 120_000;
 
+/** So many cases may hang before the rest is left: each takes as long as its deadline. */
+const MOST_HANGS = 3;
+
+/** Runs of each case, which must agree. Where they are slow, `verify` has more. */
+const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
+
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const started = Date.now();
   const plan = planCases(kernel, limits[device.kind], options.selection);
   const left = [...plan.left];
   const { tolerance = {}, order } = options;
-  const runner = await openRunner(kernel, device, { tolerance, order });
+  const runner = await openRunner(kernel, device, { tolerance, order, repeats: repeats[device.kind] });
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
@@ -87,6 +93,10 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     for (const planned of plan.cases) {
       if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
         left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
+        break;
+      }
+      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} did not end`);
         break;
       }
       record(await runner.run(planned, outcomes.length));

@@ -12,6 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
 
 
 @triton.jit
@@ -209,20 +211,21 @@ def adamw_stochastic(
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK"]),)
 
-    adamw_stochastic_kernel[grid](
-        p,
-        grad,
-        exp_avg,
-        exp_avg_sq,
-        lr,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        bias_correction1,
-        bias_correction2,
-        seed,
-        N,
+    _launch(
+        adamw_stochastic_kernel,
+        grid,
+        (p, grad, exp_avg, exp_avg_sq),
+        (
+            lr,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            bias_correction1,
+            bias_correction2,
+            seed,
+            N,
+        ),
         BLOCK=1024,
     )
     return p, exp_avg, exp_avg_sq
@@ -278,6 +281,42 @@ def get_inputs(N=100003):
         1.0,
         0,
     ]
+
+
+def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. sizes are what only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
+        return
+    key = torch.cuda.current_device(), id(kernel), sizes
+    key += _launch_key(tensors, numbers, options)
+    if key in _LAUNCHES:
+        launch, constants = _LAUNCHES[key]
+        launch(*tensors, *numbers, *constants)
+        return
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    if len(_LAUNCHES) == 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for: equal keys are launches of one binary."""
+    key = [float if type(number) is float else number for number in numbers]
+    for tensor in tensors:
+        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    return *key, *options.values()
 
 
 def _beyond_int32(label):

@@ -13,6 +13,8 @@ export interface VerifyOptions {
   readonly tolerance?: Partial<Tolerance>;
   /** In which order the evaluator runs programs. */
   readonly order?: ProgramOrder | undefined;
+  /** How long a case may take in the worker. Default two minutes. */
+  readonly deadlineMs?: number | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
   /** Called after each kernel that was compiled ahead. */
@@ -78,8 +80,8 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   const started = Date.now();
   const plan = planCases(kernel, limits[device.kind], options.selection);
   const left = [...plan.left];
-  const { tolerance = {}, order } = options;
-  const runner = await openRunner(kernel, device, { tolerance, order, repeats: repeats[device.kind] });
+  const { tolerance = {}, order, deadlineMs } = options;
+  const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
@@ -91,12 +93,12 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     const tried = tunes && last ? inEveryConfig(kernel, last.at) : [];
     await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
     for (const planned of plan.cases) {
-      if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
-        left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
-        break;
-      }
       if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
         left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} did not end`);
+        break;
+      }
+      if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
         break;
       }
       record(await runner.run(planned, outcomes.length));
@@ -139,6 +141,7 @@ export interface RunnerOptions {
   readonly order?: ProgramOrder | undefined;
   /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
   readonly repeats?: number | undefined;
+  readonly deadlineMs?: number | undefined;
   /** Whether the evaluator looks at each case that passes too: it sees accesses that no number shows. */
   readonly sanitised?: boolean;
 }
@@ -158,12 +161,18 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
 async function pythonRunner(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { tolerance, repeats = 1, sanitised = false }: RunnerOptions,
+  { tolerance, repeats = 1, deadlineMs, sanitised = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel);
   let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
   const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
-    const outcome = await askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats });
+    const outcome = await askWorker(kernel, device, workspace, planned, {
+      passOut,
+      tuned,
+      tolerance,
+      repeats,
+      deadlineMs,
+    });
     compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
     return outcome;
   };
@@ -201,6 +210,7 @@ interface AskOptions {
   readonly tuned: boolean;
   readonly tolerance: Partial<Tolerance>;
   readonly repeats?: number | undefined;
+  readonly deadlineMs?: number | undefined;
 }
 
 /** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
@@ -215,7 +225,7 @@ export async function askWorker(
   // Nothing is known of what a raw pointer reaches: the evaluator says so.
   if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
-  const reply = await device.worker.request(request, DEADLINE_MS);
+  const reply = await device.worker.request(request, options.deadlineMs ?? DEADLINE_MS);
   const base = {
     at: planned.at,
     label: planned.label,

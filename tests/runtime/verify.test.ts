@@ -180,6 +180,17 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
     expect(report.cases.some(({ sizes, status }) => sizes.N === 4096 && status === "passed")).toBe(true);
   });
 
+  it("should leave the rest where every case hangs, and go on with the next kernel", async () => {
+    const hangs = vectorAdd({ replace: { "    (n,) = x.shape": "    while True: pass\n    (n,) = x.shape" } });
+    const { outcomes, left } = await verify(hangs, device, { selection: { seed: 0 }, deadlineMs: 3000 });
+    // The first shape meets every config and dtype, so none of these is left out for lack of time.
+    expect(outcomes.map(({ status, failure }) => `${status} ${failure?.kind}`)).toEqual(
+      Array(3).fill("failed timeout"),
+    );
+    expect(left.at(-1)).toMatch(/^\d+ further cases: 3 did not end$/);
+    expect(await run({}, { sizes: { N: 300 }, config: 0, dtypes: { T: "float32" } })).toMatchObject({ correct: true });
+  });
+
   it("should not mix what the module prints with its answers", async () => {
     const report = await run({ "    (n,) = x.shape": '    (n,) = x.shape\n    print("{}")' }, { sizes: { N: 300 } });
     expect(report.correct).toBe(true);

@@ -103,7 +103,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
       }
       record(await runner.run(planned, outcomes.length));
     }
-    if (tunes && last) record(await runner.tune!(last));
+    if (tunes && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
   } finally {
     await runner.close();
   }

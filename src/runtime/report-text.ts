@@ -96,7 +96,9 @@ function errorRows(outcomes: readonly Outcome[]): [string, string][] {
     const rel = compared.map(({ maxRelDiff }) => maxRelDiff).reduce(larger, 0);
     const limits = compared.flatMap(({ tolerance }) => tolerance ?? []);
     const limit = `rtol ${span(limits.map(({ rtol }) => rtol))}, atol ${span(limits.map(({ atol }) => atol))}`;
-    const errors = `abs ${short(abs)}, rel ${short(rel)}${limits.length > 0 ? ` (${limit})` : ""}`;
+    const own = compared.flatMap(({ referenceDiff }) => referenceDiff ?? []);
+    const torch = own.length > 0 ? `; PyTorch in the same dtype abs ${short(own.reduce(larger, 0))}` : "";
+    const errors = `abs ${short(abs)}, rel ${short(rel)}${limits.length > 0 ? ` (${limit})` : ""}${torch}`;
     return [i === 0 ? "max error" : "", dtypes ? `${dtypes}: ${errors}` : errors];
   });
 }

@@ -196,10 +196,7 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
       py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
     );
   if (isMentioned(LAUNCH))
-    limits.push(
-      py.comment("Binaries and grids of earlier launches."),
-      py.assign(py.name(LAUNCHES), py.dict()),
-    );
+    limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
   if (isMentioned(TRITON_DTYPES)) {
     const params = kernels.flatMap((ir) => ir.params);
     const members = params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));

@@ -34,6 +34,7 @@ import {
   reachCheck,
   ROW_LIMIT,
   shapeChecks,
+  tileSizeChecks,
 } from "./wrapper-checks.js";
 import { argumentLines, inputParameters, tensorWords } from "./wrapper-words.js";
 import * as py from "./py-build.js";
@@ -115,6 +116,7 @@ class WrapperEmitter implements WrapperContext {
         ifGiven(this, param, descriptorCheck(this, param, axis)),
       ),
       ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
+      ...tileSizeChecks(this),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.#local(v))),

@@ -293,6 +293,16 @@ def paged_attention(
         HEAD_DIM - 1
     ) * stride_o_head_dim >= _INT32_REACH:
         raise _beyond_int32("paged_attention: out")
+    if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
+        raise ValueError(
+            "paged_attention: HEAD_DIM must be a power of two from 16 "
+            f"up, got {HEAD_DIM}"
+        )
+    if PAGE_SIZE < 16 or (PAGE_SIZE & (PAGE_SIZE - 1)) != 0:
+        raise ValueError(
+            "paged_attention: PAGE_SIZE must be a power of two from 16 "
+            f"up, got {PAGE_SIZE}"
+        )
     BLOCK_G = max(triton.next_power_of_2(G), 16)
     if BLOCK_G > _MAX_TILE:
         raise ValueError(
@@ -455,22 +465,23 @@ def _check_memory(label, written, others):
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
+    start, end = _extent(written)
     for name, other in others.items():
-        if other is not None and _overlaps(written, other):
+        if other is None:
+            continue
+        first, last = _extent(other)
+        if first < end and start < last and _overlaps(written, other, first - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
 
 
-def _overlaps(x, y):
-    """Whether x and y may share memory."""
-    (start, end), (first, last) = _extent(x), _extent(y)
-    if first >= end or start >= last:
-        return False
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(first - start, x.element_size())
+    steps, rest = divmod(distance, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 

@@ -17,12 +17,14 @@ from tilescript_worker.device import choose
 def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """The verdict as the result and the exit code."""
     device = choose(args.device)
+    from triton.runtime.errors import OutOfResources
+
     from tilescript_worker.kernel_file import Excluded, KernelFile, drawn_sizes
     from tilescript_worker.protocol import number
 
     first = KernelFile.load(args.file)
     cases = drawn_sizes(first.sizes)
-    ran, refused, wrong, largest, relative = 0, [], [], 0.0, 0.0
+    ran, refused, unfit, wrong, largest, relative = 0, [], [], [], 0.0, 0.0
     for config in range(first.config_count):
         kernel = KernelFile.load(args.file, config)
         for sizes in cases:
@@ -33,6 +35,12 @@ def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
                 found = list(kernel.comparisons(sizes, args.seed, args.rtol, args.atol))
                 device.synchronize()
             except Excluded:
+                continue
+            except OutOfResources as error:
+                # Triton's autotuner passes over such a config, as long as another one is left.
+                if first.config_count == 1:
+                    raise
+                unfit.append(f"{where}: {error}")
                 continue
             except ValueError as error:
                 if sizes == cases[0]:
@@ -47,10 +55,11 @@ def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
         "correct": ran > 0 and not wrong,
         "max_abs_diff": number(largest),
         "max_rel_diff": number(relative),
-        "details": _details(device.kind, ran, first.config_count, len(cases), refused, wrong),
+        "details": _details(device.kind, ran, first.config_count, len(cases), refused, unfit, wrong),
         "cases": ran,
         "failures": wrong,
         "refused": refused,
+        "unfit": unfit,
     }
     return result, script.OK if result["correct"] else script.FAILED
 
@@ -66,14 +75,18 @@ def _problem(result: dict[str, Any]) -> str:
     )
 
 
-def _details(device: str, ran: int, configs: int, sizes: int, refused: list[str], wrong: list[str]) -> str:
+def _details(
+    device: str, ran: int, configs: int, sizes: int, refused: list[str], unfit: list[str], wrong: list[str]
+) -> str:
     if ran == 0:
-        return "no case ran: every config was pruned at every size"
+        return f"no case ran: {unfit[0] if unfit else 'every config was pruned at every size'}"
     tried = f"{ran} cases on {device}: {configs} config{'s' * (configs > 1)} at {sizes} sizes"
     if sizes == 1:
         tried += "; give get_inputs sizes as parameters, as in get_inputs(M=512), to have other sizes tried"
     if refused:
         tried += f"; {len(refused)} were refused by kernel_fn"
+    if unfit:
+        tried += f"; {len(unfit)} do not fit this GPU, such as {unfit[0]}"
     return f"{tried}; {len(wrong)} wrong, first {wrong[0]}" if wrong else tried
 
 

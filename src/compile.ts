@@ -14,7 +14,15 @@ import { type Diagnostic, TileScriptError, warning } from "./diagnostics.js";
 import { definitionOf, type KernelDefinition } from "./dsl/kernel.js";
 import { OperatorDefinition, traceOperator } from "./dsl/operator.js";
 import { trace } from "./dsl/trace.js";
-import { checked, evaluateCase, evaluateOperator, operatorRefusal, refusal, sizesOf } from "./eval/index.js";
+import {
+  checked,
+  constexprsOf,
+  evaluateCase,
+  evaluateOperator,
+  operatorRefusal,
+  refusal,
+  sizesOf,
+} from "./eval/index.js";
 import type { KernelIR } from "./ir/nodes.js";
 import { printIR } from "./ir/print.js";
 import type { SourceIndex } from "./ir/source.js";
@@ -63,6 +71,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ...measuringOf(ir, source),
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
+    constexprs: (at) => constexprsOf(ir, at),
     refusal: (at) => refusal(lowered, at),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
@@ -132,6 +141,7 @@ function compileOperator(definition: OperatorDefinition, source: SourceIndex | u
     reference: face.reference?.kind ?? "none",
     ...(face.tolerance && { tolerance: face.tolerance }),
     sizes: (at) => sizesOf(face, { ...at, config: 0 }),
+    constexprs: ({ constexprs = {} }) => constexprs,
     refusal: (at) => operatorRefusal(operator, at),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),

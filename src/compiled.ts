@@ -266,6 +266,8 @@ export interface CompiledKernel {
   readonly tolerance?: Partial<Tolerance>;
   /** Every size and constexpr dim of a case, also those that are computed from others. */
   sizes(at: Case): Readonly<Record<string, number>>;
+  /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
+  constexprs(at: Case): Readonly<Record<string, number | boolean | string>>;
   /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */

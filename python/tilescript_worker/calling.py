@@ -57,8 +57,10 @@ class GuardedMemory(TorchFunctionMode):
 
     _current: GuardedMemory | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, mark: int = 0) -> None:
         super().__init__()
+        # Of the poison around the first tensor; each has the next one.
+        self._mark = mark
         self._made: list[Guarded] = []
         self._around: list[GuardedMemory | None] = []
 
@@ -76,7 +78,8 @@ class GuardedMemory(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if func not in _UNINITIALISED or result.numel() == 0:
             return result
-        guarded = Guarded(result.shape, result.stride(), result.dtype, str(result.device))
+        mark = self._mark + len(self._made)
+        guarded = Guarded(result.shape, result.stride(), result.dtype, str(result.device), mark=mark)
         self._made.append(guarded)
         return guarded.tensor
 

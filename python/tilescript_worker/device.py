@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 from typing import Any
 
+from . import misses
 from .protocol import RequestError
 
 
@@ -54,6 +55,7 @@ def choose(wanted: str) -> Device:
         return Device("compiler", "cpu")
     if wanted != gpu or not torch.cuda.is_available():
         raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device")
+    misses.install()
     return Device(wanted, "cuda")
 
 
@@ -64,10 +66,12 @@ def describe(device: Device) -> dict[str, Any]:
     import triton
 
     on_gpu = device.torch == "cuda"
+    target = triton.runtime.driver.active.get_current_target() if on_gpu else None
     return {
         "device": device.kind,
         "deviceName": torch.cuda.get_device_name() if on_gpu else "Triton's interpreter on the CPU",
         "capability": list(torch.cuda.get_device_capability()) if on_gpu else None,
+        "target": [target.backend, target.arch, target.warp_size] if target else None,
         "memoryGbps": _memory_gbps() if device.kind == "cuda" else None,
         "gpus": [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())],
         "versions": {

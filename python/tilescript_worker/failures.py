@@ -32,7 +32,8 @@ def describe(error: BaseException, module: str | None) -> dict[str, Any]:
         "exception": type(chain[-1]).__name__,
         "frames": frames,
         "raw": "".join(traceback.format_exception(error)) + printed,
-        "fatal": kind == "device-error",
+        # Memory that ran out stays taken, as long as the traceback or the allocator holds it.
+        "fatal": kind in ("device-error", "out-of-memory"),
     }
 
 

@@ -24,17 +24,17 @@ def compared(
     """One comparison for each gradient: torch.autograd of the operator, and of the reference in float64."""
     names = [name for name in request["gradients"] if name in values]
     own = {name: guard.tensor for name, guard in guarded.items()}
-    outputs, leaves = _differentiable(module.kernel_fn, own, names, request)
+    outputs, leaves = differentiable(module.kernel_fn, own, names, request)
     generator = torch.Generator().manual_seed(request["seed"] + len(values))
     above = [torch.randn(out.shape, generator=generator).to(out.device, out.dtype) for out in outputs]
-    got = _gradients(outputs, leaves, above)
+    got = gradients(outputs, leaves, above)
 
     wide = {
         name: value.to(device.torch, torch.float64 if value.dtype.is_floating_point else value.dtype)
         for name, value in values.items()
     }
-    outputs, leaves = _differentiable(module.reference_fn, wide, names, request)
-    expected = _gradients(outputs, leaves, [grad.to(out.dtype) for grad, out in zip(above, outputs, strict=True)])
+    outputs, leaves = differentiable(module.reference_fn, wide, names, request)
+    expected = gradients(outputs, leaves, [grad.to(out.dtype) for grad, out in zip(above, outputs, strict=True)])
     device.synchronize()
     return [
         compare(f"{name}.grad", mine, right, request["tolerances"][f"{name}.grad"])
@@ -42,7 +42,7 @@ def compared(
     ]
 
 
-def _differentiable(
+def differentiable(
     function: Callable[..., Any], tensors: dict[str, torch.Tensor], names: list[str], request: dict[str, Any]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """The results that have a gradient, and the tensors that it is for."""
@@ -53,9 +53,7 @@ def _differentiable(
     return [result for result in results if result.requires_grad], [leaves[name] for name in names]
 
 
-def _gradients(
-    outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor]
-) -> list[torch.Tensor]:
+def gradients(outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor]) -> list[torch.Tensor]:
     """Zeros stand for what the outputs do not depend on."""
     found = torch.autograd.grad(outputs, leaves, above, allow_unused=True)
     return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(found, leaves, strict=True)]

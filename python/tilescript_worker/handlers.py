@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .bench import bench
-from .compile import compile_case
+from .compile import compile_ahead, compile_case
 from .device import choose, describe
+from .lookups import launches
 from .prewarm import prewarm
 from .protocol import Handler
 from .run import run
@@ -15,11 +16,12 @@ def handlers(wanted: str) -> dict[str, Handler]:
     """One handler for each type of request, on the device that was asked for."""
     device = choose(wanted)
     if device.kind == "compiler":
-        return {"compile": compile_case}
+        return {"compile": compile_case, "ahead": compile_ahead, "launches": launches}
     return {
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),
         "call": lambda request: run(request, device),
         "bench": lambda request: bench(request, device),
         "prewarm": lambda request: prewarm(request, device),
+        "launches": launches,
     }

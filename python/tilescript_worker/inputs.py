@@ -29,15 +29,26 @@ def dtype_of(name: str) -> torch.dtype:
     return getattr(torch, aliases.get(name, name))
 
 
-def poison(tensor: torch.Tensor) -> None:
-    """Fills with a value that no correct result holds: NaN, or the largest integer."""
-    if tensor.dtype.is_floating_point and tensor.element_size() == 1:
+def poison(tensor: torch.Tensor, mark: int = 0) -> None:
+    """Fills with a value that no correct result holds: NaN, or one of the largest integers.
+
+    The bits of neighbouring marks differ: what is read behind one tensor shows when it is written behind another.
+    """
+    dtype, mark = tensor.dtype, mark % MARKS
+    if dtype.is_floating_point and dtype.itemsize == 1:
         # float8 can't be filled; these bits are NaN in the formats that Triton has.
-        tensor.view(torch.uint8).fill_(0x7F)
-    elif tensor.dtype.is_floating_point:
-        tensor.fill_(math.nan)
+        tensor.view(torch.uint8).fill_(0xFF if mark % 2 else 0x7F)
+    elif dtype.is_floating_point:
+        bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+        tensor.view(bits).fill_(int(torch.tensor(math.nan, dtype=dtype).view(bits)) + mark)
+    elif dtype == torch.bool:
+        tensor.fill_(mark % 2 == 0)
     else:
-        tensor.fill_(True if tensor.dtype == torch.bool else torch.iinfo(tensor.dtype).max)
+        tensor.fill_(torch.iinfo(dtype).max - mark)
+
+
+# How many values poison has. Few, so that those of int8 are large, too.
+MARKS = 16
 
 
 class Guarded:
@@ -48,23 +59,28 @@ class Guarded:
     """
 
     def __init__(
-        self, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype, device: str, offset: int = 0
+        self,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        dtype: torch.dtype,
+        device: str,
+        offset: int = 0,
+        mark: int = 0,
     ) -> None:
-        extent = 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
         start = GUARD + offset
-        self._buffer = torch.empty(start + extent + GUARD, dtype=dtype, device=device)
-        poison(self._buffer)
+        self._buffer = torch.empty(start + _extent(shape, strides) + GUARD, dtype=dtype, device=device)
+        poison(self._buffer, mark)
         self._before = self._buffer.clone()
         self._outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=device)
         _distinct(self._outside.as_strided(shape, strides, start)).fill_(False)
         self.tensor = self._buffer.as_strided(shape, strides, start)
 
     @classmethod
-    def of(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None) -> Guarded:
+    def of(cls, spec: dict[str, Any], device: str, values: torch.Tensor | None = None, mark: int = 0) -> Guarded:
         """A tensor of the request, with values or with poison."""
         layout = spec.get("layout", "contiguous")
         strides = strides_of(spec["shape"], layout)
-        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, 1 if layout == "offset" else 0)
+        guarded = cls(spec["shape"], strides, dtype_of(spec["dtype"]), device, _offset(layout), mark)
         if values is not None:
             memory = _distinct(guarded.tensor)
             memory.copy_(values[tuple(slice(size) for size in memory.shape)].to(device))
@@ -75,6 +91,24 @@ class Guarded:
         """Whether a byte changed outside the tensor, or (``inside``) anywhere."""
         changed = (_bytes(self._buffer) != _bytes(self._before)).any(dim=1)
         return bool((changed if inside else changed & self._outside).any())
+
+
+def blank(spec: dict[str, Any]) -> torch.Tensor:
+    """Zeros on the CPU that lie as the tensor of the request would, also relative to multiples of 16 bytes."""
+    shape, dtype, layout = spec["shape"], dtype_of(spec["dtype"]), spec["layout"]
+    strides, start = strides_of(shape, layout), _offset(layout)
+    memory = torch.zeros((start + _extent(shape, strides)) * dtype.itemsize, dtype=torch.uint8)
+    return memory.view(dtype).as_strided(shape, strides, start)
+
+
+def _extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from a tensor's first to its last."""
+    return 0 if 0 in shape else 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+def _offset(layout: str | Sequence[int]) -> int:
+    """How many elements into its memory a tensor starts."""
+    return 1 if layout == "offset" else 0
 
 
 def strides_of(shape: Sequence[int], layout: str | Sequence[int]) -> list[int]:

@@ -27,6 +27,8 @@ TOLERANCES = {
 }
 # float32 products of matrices run in TF32, whose inputs keep 10 bits of mantissa.
 TF32 = (1e-2, 1e-1)
+# Sums of up to this many terms are within the plain tolerances.
+SHORT_SUM = 64
 
 EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
 
@@ -87,10 +89,19 @@ class KernelFile:
         torch.manual_seed(seed)
         return list(self.module.get_inputs(**sizes))
 
-    def tolerance(self, dtype: torch.dtype, rtol: float | None, atol: float | None) -> dict[str, float]:
-        """The default of a dtype, unless it was given."""
+    def tolerance(
+        self, dtype: torch.dtype, rtol: float | None, atol: float | None, inputs: Sequence[Any] = ()
+    ) -> dict[str, float]:
+        """The default of a dtype, unless it was given.
+
+        Where matrices are multiplied, ``atol`` grows with the square root of the number of terms beyond 64, as in
+        ``src/tolerance.ts``; the first matrix among the inputs has as many columns.
+        """
         base = TF32 if dtype == torch.float32 and self.multiplies else TOLERANCES.get(dtype, (0.0, 0.0))
-        return {"rtol": base[0] if rtol is None else rtol, "atol": base[1] if atol is None else atol}
+        matrices = [value for value in inputs if isinstance(value, torch.Tensor) and value.dim() >= 2]
+        terms = matrices[0].shape[-1] if matrices and self.multiplies else 1
+        growth = max(1.0, math.sqrt(terms / SHORT_SUM))
+        return {"rtol": base[0] if rtol is None else rtol, "atol": base[1] * growth if atol is None else atol}
 
     def comparisons(
         self, sizes: dict[str, int], seed: int, rtol: float | None, atol: float | None
@@ -105,7 +116,7 @@ class KernelFile:
             )
         for place, (left, right) in enumerate(zip(got, expected, strict=True)):
             name = "the output" if len(got) == 1 else f"output {place}"
-            yield compare(name, left, right, self.tolerance(left.dtype, rtol, atol))
+            yield compare(name, left, right, self.tolerance(left.dtype, rtol, atol, inputs))
 
 
 def drawn_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 5
+VERSION = 6
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from contextlib import nullcontext
@@ -11,7 +12,7 @@ from typing import Any
 
 import torch
 
-from . import gradients
+from . import gradients, misses
 from .calling import Arguments, GuardedMemory, call, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
@@ -24,6 +25,7 @@ from .protocol import number
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
+    compiled = misses.count()
     module = load(request["module"], request["jits"], request["config"])
     guard_operators(module, device.torch)
     values = values_of(request, module)
@@ -45,8 +47,12 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         problems = problems or again.problems or _differences(first.results, again.results, request, reverse)
         if all(comparison["wrong"] == 0 for comparison in comparisons):
             comparisons = _comparisons(again.results, expected, own, request)
-    if has_reference and request["gradients"]:
-        comparisons += gradients.compared(module, first.inputs, values, request, device)
+    if has_reference and request["gradients"] and not corrupted:
+        with GuardedMemory(len(first.inputs)) as memory:
+            comparisons += gradients.compared(module, first.inputs, values, request, device)
+        outside = _outside_writes(first.inputs, {}, memory)
+        problems = problems or outside or _changed_inputs(request["inputs"], first.inputs)
+        corrupted = bool(outside)
     return {
         "comparisons": comparisons,
         "problems": problems,
@@ -54,6 +60,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
         "reference": reference,
         "kernelMs": first.ms,
         "referenceMs": reference_ms,
+        "compiled": misses.count() - compiled,
         "unreliable": unreliable(request, device),
     }
 
@@ -73,10 +80,10 @@ def _run(
     module: ModuleType, values: dict[str, torch.Tensor], request: dict[str, Any], device: Device, reverse: bool
 ) -> _Run:
     """Calls the kernel once, on inputs of its own."""
-    inputs = request["inputs"]
-    guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]]) for spec in inputs}
+    inputs, marks = request["inputs"], itertools.count()
+    guarded = {spec["python"]: Guarded.of(spec, device.torch, values[spec["python"]], next(marks)) for spec in inputs}
     arguments: Arguments = {name: guard.tensor for name, guard in guarded.items()} | given(request)
-    outputs = {spec["python"]: Guarded.of(spec, device.torch) for spec in request["outputs"]}
+    outputs = {spec["python"]: Guarded.of(spec, device.torch, mark=next(marks)) for spec in request["outputs"]}
     passed = out_arguments(module.kernel_fn, {name: guard.tensor for name, guard in outputs.items()})
     if not request["passOut"] or passed is None:
         outputs, passed = {}, {}
@@ -86,7 +93,7 @@ def _run(
     with (
         compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext(),
         reversed_programs() if reverse else nullcontext(),
-        GuardedMemory() as memory,
+        GuardedMemory(next(marks)) as memory,
     ):
         returned = call(module.kernel_fn, arguments | passed)
     device.synchronize()

@@ -123,7 +123,11 @@ function freeSizes(ir: KernelIR): readonly string[] {
 
 function dtypeVariables(ir: KernelIR): Readonly<Record<string, readonly string[]>> {
   const elems = ir.params.map((param) =>
-    param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined,
+    param.kind === "tensor" || param.kind === "pointer"
+      ? param.dtype
+      : param.kind === "constexpr"
+        ? param.variable
+        : undefined,
   );
   return Object.fromEntries(
     elems.flatMap((elem) =>

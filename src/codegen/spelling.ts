@@ -270,10 +270,10 @@ function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | un
   const isOperandValue = operandKind(statement, argument) === "value";
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
-  const wide =
-    isValue(argument) && argument.type.kind === "tile" && statement.op.operands36?.(typedArguments(statement));
-  if (wide) return py.call(py.attribute(said, "to"), speaker.dtype(wide));
-  const forced = forcedElem(statement, argument, weak, speaker.strength);
+  const wide = statement.op.operands36?.(typedArguments(statement));
+  if (wide && isValue(argument) && argument.type.kind === "tile")
+    return py.call(py.attribute(said, "to"), speaker.dtype(wide));
+  const forced = forcedElem(statement, argument, wide ?? weak, speaker.strength);
   return forced === undefined ? said : full(said, forced, speaker);
 }
 

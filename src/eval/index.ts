@@ -2,7 +2,7 @@
 export { evaluateCase, inputsOf, type Tolerances } from "./evaluate-case.js";
 export { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
 export { checked } from "./checked.js";
-export { launchOf, sizesOf } from "./launch.js";
+export { constexprsOf, launchOf, sizesOf } from "./launch.js";
 export { makeInputs } from "./inputs.js";
 export { refusal } from "./refusal.js";
 export { evaluateOperator, operatorRefusal } from "./operator.js";

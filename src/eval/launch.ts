@@ -14,3 +14,10 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
 export function sizesOf(ir: KernelIR, at: Case): Readonly<Record<string, number>> {
   return { ...at.sizes, ...new Bindings(ir, launchOf(ir, at)).sizes };
 }
+
+/** Constexprs of a case by name, also those that the launch computes. */
+export function constexprsOf(ir: KernelIR, at: Case): Readonly<Record<string, number | boolean | string>> {
+  const { constexprs } = new Bindings(ir, launchOf(ir, at));
+  const entries = Object.entries(constexprs);
+  return Object.fromEntries(entries.map(([name, each]) => [name, typeof each === "bigint" ? Number(each) : each]));
+}

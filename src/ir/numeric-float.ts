@@ -226,36 +226,6 @@ export function fma(dtype: Exclude<FloatDType, "float64">): (x: number, y: numbe
   return (x, y, z) => toDType(sumToOdd(x * y, z));
 }
 
-/** {@link fma} of float64 operands (Boldo and Melquiond's algorithm; products near the ends of the range apart). */
-export function fmaDouble(x: number, y: number, z: number): number {
-  const [product, productError] = twoProduct(x, y);
-  if (!Number.isFinite(product) || !Number.isFinite(productError) || !Number.isFinite(z)) return x * y + z;
-  const [sum, sumError] = twoSum(z, productError);
-  const [high, low] = twoSum(product, sum);
-  return high + sumToOdd(sumError, low);
-}
-
-/** Knuth's: sum + error is exactly a + b. */
-function twoSum(a: number, b: number): readonly [number, number] {
-  const sum = a + b;
-  const bPart = sum - a;
-  return [sum, a - (sum - bPart) + (b - bPart)];
-}
-
-/** Dekker's: product + error is exactly x * y. */
-function twoProduct(x: number, y: number): readonly [number, number] {
-  const product = x * y;
-  const [xHigh, xLow] = halves(x);
-  const [yHigh, yLow] = halves(y);
-  return [product, xLow * yLow - (product - xHigh * yHigh - xLow * yHigh - xHigh * yLow)];
-}
-
-function halves(x: number): readonly [number, number] {
-  const shifted = (2 ** 27 + 1) * x;
-  const high = shifted - (shifted - x);
-  return [high, x - high];
-}
-
 function sumToOdd(a: number, b: number): number {
   const sum = a + b;
   // Knuth's two-sum: sum + error is exactly a + b.

@@ -62,7 +62,7 @@ declare module "../ir/tile.js" {
     ): ArithOut<T[El], T[Sh], O>;
     /**
      * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which is
-     * the remainder only while the quotient is exact: below 2²⁴ for float32, 2⁵³ for float64.
+     * the remainder only while the quotient is exact: below 2²⁴ for float32, 2⁵³ for float64; a remainder of 0 is 0.0.
      */
     mod<T extends TileLike, const O>(
       this: T,
@@ -166,7 +166,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>({
 
 /**
  * `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. For floats an NVIDIA
- * GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact, below 2²⁴ for float32.
+ * GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact, below 2²⁴ for float32, and 0.0 for -0.0.
  */
 export const mod = defineOp<Pair<"mod">>({
   name: "mod",

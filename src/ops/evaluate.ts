@@ -71,13 +71,17 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, o
   return map2(a, b, out, need(isFloat(dtype) ? loops.float : loops.int, dtype));
 }
 
-/** {@link binary} of `//`, `%` and cdiv, which reports integer divisors that are not positive. */
+/**
+ * {@link binary} of `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in the
+ * dtype of the result: halves as float32.
+ */
 export function quotient(loops: Loops) {
-  const run = binary(loops);
+  const [ofFloats, ofInts] = [binaryInResult(loops), binary(loops)];
   return (args: Args, context: Context): TileArray => {
-    const [dividend, divisor, dtype] = common(args.x, args.y);
-    if (!isFloat(dtype)) reportDivisors(dividend, divisor, context);
-    return run(args, context);
+    if (isFloat(context.results[0]!.dtype)) return ofFloats(args, context);
+    const [dividend, divisor] = common(args.x, args.y);
+    reportDivisors(dividend, divisor, context);
+    return ofInts(args, context);
   };
 }
 

@@ -2,7 +2,8 @@
 import { map2, mapBig2 } from "../ir/array-map.js";
 import { cast } from "../ir/array-cast.js";
 import type { Checked } from "../ir/problem.js";
-import { fma as fmaOf, fmaDouble } from "../ir/numeric-float.js";
+import { directed } from "../ir/exact.js";
+import { fma as fmaOf } from "../ir/numeric-float.js";
 import { umulhi as umulhiOf, umulhiBig } from "../ir/numeric-int.js";
 import {
   type FdivOut,
@@ -109,7 +110,9 @@ export const fma = defineOp<
   effect: "pure",
   spelling: { form: "call", name: "tl.fma" },
   infer: ({ x, y, z }) => inferFma(x!.type, y!.type, z!.type),
-  evaluate: ternary(["x", "y", "z"], { float: (dtype) => (dtype === "float64" ? fmaDouble : fmaOf(dtype)) }),
+  evaluate: ternary(["x", "y", "z"], {
+    float: (dtype) => (dtype === "float64" ? directed("fma", dtype, "n") : fmaOf(dtype)),
+  }),
   strongLiterals36: true,
 });
 

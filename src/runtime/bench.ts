@@ -1,10 +1,11 @@
 /** Measures a kernel on a GPU, beside PyTorch and what the author names. What is not verified is not measured. */
 import type { Case, CompiledKernel } from "../compiled.js";
+import { compileAhead, inEveryConfig } from "./ahead.js";
 import type { PythonDevice } from "./devices.js";
 import { failureOf } from "./failure.js";
 import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
 import type { BenchResult } from "./protocol.js";
-import { benchRequest, openWorkspace } from "./request.js";
+import { benchRequest, openWorkspace, runRequest } from "./request.js";
 import { headline } from "./summary.js";
 import { askWorker, describeCase } from "./verify.js";
 
@@ -23,6 +24,8 @@ export interface BenchOptions extends Iterations {
   /** Whether `torch.compile` is measured too; the slow one with `max-autotune`. */
   readonly compiled: boolean;
   readonly onDone?: (done: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: (done: number, planned: number) => void;
 }
 
 export interface Measurement {
@@ -50,7 +53,7 @@ const DEADLINE_MS = 600_000;
 export async function bench(
   source: CompiledKernel,
   device: PythonDevice,
-  { cases, tuned, compiled, warmup, iterations, onDone }: BenchOptions,
+  { cases, tuned, compiled, warmup, iterations, onDone, onCompiled }: BenchOptions,
 ): Promise<Benchmark> {
   const started = Date.now();
   const kernel = { ...source, ...source.emit({ providers: true }) };
@@ -61,6 +64,9 @@ export async function bench(
   const measurements: Measurement[] = [];
   const refused: string[] = [];
   try {
+    const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at) : [at]));
+    const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+    await compileAhead(device, requests, onCompiled);
     for (const at of cases) {
       const refuse = (reason: string) => refused.push(`${describeCase(at, 1)}: ${reason}`);
       const planned = { at, label: "measured", extra: false };

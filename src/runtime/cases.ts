@@ -85,7 +85,7 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
       for (const layout of shape.layouts) {
         const chosen = config ?? configs[turn++ % configs.length]!;
         const all = caseOf(kernel.signature, shape, variant, layout, chosen, selection.seed);
-        for (const at of withAndWithout(kernel.signature, all, every, turn)) {
+        for (const at of withAndWithout(kernel.signature.tensors, all, every, turn)) {
           const refusal = kernel.refusal(at);
           if (refusal === undefined) cases.push({ at, label: shape.label, extra: place !== 0 });
           else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);
@@ -116,7 +116,7 @@ export function compileCases(
     for (const variant of variantsFor(signature, selection)) {
       const tried = shapes.map((shape) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
       const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
-      if (at) cases.push(...withAndWithout(signature, at, true, 0));
+      if (at) cases.push(...withAndWithout([...signature.tensors, ...signature.pointers], at, true, 0));
       else left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
     }
   }
@@ -124,8 +124,13 @@ export function compileCases(
 }
 
 /** The case with what may be left out, and without it: both, or each in turn. */
-function withAndWithout({ tensors }: Signature, at: Case, both: boolean, turn: number): readonly Case[] {
-  const optional = tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
+function withAndWithout(
+  parameters: readonly { readonly name: string; readonly optional: boolean }[],
+  at: Case,
+  both: boolean,
+  turn: number,
+): readonly Case[] {
+  const optional = parameters.filter((parameter) => parameter.optional).map(({ name }) => name);
   if (optional.length === 0) return [at];
   const without: Case = { ...at, absent: optional };
   return both ? [at, without] : [turn % 2 === 0 ? at : without];

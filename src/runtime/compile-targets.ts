@@ -1,17 +1,18 @@
 /** Compiles a kernel with real Triton for GPUs that need not be there: every config, dtype, flag and choice. */
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import type { Case, CompiledKernel } from "../compiled.js";
+import { COMPILE_DEADLINE_MS } from "./ahead.js";
 import { cacheFolder } from "./cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "./cached.js";
 import { compileCases, type Selection } from "./cases.js";
+import { Compilers } from "./compilers.js";
 import type { PythonEnvironment } from "./environment.js";
 import { failureOf } from "./failure.js";
 import type { CaseFailure } from "./outcome.js";
 import type { CompileResult } from "./protocol.js";
 import { compileRequest, openWorkspace, type Workspace } from "./request.js";
 import { occupancyOf, type Occupancy, type Target } from "./targets.js";
-import { Worker } from "./worker.js";
+import type { Worker } from "./worker.js";
 
 /** One config with one choice of dtypes and flags, for one target. */
 export interface Compilation {
@@ -38,15 +39,12 @@ export interface CompileOptions {
   /** Of each kernel. */
   readonly selections: readonly Selection[];
   readonly env?: NodeJS.ProcessEnv;
+  /** At most so many processes. */
+  readonly processes?: number | undefined;
   /** Called after each compilation. */
   readonly onDone?: (done: number, planned: number) => void;
   readonly onOutput?: (text: string) => void;
 }
-
-/** Triton takes seconds for one config; beyond this it hangs. */
-const DEADLINE_MS = 300_000;
-/** Each process holds torch and LLVM: half a gigabyte. */
-const MOST_PROCESSES = 8;
 
 interface Job {
   readonly kernel: CompiledKernel;
@@ -59,7 +57,7 @@ interface Job {
 /** Compiles in as many processes as there are cores. A process that dies fails its config, and no other. */
 export async function compileForTargets(
   kernels: readonly CompiledKernel[],
-  { environment, targets, selections, env = process.env, onDone, onOutput }: CompileOptions,
+  { environment, targets, selections, env = process.env, processes, onDone, onOutput }: CompileOptions,
 ): Promise<KernelCompilations[]> {
   const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!));
   const workspaces = await Promise.all(kernels.map(openWorkspace));
@@ -88,22 +86,13 @@ export async function compileForTargets(
     if (resources) record(job, { resources, cached: true });
     else queue.push(job);
   }
-  const work = async (): Promise<void> => {
-    const worker = new Worker({
-      python: environment.python,
-      device: "compiler",
-      env,
-      ...(onOutput && { onOutput }),
-    });
-    for (let job = queue.shift(); job; job = queue.shift())
-      record(job, { ...(await compileJob(worker, job)), cached: false });
-    await worker.stop();
-  };
+  const compilers = new Compilers({ python: environment.python, env, processes, ...(onOutput && { onOutput }) });
   try {
-    const processes = Math.min(queue.length, availableParallelism(), MOST_PROCESSES);
-    await Promise.all(Array.from({ length: processes }, work));
+    await compilers.each(queue, async (worker, job) =>
+      record(job, { ...(await compileJob(worker, job)), cached: false }),
+    );
   } finally {
-    await Promise.all(workspaces.map((workspace) => workspace.remove()));
+    await Promise.all([compilers.stop(), ...workspaces.map((workspace) => workspace.remove())]);
   }
   return kernels.map((kernel, i) => ({
     kernel,
@@ -113,7 +102,7 @@ export async function compileForTargets(
 }
 
 async function compileJob(worker: Worker, { kernel, workspace, target, at, file }: Job) {
-  const reply = await worker.request(compileRequest(kernel, workspace.module, at, target), DEADLINE_MS);
+  const reply = await worker.request(compileRequest(kernel, workspace.module, at, target), COMPILE_DEADLINE_MS);
   if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
   await writeCached(file, reply.result);
   return { resources: reply.result };

@@ -1,4 +1,5 @@
 /** The device ladder: a GPU, else Triton's interpreter, else the evaluator; and what each leaves unchecked. */
+import { Compilers } from "./compilers.js";
 import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "./environment.js";
 import { EnvironmentError } from "./problems.js";
 import type { HelloResult } from "./protocol.js";
@@ -26,12 +27,16 @@ export interface PythonDevice extends DeviceFacts {
   readonly worker: Worker;
   readonly hello: HelloResult;
   readonly environment: PythonEnvironment;
+  /** Of a GPU: what compiles ahead. */
+  readonly compilers?: Compilers;
 }
 
 export interface DeviceOptions {
   readonly device: DeviceName;
   readonly python?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
+  /** Processes that compile ahead for a GPU; 0 leaves it to the one that runs. Default as many as there are cores. */
+  readonly processes?: number | undefined;
   /** Lets this process end though the device is open. */
   readonly background?: boolean;
   /** Receives what user code prints in the worker. */
@@ -67,13 +72,13 @@ async function startWorker(
   environment: PythonEnvironment,
   options: DeviceOptions,
 ): Promise<PythonDevice | string> {
-  const worker = new Worker({
+  const started = {
     python: environment.python,
-    device,
     background: options.background,
     ...(options.env && { env: options.env }),
     ...(options.onOutput && { onOutput: options.onOutput }),
-  });
+  };
+  const worker = new Worker({ ...started, device });
   const reply = await worker.request({ type: "hello" }, START_DEADLINE_MS);
   if (!reply.ok) {
     await worker.stop();
@@ -92,7 +97,9 @@ async function startWorker(
         ? "torch sees no GPU"
         : `torch sees ${hello.deviceName}`;
   const unchecked = hello.device === "interpreter" ? interpreterUnchecked : [];
-  return { kind: hello.device, worker, hello, environment, why, unchecked };
+  const compilers =
+    hello.target && options.processes !== 0 && new Compilers({ ...started, processes: options.processes });
+  return { kind: hello.device, worker, hello, environment, why, unchecked, ...(compilers && { compilers }) };
 }
 
 /** Opens a GPU. Throws EnvironmentError where there is none: `what` says what for, `instead` what can be done without. */
@@ -115,9 +122,9 @@ export function missingPython(discovery: Discovery): string {
   return `no usable Python (${tried.join("; ")})${remedy}`;
 }
 
-/** Ends the device's process, if it has one. */
+/** Ends the device's processes, if it has some. */
 export async function closeDevice(device: Device): Promise<void> {
-  if (device.kind !== "eval") await device.worker.stop();
+  if (device.kind !== "eval") await Promise.all([device.worker.stop(), device.compilers?.stop()]);
 }
 
 /** Starting Python and importing torch takes seconds: a device stays open until this process ends. */

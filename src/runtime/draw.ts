@@ -10,6 +10,7 @@ import type {
   TensorSignature,
 } from "../compiled.js";
 import { allowed } from "./cases.js";
+import { alike, specialisationOf } from "./specialisation.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default 150. */
@@ -28,11 +29,8 @@ export interface CaseOptions {
   readonly empty?: boolean;
   /** Some cases have these among their floats. Default none. */
   readonly special?: readonly SpecialValue[];
-  /**
-   * Sizes of a case are all 1, all multiples of 16, or all neither: what Triton compiles a kernel for. Without it they are
-   * drawn one by one. Default false.
-   */
-  readonly specialised?: boolean;
+  /** What Triton compiles each config for: at most so many times, which the seed chooses. Default any number of times. */
+  readonly specialisations?: { readonly most: number; readonly seed: number };
 }
 
 type Constant = number | boolean | string;
@@ -43,8 +41,14 @@ type Constant = number | boolean | string;
  * left out. Shrinks to small sizes.
  */
 export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
+  const { specialisations, ...free } = options;
+  return specialisations ? specialisedCases(kernel, free, specialisations) : freeCases(kernel, free);
+}
+
+/** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
+function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<Case> {
   const { signature } = kernel;
-  const { maxWork = 2 ** 20, special = [], layouts } = options;
+  const { maxWork = MAX_WORK, special = [], layouts } = options;
   const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
   const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
   const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
@@ -59,7 +63,7 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
   };
   return fc
     .record({
-      sizes: sizesArbitrary(kernel, options),
+      sizes: sizesArbitrary(kernel, options, patterned),
       dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
         name,
         fc.constantFrom(...known(name, members)),
@@ -80,8 +84,53 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
       ...(optional.length > 0 && { absent: fc.subarray(optional) }),
       ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
     })
-    .filter((at) => Object.values(at.sizes).reduce((product, value) => product * value, 1) <= maxWork)
+    .filter((at) => workOf(at) <= maxWork)
     .filter((at) => kernel.refusal(at) === undefined);
+}
+
+/**
+ * Cases that are each like one of a few: what Triton compiles for is that one's, the rest is drawn. They shrink as any case
+ * does.
+ */
+function specialisedCases(
+  kernel: CompiledKernel,
+  options: CaseOptions,
+  { most, seed }: NonNullable<CaseOptions["specialisations"]>,
+): fc.Arbitrary<Case> {
+  const configs = options.config === undefined ? [...kernel.configs.keys()] : [options.config];
+  const few = configs.flatMap((config) =>
+    fc.sample(freeCases(kernel, { ...options, config, empty: false }, true), { seed: seed + config, numRuns: most }),
+  );
+  const free = freeCases(kernel, options);
+  const like = fc.tuple(fc.constantFrom(...few), free).map(([one, drawn]) => likeOne(kernel, one, drawn, options));
+  return new DrawnFrom(like, free);
+}
+
+/** What was drawn, as far as Triton compiles the same for it as for `one`. */
+function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, { maxWork = MAX_WORK }: CaseOptions): Case {
+  const floats = kernel.signature.scalars.filter(({ dtype }) => !dtype.includes("int"));
+  const scalars = Object.fromEntries(floats.map(({ name }) => [name, drawn.scalars![name]!]));
+  const at: Case = {
+    ...one,
+    scalars: { ...one.scalars, ...scalars },
+    ...(drawn.special && { special: drawn.special }),
+    seed: drawn.seed,
+  };
+  const sizes = Object.entries(drawn.sizes).map(
+    ([name, size]) => [name, size && alike(one.sizes[name]!, size)] as const,
+  );
+  const redrawn: Case = { ...at, sizes: Object.fromEntries(sizes) };
+  if (workOf(redrawn) > maxWork || kernel.refusal(redrawn) !== undefined) return at;
+  // What is empty launches nothing.
+  const isEmpty = Object.values(redrawn.sizes).includes(0);
+  return isEmpty || specialisationOf(kernel, redrawn) === specialisationOf(kernel, one) ? redrawn : at;
+}
+
+const MAX_WORK = 2 ** 20;
+
+/** The product of all sizes, which for a matrix product is its number of multiplications. */
+function workOf({ sizes }: Case): number {
+  return Object.values(sizes).reduce((product, value) => product * value, 1);
 }
 
 /** A record whose values are drawn one by one. */
@@ -94,7 +143,8 @@ function recordOf<From, To>(
 
 function sizesArbitrary(
   { signature, configs }: CompiledKernel,
-  { maxSize = 150, sizes: fixed = {}, empty = false, specialised = false }: CaseOptions,
+  { maxSize = 150, sizes: fixed = {}, empty = false }: CaseOptions,
+  patterned: boolean,
 ): fc.Arbitrary<Record<string, number>> {
   const blocks = [...new Set(configs.flatMap(({ values }) => Object.values(values)))].filter(
     (value): value is number => typeof value === "number" && value > 1 && value <= maxSize,
@@ -115,10 +165,9 @@ function sizesArbitrary(
             ),
     ]);
   };
-  const odd = (n: number): boolean => n > 1 && n % 16 !== 0;
-  const any = specialised
+  const any = patterned
     ? fc.oneof(
-        record(size.filter(odd)),
+        record(size),
         record(fc.integer({ min: 1, max: Math.max(1, Math.floor(maxSize / 16)) }).map((n) => n * 16)),
         record(fc.constant(1)),
       )
@@ -151,23 +200,23 @@ function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary
 }
 
 /** Draws from one arbitrary and shrinks as another: a constant has no smaller neighbours, an integer has. */
-class DrawnFrom extends fc.Arbitrary<number> {
+class DrawnFrom<T> extends fc.Arbitrary<T> {
   constructor(
-    private readonly from: fc.Arbitrary<number>,
-    private readonly as: fc.Arbitrary<number>,
+    private readonly from: fc.Arbitrary<T>,
+    private readonly as: fc.Arbitrary<T>,
   ) {
     super();
   }
 
-  override generate(random: fc.Random, bias: number | undefined): fc.Value<number> {
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<T> {
     return new fc.Value(this.from.generate(random, bias).value, undefined);
   }
 
-  override canShrinkWithoutContext(value: unknown): value is number {
+  override canShrinkWithoutContext(value: unknown): value is T {
     return this.as.canShrinkWithoutContext(value);
   }
 
-  override shrink(value: number, context: unknown): fc.Stream<fc.Value<number>> {
+  override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
     return this.as.shrink(value, context);
   }
 }

@@ -18,6 +18,7 @@ export interface SelectionOptions extends JsonOptions {
   readonly config?: number;
   readonly seed: number;
   readonly python?: string;
+  readonly processes?: number;
   readonly verbose?: true;
 }
 
@@ -54,6 +55,10 @@ export const options = {
     "NaN and infinities among the inputs too; the reference must have them where the kernel has",
   ),
   case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
+  processes: new Option(
+    "--processes <number>",
+    "at most so many processes that compile; 0 compiles for a GPU as cases run",
+  ).argParser(whole),
   folder: new Option("--out <path>", "write into this folder: bench its report and plots, profile the module"),
   tritonOp: new Option("--triton-op", "operators as triton_op, which torch.compile sees into"),
   watch: new Option("--watch", "run again whenever a source changes"),
@@ -78,6 +83,7 @@ export const measuringOptions: readonly Option[] = [
   options.seed,
   options.kernel,
   options.python,
+  options.processes,
 ];
 
 /** The cases that the flags select, checked against the kernel's signature. */
@@ -143,9 +149,9 @@ const CASE_KEYS = [
   "seed",
 ] as const;
 
-/** The Python that was named, and where its output goes. */
-export function pythonOf({ python, verbose }: SelectionOptions, { err }: Streams) {
-  return { python, ...(verbose && { onOutput: err }) };
+/** The Python that was named, how many processes of it compile, and where its output goes. */
+export function pythonOf({ python, processes, verbose }: SelectionOptions, { err }: Streams) {
+  return { python, processes, ...(verbose && { onOutput: err }) };
 }
 
 /** Tolerances given on the command line. */

@@ -57,5 +57,7 @@ export interface Outcome {
   readonly problems: readonly string[];
   readonly failure?: CaseFailure;
   readonly unchecked: readonly string[];
+  /** Kernels that were compiled for it while it ran, on a GPU. */
+  readonly compiled?: number;
   readonly ms: number;
 }

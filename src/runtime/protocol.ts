@@ -5,7 +5,7 @@
 import type { Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Resources, Target } from "./targets.js";
 
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -107,6 +107,32 @@ export interface CompileRequest extends RunRequest {
   readonly target: Target["triton"];
 }
 
+/** Compiles every kernel that a case launches, into Triton's cache. */
+export interface AheadRequest extends RunRequest {
+  readonly type: "ahead";
+  readonly target: Target["triton"];
+  /** As in `verify`. */
+  readonly gradients?: readonly string[];
+}
+
+export interface AheadResult {
+  /** What Triton's cache has them under. */
+  readonly keys: readonly string[];
+}
+
+/** Asks what cases would look up in Triton's cache. Nothing is compiled, and nothing runs. */
+export interface LaunchesRequest {
+  readonly type: "launches";
+  readonly cases: readonly (RunRequest & Pick<AheadRequest, "gradients">)[];
+  /** Instead of this process' GPU. */
+  readonly target?: Target["triton"];
+}
+
+export interface LaunchesResult {
+  /** The kernels that each case launches; none where it ends before, and none that this process has in memory. */
+  readonly launches: readonly (readonly { readonly key: string; readonly cached: boolean }[])[];
+}
+
 export interface CompileResult extends Resources {
   /** What Triton took, or its cache. */
   readonly seconds: number;
@@ -116,6 +142,8 @@ export interface HelloResult {
   readonly device: "cuda" | "hip" | "interpreter";
   readonly deviceName: string;
   readonly capability: readonly number[] | null;
+  /** What to compile for, where there is a GPU. */
+  readonly target: Target["triton"] | null;
   /** Gigabytes a second that the memory's clock and bus allow, on NVIDIA GPUs whose driver says. */
   readonly memoryGbps: number | null;
   /** Names of all GPUs that torch sees. */
@@ -159,6 +187,8 @@ export interface VerifyResult {
   readonly reference: "float64" | "dtype" | "none";
   readonly kernelMs: number;
   readonly referenceMs: number;
+  /** Kernels that Triton compiled for it, because its cache did not have them. */
+  readonly compiled: number;
   /** Why these numbers can't be trusted on this device, if they can't. */
   readonly unreliable: readonly string[];
 }
@@ -229,9 +259,19 @@ export interface Results {
   readonly call: CallResult;
   readonly prewarm: PrewarmResult;
   readonly compile: CompileResult;
+  readonly ahead: AheadResult;
+  readonly launches: LaunchesResult;
 }
 
-export type WorkerRequest = HelloRequest | VerifyRequest | CallRequest | BenchRequest | PrewarmRequest | CompileRequest;
+export type WorkerRequest =
+  | HelloRequest
+  | VerifyRequest
+  | CallRequest
+  | BenchRequest
+  | PrewarmRequest
+  | CompileRequest
+  | AheadRequest
+  | LaunchesRequest;
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };

@@ -27,6 +27,7 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
     not_checked: summary.notChecked,
     warnings: kernel.warnings,
     seconds: verification.seconds,
+    ...(verification.compiling && { compiled: verification.compiling }),
     ...(thorough && { seed: thorough.seed, ...(thorough.replay !== undefined && { replay: thorough.replay }) }),
     cases: verification.outcomes.map(jsonCase),
   };

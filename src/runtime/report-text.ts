@@ -7,7 +7,7 @@ import type { Device } from "./devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "./outcome.js";
 
 import { headline, larger, summarize, type Summary } from "./summary.js";
-import { describeCase, type Verification } from "./verify.js";
+import { describeCase, type Compiling, type Verification } from "./verify.js";
 
 type Colors = ReturnType<typeof pc.createColors>;
 
@@ -35,7 +35,11 @@ export function textReport(verification: Verification, device: Device, colors: C
   ].join("\n");
 }
 
-function facts({ kernel, outcomes, thorough }: Verification, device: Device, summary: Summary): [string, string][] {
+function facts(
+  { kernel, outcomes, thorough, compiling }: Verification,
+  device: Device,
+  summary: Summary,
+): [string, string][] {
   const shapes = [...new Set(outcomes.map(({ at }) => formatSizes(at.sizes)))];
   const dtypes = [...new Set(outcomes.flatMap(({ at }) => Object.entries(at.dtypes).map((pair) => pair.join("="))))];
   const layouts = [...new Set(outcomes.flatMap(({ at }) => Object.values(at.layouts ?? {})))];
@@ -46,6 +50,7 @@ function facts({ kernel, outcomes, thorough }: Verification, device: Device, sum
     rows.push(["python", `${device.environment.python} (${device.environment.source})`]);
   }
   if (outcomes.length === 0) return rows;
+  if (compiling) rows.push(["compiled", compilingText(compiling)]);
   rows.push(["shapes", thorough ? drawnText(shapes) : shapes.join(", ")]);
   if (thorough) rows.push(["seed", String(thorough.seed)]);
   if (dtypes.length > 0) rows.push(["dtypes", dtypes.join(", ")]);
@@ -53,6 +58,12 @@ function facts({ kernel, outcomes, thorough }: Verification, device: Device, sum
   if (kernel.configs.length > 1)
     rows.push(["configs", `${summary.configsTried.length} of ${kernel.configs.length} tried`]);
   return [...rows, ...errorRows(outcomes)];
+}
+
+/** Where the time of a GPU's first run goes. */
+function compilingText({ ahead, processes, seconds, known, late }: Compiling): string {
+  const before = ahead > 0 ? `${ahead} ahead in ${processes} processes (${seconds.toFixed(1)} s)` : "none ahead";
+  return `${before}, ${late} as cases ran; ${known} were in Triton's cache`;
 }
 
 /** How many shapes were drawn, and some of them. */
@@ -85,7 +96,9 @@ function errorRows(outcomes: readonly Outcome[]): [string, string][] {
     const rel = compared.map(({ maxRelDiff }) => maxRelDiff).reduce(larger, 0);
     const limits = compared.flatMap(({ tolerance }) => tolerance ?? []);
     const limit = `rtol ${span(limits.map(({ rtol }) => rtol))}, atol ${span(limits.map(({ atol }) => atol))}`;
-    const errors = `abs ${short(abs)}, rel ${short(rel)}${limits.length > 0 ? ` (${limit})` : ""}`;
+    const own = compared.flatMap(({ referenceDiff }) => referenceDiff ?? []);
+    const torch = own.length > 0 ? `; PyTorch in the same dtype abs ${short(own.reduce(larger, 0))}` : "";
+    const errors = `abs ${short(abs)}, rel ${short(rel)}${limits.length > 0 ? ` (${limit})` : ""}${torch}`;
     return [i === 0 ? "max error" : "", dtypes ? `${dtypes}: ${errors}` : errors];
   });
 }

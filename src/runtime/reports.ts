@@ -28,6 +28,14 @@ export interface RunReport {
   readonly not_checked?: readonly string[];
   readonly warnings?: readonly Diagnostic[];
   readonly seconds?: number;
+  /** On a GPU: kernels compiled before the cases ran, in how many processes and seconds; those that Triton's cache had; those compiled as cases ran. */
+  readonly compiled?: {
+    readonly ahead: number;
+    readonly processes: number;
+    readonly seconds: number;
+    readonly known: number;
+    readonly late: number;
+  };
   readonly cases?: readonly CaseReport[];
   /** Of `verify`: the seed of what was drawn. */
   readonly seed?: number;

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Case, CompiledKernel, TensorSignature, Tolerance } from "../compiled.js";
+import type { Case, CompiledKernel, PointerSignature, TensorSignature, Tolerance } from "../compiled.js";
 import { shapeOf } from "./cases.js";
 import { EnvironmentError } from "./problems.js";
 import { gradientTolerance, toleranceFor } from "../tolerance.js";
@@ -38,8 +38,8 @@ export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> 
   }
 }
 
-/** The dtype that a tensor has in a case. */
-export function dtypeOf(tensor: TensorSignature, at: Case): string {
+/** The dtype that a tensor has in a case, or what a pointer points to. */
+export function dtypeOf(tensor: TensorSignature | PointerSignature, at: Case): string {
   return typeof tensor.dtype === "string" ? tensor.dtype : (at.dtypes[tensor.dtype.variable] ?? "float32");
 }
 
@@ -113,9 +113,22 @@ export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case)
   return { ...runRequest(kernel, module, at), type: "prewarm", config: null };
 }
 
-/** The request to compile one case for a GPU. */
+/** The request to compile one case for a GPU. What a raw pointer reaches does not matter there; its dtype does. */
 export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
-  return { ...runRequest(kernel, module, at), type: "compile", target: triton };
+  const run = runRequest(kernel, module, at);
+  const given = kernel.signature.pointers.filter(({ name }) => !at.absent?.includes(name));
+  const pointed = given.map((pointer) =>
+    pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
+  );
+  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: triton };
+}
+
+function pointerWire(
+  { name, python }: PointerSignature,
+  { dtype, shape }: Pick<RawTensor, "dtype" | "shape">,
+  fill: Fill,
+): WireTensor {
+  return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill };
 }
 
 /** The request to call the wrapper on `inputs`, which lie in files of `folder`. */
@@ -133,10 +146,7 @@ export function callRequest(
   const { drawn: _, ...run } = runRequest(kernel, module, at);
   const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
   const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
-  const pointed = pointers.map(({ name, python }): WireTensor => {
-    const { dtype, shape } = inputs[name]!;
-    return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill: fill(python) };
-  });
+  const pointed = pointers.map((pointer) => pointerWire(pointer, inputs[pointer.name]!, fill(pointer.python)));
   return {
     ...run,
     type: "call",
@@ -147,7 +157,8 @@ export function callRequest(
   };
 }
 
-function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
+/** What it takes to call the wrapper in a case. */
+export function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
   const { signature } = kernel;
   const sizes = kernel.sizes(at);
   const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));

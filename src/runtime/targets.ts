@@ -56,7 +56,10 @@ export interface Occupancy {
 const KiB = 1024;
 const PARTITIONS = 4;
 
-/** "Technical specifications per compute capability" of the CUDA C++ Programming Guide. */
+/**
+ * "Technical specifications per compute capability" of the CUDA C++ Programming Guide; steps and partitions of registers,
+ * and the memory that is kept for each program, as `cuda_occupancy.h` has them.
+ */
 function cuda(capability: number, warps: number, programs: number, kib: number, tensorMemory?: number): Target {
   const reserved = capability >= 80 ? 1 * KiB : 0;
   return {

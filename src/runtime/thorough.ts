@@ -17,15 +17,19 @@ export interface ThoroughOptions {
   readonly special?: boolean;
   readonly tolerance?: Partial<Tolerance>;
   readonly onOutcome?: (done: number, planned: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
 }
 
-const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "maxWork" | "specialised">>> = {
+const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "maxWork">>> = {
   eval: { maxSize: 200, maxWork: 2 ** 15 },
   interpreter: { maxSize: 200, maxWork: 2 ** 16 },
-  // Each new combination of sizes that are 1 or a multiple of 16 is compiled: seconds each.
-  cuda: { maxSize: 1100, maxWork: 2 ** 31, specialised: true },
-  hip: { maxSize: 1100, maxWork: 2 ** 31, specialised: true },
+  cuda: { maxSize: 1100, maxWork: 2 ** 31 },
+  hip: { maxSize: 1100, maxWork: 2 ** 31 },
 };
+
+/** What a GPU is given to compile, of all configs: seconds each. Each config has two at the least. */
+const SPECIALISATIONS = 32;
 
 /** A lone size may be longer than several that multiply. */
 const LONG = 5000;
@@ -45,13 +49,11 @@ export async function verifyThoroughly(
 ): Promise<Verification> {
   const { selection, timeLimitMs } = options;
   const started = Date.now();
-  const draws = drawOptions(kernel, device, options);
-  // One of every config first: those that are drawn may leave some out.
-  const first = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
-  const planned = first.length + options.runs;
+  const rounds = roundsOf(kernel, device, options);
+  const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
   const passed: Outcome[] = [];
   let failed: Outcome | undefined;
-  let [tries, deadline] = [0, started + timeLimitMs];
+  let [tries, deadline] = [0, 0];
   const runner = await openRunner(kernel, device, {
     tolerance: options.tolerance ?? {},
     repeats: repeats[device.kind],
@@ -71,17 +73,14 @@ export async function verifyThoroughly(
     return outcome.status !== "failed";
   };
   try {
-    const check = async (config: number | undefined, numRuns: number): Promise<void> => {
-      const seed = selection.seed + (config ?? -1) + 1;
-      const drawn = cases(kernel, config === undefined ? draws : { ...draws, config });
-      if (!failed) await fc.check(fc.asyncProperty(drawn, holds), { seed, numRuns });
-    };
-    for (const config of first) await check(config, 1);
-    await check(selection.config, options.runs);
+    await runner.ahead?.(rounds.flatMap(casesOf), options.onCompiled);
+    deadline = Date.now() + timeLimitMs;
+    for (const { drawn, ...how } of rounds) if (!failed) await fc.check(fc.asyncProperty(drawn, holds), how);
   } finally {
     await runner.close();
   }
   const left = planned - passed.length;
+  const compiling = runner.compiling?.();
   return {
     kernel,
     outcomes: failed ? [...passed, failed] : passed,
@@ -92,6 +91,7 @@ export async function verifyThoroughly(
         : []),
     ],
     seconds: (Date.now() - started) / 1000,
+    ...(compiling && { compiling }),
     thorough: {
       seed: selection.seed,
       ...(failed && { replay: replayOf(failed.at), smallerTried: tries - passed.length - 1 }),
@@ -99,10 +99,40 @@ export async function verifyThoroughly(
   };
 }
 
+interface Round {
+  readonly drawn: fc.Arbitrary<Case>;
+  readonly seed: number;
+  readonly numRuns: number;
+}
+
+/** One case of every config first: those that are drawn may leave some out. */
+function roundsOf(kernel: CompiledKernel, device: Device, options: ThoroughOptions): readonly Round[] {
+  const { selection, runs } = options;
+  const draws = drawOptions(kernel, device, options);
+  const round = (config: number | undefined, numRuns: number): Round => ({
+    drawn: cases(kernel, config === undefined ? draws : { ...draws, config }),
+    seed: selection.seed + (config ?? -1) + 1,
+    numRuns,
+  });
+  const first = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
+  return [...first.map((config) => round(config, 1)), round(selection.config, runs)];
+}
+
+/** What a round will draw: the seed decides it. */
+function casesOf({ drawn, ...how }: Round): readonly Case[] {
+  const found: Case[] = [];
+  fc.check(
+    fc.property(drawn, (at) => void found.push(at)),
+    how,
+  );
+  return found;
+}
+
 function drawOptions(kernel: CompiledKernel, device: Device, { selection, special }: ThoroughOptions): CaseOptions {
-  const of = limits[device.kind];
+  const most = Math.max(2, Math.ceil(SPECIALISATIONS / kernel.configs.length));
   return {
-    ...of,
+    ...limits[device.kind],
+    ...((device.kind === "cuda" || device.kind === "hip") && { specialisations: { most, seed: selection.seed } }),
     ...(kernel.signature.sizes.length === 1 && { maxSize: LONG }),
     ...selection,
     empty: true,

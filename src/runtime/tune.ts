@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { join } from "node:path";
 import type { Case, CompiledKernel, Config } from "../compiled.js";
+import { compileAhead } from "./ahead.js";
 import type { Iterations } from "./bench.js";
 import { cacheFolder } from "./cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "./cached.js";
@@ -10,7 +11,7 @@ import type { PythonDevice } from "./devices.js";
 import { failureOf } from "./failure.js";
 import { UsageError } from "./problems.js";
 import type { Timing } from "./protocol.js";
-import { benchRequest, openWorkspace } from "./request.js";
+import { benchRequest, openWorkspace, runRequest } from "./request.js";
 import { headline } from "./summary.js";
 import { askWorker } from "./verify.js";
 
@@ -119,17 +120,22 @@ export interface SearchOptions {
   readonly seed: number;
   readonly env?: NodeJS.ProcessEnv;
   readonly onDone?: (tried: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: (done: number, planned: number) => void;
 }
 
 /** Fewer calls than a benchmark: what is compared differs by more than the noise, or does not matter. */
 const iterations: Iterations = { warmup: 5, iterations: 30 };
 const DEADLINE_MS = 120_000;
 
+/** Configs that are compiled ahead together. Nothing compiles while others are measured: it would take the CPU from them. */
+const BATCH = 16;
+
 /** Tries the author's configs, then the others in an order that the seed decides, until the budget is spent. */
 export async function search(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { cases, skip, own, budget, seed, env = process.env, onDone }: SearchOptions,
+  { cases, skip, own, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
 ): Promise<Searched> {
   const started = Date.now();
   const trials = cases.map(() => new Map<number, Trial>());
@@ -141,21 +147,33 @@ export async function search(
     (budget.configs !== undefined && tried.length >= budget.configs) ||
     (budget.seconds !== undefined && Date.now() - started > 1000 * budget.seconds);
   const workspace = await openWorkspace(kernel);
+  const order = orderOf(kernel.configs.length, own, seed).filter((config) => !skip.has(config));
+  const known = (i: number, config: number) => caches[i]![identity(kernel.configs[config]!)];
+  const compileBatch = async (configs: readonly number[]): Promise<void> => {
+    const untried = configs.flatMap((config) =>
+      cases.filter((_, i) => !known(i, config)).map((at): Case => ({ ...at, config })),
+    );
+    const launched = untried.filter((at) => kernel.refusal(at) === undefined);
+    const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+    await compileAhead(device, requests, onCompiled);
+  };
   try {
-    for (const config of orderOf(kernel.configs.length, own, seed)) {
-      if (skip.has(config)) continue;
+    for (const [place, config] of order.entries()) {
       if (config >= own && isSpent()) break;
+      if (place % BATCH === 0)
+        await compileBatch(
+          order.slice(place, place + Math.min(BATCH, Math.max(own, budget.configs ?? Infinity) - place)),
+        );
       for (const [i, given] of cases.entries()) {
         const at = { ...given, config };
         if (kernel.refusal(at) !== undefined) continue;
-        const key = identity(kernel.configs[config]!);
-        const known = caches[i]![key];
-        const trial = known ?? (await tryConfig(kernel, device, workspace, at));
+        const before = known(i, config);
+        const trial = before ?? (await tryConfig(kernel, device, workspace, at));
         trials[i]!.set(config, trial);
-        if (known) fromCache++;
+        if (before) fromCache++;
         else if (!("failed" in trial)) {
           // Why it failed may be of the moment: memory that others took, a driver.
-          caches[i]![key] = trial;
+          caches[i]![identity(kernel.configs[config]!)] = trial;
           await writeCached(files[i]!, caches[i]!);
         }
         // What is wrong somewhere is of no use anywhere.

@@ -1,5 +1,6 @@
 /** Runs cases of a kernel on a device and gathers what they showed: planned ones, or one that is given. */
 import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../compiled.js";
+import { compileAhead, inEveryConfig } from "./ahead.js";
 import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
@@ -12,8 +13,12 @@ export interface VerifyOptions {
   readonly tolerance?: Partial<Tolerance>;
   /** In which order the evaluator runs programs. */
   readonly order?: ProgramOrder | undefined;
+  /** How long a case may take in the worker. Default two minutes. */
+  readonly deadlineMs?: number | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
 }
 
 export interface Verification {
@@ -22,6 +27,8 @@ export interface Verification {
   /** Cases that were not run, and why. */
   readonly left: readonly string[];
   readonly seconds: number;
+  /** Of a GPU. */
+  readonly compiling?: Compiling;
   /** Of a thorough verification. */
   readonly thorough?: {
     readonly seed: number;
@@ -30,6 +37,18 @@ export interface Verification {
     /** Cases tried to find a smaller one that fails. */
     readonly smallerTried?: number;
   };
+}
+
+/** What Triton compiled. */
+export interface Compiling {
+  /** Kernels compiled before cases ran, by how many processes, and in how many seconds. */
+  readonly ahead: number;
+  readonly processes: number;
+  readonly seconds: number;
+  /** Kernels that Triton's cache had. */
+  readonly known: number;
+  /** Kernels compiled as cases ran. */
+  readonly late: number;
 }
 
 const limits: Readonly<Record<Device["kind"], Limits>> = {
@@ -50,34 +69,46 @@ const budgetMs: Readonly<Record<Device["kind"], number>> = {
 /** A GPU compiles each config once; the interpreter may be slow. Beyond this it hangs. */
 const DEADLINE_MS = 120_000;
 
+/** So many cases may hang before the rest is left: each takes as long as its deadline. */
+const MOST_HANGS = 3;
+
+/** Runs of each case, which must agree. Where they are slow, `verify` has more. */
+const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
+
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const started = Date.now();
   const plan = planCases(kernel, limits[device.kind], options.selection);
   const left = [...plan.left];
-  const { tolerance = {}, order } = options;
-  const runner = await openRunner(kernel, device, { tolerance, order });
+  const { tolerance = {}, order, deadlineMs } = options;
+  const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
   };
+  const last = plan.cases.at(-1);
+  const tunes = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
   try {
+    const tried = tunes && last ? inEveryConfig(kernel, last.at) : [];
+    await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
     for (const planned of plan.cases) {
+      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} did not end`);
+        break;
+      }
       if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
         left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
         break;
       }
       record(await runner.run(planned, outcomes.length));
     }
-    if (runner.tune && kernel.configs.length > 1 && options.selection.config === undefined) {
-      const last = plan.cases.at(-1);
-      if (last) record(await runner.tune(last));
-    }
+    if (tunes && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
   } finally {
     await runner.close();
   }
-  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000 };
+  const compiling = runner.compiling?.();
+  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000, ...(compiling && { compiling }) };
 }
 
 /** Runs one case on an open device: what a property test asks for. */
@@ -99,6 +130,9 @@ export interface Runner {
   run(planned: PlannedCase, place: number): Promise<Outcome>;
   /** Runs a case with the config that Triton's autotuner chooses. */
   tune?: (planned: PlannedCase) => Promise<Outcome>;
+  /** Compiles what cases will launch. */
+  ahead?: (cases: readonly Case[], onDone?: (done: number, planned: number) => void) => Promise<void>;
+  compiling?: () => Compiling;
   close(): Promise<void>;
 }
 
@@ -107,6 +141,7 @@ export interface RunnerOptions {
   readonly order?: ProgramOrder | undefined;
   /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
   readonly repeats?: number | undefined;
+  readonly deadlineMs?: number | undefined;
   /** Whether the evaluator looks at each case that passes too: it sees accesses that no number shows. */
   readonly sanitised?: boolean;
 }
@@ -126,11 +161,32 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
 async function pythonRunner(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { tolerance, repeats = 1, sanitised = false }: RunnerOptions,
+  { tolerance, repeats = 1, deadlineMs, sanitised = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel);
-  const ask = (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> =>
-    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats });
+  let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
+  const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
+    const outcome = await askWorker(kernel, device, workspace, planned, {
+      passOut,
+      tuned,
+      tolerance,
+      repeats,
+      deadlineMs,
+    });
+    compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
+    return outcome;
+  };
+  const ahead: Runner["ahead"] = async (cases, onDone) => {
+    const requests = cases.map((at) => verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance }));
+    const { compiled, known, processes, seconds } = await compileAhead(device, requests, onDone);
+    compiling = {
+      ...compiling,
+      ahead: compiling.ahead + compiled.reduce((sum, count) => sum + count, 0),
+      processes,
+      seconds: compiling.seconds + seconds,
+      known: compiling.known + known,
+    };
+  };
   return {
     // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
     run: async (planned, place) => {
@@ -139,7 +195,12 @@ async function pythonRunner(
       const { findings } = evaluate(kernel, planned, { tolerance });
       return findings.length === 0 ? outcome : { ...outcome, status: "failed", findings };
     },
-    ...(device.kind !== "interpreter" && { tune: (planned: PlannedCase) => ask(planned, false, true) }),
+    ...(device.kind !== "interpreter" &&
+      !needsPointer(kernel) && {
+        tune: (planned: PlannedCase) => ask(planned, false, true),
+        ahead,
+        compiling: () => compiling,
+      }),
     close: () => workspace.remove(),
   };
 }
@@ -149,6 +210,7 @@ interface AskOptions {
   readonly tuned: boolean;
   readonly tolerance: Partial<Tolerance>;
   readonly repeats?: number | undefined;
+  readonly deadlineMs?: number | undefined;
 }
 
 /** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
@@ -161,9 +223,9 @@ export async function askWorker(
 ): Promise<Outcome> {
   const started = Date.now();
   // Nothing is known of what a raw pointer reaches: the evaluator says so.
-  if (kernel.signature.pointers.some(({ optional }) => !optional)) return evaluateInstead(kernel, planned, [], options);
+  if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
-  const reply = await device.worker.request(request, DEADLINE_MS);
+  const reply = await device.worker.request(request, options.deadlineMs ?? DEADLINE_MS);
   const base = {
     at: planned.at,
     label: planned.label,
@@ -177,15 +239,26 @@ export async function askWorker(
   };
   if (!reply.ok && reply.error.kind === "unsupported")
     return evaluateInstead(kernel, planned, [reply.error.message], options);
-  if (!reply.ok) return { ...base, status: "failed", failure: failureOf(kernel, reply.error) };
-  const { comparisons, problems, corrupted, unreliable } = reply.result;
+  if (!reply.ok) {
+    const failure = failureOf(kernel, reply.error);
+    // Triton's autotuner passes over such a config, as long as another one is left.
+    const isPassedOver = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.tuned;
+    if (!isPassedOver) return { ...base, status: "failed", failure };
+    const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
+    return { ...base, status: "unchecked", failure, unchecked: [why] };
+  }
+  const { comparisons, problems, corrupted, unreliable, compiled } = reply.result;
   // The next case must not pay for what this one overwrote.
   if (corrupted) await device.worker.stop();
   if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
-  if (passed && compared.length === 0) return { ...base, status: "unchecked", unchecked: [NO_REFERENCE] };
-  return { ...base, status: passed ? "passed" : "failed", comparisons: compared, problems };
+  if (passed && compared.length === 0) return { ...base, compiled, status: "unchecked", unchecked: [NO_REFERENCE] };
+  return { ...base, compiled, status: passed ? "passed" : "failed", comparisons: compared, problems };
+}
+
+function needsPointer({ signature }: CompiledKernel): boolean {
+  return signature.pointers.some(({ optional }) => !optional);
 }
 
 const NO_REFERENCE = "the outputs were compared with nothing: the kernel has no reference";

@@ -18,6 +18,8 @@ export interface Sample {
   readonly since39?: boolean;
   /** The call gets the tensors themselves, which it may write, instead of tiles loaded from them. */
   readonly whole?: boolean;
+  /** Which of equal elements it names is open. */
+  readonly anyOfEqual?: boolean;
 }
 
 const INTS = "int8 uint8 int16 uint16 int32 uint32 int64 uint64".split(" ");
@@ -145,7 +147,12 @@ add("sum", each(["int8", "float16"], "T[8]"), (x) => tl.sum(x, 0, { dtype: tl.fl
 add("max", each(["int32", "float16", "bfloat16", "float32"], "T[4, 8]"), (x) => tl.max(x, 1, { returnIndices: true }));
 add("min", "float32[8]", (x) => tl.min(x, 0, { returnIndices: true, keepDims: true }));
 for (const op of ["argmax", "argmin"]) add(op, each(["int32", "float32"], "T[4, 8]"), (x) => t[op]!(x, 1));
-add("argmax", "float32[4, 8]", (x) => tl.argmax(x, 0, { tieBreakLeft: false, keepDims: true }));
+samples.push({
+  op: "argmax",
+  operands: "float32[4, 8]",
+  apply: (x) => tl.argmax(x, 0, { tieBreakLeft: false, keepDims: true }),
+  anyOfEqual: true,
+});
 add("reduceOr", each(["int32", "uint8"], "T[4, 8]"), (x) => tl.reduceOr(x, 0));
 for (const op of ["cumsum", "cumprod"]) {
   add(op, each(NARROW, "T[4, 8]"), (x) => t[op]!(x, 1));

@@ -246,6 +246,12 @@ class Bf16(unittest.TestCase):
                 cast_kernel[(1,)](out, back, N=N)
                 self.same(back, out.float())
 
+    def test_float16_that_is_not_finite(self) -> None:
+        x = torch.tensor([float("inf"), float("-inf"), float("nan"), 6e-8] * (N // 4), dtype=torch.float16)
+        out = torch.empty(N, dtype=torch.bfloat16)
+        cast_kernel[(1,)](x, out, N=N)
+        self.same(out, x.float())
+
     def test_rounding_toward_zero(self) -> None:
         x, out = torch.randn(N), torch.empty(N, dtype=torch.bfloat16)
         toward_zero_kernel[(1,)](x, out, N=N)

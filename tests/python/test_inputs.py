@@ -7,7 +7,7 @@ import unittest
 import torch
 
 from tilescript_worker.calling import GuardedMemory
-from tilescript_worker.inputs import Guarded, draw, dtype_of, values_of
+from tilescript_worker.inputs import MARKS, Guarded, draw, dtype_of, values_of
 
 
 def spec(layout: str | list[int], shape: list[int], dtype: str = "float32") -> dict:
@@ -46,6 +46,15 @@ class Inputs(unittest.TestCase):
             past.fill_(1)
             self.assertTrue(guarded.damaged(inside=False))
 
+    def test_what_lies_behind_one_tensor_shows_behind_another(self) -> None:
+        for dtype in ("float32", "float16", "bfloat16", "float64", "float8e5", "float8e4nv", "int8", "int64", "int1"):
+            with self.subTest(dtype):
+                given = {**spec("contiguous", [4], dtype), "fill": {"kind": "integers", "low": 0, "high": 2}}
+                left, right = (Guarded.of(given, "cpu", draw(given, 0), mark) for mark in range(2))
+                behind = [each.tensor.as_strided((5,), (1,), each.tensor.storage_offset()) for each in (left, right)]
+                behind[1].copy_(behind[0])
+                self.assertTrue(right.damaged(inside=False))
+
     def test_a_read_past_the_end_gives_nan(self) -> None:
         guarded = Guarded.of(spec("contiguous", [4]), "cpu", torch.zeros(4))
         wider = guarded.tensor.as_strided((5,), (1,), guarded.tensor.storage_offset())
@@ -69,7 +78,7 @@ class Inputs(unittest.TestCase):
         for tensor in made:
             self.assertTrue(bool(tensor.isnan().all()))
         self.assertEqual(made[1].stride(), like.stride())
-        self.assertEqual(ints.tolist(), [127] * 3)
+        self.assertTrue(all(value > 127 - MARKS for value in ints.tolist()))
         self.assertEqual(nothing.shape, (0, 4))
         made[0].fill_(1)
         self.assertFalse(memory.damaged)

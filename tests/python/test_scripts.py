@@ -10,6 +10,8 @@ import unittest
 
 import torch
 
+from tilescript_worker.kernel_file import KernelFile
+
 PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 
 SCALE = """
@@ -77,10 +79,40 @@ class Verify(unittest.TestCase):
         self.assertIn("n=200, BLOCK=128, num_warps=4", result["failures"][1])
         self.assertIn("at [199]", result["failures"][1])
 
+    def test_a_config_that_does_not_fit(self):
+        raises = 'raise triton.runtime.errors.OutOfResources(300000, 232448, "shared memory")\n'
+        unfit = f'    if scale_kernel.configs[0].kwargs["BLOCK"] == 128:\n        {raises}'
+        source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
+        code, result, _ = run(
+            "verify_kernel.py", source.replace("    y = torch.zeros_like(x)\n", unfit + "    y = 2 * x\n")
+        )
+        self.assertEqual((code, result["correct"], result["cases"], len(result["unfit"])), (0, True, 1, 4))
+        self.assertIn("4 do not fit this GPU, such as n=200, BLOCK=128", result["details"])
+        # Not if none does.
+        code, result, _ = run("verify_kernel.py", source.replace("    y = torch.zeros_like(x)\n", f"    {raises}"))
+        self.assertEqual((code, result["correct"], result["cases"]), (1, False, 0))
+
     def test_a_tolerance_that_was_given(self):
         source = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2.001")
         self.assertEqual(run("verify_kernel.py", source)[0], 1)
         self.assertEqual(run("verify_kernel.py", source, "--rtol", "0.01")[0], 0)
+
+    def test_a_tolerance_grows_with_the_terms_of_a_product(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "product.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("# tl.dot\ndef kernel_fn(): ...\nreference_fn = get_inputs = kernel_fn\n")
+            kernel = KernelFile.load(path)
+            inputs = [torch.zeros(4), torch.zeros(3, 1600, dtype=torch.float16)]
+            for given, expected in (
+                ((None, None), (1e-3, 5e-3)),
+                ((None, 0.5), (1e-3, 0.5)),
+                ((0.1, None), (0.1, 5e-3)),
+            ):
+                found = kernel.tolerance(torch.float16, *given, inputs)
+                self.assertAlmostEqual(found["rtol"], expected[0])
+                self.assertAlmostEqual(found["atol"], expected[1])
+            self.assertEqual(kernel.tolerance(torch.float16, None, None, inputs[:1])["atol"], 1e-3)
 
     def test_a_file_without_a_reference(self):
         code, result, errors = run("verify_kernel.py", "def kernel_fn(): ...\ndef get_inputs(): return []\n")

@@ -67,7 +67,12 @@ const scalarDTypes = Object.keys(SCALARS) as (keyof typeof SCALARS)[];
 /** Ops that say or print something, and give what they are given; their samples keep what they promise only as they are. */
 const AS_SAMPLED = new Set(["assume", "deviceAssert", "multipleOf", "maxContiguous", "maxConstancy", "expectZero"]);
 const PRINTS = new Set(["devicePrint", "staticPrint", "expectZero"]);
-/** NaN and the two zeros have no place in an order. */
+/**
+ * NaN and the two zeros have no place in an order. Likewise, where values are compared: `-x` of zero is 0.0 in Triton 3.6
+ * and -0.0 in 3.9; a float `x % y` is `x - trunc(x / y) * y` on an NVIDIA GPU, which is the remainder where the quotient is
+ * exact, but gives a zero remainder of either dividend the same sign; and equal elements are any of them to an argmax with
+ * `tieBreakLeft: false`. Such operands are replaced, and the sign of such a zero is taken away.
+ */
 const ORDERS = new Set("minimum maximum clamp max min argmax argmin sort topk bitonicMerge".split(" "));
 const modelled = new Map(table.map((op) => [op.name, op.evaluate !== undefined]));
 
@@ -260,7 +265,8 @@ class Author {
     const kinds = results.map((tile) => kindOf(op, dtypeOf(tile)));
     results.forEach((tile, i) => {
       const kind = kinds[i]!;
-      if (!this.values || kind.kind === "exact") return this.#keep(tile, scope);
+      if (!this.values || kind.kind === "exact")
+        return this.#keep(this.values && op === "mod" && isFloating(tile) ? tile.add(0) : tile, scope);
       if (kind.kind !== "sum") {
         this.#store(tile, kind as Rule, scope);
         return;
@@ -281,6 +287,7 @@ class Author {
     if (this.values && (PRINTS.has(op) || op.startsWith("libdevice") || !modelled.get(op))) return;
     const all = alternatives.get(op)!;
     const { sample, operands } = all[alternative % all.length]!;
+    if (this.values && sample.anyOfEqual) return;
     const order: readonly Fit[] = ["free", "dtype", "sample"];
     for (const how of order.slice(AS_SAMPLED.has(op) ? 2 : order.indexOf(fit))) {
       try {
@@ -311,11 +318,14 @@ class Author {
   /** What an op says nothing about does not happen: divisors are positive, shifts short, NaN is not sorted. */
   #inDomain(op: string, tile: Tile, { range }: Operand): Tile {
     const isCast = op === "to" || op === "cast";
-    if (range && !(isCast && !isFloating(tile))) return between(tile, range[0], range[1]);
-    if (!this.values || !isFloating(tile) || isFp8(dtypeOf(tile))) return tile;
+    const inside = range && !(isCast && !isFloating(tile)) ? between(tile, range[0], range[1]) : undefined;
+    if (!this.values || !isFloating(tile) || isFp8(dtypeOf(tile))) return inside ?? tile;
+    if (op === "mod") return inside ? cast(cast(inside, "int32"), dtypeOf(tile)) : between(tile, -1000, 1000);
+    if (ORDERS.has(op)) return ordered(inside ?? tile);
+    if (inside) return inside;
+    if (op === "neg") return tl.where(tile.eq(0), 1, tile);
     if (kindOf(op, dtypeOf(tile)).kind !== "exact" && op !== "div") return between(tile, -8, 8);
-    if (isCast) return between(tile, 0, 100);
-    return ORDERS.has(op) ? ordered(tile) : tile;
+    return isCast ? between(tile, 0, 100) : tile;
   }
 
   #literal({ op, pick, value, first }: Extract<Step, { kind: "literal" }>, scope: Scope): void {
@@ -536,9 +546,7 @@ class Author {
     this.#result(isSum ? (step.combine === "add" ? "sum" : "cumprod") : "max", again(x), [x], again, scope);
   }
 
-  /** Triton's interpreter has no map_elementwise. */
   #map({ picks }: Extract<Step, { kind: "map" }>, scope: Scope): void {
-    if (this.values) return;
     const isNumber = (tile: Tile): boolean => {
       const dtype = dtypeOf(tile);
       return typeOf(tile).shape.length > 0 && !isFp8(dtype) && dtype !== "int1" && !isUnsigned(dtype);

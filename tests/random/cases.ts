@@ -1,4 +1,4 @@
-/** Random kernels with inputs and what the evaluator says of them, as `bench/random_kernels.py` reads them. */
+/** Random kernels with inputs and what the evaluator says of them, as `bench/agreement.py` reads them. */
 import type { TensorData } from "../../src/compiled.js";
 import { TileScriptError } from "../../src/diagnostics.js";
 import type { DTypeName } from "../../src/ir/dtype.js";
@@ -8,6 +8,7 @@ import { recipeOf } from "./draw.js";
 import type { Rule } from "./exactness.js";
 import { inputFor } from "./inputs.js";
 import { type Accepted, accept } from "./jobs.js";
+import { type Unlike, unlike } from "./known-differences.js";
 import type { Recipe } from "./recipe.js";
 
 interface Encoded {
@@ -21,13 +22,17 @@ interface Encoded {
 /** A line of the file. */
 export interface Case {
   readonly id: string;
+  /** The example that it is of; otherwise it is a random kernel. */
+  readonly example?: string;
   readonly module: string;
-  readonly jit: string;
+  readonly jits: readonly string[];
+  readonly config?: number;
   readonly inputs: readonly Encoded[];
-  readonly scalars: Readonly<Record<string, number>>;
+  /** What the wrapper gets beside tensors. */
+  readonly arguments: Readonly<Record<string, unknown>>;
   /** In the order in which the wrapper returns them. */
   readonly outputs: readonly (Encoded & { readonly rule: Rule })[];
-  readonly since39: boolean;
+  readonly unlike: Unlike;
 }
 
 /** Why there is no case: a check refused the kernel, or the evaluator found that it does what no rule gives. */
@@ -36,17 +41,14 @@ export interface Left {
   readonly why: string;
 }
 
-const encode = (name: string, { dtype, shape, data }: TensorData): Encoded => ({
+export const encode = (name: string, { dtype, shape, data }: TensorData): Encoded => ({
   name,
   dtype,
   shape,
   data: Buffer.from(toBytes(dtype as DTypeName, data as TileData)).toString("base64"),
 });
 
-export function caseOf(
-  seed: number,
-  recipe: Recipe = recipeOf(seed),
-): { readonly made: Accepted; readonly found: Case | Left } | Left {
+export function caseOf(seed: number, recipe: Recipe = recipeOf(seed)): Case | Left {
   let made: Accepted;
   try {
     made = accept(recipe, { values: true });
@@ -54,11 +56,11 @@ export function caseOf(
     if (error instanceof TileScriptError) return { left: "refused", why: error.diagnostics[0]!.message };
     throw error;
   }
-  return { made, found: caseFor(seed, made) };
+  return caseFor(seed, made);
 }
 
 /** The case of a kernel that is built already. */
-export function caseFor(seed: number, { compiled, sizes, scalars, outputs, since39 }: Accepted): Case | Left {
+export function caseFor(seed: number, { compiled, ir, sizes, scalars, outputs }: Accepted): Case | Left {
   const { tensors, jit } = compiled.signature;
   const read = tensors.filter(({ role }) => role !== "out");
   const inputs = Object.fromEntries(read.map((tensor, i) => [tensor.name, inputFor(tensor, sizes, seed * 31 + i)]));
@@ -69,10 +71,10 @@ export function caseFor(seed: number, { compiled, sizes, scalars, outputs, since
   return {
     id: String(seed),
     module: compiled.python,
-    jit,
+    jits: [jit],
     inputs: read.map((tensor) => encode(tensor.python, inputs[tensor.name]!)),
-    scalars: Object.fromEntries(compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!])),
+    arguments: Object.fromEntries(compiled.signature.scalars.map(({ name, python }) => [python, scalars[name]!])),
     outputs: outputs.map(({ name, rule }) => ({ ...encode(name, evaluation.outputs[name]!), rule })),
-    since39,
+    unlike: unlike(ir),
   };
 }

@@ -10,6 +10,8 @@ export type Rule =
   | { readonly kind: "exact" }
   | { readonly kind: "ulps"; readonly ulps: number }
   | { readonly kind: "absolute"; readonly within: number }
+  /** What `verify` allows between a kernel and its reference. */
+  | { readonly kind: "close"; readonly rtol: number; readonly atol: number }
   /** `of` is the output that holds the sum of absolute values. */
   | { readonly kind: "bound"; readonly of: number; readonly factor: number };
 
@@ -18,7 +20,8 @@ export const exact: Rule = { kind: "exact" };
 /**
  * Units in the last place by op, on operands in [-8, 8] or the range of its sample. The GPU's `ex2.approx`, `lg2.approx`,
  * `rsqrt.approx`, `sqrt.approx` and `div.full` are off by 1 or 2 (PTX ISA, "Floating Point Instructions"); `exp` first
- * multiplies by log2(e), which costs |x| times as much; sin, cos and erf are libdevice's (CUDA Math API, "Accuracy").
+ * multiplies by log2(e), which costs |x| times as much; sin, cos and erf are libdevice's (CUDA Math API, "Accuracy"), which
+ * Triton links so that float32 is flushed: a zero stands for a subnormal result.
  */
 const ULPS: Readonly<Record<string, number>> = {
   div: 2,

@@ -1,8 +1,14 @@
 /** What random kernels found, each as small as it gets: compiled with every version of Triton, or refused with a reason. */
 import { expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
+import { type TileArray, tileArray } from "../../src/ir/array.js";
+import { tileType } from "../../src/ir/types.js";
+import { opOf } from "../../src/ops/define.js";
 import { requirePython } from "../runtime/helpers.js";
+import { caseFor } from "./cases.js";
+import { exact } from "./exactness.js";
 import { checked, compileScript, jobOf } from "./jobs.js";
+import { interpreted } from "./python.js";
 import { Worker } from "./workers.js";
 
 const params = { x: tensor(tl.float32, [16]), y: tensor.out(tl.float32, [16]) };
@@ -65,6 +71,9 @@ const kernels: Readonly<Record<string, unknown>> = {
     const a = tl.broadcastTo(tl.max(x), [16, 16]).to(tl.float64);
     return tl.max(tl.dot(a, a, tl.zeros([16, 16], tl.float64)), 0).to(tl.float32);
   }),
+  "a division of halves by a number, correctly rounded": over((x) =>
+    tl.fdiv(x.to(tl.float16), 3, { ieeeRounding: true }).add(tl.fdiv(x.to(tl.bfloat16), 0.1, { ieeeRounding: true })),
+  ),
   "a reshape in an arm that no config takes": over(
     (x, { BLOCK }) =>
       tl
@@ -154,4 +163,41 @@ const refused: readonly (readonly [string, unknown])[] = [
 
 test.each(refused)("a check says: %s", (sentence, made) => {
   expect(() => checked({ kernel: made, outputs: [], sizes: {}, scalars: {} })).toThrow(sentence);
+});
+
+const values: Readonly<Record<string, (x: any) => any>> = {
+  "an integer by a half is divided as float32": (x) =>
+    tl
+      .arange(32750, 32766)
+      .to(tl.int16)
+      .mod(tl.full([16], 3, tl.float16))
+      .add(x),
+  "a half by a number that no half is": (x) => x.to(tl.float16).mod(0.3),
+  "a quotient of halves by such a number": (x) => tl.fdiv(x.to(tl.float16), 0.1, { ieeeRounding: true }),
+};
+
+test("Triton's interpreter computes them as the evaluator does", { timeout: 60_000 }, async () => {
+  const outputs = [{ name: "y", dtype: "float32", shape: [16], partial: false, rule: exact }] as const;
+  const cases = Object.values(values).map((body, i) => {
+    const made = caseFor(i, checked({ kernel: over(body), outputs, sizes: {}, scalars: {} }));
+    if ("left" in made) throw new Error(made.why);
+    return made;
+  });
+  const { agree, failures } = await interpreted(cases);
+  expect({ agree, failures }).toEqual({ agree: cases.length, failures: [] });
+});
+
+test("fma of float64 has the sign of its zeros, and every digit at the ends of the range", () => {
+  const rounded = (x: number, y: number, z: number): number => {
+    const one = (value: number) => tileArray("float64", [1], Float64Array.of(value));
+    const context = { results: [tileType("float64", [1])] };
+    return (opOf(tl.fma)!.evaluate!({ x: one(x), y: one(y), z: one(z) }, context as never) as TileArray)
+      .data[0] as number;
+  };
+  expect(rounded(-0, 3, -0)).toBe(-0);
+  expect(rounded(2, 3, -6)).toBe(0);
+  // 1.5 · 2^-1074 of 2^-1074: half of the last place goes to the even neighbour, a little more goes up.
+  expect(rounded(2 ** -1000, 2 ** -75, 2 ** -1073)).toBe(2 ** -1073);
+  expect(rounded(2 ** -1000, 1.5 * 2 ** -75, 2 ** -1073)).toBe(3 * 2 ** -1074);
+  expect(rounded(2 ** 1000, 2 ** 24, -(2 ** 1023))).toBe(2 ** 1023);
 });

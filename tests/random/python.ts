@@ -1,4 +1,4 @@
-/** Cases on Triton's interpreter, through the script that runs them on a GPU. */
+/** Cases, either random kernels or examples, on Triton's interpreter, through the script that runs them on a GPU. */
 import { execa } from "execa";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,9 +7,9 @@ import { fileURLToPath } from "node:url";
 import { requirePython } from "../runtime/helpers.js";
 import type { Case } from "./cases.js";
 
-const script = fileURLToPath(new URL("../../bench/random_kernels.py", import.meta.url));
+const script = fileURLToPath(new URL("../../bench/agreement.py", import.meta.url));
 
-/** What `random_kernels.py` writes. */
+/** What `agreement.py` writes of random kernels, or of examples. */
 export interface Summary {
   readonly kernels: number;
   readonly agree: number;
@@ -25,7 +25,8 @@ export async function interpreted(cases: readonly Case[], processes = 2): Promis
     const ran = await execa(await requirePython(), args, { env: { TRITON_INTERPRET: "1" }, reject: false });
     const text = await readFile(out, "utf8").catch(() => undefined);
     if (text === undefined) throw new Error(ran.stderr);
-    return JSON.parse(text) as Summary;
+    const { random, examples } = JSON.parse(text) as Record<"random" | "examples", Summary>;
+    return cases.some(({ example }) => example !== undefined) ? examples : random;
   } finally {
     await rm(folder, { recursive: true });
   }

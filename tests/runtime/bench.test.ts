@@ -130,6 +130,11 @@ describe("limits", () => {
     expect(roofOf(vector, at!, { bytes: 4.8e9, flops: 0 }, limits)).toEqual({ by: "memory", ms: 1 });
   });
 
+  it("should know no board by another's name", () => {
+    for (const deviceName of ["NVIDIA GH200 480GB", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA A10G"])
+      expect(limitsOf({ deviceName, memoryGbps: 3000 })).toMatchObject({ source: "memory clock and bus" });
+  });
+
   it("should say what is not known", () => {
     const unlisted = limitsOf({ deviceName: "NVIDIA Something", memoryGbps: 1000 });
     expect(unlisted).toEqual({ source: "memory clock and bus", gbps: 1000 });
@@ -144,7 +149,12 @@ describe("limits", () => {
     ["NVIDIA A100-SXM4-80GB", 2039, 312],
     ["NVIDIA L40S", 864, 362],
     ["NVIDIA L4", 300, 121],
+    ["NVIDIA B200", 8000, 2250],
+    ["NVIDIA GB200", 8000, 2500],
+    ["NVIDIA H200 NVL", 4800, 835.5],
+    ["NVIDIA GeForce RTX 4090", 1008, 165.2],
     ["AMD Instinct MI300X", 5300, 1307.4],
+    ["AMD Instinct MI355X", 8000, 2516.6],
   ])("%s", (deviceName, gbps, float16) => {
     expect(limitsOf({ deviceName, memoryGbps: null })).toMatchObject({ gbps, tflops: { float16 } });
   });

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { build, type CompiledKernel } from "tilescript";
+import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tl } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
 import { compileForTargets } from "../../src/runtime/compile-targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/environment.js";
@@ -95,6 +95,45 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const json = compileJson([found], [[error!, ...warnings]], facts);
     expect(json).toMatchObject({ ok: false, kernels: [{ compiled: [{ config: 0 }, { config: 1 }, { config: 2 }] }] });
     expect(json.kernels[0]!.compiled[1]!.spilled_bytes).toBeGreaterThan(0);
+  });
+
+  it("should compile kernels with raw pointers, given and left out", async () => {
+    const T = tl.dtype("T", [tl.float16, tl.float32]);
+    const copied = await build(
+      kernel(
+        "copied",
+        {
+          params: {
+            from: pointer(T),
+            to: pointer(tl.float32),
+            bias: pointer(tl.float32).optional(),
+            n: scalar(tl.int32),
+            BLOCK: constexpr(),
+          },
+          grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK)],
+          config: { BLOCK: 128 },
+        },
+        ({ from, to, bias, n, BLOCK }) => {
+          const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+          const mask = at.lt(n);
+          const value = tl.mut(tl.load(from.add(at), { mask, other: 0 }).to(tl.float32));
+          tl.when(bias.given, () => {
+            value.value = value.value.add(tl.load(bias.add(at), { mask, other: 0 }));
+          });
+          tl.store(to.add(at), value.value, { mask });
+        },
+      ),
+    );
+    const { compilations, left } = await compile(copied, "cuda:90,hip:gfx942");
+    expect(compilations.map(({ target, at, failure }) => [target.name, at.dtypes["T"], at.absent, failure])).toEqual(
+      ["cuda:90", "hip:gfx942"].flatMap((target) =>
+        ["float16", "float32"].flatMap((dtype) => [
+          [target, dtype, undefined, undefined],
+          [target, dtype, ["bias"], undefined],
+        ]),
+      ),
+    );
+    expect(left).toEqual([]);
   });
 
   it("should exit with 1 for a config that can't run, and print JSON alone", async () => {

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
 import { verifyThoroughly } from "../../src/runtime/thorough.js";
+import { verifyCase } from "../../src/runtime/verify.js";
 import type { CompiledKernel } from "../../src/compiled.js";
+import { vectorAdd } from "./fixtures/vector-add.js";
 import { cli, expectUsage, requirePython } from "./helpers.js";
 
 interface Wrong {
@@ -96,6 +98,24 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
     expect(outcomes.length).toBeLessThan(42);
     expect(left.at(-1)).toMatch(/of 42 cases: the time limit of 0 s was reached/);
   });
+});
+
+it("should find a smaller case where the worker dies each time", { timeout: 180_000 }, async () => {
+  const dies = vectorAdd({
+    replace: { "    (n,) = x.shape": "    (n,) = x.shape\n    n < 37 or __import__('os')._exit(7)" },
+  });
+  const { outcomes, thorough } = await verifyThoroughly(dies, interpreter, {
+    selection: { seed: 5, dtypes: { T: "float32" } },
+    runs: 20,
+    timeLimitMs: 25_000,
+  });
+  const last = outcomes.at(-1)!;
+  expect(last).toMatchObject({ status: "failed", failure: { kind: "crash" } });
+  expect(last.at.sizes["N"]).toBeGreaterThanOrEqual(37);
+  expect(thorough!.smallerTried).toBeGreaterThan(1);
+  // The worker was replaced: a case that does not die passes.
+  const at = { ...last.at, sizes: { N: 36 } };
+  expect(await verifyCase(dies, interpreter, at)).toMatchObject({ status: "passed" });
 });
 
 describe("mistakes with --case", () => {

@@ -90,6 +90,38 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
     ]);
   });
 
+  it.each([
+    // What is behind the inputs is NaN, and so is what is written there.
+    ["an output, of what lies behind the inputs", "mask = offsets < n", "mask = offsets < n + 1"],
+    ["an output", "x + y, mask=mask", "x + y, mask=offsets < n + 1"],
+    ["an output, at its start", "x + y, mask=mask", "x + y, mask=mask)\n    tl.store(out_ptr - 1, 1.0"],
+    ["an input", "x + y, mask=mask", "x + y, mask=mask)\n    tl.store(x_ptr + n * stride_x, 1.0"],
+  ])("should see one element that is written outside %s", async (_, before, after) => {
+    const report = await run({ [before]: after }, { sizes: { N: 100 } });
+    expect(report.correct).toBe(false);
+    for (const { problems } of report.cases) expect(problems?.[0]).toMatch(/^the kernel wrote outside/);
+  });
+
+  it("should leave a config that does not fit to the autotuner, which passes it over", async () => {
+    const unfit =
+      'raise __import__("triton").runtime.errors.OutOfResources(300000, 232448, "shared memory")\n    (n,) = x.shape';
+    const large = await run({
+      "    (n,) = x.shape": `    if vector_add_kernel.configs[0].kwargs["BLOCK"] == 1024: ${unfit}`,
+    });
+    expect(large).toMatchObject({ correct: true });
+    expect(new Set(large.cases.map(({ config, status }) => `${config} ${status}`))).toEqual(
+      new Set(["0 passed", "1 unchecked"]),
+    );
+    expect(large.not_checked).toContainEqual(
+      expect.stringMatching(
+        /^config 1 does not fit this GPU, and .* passes it over: .*shared memory, Required: 300000/,
+      ),
+    );
+    // Not if it is the only one.
+    const none = await run({ "    (n,) = x.shape": `    ${unfit}` });
+    expect(none).toMatchObject({ correct: false });
+  });
+
   it("should see a changed input", async () => {
     const report = await run({
       "tl.store(out_ptr": "tl.store(x_ptr + offsets * stride_x, x + 1, mask=mask)\n    tl.store(out_ptr",
@@ -140,12 +172,23 @@ describe("verification on Triton's interpreter", { timeout: 60_000 }, () => {
       "out = torch.empty(":
         "import os, signal; os.kill(os.getpid(), signal.SIGSEGV) if n == 128 else 0\n        out = torch.empty(",
     };
-    const report = await run(replace);
+    const report = await run(replace, { dtypes: { T: "float32" } });
     const crashed = report.cases.filter(({ error }) => error?.kind === "crash");
     expect(crashed.length).toBeGreaterThan(0);
     expect(crashed.every(({ sizes }) => sizes.N === 128)).toBe(true);
     expect(crashed[0]!.error!.message).toContain("SIGSEGV");
     expect(report.cases.some(({ sizes, status }) => sizes.N === 4096 && status === "passed")).toBe(true);
+  });
+
+  it("should leave the rest where every case hangs, and go on with the next kernel", async () => {
+    const hangs = vectorAdd({ replace: { "    (n,) = x.shape": "    while True: pass\n    (n,) = x.shape" } });
+    const { outcomes, left } = await verify(hangs, device, { selection: { seed: 0 }, deadlineMs: 3000 });
+    // The first shape meets every config and dtype, so none of these is left out for lack of time.
+    expect(outcomes.map(({ status, failure }) => `${status} ${failure?.kind}`)).toEqual(
+      Array(3).fill("failed timeout"),
+    );
+    expect(left.at(-1)).toMatch(/^\d+ further cases: 3 did not end$/);
+    expect(await run({}, { sizes: { N: 300 }, config: 0, dtypes: { T: "float32" } })).toMatchObject({ correct: true });
   });
 
   it("should not mix what the module prints with its answers", async () => {
@@ -163,7 +206,7 @@ describe("--run", { timeout: 60_000 }, () => {
     expect(out).toMatch(/^vector_add passed: 21 of 21 cases passed on interpreter/);
     expect(out).toMatch(/versions +Python 3[\d.]+, torch 2\S+, triton 3\S+, numpy \S+/);
     expect(out).toMatch(/configs +2 of 2 tried/);
-    expect(out).toMatch(/float32: abs \S+, rel \S+ \(rtol 1e-5, atol 1e-5\)/);
+    expect(out).toMatch(/float32: abs \S+, rel \S+ \(rtol 1e-5, atol 1e-5\); PyTorch in the same dtype abs \S+$/m);
     expect(out).toContain("nothing was compiled for a GPU");
   });
 

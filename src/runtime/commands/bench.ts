@@ -2,6 +2,7 @@ import { Option } from "commander";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pc from "picocolors";
+import { aheadText } from "../ahead.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../bench.js";
 import { closeDevice, openGpu } from "../devices.js";
 import { compileAll, warn } from "../kernels.js";
@@ -52,6 +53,7 @@ export const bench: KernelCommand<BenchOptions> = {
           compiled: given.torchCompile,
           warmup: given.warmup,
           iterations: given.iterations,
+          onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
           onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
         });
         found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });

@@ -27,6 +27,7 @@ export const compile: KernelCommand<CompileOptions> = {
     options.seed,
     options.kernel,
     options.python,
+    options.processes,
     options.json,
     options.verbose,
   ],
@@ -47,6 +48,7 @@ export const compile: KernelCommand<CompileOptions> = {
       environment: discovery.environment,
       targets,
       selections,
+      processes: given.processes,
       onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
       ...(given.verbose && { onOutput: streams.err }),
     });

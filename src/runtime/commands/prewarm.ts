@@ -1,3 +1,4 @@
+import { aheadText, compileAhead, inEveryConfig } from "../ahead.js";
 import { caseText } from "../cases.js";
 import { closeDevice, openGpu, type PythonDevice } from "../devices.js";
 import { failureOf } from "../failure.js";
@@ -6,7 +7,7 @@ import { measuredCases } from "../measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
 import { exitCodes } from "../problems.js";
 import type { PrewarmReport } from "../reports.js";
-import { openWorkspace, prewarmRequest } from "../request.js";
+import { openWorkspace, prewarmRequest, runRequest } from "../request.js";
 import { printJson, progress } from "../streams.js";
 import { type Case, type CompiledKernel, formatSizes } from "../../compiled.js";
 import type { KernelCommand } from "./command.js";
@@ -32,9 +33,10 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
     try {
       for (const [i, kernel] of compiled.entries()) {
         const { cases, left } = plans[i]!;
-        const warmed = await warm(kernel, device, cases, (done) =>
-          show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
-        );
+        const warmed = await warm(kernel, device, cases, {
+          onCompiled: (done, all) => show(aheadText(kernel, done, all)),
+          onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
+        });
         folder = warmed.folder ?? folder;
         found.push({ ...warmed.kernel, failed: [...left, ...warmed.kernel.failed] });
       }
@@ -53,9 +55,9 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
 
 async function warm(
   kernel: CompiledKernel,
-  { worker }: PythonDevice,
+  device: PythonDevice,
   cases: readonly Case[],
-  onDone: (done: number) => void,
+  { onCompiled, onDone }: Record<"onCompiled" | "onDone", (done: number, planned: number) => void>,
 ): Promise<{ readonly kernel: Warmed; readonly folder: string | undefined }> {
   const workspace = await openWorkspace(kernel);
   const done: Warmed["cases"][number][] = [];
@@ -63,17 +65,21 @@ async function warm(
   let keeps = true;
   let folder: string | undefined;
   try {
-    for (const at of cases) {
+    const each = cases.map((at) => inEveryConfig(kernel, at).map((one) => runRequest(kernel, workspace.module, one)));
+    const { compiled } = await compileAhead(device, each.flat(), onCompiled);
+    const owners = each.flatMap((requests, i) => requests.map(() => i));
+    for (const [i, at] of cases.entries()) {
+      const ahead = compiled.reduce((sum, count, place) => sum + (owners[place] === i ? count : 0), 0);
       const { sizes, dtypes, constexprs } = at;
-      const reply = await worker.request(prewarmRequest(kernel, workspace.module, at), DEADLINE_MS);
+      const reply = await device.worker.request(prewarmRequest(kernel, workspace.module, at), DEADLINE_MS);
       if (reply.ok) {
         const { seconds, added, config: chosen } = reply.result;
         const config = chosen ?? "autotuned";
-        done.push({ sizes, dtypes, ...(constexprs && { constexprs }), seconds, added, config });
+        done.push({ sizes, dtypes, ...(constexprs && { constexprs }), seconds, added: ahead + added, config });
         keeps = reply.result.keepsChoice;
         folder = reply.result.folder;
       } else failed.push(`${formatSizes(sizes)}: ${failureOf(kernel, reply.error).message}`);
-      onDone(done.length + failed.length);
+      onDone(done.length + failed.length, cases.length);
     }
   } finally {
     await workspace.remove();

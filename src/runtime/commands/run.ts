@@ -19,6 +19,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     options.order,
     options.kernel,
     options.python,
+    options.processes,
     options.json,
     options.verbose,
   ],
@@ -26,13 +27,14 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   run: (kernels, given, streams) =>
     verifyAll(kernels, given, streams, (kernel) => {
       const selection = selectionFor(kernel, given);
-      return (device, show) => {
+      return (device, show, onCompiled) => {
         if (given.order && device.kind !== "eval")
           throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
         return verify(kernel, device, {
           selection,
           tolerance: toleranceOf(given),
           order: given.order,
+          onCompiled,
           onOutcome: (_, done, planned) => show(done, planned),
         });
       };

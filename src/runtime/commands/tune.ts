@@ -2,6 +2,7 @@ import { Option } from "commander";
 import { writeFile } from "node:fs/promises";
 import pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled.js";
+import { aheadText } from "../ahead.js";
 import { compileForTargets } from "../compile-targets.js";
 import { closeDevice, missingPython, openGpu } from "../devices.js";
 import { findPython } from "../environment.js";
@@ -90,6 +91,7 @@ export const tune: KernelCommand<TuneOptions> = {
         own,
         budget: given.budget,
         seed: given.seed,
+        onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
         onDone: (tried) => show(`${runnable.name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
       });
       show("");
@@ -111,7 +113,7 @@ export const tune: KernelCommand<TuneOptions> = {
 async function misfits(
   kernel: CompiledKernel,
   { selection }: Measured,
-  { targets, python }: TuneOptions,
+  { targets, python, processes }: TuneOptions,
   streams: Streams,
 ): Promise<Map<number, string>> {
   const discovery = await findPython({ python });
@@ -121,6 +123,7 @@ async function misfits(
     environment: discovery.environment,
     targets: parseTargets(targets!),
     selections: [selection],
+    processes,
     onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
   });
   show("");

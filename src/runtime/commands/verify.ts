@@ -30,6 +30,7 @@ export const verify: KernelCommand<VerifyOptions> = {
     options.atol,
     options.kernel,
     options.python,
+    options.processes,
     options.json,
     options.verbose,
   ],
@@ -46,13 +47,14 @@ export const verify: KernelCommand<VerifyOptions> = {
         return (device) => verifyGiven(kernel, device, at, tolerance);
       }
       const selection = selectionFor(kernel, given);
-      return (device, show) =>
+      return (device, show, onCompiled) =>
         verifyThoroughly(kernel, device, {
           selection,
           runs: given.runs,
           timeLimitMs: given.timeLimit * 1000,
           special: given.special === true,
           tolerance,
+          onCompiled,
           onOutcome: show,
         });
     });

@@ -1,9 +1,10 @@
 /** What `run` and `verify` share: building the kernels, opening the device, and the reports. */
 import pc from "picocolors";
 import type { CompiledKernel } from "../../compiled.js";
+import { aheadText } from "../ahead.js";
 import { closeDevice, openDevice, type Device } from "../devices.js";
 import { compileAll, warn } from "../kernels.js";
-import type { DeviceOptions, SelectionOptions } from "../options.js";
+import { pythonOf, type DeviceOptions, type SelectionOptions } from "../options.js";
 import { exitCodes } from "../problems.js";
 import { joinReports, jsonReport } from "../report-json.js";
 import { textReport } from "../report-text.js";
@@ -14,7 +15,11 @@ import type { Verification } from "../verify.js";
 import type { Runnable } from "./command.js";
 
 /** How a command verifies one kernel; `show` gets what to say of its progress. */
-export type Verify = (device: Device, show: (done: number, planned: number) => void) => Promise<Verification>;
+export type Verify = (
+  device: Device,
+  show: (done: number, planned: number) => void,
+  onCompiled: (done: number, planned: number) => void,
+) => Promise<Verification>;
 
 /** Verifies kernels one after another. `prepare` checks what was given against each, before any device is there. */
 export async function verifyAll(
@@ -25,11 +30,7 @@ export async function verifyAll(
 ): Promise<number> {
   const colors = pc.createColors(streams.color && !given.json);
   // Python takes seconds to start, so it starts while the kernels are built.
-  const opening = openDevice({
-    device: given.device,
-    python: given.python,
-    ...(given.verbose && { onOutput: streams.err }),
-  });
+  const opening = openDevice({ device: given.device, ...pythonOf(given, streams) });
   opening.catch(() => undefined);
   const show = progress(streams);
   let device: Device | undefined;
@@ -41,9 +42,11 @@ export async function verifyAll(
     device = await opening;
     const reports: RunReport[] = [];
     let correct = true;
-    for (const [i, { signature }] of compiled.entries()) {
-      const verification = await prepared[i]!(device, (done, planned) =>
-        show(`${signature.name}: ${done} of ${planned} cases`),
+    for (const [i, kernel] of compiled.entries()) {
+      const verification = await prepared[i]!(
+        device,
+        (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
+        (done, planned) => show(aheadText(kernel, done, planned)),
       );
       show("");
       correct &&= summarize(verification, device).correct;

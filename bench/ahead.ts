@@ -1,0 +1,85 @@
+/**
+ * How long `verify` takes on a GPU from an empty cache of Triton's, with kernels compiled ahead and without: `npm run
+ * bench:ahead -- --kernels gemm,softmax --runs 100`. Prints JSON: seconds, cases, and what was compiled when. Exits with 1
+ * if a case failed, or if more than one launch in twenty did not find its kernel compiled.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "tilescript";
+import { closeDevice, openGpu } from "../src/runtime/devices.js";
+import { verifyThoroughly } from "../src/runtime/thorough.js";
+import { examples } from "../tests/codegen/examples.js";
+
+const { values: given } = parseArgs({
+  options: {
+    kernels: { type: "string", default: examples.map(({ name }) => name).join(",") },
+    runs: { type: "string", default: "100" },
+    modes: { type: "string", default: "ahead,as-they-run" },
+    seed: { type: "string", default: "0" },
+  },
+});
+const names = given.kernels.split(",");
+const chosen = examples.filter(({ name }) => names.includes(name));
+const compiled = await Promise.all(chosen.map(({ kernel }) => build(kernel)));
+
+async function measured(mode: string) {
+  const cache = mkdtempSync(join(tmpdir(), "tilescript-triton-"));
+  const device = await openGpu(
+    { what: "this benchmark", instead: "nothing of it can be measured" },
+    { env: { ...process.env, TRITON_CACHE_DIR: cache }, ...(mode === "as-they-run" && { processes: 0 }) },
+  );
+  const started = Date.now();
+  try {
+    const kernels = [];
+    for (const kernel of compiled) {
+      const { outcomes, seconds, compiling, thorough } = await verifyThoroughly(kernel, device, {
+        selection: { seed: Number(given.seed) },
+        runs: Number(given.runs),
+        timeLimitMs: 120_000,
+      });
+      const failed = outcomes.filter(({ status }) => status === "failed").length;
+      const replay = thorough?.replay;
+      const cases = outcomes.length;
+      const name = kernel.signature.name;
+      kernels.push({
+        name,
+        configs: kernel.configs.length,
+        cases,
+        failed,
+        seconds,
+        compiling,
+        ...(replay && { replay }),
+      });
+      process.stderr.write(`${mode} ${JSON.stringify(kernels.at(-1))}\n`);
+    }
+    const { deviceName, versions } = device.hello;
+    return { mode, device: deviceName, versions, seconds: (Date.now() - started) / 1000, kernels };
+  } finally {
+    await closeDevice(device);
+    rmSync(cache, { recursive: true, force: true });
+  }
+}
+
+const reports = [];
+for (const mode of given.modes.split(",")) reports.push(await measured(mode));
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, value) => total + value, 0);
+const totals = reports.map(({ mode, seconds, kernels }) => {
+  const of = (what: "ahead" | "late") => sum(kernels.map(({ compiling }) => compiling?.[what] ?? 0));
+  const [ahead, late] = [of("ahead"), of("late")];
+  return {
+    mode,
+    seconds,
+    configs: sum(kernels.map(({ configs }) => configs)),
+    cases: sum(kernels.map(({ cases }) => cases)),
+    failed: sum(kernels.map(({ failed }) => failed)),
+    ahead,
+    late,
+    hitRate: ahead / (ahead + late),
+  };
+});
+console.log(JSON.stringify({ totals, reports }, null, 2));
+process.exitCode = totals.some(({ mode, failed, hitRate }) => failed > 0 || (mode === "ahead" && hitRate < 0.95))
+  ? 1
+  : 0;

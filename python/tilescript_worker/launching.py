@@ -1,0 +1,92 @@
+"""Calling a wrapper without running its kernels: what they would be launched with goes to a function.
+
+The wrapper itself is called, with tensors of zeros on the CPU: what Triton then specialises on is what a launch with
+these sizes would specialise on, and constexprs are those that the wrapper and the heuristics compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from . import gradients
+from .calling import Arguments, call, given
+from .inputs import blank
+from .modules import load
+
+
+def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
+    """Calls the wrapper, and its gradient if the request has one; ``launch`` gets what the kernels would run with."""
+    module = load(request["module"], request["jits"], request["config"])
+    tensors = {spec["python"]: blank(spec) for spec in request["inputs"]}
+    with ExitStack() as stack:
+        stack.enter_context(anywhere(module))
+        for jit in request["jits"]:
+            stack.enter_context(intercepted(getattr(module, jit), launch))
+        names = [name for name in request.get("gradients", []) if name in tensors]
+        if names:
+            outputs, leaves = gradients.differentiable(module.kernel_fn, tensors, names, request)
+            gradients.gradients(outputs, leaves, [torch.zeros_like(output) for output in outputs])
+        else:
+            arguments: Arguments = tensors | given(request)
+            call(module.kernel_fn, arguments)
+
+
+@contextmanager
+def anywhere(module: ModuleType) -> Iterator[None]:
+    """Inside a ``with``, the wrapper takes tensors of the CPU: nothing is launched."""
+    before = vars(module).get("_INTERPRETED")
+    module._INTERPRETED = True
+    try:
+        yield
+    finally:
+        module._INTERPRETED = before
+
+
+@contextmanager
+def intercepted(kernel: Any, instead: Callable[..., Any]) -> Iterator[None]:
+    """Inside a ``with``, a launch of the kernel is a call of ``instead``."""
+    jit = kernel
+    # Below the autotuner and the heuristics.
+    while hasattr(jit.fn, "run"):
+        jit = jit.fn
+    launch = jit.run
+
+    def run(*arguments: Any, warmup: bool, **options: Any) -> Any:
+        return instead(jit, launch, arguments, options)
+
+    jit.run = run
+    try:
+        yield
+    finally:
+        del jit.run
+
+
+def aim(target: list[Any]) -> None:
+    """Makes a GPU that need not be there the one that Triton compiles for."""
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import driver
+
+    driver.set_active(_TargetDriver(GPUTarget(*target)))
+
+
+@dataclass(frozen=True)
+class _TargetDriver:
+    """Says which GPU to compile for; that is all that Triton's compiler asks of a driver."""
+
+    target: Any
+
+    def get_current_target(self) -> Any:
+        return self.target
+
+    def get_current_device(self) -> str:
+        """What Triton keeps compiled kernels by."""
+        return f"{self.target.backend}:{self.target.arch}"
+
+    def get_current_stream(self, device: str) -> int:
+        return 0

@@ -1,0 +1,24 @@
+"""How often Triton compiled a kernel because its cache did not have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_count = 0
+
+
+def install() -> None:
+    """Counts from now on. TRITON_INTERPRET must not be set."""
+    from triton import knobs
+
+    knobs.compilation.listener = _listen
+
+
+def count() -> int:
+    """Kernels that this process compiled."""
+    return _count
+
+
+def _listen(*, cache_hit: bool, **_: Any) -> None:
+    global _count
+    _count += not cache_hit

@@ -1,0 +1,42 @@
+/** Python processes that compile, started when there is work for them and kept for more. */
+import { availableParallelism } from "node:os";
+import { Worker, type WorkerOptions } from "./worker.js";
+
+export interface CompilersOptions extends Omit<WorkerOptions, "device"> {
+  /** At most so many processes. Default as many as there are cores, up to 16: each holds torch and LLVM, half a gigabyte. */
+  readonly processes?: number | undefined;
+}
+
+const MOST_PROCESSES = 16;
+
+export class Compilers {
+  readonly #options: Omit<WorkerOptions, "device">;
+  readonly #workers: Worker[] = [];
+  readonly #most: number;
+
+  constructor({ processes, ...options }: CompilersOptions) {
+    this.#options = options;
+    this.#most = processes ?? Math.min(availableParallelism(), MOST_PROCESSES);
+  }
+
+  /** Processes that were started. */
+  get started(): number {
+    return this.#workers.length;
+  }
+
+  /** Does every job, each in the next process that is free. A process that dies is replaced for the next job. */
+  async each<Job>(jobs: readonly Job[], work: (worker: Worker, job: Job) => Promise<void>): Promise<void> {
+    const queue = [...jobs];
+    const count = Math.min(jobs.length, Math.max(1, this.#most));
+    while (this.#workers.length < count) this.#workers.push(new Worker({ ...this.#options, device: "compiler" }));
+    await Promise.all(
+      this.#workers.slice(0, count).map(async (worker) => {
+        for (let job = queue.shift(); job !== undefined; job = queue.shift()) await work(worker, job);
+      }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.stop()));
+  }
+}

@@ -12,6 +12,7 @@ import {
   tileArray,
 } from "../ir/array.js";
 import { type BigData, isBig, type NumberData } from "../ir/numeric.js";
+import { poolGeneration } from "../ir/pool.js";
 import type { Addresses, Allocation } from "../ir/runtime.js";
 import { either, isTile } from "./evaluate.js";
 
@@ -27,21 +28,43 @@ export function viewAddresses(
   order?: readonly number[],
 ): Addresses {
   const { shape, strides, dtype } = allocation;
-  const key = [shape, strides, claimed, layout, order].join(" ; ");
   const [first] = indices;
   const last = isTile(first) ? latest.get(first) : undefined;
-  if (last?.key === key && last.indices.every((index, i) => index === indices[i]))
+  if (
+    last?.generation === poolGeneration() &&
+    last.layout === layout &&
+    isSame(last.indices, indices) &&
+    isSame(last.addresses.allocation.shape, shape) &&
+    isSame(last.addresses.allocation.strides, strides) &&
+    isSame(last.claimed, claimed) &&
+    isSame(last.order, order)
+  )
     return { ...last.addresses, allocation, dtype };
   const addresses = computeAddresses(allocation, indices, claimed, layout, order);
-  if (isTile(first)) latest.set(first, { key, indices, addresses });
+  if (isTile(first))
+    latest.set(first, { indices, claimed, layout, order, addresses, generation: poolGeneration() });
   return addresses;
 }
 
+interface Latest {
+  readonly indices: readonly (TileArray | number)[];
+  readonly claimed: readonly boolean[] | undefined;
+  readonly layout: "grid" | "lanes";
+  readonly order: readonly number[] | undefined;
+  readonly addresses: Addresses;
+  /** When it was computed: its lanes are gone once buffers were taken back. */
+  readonly generation: number;
+}
+
 /** The last view that began with an index: where tensors are alike, the next view by the same indices has the same lanes. */
-const latest = new WeakMap<
-  TileArray,
-  { readonly key: string; readonly indices: readonly (TileArray | number)[]; readonly addresses: Addresses }
->();
+const latest = new WeakMap<TileArray, Latest>();
+
+function isSame(a: readonly unknown[] = [], b: readonly unknown[] = []): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
 
 function computeAddresses(
   allocation: Allocation,

@@ -3,7 +3,7 @@
  * constexprs, then run for every program of every launch that has them.
  */
 import type { Location } from "../diagnostics.js";
-import { full, type TileArray } from "../ir/array.js";
+import { full, isSameShape, type TileArray } from "../ir/array.js";
 import type { DTypeName } from "../ir/dtype.js";
 import {
   type Argument,
@@ -417,12 +417,7 @@ const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(d
 /** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
 function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
   if (!type || typeof value !== "object" || !("shape" in value && "dtype" in value)) return value;
-  if (
-    value.dtype === type.dtype &&
-    value.shape.length === type.shape.length &&
-    value.shape.every((dim, i) => dim === type.shape[i])
-  )
-    return value;
+  if (value.dtype === type.dtype && isSameShape(value.shape, type.shape)) return value;
   throw new Error(
     `${name} computed ${value.dtype}[${value.shape.join(", ")}], its type is ${type.dtype}[${type.shape.join(", ")}]`,
   );

@@ -2,6 +2,7 @@
 import {
   broadcastShapes,
   broadcastTo,
+  either,
   expandDims,
   full,
   permute,
@@ -14,7 +15,7 @@ import {
 import { type BigData, isBig, type NumberData } from "../ir/numeric.js";
 import { poolGeneration } from "../ir/pool.js";
 import type { Addresses, Allocation } from "../ir/runtime.js";
-import { either, isTile } from "./evaluate.js";
+import { isTile } from "./evaluate.js";
 
 /**
  * `grid`: each rank-1 index spans an axis of its own, in order; `lanes`: all indices broadcast to one shape. A lane is

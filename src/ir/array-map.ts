@@ -4,15 +4,7 @@
  *
  * The `Big` variants take int64 and uint64 operands, so that the loops over numbers never meet a bigint.
  */
-import {
-  bigsOf,
-  broadcastShapes,
-  broadcastTo,
-  numbersOf,
-  sizeOf,
-  tileArray,
-  type TileArray,
-} from "./array.js";
+import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { type KindOf, kindOf, loopsOf, movable } from "./loops.js";
 import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";

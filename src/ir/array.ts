@@ -175,7 +175,8 @@ export function spreadOf(from: readonly number[], to: readonly number[]): Spread
   return { outer: count === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
 }
 
-function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
+/** The element of each lane. */
+export function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
   const row = count * inner;
   const out = unset(kindOf(data), outer * row) as NumberData;
   const from = data as NumberData;

@@ -56,12 +56,8 @@ export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
       order.map((axis) => x.shape[axis]!),
       x.data,
     );
-  return fromTile(
-    permute(
-      asTile(x),
-      order.map((axis) => axisOf(axis, x.shape.length)),
-    ),
-  );
+  const axes = order.map((axis) => axisOf(axis, x.shape.length));
+  return axes.every((axis, place) => axis === place) ? x : fromTile(permute(asTile(x), axes));
 }
 
 /** The same elements; one dimension may be -1. */

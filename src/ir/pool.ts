@@ -96,12 +96,12 @@ export const mark = (): Mark => taken.length;
 export function release(since: Mark, living: readonly (Runtime | undefined)[]): void {
   if (taken.length === since) return;
   generation++;
-  const kept = new Set<ArrayBufferLike>();
-  for (const value of living) noteBuffers(value, kept);
+  const kept = living.length > 0 ? new Set<ArrayBufferLike>() : undefined;
+  if (kept) for (const value of living) noteBuffers(value, kept);
   let next = since;
   for (let i = since; i < taken.length; i++) {
     const array = taken[i]!;
-    if (kept.size > 0 && kept.has(array.buffer)) taken[next++] = array;
+    if (kept?.has(array.buffer)) taken[next++] = array;
     else giveBack(array);
   }
   taken.length = next;

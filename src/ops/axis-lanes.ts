@@ -59,5 +59,7 @@ export function outsideOf(positions: NumberData, limit: number): Uint8Array | un
 /** Turns off the lanes whose position is marked. */
 export function turnOff(lanes: Uint8Array, marks: Uint8Array, { outer, count, inner }: Spread): void {
   for (let repeat = 0, lane = 0; repeat < outer; repeat++)
-    for (let j = 0; j < count; j++, lane += inner) if (marks[j]) lanes.fill(0, lane, lane + inner);
+    if (inner === 1) {
+      for (let j = 0; j < count; j++, lane++) if (marks[j]) lanes[lane] = 0;
+    } else for (let j = 0; j < count; j++, lane += inner) if (marks[j]) lanes.fill(0, lane, lane + inner);
 }

@@ -28,36 +28,66 @@ export function viewAddresses(
   layout: "grid" | "lanes",
   order?: readonly number[],
 ): Addresses {
-  const { shape, strides, dtype } = allocation;
-  const [first] = indices;
-  const last = isTile(first) ? latest.get(first) : undefined;
-  if (
-    last?.generation === poolGeneration() &&
-    last.layout === layout &&
-    isSame(last.indices, indices) &&
-    isSame(last.addresses.allocation.shape, shape) &&
-    isSame(last.addresses.allocation.strides, strides) &&
-    isSame(last.claimed, claimed) &&
-    isSame(last.order, order)
-  )
-    return { ...last.addresses, allocation, dtype };
-  const addresses = computeAddresses(allocation, indices, claimed, layout, order);
-  if (isTile(first)) latest.set(first, { indices, claimed, layout, order, addresses, generation: poolGeneration() });
-  return addresses;
+  const generation = poolGeneration();
+  for (const view of latest)
+    if (
+      view.generation === generation &&
+      view.layout === layout &&
+      isSame(view.indices, indices) &&
+      isSame(view.shape, allocation.shape) &&
+      isSame(view.strides, allocation.strides) &&
+      isSame(view.claimed, claimed) &&
+      isSame(view.order, order)
+    )
+      return addressesOf(allocation, view.lanes);
+  const lanes = computeLanes(allocation, indices, claimed, layout, order);
+  if (latest.length === REMEMBERED) latest.shift();
+  const { shape, strides } = allocation;
+  latest.push({ indices, shape, strides, claimed, layout, order, lanes, generation });
+  return addressesOf(allocation, lanes);
 }
 
-interface Latest {
+/** What a view is but for the memory behind it. */
+interface Lanes {
+  readonly shape: readonly number[];
+  readonly offsets: Float64Array;
+  readonly inside: Uint8Array;
+  readonly broken: Uint8Array | undefined;
+  readonly claims: Claims | undefined;
+  readonly poison: Uint8Array | undefined;
+}
+
+interface View {
   readonly indices: readonly (TileArray | number)[];
+  /** Of the tensor. */
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
   readonly claimed: readonly boolean[] | undefined;
   readonly layout: "grid" | "lanes";
   readonly order: readonly number[] | undefined;
-  readonly addresses: Addresses;
+  readonly lanes: Lanes;
   /** When it was computed: its lanes are gone once buffers were taken back. */
   readonly generation: number;
 }
 
-/** The last view that began with an index: where tensors are alike, the next view by the same indices has the same lanes. */
-const latest = new WeakMap<TileArray, Latest>();
+/** The last views: where tensors are alike, the next view by the same indices has the same lanes. */
+const latest: View[] = [];
+const REMEMBERED = 4;
+
+function addressesOf(allocation: Allocation, { shape, offsets, inside, broken, claims, poison }: Lanes): Addresses {
+  const { dtype } = allocation;
+  if (!broken && !poison) return { kind: "addresses", allocation, dtype, shape, offsets, inside };
+  return {
+    kind: "addresses",
+    allocation,
+    dtype,
+    shape,
+    offsets,
+    inside,
+    ...(broken && claims && { broken, claims }),
+    ...(poison && { poison }),
+  };
+}
 
 function isSame(a: readonly unknown[] = [], b: readonly unknown[] = []): boolean {
   if (a === b) return true;
@@ -66,13 +96,13 @@ function isSame(a: readonly unknown[] = [], b: readonly unknown[] = []): boolean
   return true;
 }
 
-function computeAddresses(
+function computeLanes(
   allocation: Allocation,
   indices: readonly (TileArray | number)[],
   claimed: readonly boolean[] | undefined,
   layout: "grid" | "lanes",
   order?: readonly number[],
-): Addresses {
+): Lanes {
   const tiles = indices.map((index) => (isTile(index) ? index : full([], index, "int32")));
   const { shape, placed } = (layout === "grid" ? onGrid : onLanes)(tiles);
   const size = sizeOf(shape);
@@ -90,16 +120,8 @@ function computeAddresses(
     if (tile.poison) poison = either(poison, spread(tile.poison, along));
     return { positions, along, stride: allocation.strides[axis]! };
   });
-  return {
-    kind: "addresses",
-    allocation,
-    dtype: allocation.dtype,
-    shape,
-    offsets: offsetsOf(axes, size),
-    inside,
-    ...(claims && { broken: claims.broken, claims }),
-    ...(poison?.includes(1) && { poison }),
-  };
+  const offsets = offsetsOf(axes, size);
+  return { shape, offsets, inside, broken: claims?.broken, claims, poison: poison?.includes(1) ? poison : undefined };
 }
 
 interface Placed {

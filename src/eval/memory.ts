@@ -6,7 +6,7 @@ import type { Location } from "../diagnostics.js";
 import { broadcastTo, either, full, type TileArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
 import type { DTypeName } from "../ir/dtype.js";
-import { type KindOf, kindOf, loopsOf, movable } from "../ir/loops.js";
+import { kindOf, loopsOf, movable } from "../ir/loops.js";
 import { allocate, isBig, type NumberData, type TileData } from "../ir/numeric.js";
 import { unset } from "../ir/pool.js";
 import type { Addresses } from "../ir/runtime.js";
@@ -91,7 +91,7 @@ function reportConflicts(
 
 /** The first lane whose value is not in memory, or -1. NaN is in memory where a NaN is. */
 const firstLost = loopsOf(
-  (_: KindOf) =>
+  () =>
     (values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number => {
       for (let i = 0; i < performed.length; i++) {
         if (!performed[i]) continue;
@@ -122,16 +122,13 @@ export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | 
 }
 
 /** Copies the performed lanes out of a tensor. Bigints are moved as numbers are: each kind of array has its own loop. */
-const gather = loopsOf(
-  (_: KindOf) =>
-    (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
-      for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
-    },
-);
+const gather = loopsOf(() => (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
+  for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
+});
 
 /** Copies the performed lanes into a tensor. */
 const scatter = loopsOf(
-  (_: KindOf) =>
+  () =>
     (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
       for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
     },

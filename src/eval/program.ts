@@ -245,20 +245,21 @@ export class Program {
       const argument = operands[i];
       return argument === undefined ? [] : [[name, argument] as const];
     });
+    const slots = this.#slots;
     const args: Record<string, Runtime> = {};
-    const names: string[] = [];
-    const gets: Get[] = [];
+    const moving: (readonly [string, number])[] = [];
+    const lists: (readonly [string, Get])[] = [];
     for (const [name, argument] of [...positional, ...Object.entries(options)]) {
-      const get = this.#get(argument);
-      const isKnown = isLiteral(argument) || isDType(argument) || isFunction(argument);
-      args[name] = isKnown ? get() : 0;
-      if (isKnown) continue;
-      names.push(name);
-      gets.push(get);
-      this.#forget.push(() => (args[name] = 0));
+      if (isValue(argument)) moving.push([name, this.#slot(argument)]);
+      else if (isList(argument)) lists.push([name, this.#get(argument)]);
+      args[name] = isValue(argument) || isList(argument) ? 0 : this.#get(argument)();
     }
+    this.#forget.push(() => {
+      for (const [name] of [...moving, ...lists]) args[name] = 0;
+    });
     return () => {
-      for (let i = 0; i < names.length; i++) args[names[i]!] = gets[i]!();
+      for (let i = 0; i < moving.length; i++) args[moving[i]![0]] = slots[moving[i]![1]]!;
+      for (let i = 0; i < lists.length; i++) args[lists[i]![0]] = lists[i]![1]();
       return args;
     };
   }

@@ -38,7 +38,11 @@ export function zip(xs: readonly TorchArray[], f: (...values: number[]) => numbe
   return torchArray(shape, out);
 }
 
-export const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
+export function total(lane: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < lane.length; i++) sum += lane[i]!;
+  return sum;
+}
 
 export const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
 

@@ -5,7 +5,7 @@
  * The `Big` variants take int64 and uint64 operands, so that the loops over numbers never meet a bigint.
  */
 import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
-import { type KindOf, kindOf, loopsOf, movable } from "./loops.js";
+import { kindOf, loopsOf, movable } from "./loops.js";
 import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
@@ -101,7 +101,7 @@ export function select(condition: TileArray, x: TileArray, y: TileArray): TileAr
   return tileArray(x.dtype, shape, data, poison);
 }
 
-const choosing = loopsOf((_: KindOf) => (out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void => {
+const choosing = loopsOf(() => (out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void => {
   const dx = x.length === 1 ? 0 : 1;
   const dy = y.length === 1 ? 0 : 1;
   for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i * dx]! : y[i * dy]!;

@@ -1,5 +1,5 @@
 /** The run-time value of a tile, and moving its elements about. */
-import { type KindOf, kindOf, loopsOf, movable } from "./loops.js";
+import { kindOf, loopsOf, movable } from "./loops.js";
 import {
   allocate,
   allocateUnset,
@@ -89,7 +89,7 @@ export function take(x: TileArray, shape: readonly number[], index: Int32Array):
   return tileArray(x.dtype, shape, data, poison);
 }
 
-const picking = loopsOf((_: KindOf) => (from: NumberData, to: NumberData, index: Int32Array): void => {
+const picking = loopsOf(() => (from: NumberData, to: NumberData, index: Int32Array): void => {
   for (let i = 0; i < index.length; i++) to[i] = from[index[i]!]!;
 });
 

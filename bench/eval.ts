@@ -79,7 +79,7 @@ function cpuMs(run: () => unknown): number {
 async function measure(kernel: unknown, drawn: readonly Case[]) {
   const compiled = await build(kernel);
   const ir = trace(definitionOf(kernel));
-  for (const end = Date.now() + WARMUP_MS; Date.now() < end; ) drawn.forEach((at) => compiled.evaluate(at));
+  for (const end = Date.now() + WARMUP_MS; Date.now() < end;) drawn.forEach((at) => compiled.evaluate(at));
   return drawn.map((at) => {
     const { layouts, absent, seed } = at;
     const inputs = inputsOf(ir, compiled.signature, at);

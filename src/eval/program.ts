@@ -18,7 +18,6 @@ import {
   isValue,
   type KernelIR,
   type OpStatement,
-  type Param,
   type Statement,
   type Value,
   type Variable,
@@ -31,12 +30,11 @@ import { type Type, typeOfArgument } from "../ir/types.js";
 import { assignedIn } from "../ir/walk.js";
 import { Arithmetic } from "./arithmetic.js";
 import type { Bindings } from "./bindings.js";
+import { FixedValues } from "./fixed.js";
 import { type Launched, Running } from "./running.js";
 
 type Step = () => void;
 type Get = () => Runtime;
-/** What an op's result is the same for: every launch, every program of one, or neither. */
-type Fixed = "always" | "launch" | undefined;
 
 export class Program {
   readonly #bindings: Bindings;
@@ -44,8 +42,7 @@ export class Program {
   readonly #slots: (Runtime | undefined)[] = [];
   #functions = new Map<FunctionIR, FunctionRuntime>();
   readonly #slotOf = new Map<Value | Variable, number>();
-  /** Values that are the same for every program; what is not there differs. */
-  readonly #fixed = new Map<Value, Fixed>();
+  readonly #fixed: FixedValues;
   readonly #steps: readonly Step[];
   /** Lets go of what a launch left behind. */
   readonly #forget: (() => void)[] = [];
@@ -55,8 +52,7 @@ export class Program {
   constructor(ir: KernelIR, bindings: Bindings, nonFinite: boolean) {
     this.#bindings = bindings;
     this.#arithmetic = new Arithmetic(ir, this.running, nonFinite);
-    for (const param of ir.params)
-      for (const value of valuesOf(param)) this.#fixed.set(value, param.kind === "constexpr" ? "always" : "launch");
+    this.#fixed = new FixedValues(ir.params);
     this.#steps = this.#block(ir.body);
   }
 
@@ -210,7 +206,7 @@ export class Program {
 
   /** Computes what is the same for all programs a single time, unless something is wrong with it: that is told again. */
   #once<T>(statement: OpStatement, compute: () => T): () => T {
-    const fixed = this.#fixedOf(statement);
+    const fixed = this.#fixed.ofResults(statement);
     for (const result of statement.results) this.#fixed.set(result, fixed);
     if (fixed === undefined) return compute;
     const { running } = this;
@@ -224,19 +220,6 @@ export class Program {
       if (findings.count === before) known = value;
       return value;
     };
-  }
-
-  #fixedOf({ op, operands, options }: OpStatement): Fixed {
-    if (op.effect !== "pure" || op.asks === "program") return undefined;
-    const least = [...operands, ...Object.values(options)].map((argument) => this.#fixedArgument(argument));
-    return leastFixed(op.asks === "grid" ? ["launch", ...least] : least);
-  }
-
-  #fixedArgument(argument: Argument | undefined): Fixed {
-    if (argument === undefined || isLiteral(argument) || isDType(argument)) return "always";
-    if (isFunction(argument)) return undefined;
-    if (!isList(argument)) return this.#fixed.get(argument as Value);
-    return leastFixed(argument.map((item) => this.#fixedArgument(item)));
   }
 
   /** Gives an op's arguments by name, each time in the same object: no op runs inside itself. */
@@ -390,17 +373,6 @@ const MAX_TURNS = 10_000_000;
 
 function runAll(steps: readonly Step[]): void {
   for (const step of steps) step();
-}
-
-function leastFixed(parts: readonly Fixed[]): Fixed {
-  return parts.includes(undefined) ? undefined : parts.includes("launch") ? "launch" : "always";
-}
-
-/** What stands for a parameter in the program. */
-function valuesOf(param: Param): readonly Value[] {
-  const given = "given" in param && param.given ? [param.given] : [];
-  if (param.kind !== "tensor") return [param.value, ...given];
-  return [param.value, param.pointer, ...param.strides.filter(isValue), ...given];
 }
 
 const constant =

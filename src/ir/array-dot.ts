@@ -173,7 +173,7 @@ function addProducts(
 
 const { fround } = Math;
 
-/** A loop that another stands after in one function is compiled again and again where the other is seldom run. */
+/** Four steps. A function of its own: beside the loop for the rest, V8 threw its code away whenever there was a rest. */
 function addFour(
   out: Float32Array,
   start: number,

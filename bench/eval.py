@@ -19,7 +19,7 @@ REPEATS = 2
 
 def cpu_ms(request: dict) -> float:
     """The lowest CPU time of ``kernel_fn`` alone."""
-    module = load(request["module"], request["jit"], request["config"])
+    module = load(request["module"], request["jits"], request["config"])
     times = []
     for _ in range(REPEATS + 1):
         values = values_of(request, module)

@@ -25,35 +25,38 @@ export function noteRead(
   const { writers, readers, atomics } = tensor;
   if (!writers || !readers) return undefined;
   const meetings = new Meetings();
-  const empty = new Uint8Array(performed.length);
+  let empty: Uint8Array | undefined;
+  const isEmpty = startsEmpty(tensor);
   const { order } = sanitiser;
   const { stamp } = order;
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const writer = writers[offset]!;
-    const changer = atomics?.[offset] ?? 0;
+    const changer = atomics === undefined ? 0 : atomics[offset]!;
     readers[offset] = stamp;
-    if (writer === 0 && changer === 0) empty[i] = startsEmpty(tensor) ? 1 : 0;
-    else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
+    if (writer === 0 && changer === 0) {
+      if (isEmpty) (empty ??= new Uint8Array(performed.length))[i] = 1;
+    } else if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
   }
   meetings.report("read", tensor, offsets, shape, sanitiser, at);
   reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
-  return empty.includes(1) ? empty : undefined;
+  return empty;
 }
 
-/** Notes a write. */
+/** Notes a write, and tells whether the program wrote one of the elements before: by this very store, it may be. */
 export function noteWrite(
   tensor: Tensor,
   { offsets, shape }: Addresses,
   performed: Uint8Array,
   sanitiser: Sanitiser,
   at: At,
-): void {
+): boolean {
   const { writers, readers, atomics } = tensor;
-  if (!writers || !readers) return;
+  if (!writers || !readers) return false;
   const meetings = new Meetings();
+  let isRepeated = false;
   const { order } = sanitiser;
   const { stamp } = order;
   for (let i = 0; i < performed.length; i++) {
@@ -61,13 +64,17 @@ export function noteWrite(
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
-    const changer = atomics?.[offset] ?? 0;
+    const changer = atomics === undefined ? 0 : atomics[offset]!;
     writers[offset] = stamp;
+    if (writer === stamp) isRepeated = true;
+    // Most elements are met for the first time.
+    if ((writer === 0 || writer === stamp) && changer === 0 && (reader === 0 || reader === stamp)) continue;
     if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
     else if (reader !== stamp && !order.sees(reader)) meetings.note(i, reader, READ);
   }
   meetings.report("written", tensor, offsets, shape, sanitiser, at);
+  return isRepeated;
 }
 
 /** Notes an atomic; gives the lanes that found no value. */
@@ -83,7 +90,8 @@ export function noteAtomic(
   if (!writers || !readers) return undefined;
   const atomics = (tensor.atomics ??= new Int32Array(writers.length));
   const meetings = new Meetings();
-  const empty = new Uint8Array(performed.length);
+  let empty: Uint8Array | undefined;
+  const isEmpty = startsEmpty(tensor);
   const { order } = sanitiser;
   const { stamp } = order;
   for (let i = 0; i < performed.length; i++) {
@@ -91,14 +99,15 @@ export function noteAtomic(
     const offset = offsets[i]!;
     const writer = writers[offset]!;
     const reader = readers[offset]!;
-    if (does.reads && writer === 0 && atomics[offset] === 0) empty[i] = startsEmpty(tensor) ? 1 : 0;
+    if (isEmpty && does.reads && writer === 0 && atomics[offset] === 0)
+      (empty ??= new Uint8Array(performed.length))[i] = 1;
     if (!order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (does.writes && !order.sees(reader)) meetings.note(i, reader, READ);
     if (does.writes) atomics[offset] = stamp;
   }
   meetings.report("changed by an atomic", tensor, offsets, shape, sanitiser, at);
   reportEmpty(empty, tensor, offsets, shape, sanitiser, at);
-  return empty.includes(1) ? empty : undefined;
+  return empty;
 }
 
 const [WRITTEN, READ, CHANGED] = [1, 2, 3];
@@ -107,10 +116,10 @@ const WORDS = ["", "written", "read", "changed by an atomic"];
 /** Lanes where another program was before, and what it did there. */
 class Meetings {
   /** By lane; there is none in most accesses. */
-  readonly #met = new Map<number, { readonly stamp: number; readonly did: number }>();
+  #met: Map<number, { readonly stamp: number; readonly did: number }> | undefined;
 
   note(lane: number, stamp: number, did: number): void {
-    this.#met.set(lane, { stamp, did });
+    (this.#met ??= new Map()).set(lane, { stamp, did });
   }
 
   report(
@@ -121,11 +130,12 @@ class Meetings {
     sanitiser: Sanitiser,
     at: At,
   ): void {
-    if (this.#met.size === 0) return;
+    const met = this.#met;
+    if (met === undefined) return;
     const marked = new Uint8Array(offsets.length);
-    for (const lane of this.#met.keys()) marked[lane] = 1;
+    for (const lane of met.keys()) marked[lane] = 1;
     sanitiser.lanes("race", marked, shape, at, (lane) => {
-      const { stamp, did: kind } = this.#met.get(lane)!;
+      const { stamp, did: kind } = met.get(lane)!;
       const program = sanitiser.program(sanitiser.order.owner(stamp)).join(", ");
       const did = WORDS[kind]!;
       const also = did === does ? "also " : "";
@@ -135,13 +145,14 @@ class Meetings {
 }
 
 function reportEmpty(
-  empty: Uint8Array,
+  empty: Uint8Array | undefined,
   tensor: Tensor,
   offsets: Float64Array,
   shape: readonly number[],
   sanitiser: Sanitiser,
   at: At,
 ): void {
+  if (empty === undefined) return;
   sanitiser.lanes("uninitialised", empty, shape, at, (lane) => {
     return `${tensor.nameOf(offsets[lane]!)} is read before anything was written there; store to it first, or declare it tensor.inout(…)`;
   });

@@ -9,7 +9,7 @@ import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../ir/num
 import type { Op } from "../ir/op.js";
 import type { Runtime } from "../ir/runtime.js";
 import { indexValues } from "./index-values.js";
-import type { Sanitiser } from "./sanitiser.js";
+import type { Running } from "./running.js";
 
 type Args = Readonly<Record<string, Runtime>>;
 /** Looks at one op's operands and result. */
@@ -20,7 +20,7 @@ export class Arithmetic {
 
   constructor(
     ir: KernelIR,
-    readonly sanitiser: Sanitiser,
+    readonly running: Running,
     /** Whether ops that make a NaN or an infinity are reported. */
     readonly nonFinite: boolean,
   ) {
@@ -35,7 +35,7 @@ export class Arithmetic {
     const report = (code: string, { shape }: TileArray, lane: number, describe: () => string): void => {
       const marked = new Uint8Array(sizeOf(shape));
       marked[lane] = 1;
-      this.sanitiser.lanes(code, marked, shape, at, describe);
+      this.running.sanitiser.lanes(code, marked, shape, at, describe);
     };
     // Masks have no range to leave.
     if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))

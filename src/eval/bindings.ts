@@ -99,7 +99,7 @@ export class Bindings {
     if (typeof dim === "number") return dim;
     let value = this.#dims.get(dim);
     if (value === undefined) {
-      const numbers = { ...this.sizes, ...this.constexprs, ...this.#bits(), ...Object.fromEntries(this.#indices) };
+      const numbers = { ...this.constexprs, ...this.#bits(), ...Object.fromEntries(this.#indices) };
       this.#dims.set(dim, (value = constexprValue(dim, numbers)));
     }
     return value;

@@ -13,7 +13,6 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { Addresses, DescriptorRuntime, Runtime } from "../ir/runtime.js";
-import { Arithmetic } from "./arithmetic.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { programOrder } from "./program-order.js";
@@ -56,9 +55,17 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const values = argumentsOf(ir, tensors, bindings, run.inputs);
   const memory = layOut(values);
   const [x = 1, y = 1, z = 1] = grid;
-  const arithmetic = new Arithmetic(ir, sanitiser, run.nonFinite === true);
-  const program = new Program(ir.body, values, memory, bindings, sanitiser, arithmetic, [x, y, z]);
-  runGrid(program, x * y * z, run);
+  const program = programFor(ir, bindings, run);
+  const numberAt = programOrder(x * y * z, run.order, run.seed);
+  const numbers = Array.from({ length: x * y * z }, (_, turn) => numberAt(turn) + 1);
+  try {
+    program.launch(values, { memory, sanitiser, grid: [x, y, z] }, numbers);
+  } catch (error) {
+    if (error instanceof UnknownAddress) throw error;
+    const { at } = program.running;
+    const where = at ? `${formatLocation(at)}: ` : "";
+    throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
   for (const [param, tensor] of tensors)
     if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitiser);
   const written = memory.filter((tensor) => tensor.role !== "in");
@@ -154,15 +161,23 @@ function addressesOf(allocation: Tensor): Addresses {
   return { kind: "addresses", allocation, dtype: allocation.dtype, shape: [], offsets: new Float64Array(1) };
 }
 
-function runGrid(program: Program, count: number, { order, seed }: Run): void {
-  const numberAt = programOrder(count, order, seed);
-  try {
-    for (let i = 0; i < count; i++) program.run(numberAt(i) + 1);
-  } catch (error) {
-    if (error instanceof UnknownAddress) throw error;
-    const where = program.at ? `${formatLocation(program.at)}: ` : "";
-    throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });
-  }
+const prepared = new WeakMap<KernelIR, Map<string, Program>>();
+
+/** Programs that are kept of a kernel: a property test goes through its configs and dtypes again and again. */
+const MOST_PREPARED = 16;
+
+/** The kernel as prepared for these dtypes and constexprs. */
+function programFor(ir: KernelIR, bindings: Bindings, { dtypes, nonFinite = false }: Run): Program {
+  let known = prepared.get(ir);
+  if (known === undefined) prepared.set(ir, (known = new Map()));
+  const key = JSON.stringify([dtypes, bindings.constexprs, nonFinite]);
+  let program = known.get(key);
+  if (program === undefined) program = new Program(ir, bindings, nonFinite);
+  else known.delete(key);
+  // The last that was used comes last; the first goes.
+  known.set(key, program);
+  if (known.size > MOST_PREPARED) known.delete(known.keys().next().value!);
+  return program;
 }
 
 function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { findings, grid }: Sanitiser): void {

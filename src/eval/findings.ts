@@ -13,9 +13,12 @@ interface Kept {
 export class Findings {
   readonly #kept = new Map<string, Kept>();
   #left = 0;
+  /** How often anything was noted. */
+  count = 0;
 
   /** Notes `times` lanes where the same is wrong. `describe` is asked once for each rule and place. */
   add(code: string, at: Location | undefined, times: number, describe: () => Omit<Finding, "code" | "at">): void {
+    this.count++;
     const key = `${code} ${at?.file}:${at?.line}:${at?.column}`;
     const known = this.#kept.get(key);
     if (known) known.times += times;

@@ -1,6 +1,7 @@
 /** Which lanes of an access are performed: those that no mask turns off and with whose address nothing is wrong. */
 import type { Location } from "../diagnostics.js";
-import { broadcastTo, sizeOf, type TileArray } from "../ir/array.js";
+import { broadcastTo, either, sizeOf, type TileArray } from "../ir/array.js";
+import { ones, zeros } from "../ir/pool.js";
 import type { Addresses } from "../ir/runtime.js";
 import type { Describe, Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
@@ -26,22 +27,16 @@ export function lanesOf(
   const { shape, inside, broken, poison, offsets } = address;
   const size = sizeOf(shape);
   if (inside && mask === undefined && !broken && !poison) return { performed: inside };
-  const performed = inside?.slice() ?? new Uint8Array(size).fill(1);
+  const performed = ones(size);
+  if (inside) performed.set(inside);
   let refused: Uint8Array | undefined;
-
-  /** Takes out the lanes that are wanted and wrong. */
-  function refuse(code: string, wrong: Uint8Array, describe: Describe): void {
-    if (!wrong.includes(1)) return;
-    const marked = wrong.map((flag, i) => (flag ? performed[i]! : 0));
-    if (!marked.includes(1)) return;
+  const refuse = (code: string, wrong: Uint8Array, describe: Describe): void => {
+    const marked = bothOn(wrong, performed);
+    if (!marked) return;
     sanitiser.lanes(code, marked, shape, at, describe);
-    refused ??= new Uint8Array(size);
-    for (let i = 0; i < size; i++) {
-      if (marked[i] === 0) continue;
-      refused[i] = 1;
-      performed[i] = 0;
-    }
-  }
+    refused = either(refused, marked);
+    turnOff(performed, marked, 1);
+  };
 
   const bits = mask === undefined ? undefined : maskLanes(mask, shape);
   if (bits?.poison) {
@@ -51,7 +46,7 @@ export function lanesOf(
       () => `whether ${tensor.name} is ${does} depends on a value that was never given`,
     );
   }
-  const masked = bits && turnOff(performed, bits.on);
+  const masked = bits && turnOff(performed, bits.on, 0);
   if (poison) {
     refuse("uninitialised", poison, () => `where ${tensor.name} is ${does} depends on a value that was never given`);
   }
@@ -66,7 +61,7 @@ export function lanesOf(
 /** The performed lanes whose address lies in no element. */
 function outside(tensor: Tensor, offsets: Float64Array, performed: Uint8Array): Uint8Array | undefined {
   let marks: Uint8Array | undefined;
-  for (let i = 0; i < offsets.length; i++)
+  for (let i = 0; i < performed.length; i++)
     if (performed[i] && !tensor.holds(offsets[i]!)) (marks ??= new Uint8Array(offsets.length))[i] = 1;
   return marks;
 }
@@ -75,20 +70,27 @@ function maskLanes(
   mask: TileArray | boolean,
   shape: readonly number[],
 ): { on: Uint8Array; poison?: Uint8Array | undefined } {
-  if (typeof mask === "boolean") return { on: new Uint8Array(sizeOf(shape)).fill(mask ? 1 : 0) };
+  if (typeof mask === "boolean") return { on: mask ? ones(sizeOf(shape)) : zeros(Uint8Array, sizeOf(shape)) };
   const { data, poison } = broadcastTo(mask, shape);
   return { on: data as Uint8Array, poison };
 }
 
-/** Turns lanes off, and gives those that were on. */
-function turnOff(performed: Uint8Array, on: Uint8Array): Uint8Array {
-  const masked = new Uint8Array(performed.length);
+/** Turns off the lanes whose mark is this, and gives those that were on. */
+function turnOff(performed: Uint8Array, marks: Uint8Array, mark: 0 | 1): Uint8Array | undefined {
+  let turned: Uint8Array | undefined;
   for (let i = 0; i < performed.length; i++) {
-    if (on[i] || !performed[i]) continue;
-    masked[i] = 1;
+    if (marks[i] !== mark || !performed[i]) continue;
+    (turned ??= zeros(Uint8Array, performed.length))[i] = 1;
     performed[i] = 0;
   }
-  return masked;
+  return turned;
+}
+
+/** The lanes that both mark, if there are any. */
+function bothOn(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
+  let both: Uint8Array | undefined;
+  for (let i = 0; i < a.length; i++) if (a[i] && b[i]) (both ??= zeros(Uint8Array, a.length))[i] = 1;
+  return both;
 }
 
 function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): string {

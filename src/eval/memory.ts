@@ -3,10 +3,12 @@
  * because it was masked off by hand without `other` or because there is nothing to read, is poison.
  */
 import type { Location } from "../diagnostics.js";
-import { broadcastTo, full, sameWidth, type TileArray, tileArray } from "../ir/array.js";
+import { broadcastTo, either, full, type TileArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
 import type { DTypeName } from "../ir/dtype.js";
-import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
+import { kindOf, loopsOf, movable } from "../ir/loops.js";
+import { allocate, isBig, type NumberData, type TileData } from "../ir/numeric.js";
+import { unset } from "../ir/pool.js";
 import type { Addresses } from "../ir/runtime.js";
 import { noteRead, noteWrite } from "./accesses.js";
 import { coordinates } from "./findings.js";
@@ -30,10 +32,17 @@ export function load(
   const empty = noteRead(tensor, address, performed, sanitiser, at);
   const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
   // What a view masks holds 0 unless the author says otherwise.
-  const data = rest ? (rest.data.slice() as TileData) : allocate(tensor.dtype, performed.length);
-  move(tensor.dtype, tensor.data, data, address.offsets, performed, "gather");
-  const unset = [refused, empty, rest ? rest.poison && off(rest.poison, performed) : masked];
-  return tileArray(tensor.dtype, shape, data, union(unset));
+  const data = rest ? copyOf(rest.data) : allocate(tensor.dtype, performed.length);
+  const to = movable(data);
+  gather(kindOf(to))(tensor.words, to, address.offsets, performed);
+  const left = rest ? rest.poison && off(rest.poison, performed) : masked;
+  return tileArray(tensor.dtype, shape, data, union([refused, empty, left]));
+}
+
+function copyOf(data: TileData): TileData {
+  const copy = unset(kindOf(data), data.length);
+  (copy as NumberData).set(data as NumberData);
+  return copy;
 }
 
 export function store(address: Addresses, value: Value, mask: Mask, sanitiser: Sanitiser, at: At): void {
@@ -54,9 +63,9 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
       return `${tensor.nameOf(offsets[lane]!)} gets a value that comes from a lane that was never given one; load it with other, or mask this store`;
     });
   }
-  noteWrite(tensor, address, performed, sanitiser, at);
-  move(tensor.dtype, data, tensor.data, offsets, performed, "scatter");
-  reportConflicts(tensor, address, data, performed, sanitiser, at);
+  const isRepeated = noteWrite(tensor, address, performed, sanitiser, at);
+  scatter(kindOf(tensor.words))(movable(data), tensor.words, offsets, performed);
+  if (isRepeated) reportConflicts(tensor, address, data, performed, sanitiser, at);
 }
 
 /** Lanes of one store that meet at an element with different values: memory does not hold then what each of them wrote. */
@@ -68,12 +77,7 @@ function reportConflicts(
   sanitiser: Sanitiser,
   at: At,
 ): void {
-  const lost = (isBig(tensor.dtype) ? lostBigs : lostNumbers)(
-    values as never,
-    tensor.data as never,
-    offsets,
-    performed,
-  );
+  const lost = firstLost(kindOf(values))(values as NumberData, tensor.data as NumberData, offsets, performed);
   if (lost < 0) return;
   const offset = offsets[lost]!;
   const winner = offsets.findLastIndex((other, lane) => other === offset && performed[lane] === 1);
@@ -86,20 +90,17 @@ function reportConflicts(
 }
 
 /** The first lane whose value is not in memory, or -1. NaN is in memory where a NaN is. */
-function lostNumbers(values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number {
-  const [from, held] = [sameWidth(values), sameWidth(memory)];
-  for (let i = 0; i < performed.length; i++) {
-    if (!performed[i]) continue;
-    const [value, there] = [from[i]!, held[offsets[i]!]!];
-    if (value !== there && !(value !== value && there !== there)) return i;
-  }
-  return -1;
-}
-
-function lostBigs(values: BigData, memory: BigData, offsets: Float64Array, performed: Uint8Array): number {
-  for (let i = 0; i < performed.length; i++) if (performed[i] && values[i] !== memory[offsets[i]!]) return i;
-  return -1;
-}
+const firstLost = loopsOf(
+  () =>
+    (values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number => {
+      for (let i = 0; i < performed.length; i++) {
+        if (!performed[i]) continue;
+        const [value, there] = [values[i]!, memory[offsets[i]!]!];
+        if (value !== there && !(value !== value && there !== there)) return i;
+      }
+      return -1;
+    },
+);
 
 export function tensorOf({ allocation }: Addresses): Tensor {
   if (!(allocation instanceof Tensor)) throw new TypeError(`${allocation.name} has no memory here`);
@@ -116,43 +117,19 @@ const off = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
   poison.map((flag, i) => flag & (1 - performed[i]!));
 
 export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
-  const given = masks.filter((mask) => mask !== undefined);
-  const [first, ...others] = given;
-  const all = others.reduce<Uint8Array | undefined>((sum, mask) => sum?.map((flag, i) => flag | mask[i]!), first);
+  const all = masks.reduce(either, undefined);
   return all?.includes(1) ? all : undefined;
 }
 
-/** Copies the performed lanes between a tile and a tensor. Bigints go apart, so that the loops meet few kinds of array. */
-function move(
-  dtype: DTypeName,
-  from: TileData,
-  to: TileData,
-  offsets: Float64Array,
-  performed: Uint8Array,
-  direction: "gather" | "scatter",
-): void {
-  const isGather = direction === "gather";
-  if (isBig(dtype)) (isGather ? gatherBigs : scatterBigs)(from as BigData, to as BigData, offsets, performed);
-  else {
-    const [source, target] = [sameWidth(from as NumberData), sameWidth(to as NumberData)];
-    (isGather ? gather : scatter)(source, target, offsets, performed);
-  }
-}
-
-type Words = ReturnType<typeof sameWidth>;
-
-function gather(from: Words, to: Words, offsets: Float64Array, performed: Uint8Array): void {
+/** Copies the performed lanes out of a tensor. Bigints are moved as numbers are: each kind of array has its own loop. */
+const gather = loopsOf(() => (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
   for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
-}
+});
 
-function scatter(from: Words, to: Words, offsets: Float64Array, performed: Uint8Array): void {
-  for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
-}
-
-function gatherBigs(from: BigData, to: BigData, offsets: Float64Array, performed: Uint8Array): void {
-  for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
-}
-
-function scatterBigs(from: BigData, to: BigData, offsets: Float64Array, performed: Uint8Array): void {
-  for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
-}
+/** Copies the performed lanes into a tensor. */
+const scatter = loopsOf(
+  () =>
+    (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
+      for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
+    },
+);

@@ -1,9 +1,9 @@
 /**
- * A kernel's body as a flat list of steps over numbered slots. It is prepared once for each launch, where dtypes and
- * dimensions are known, and then run once for each program.
+ * A kernel's body as a flat list of steps over numbered slots. It is prepared once for each choice of dtypes and
+ * constexprs, then run for every program of every launch that has them.
  */
 import type { Location } from "../diagnostics.js";
-import { full, type TileArray } from "../ir/array.js";
+import { full, isSameShape, type TileArray } from "../ir/array.js";
 import type { DTypeName } from "../ir/dtype.js";
 import {
   type Argument,
@@ -15,6 +15,8 @@ import {
   isFunction,
   isList,
   isLiteral,
+  isValue,
+  type KernelIR,
   type OpStatement,
   type Statement,
   type Value,
@@ -22,62 +24,61 @@ import {
   type WhileStatement,
 } from "../ir/nodes.js";
 import { isBig } from "../ir/numeric.js";
-import type { Constant, Context, FunctionRuntime, ResultType, Runtime } from "../ir/runtime.js";
+import { type Mark, mark, pooled, release, unpooled } from "../ir/pool.js";
+import type { Constant, FunctionRuntime, ResultType, Runtime } from "../ir/runtime.js";
 import { type Type, typeOfArgument } from "../ir/types.js";
-import type { Arithmetic } from "./arithmetic.js";
+import { assignedIn } from "../ir/walk.js";
+import { Arithmetic } from "./arithmetic.js";
 import type { Bindings } from "./bindings.js";
-import { atomic, poll } from "./atomics.js";
-import { load, store } from "./memory.js";
-import type { Sanitiser } from "./sanitiser.js";
-import { type Tensor, tensorAt } from "./tensor.js";
+import { FixedValues } from "./fixed.js";
+import { type Launched, Running } from "./running.js";
 
 type Step = () => void;
 type Get = () => Runtime;
-type Triple = readonly [number, number, number];
 
 export class Program {
   readonly #bindings: Bindings;
-  readonly #memory: readonly Tensor[];
-  readonly #sanitiser: Sanitiser;
   readonly #arithmetic: Arithmetic;
-  readonly #grid: Triple;
   readonly #slots: (Runtime | undefined)[] = [];
   #functions = new Map<FunctionIR, FunctionRuntime>();
   readonly #slotOf = new Map<Value | Variable, number>();
+  readonly #fixed: FixedValues;
   readonly #steps: readonly Step[];
-  #id: Triple = [0, 0, 0];
-  /** Where the program is, for errors of the evaluator itself. */
-  at: Location | undefined;
+  /** Lets go of what a launch left behind. */
+  readonly #forget: (() => void)[] = [];
+  /** What runs now. */
+  readonly running = new Running();
 
-  /** `params` are the values of the kernel's arguments. */
-  constructor(
-    body: Block,
-    params: ReadonlyMap<Value, Runtime>,
-    memory: readonly Tensor[],
-    bindings: Bindings,
-    sanitiser: Sanitiser,
-    arithmetic: Arithmetic,
-    grid: Triple,
-  ) {
+  constructor(ir: KernelIR, bindings: Bindings, nonFinite: boolean) {
     this.#bindings = bindings;
-    this.#memory = memory;
-    this.#sanitiser = sanitiser;
-    this.#arithmetic = arithmetic;
-    this.#grid = grid;
-    for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
-    this.#steps = this.#block(body);
+    this.#arithmetic = new Arithmetic(ir, this.running, nonFinite);
+    this.#fixed = new FixedValues(ir.params);
+    this.#steps = this.#block(ir.body);
   }
 
-  /** Runs one program, whose number counts from 1. */
-  run(number: number): void {
-    this.#sanitiser.begin(number);
-    const [x = 0, y = 0, z = 0] = this.#sanitiser.program(number);
-    this.#id = [x, y, z];
+  /** Runs programs, by their numbers, which count from 1. `params` are the values of the kernel's arguments. */
+  launch(params: ReadonlyMap<Value, Runtime>, launched: Launched, numbers: Iterable<number>): void {
+    this.running.launch(launched);
+    for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
+    try {
+      pooled(() => {
+        for (const number of numbers) this.#run(number);
+      });
+    } finally {
+      this.#slots.fill(undefined);
+      for (const forget of this.#forget) forget();
+      this.running.end();
+    }
+  }
+
+  #run(number: number): void {
+    this.running.begin(number);
     try {
       runAll(this.#steps);
     } catch (thrown) {
       if (thrown !== EXIT) throw thrown;
     }
+    release(0, []);
   }
 
   #slot(key: Value | Variable): number {
@@ -160,9 +161,12 @@ export class Program {
     const made: FunctionRuntime = {
       kind: "function",
       call(args) {
+        const start = mark();
         args.forEach((arg, i) => (slots[params[i]!] = arg));
         runAll(steps);
-        return results.map((get) => get());
+        const given = results.map((get) => get());
+        release(start, given);
+        return given;
       },
     };
     this.#functions.set(helper, made);
@@ -177,59 +181,85 @@ export class Program {
     if (results.length === 1 && results[0]!.type.kind === "constexpr") return this.#fold(statement);
     const { evaluate } = op;
     if (!evaluate) throw new Error(`${op.name} cannot be evaluated here`);
-    const inputs = this.#inputs(statement);
     const types = results.map((result) => this.#resultOf(result.type));
-    const context = this.#context(types, statement.at);
+    const context = this.running.context(types, statement.at);
     const targets = results.map((result) => this.#slot(result));
-    const [only] = targets;
     const watch = this.#arithmetic.watch(statement);
-    return () => {
-      this.at = statement.at;
-      const args: Record<string, Runtime> = {};
-      for (const [name, get] of inputs) args[name] = get();
+    const fill = this.#inputs(statement);
+    const { running } = this;
+    const compute = (): Runtime | readonly Runtime[] => {
+      running.at = statement.at;
+      const args = fill();
       const value = evaluate(args, context);
       watch?.(args, value as Runtime);
-      if (targets.length === 1) slots[only!] = checked(value as Runtime, types[0], op.name);
-      else targets.forEach((slot, i) => (slots[slot] = checked((value as readonly Runtime[])[i]!, types[i], op.name)));
+      return value;
+    };
+    const get = this.#once(statement, compute);
+    const [only] = targets;
+    const [type] = types;
+    if (targets.length === 1) return () => void (slots[only!] = checked(get() as Runtime, type, op.name));
+    return () => {
+      const values = get() as readonly Runtime[];
+      for (let i = 0; i < targets.length; i++) slots[targets[i]!] = checked(values[i]!, types[i], op.name);
     };
   }
 
-  #inputs({ op, operands, options }: OpStatement): readonly (readonly [string, Get])[] {
+  /** Computes what is the same for all programs a single time, unless something is wrong with it: that is told again. */
+  #once<T>(statement: OpStatement, compute: () => T): () => T {
+    const fixed = this.#fixed.ofResults(statement);
+    for (const result of statement.results) this.#fixed.set(result, fixed);
+    if (fixed === undefined) return compute;
+    const { running } = this;
+    let known: T | undefined;
+    if (fixed === "launch") this.#forget.push(() => (known = undefined));
+    return () => {
+      if (known !== undefined) return known;
+      const { findings } = running.sanitiser;
+      const before = findings.count;
+      const value = unpooled(compute);
+      if (findings.count === before) known = value;
+      return value;
+    };
+  }
+
+  /** Gives an op's arguments by name, each time in the same object: no op runs inside itself. */
+  #inputs({ op, operands, options }: OpStatement): () => Readonly<Record<string, Runtime>> {
     const positional = Object.keys(op.operands).flatMap((name, i) => {
       const argument = operands[i];
-      return argument === undefined ? [] : [[name, this.#get(argument)] as const];
+      return argument === undefined ? [] : [[name, argument] as const];
     });
-    return [...positional, ...Object.entries(options).map(([name, argument]) => [name, this.#get(argument)] as const)];
+    const slots = this.#slots;
+    const args: Record<string, Runtime> = {};
+    const moving: (readonly [string, number])[] = [];
+    const lists: (readonly [string, Get])[] = [];
+    for (const [name, argument] of [...positional, ...Object.entries(options)]) {
+      if (isValue(argument)) moving.push([name, this.#slot(argument)]);
+      else if (isList(argument)) lists.push([name, this.#get(argument)]);
+      args[name] = isValue(argument) || isList(argument) ? 0 : this.#get(argument)();
+    }
+    this.#forget.push(() => {
+      for (const [name] of [...moving, ...lists]) args[name] = 0;
+    });
+    return () => {
+      for (let i = 0; i < moving.length; i++) args[moving[i]![0]] = slots[moving[i]![1]]!;
+      for (let i = 0; i < lists.length; i++) args[lists[i]![0]] = lists[i]![1]();
+      return args;
+    };
   }
 
   /** Constexprs are Python's numbers. */
-  #fold({ op, operands, results, at }: OpStatement): Step {
+  #fold(statement: OpStatement): Step {
+    const { op, operands, results, at } = statement;
     const { fold } = op;
     if (!fold) throw new Error(`${op.name} of constexprs cannot be evaluated here`);
     const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#get(operand)]));
     const [slots, slot] = [this.#slots, this.#slot(results[0]!)];
-    return () => {
-      this.at = at;
-      slots[slot] = fold(...gets.map((get) => constantOf(get())));
-    };
-  }
-
-  #context(types: readonly (ResultType | undefined)[], at: Location | undefined): Context {
-    const sanitiser = this.#sanitiser;
-    const id = (): Triple => this.#id;
-    return {
-      results: types.map((type) => type ?? NO_RESULT),
-      grid: this.#grid,
-      get program() {
-        return id();
-      },
-      load: (address, mask, other) => load(address, mask, other, sanitiser, at),
-      store: (address, value, mask) => store(address, value, mask, sanitiser, at),
-      atomic: (address, mask, access) => atomic(address, mask, access, sanitiser, at),
-      poll: (address, expected, how) => poll(address, expected, how, sanitiser, at),
-      allocationAt: (address, dtype) => tensorAt(this.#memory, address, dtype),
-      report: (code, message, shape, lanes) => sanitiser.lanes(code, lanes, shape, at, () => message),
-    };
+    const { running } = this;
+    const get = this.#once(statement, () => {
+      running.at = at;
+      return fold(...gets.map((argument) => constantOf(argument())));
+    });
+    return () => void (slots[slot] = get());
   }
 
   // ---- control ------------------------------------------------------------------------------------------------------
@@ -240,7 +270,7 @@ export class Program {
     const bounds = [start, end, step].map((bound) => this.#get(bound));
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const type = this.#resultOf(index.type);
-    const steps = this.#block(body);
+    const turn = this.#turn(this.#block(body), body);
     return () => {
       const [from, to, by] = bounds.map((get) => this.#scalar(get(), "the bounds of this loop depend", at)) as [
         number,
@@ -248,10 +278,24 @@ export class Program {
         number,
       ];
       if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
+      const start = mark();
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
         slots[slot] = type ? full([], numeric(i, type.dtype), type.dtype) : i;
-        runAll(steps);
+        turn(start);
       }
+    };
+  }
+
+  /** A turn of a loop: of what it makes, variables of the blocks around hold what lives on. */
+  #turn(steps: readonly Step[], ...blocks: readonly Block[]): (start: Mark) => void {
+    const slots = this.#slots;
+    const living = blocks.flatMap((block) => assignedIn(block)).map((variable) => this.#slot(variable));
+    return (start) => {
+      runAll(steps);
+      release(
+        start,
+        living.map((slot) => slots[slot]),
+      );
     };
   }
 
@@ -261,19 +305,21 @@ export class Program {
     if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const text = index.type.kind === "constexpr" ? index.type.text : "";
-    const turns: (readonly [number, readonly Step[]])[] = [];
+    const turns: (readonly [number, (start: Mark) => void])[] = [];
+    this.#fixed.set(index, "always");
     for (let i = from; by > 0 ? i < to : i > to; i += by) {
       // What a helper function's tiles are may depend on the index too.
       const functions = this.#functions;
       this.#functions = new Map();
       const steps = this.#bindings.within(text, i, () => this.#block(body));
       this.#functions = functions;
-      turns.push([i, steps]);
+      turns.push([i, this.#turn(steps, body)]);
     }
     return () => {
-      for (const [i, steps] of turns) {
+      const start = mark();
+      for (const [i, turn] of turns) {
         slots[slot] = i;
-        runAll(steps);
+        turn(start);
       }
     };
   }
@@ -287,14 +333,15 @@ export class Program {
   #while({ condition, body, at }: WhileStatement): Step {
     const asking = this.#block(condition);
     const test = this.#get(condition.yields[0]!);
-    const steps = this.#block(body);
+    const turn = this.#turn(this.#block(body), condition, body);
     return () => {
+      const start = mark();
       for (let turns = 0; ; turns++) {
         runAll(asking);
         if (this.#scalar(test(), "whether this loop goes on depends", at) === 0) return;
-        this.at = at;
+        this.running.at = at;
         if (turns >= MAX_TURNS) throw new RangeError(`this loop does not end within ${MAX_TURNS} turns`);
-        runAll(steps);
+        turn(start);
       }
     };
   }
@@ -313,7 +360,7 @@ export class Program {
   #scalar(value: Runtime, what: string, at: Location | undefined): number {
     if (typeof value !== "object") return Number(value);
     const { data, poison } = value as TileArray;
-    if (poison?.[0]) this.#sanitiser.scalar("uninitialised", at, `${what} on a value that was never given`);
+    if (poison?.[0]) this.running.sanitiser.scalar("uninitialised", at, `${what} on a value that was never given`);
     return Number(data[0]);
   }
 }
@@ -323,8 +370,6 @@ const EXIT = Symbol("exit");
 
 /** A loop that runs longer is taken for one that does not end. */
 const MAX_TURNS = 10_000_000;
-
-const NO_RESULT: ResultType = { dtype: "int32", shape: [] };
 
 function runAll(steps: readonly Step[]): void {
   for (const step of steps) step();
@@ -345,12 +390,7 @@ const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(d
 /** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
 function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
   if (!type || typeof value !== "object" || !("shape" in value && "dtype" in value)) return value;
-  if (
-    value.dtype === type.dtype &&
-    value.shape.length === type.shape.length &&
-    value.shape.every((dim, i) => dim === type.shape[i])
-  )
-    return value;
+  if (value.dtype === type.dtype && isSameShape(value.shape, type.shape)) return value;
   throw new Error(
     `${name} computed ${value.dtype}[${value.shape.join(", ")}], its type is ${type.dtype}[${type.shape.join(", ")}]`,
   );

@@ -3,6 +3,7 @@ import type { Layout, TensorData } from "../compiled.js";
 import type { Location } from "../diagnostics.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../ir/array.js";
 import type { DTypeName } from "../ir/dtype.js";
+import { movable } from "../ir/loops.js";
 import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
 import type { Allocation } from "../ir/runtime.js";
 import { coordinates } from "./findings.js";
@@ -16,6 +17,8 @@ export class Tensor implements Allocation {
   readonly strides: readonly number[];
   /** Indexed by offset; strides may leave gaps. */
   readonly data: TileData;
+  /** The same memory, as elements are moved. */
+  readonly words: NumberData;
   /** Offset of each element, in row-major order of the shape; absent where it is the element's place in that order. */
   readonly #offsets: Int32Array | undefined;
   /** Offsets that hold an element; absent where there are no gaps. */
@@ -42,6 +45,7 @@ export class Tensor implements Allocation {
     const size = sizeOf(shape);
     const extent = size === 0 ? 0 : shape.reduce((sum, dim, axis) => sum + (dim - 1) * this.strides[axis]!, 1);
     this.data = allocate(dtype, extent);
+    this.words = movable(this.data);
     if (size > 0 && this.strides.join() !== stridesOf(shape).join()) this.#offsets = stridedIndex(shape, this.strides);
     if (extent !== size) {
       this.#elements = new Uint8Array(extent);

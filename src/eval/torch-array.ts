@@ -38,7 +38,11 @@ export function zip(xs: readonly TorchArray[], f: (...values: number[]) => numbe
   return torchArray(shape, out);
 }
 
-export const total = (lane: Float64Array): number => lane.reduce((sum, x) => sum + x, 0);
+export function total(lane: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < lane.length; i++) sum += lane[i]!;
+  return sum;
+}
 
 export const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
 
@@ -56,12 +60,8 @@ export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
       order.map((axis) => x.shape[axis]!),
       x.data,
     );
-  return fromTile(
-    permute(
-      asTile(x),
-      order.map((axis) => axisOf(axis, x.shape.length)),
-    ),
-  );
+  const axes = order.map((axis) => axisOf(axis, x.shape.length));
+  return axes.every((axis, place) => axis === place) ? x : fromTile(permute(asTile(x), axes));
 }
 
 /** The same elements; one dimension may be -1. */

@@ -40,7 +40,11 @@ const casting = (dtype: DTypeName): TorchFunction => ({
   run: ({ input }) => castTo(array(input), dtype),
 });
 const maximum = (x: number, y: number): number => Math.max(x, y);
-const largest = (lane: Float64Array): number => lane.reduce(maximum, -Infinity);
+function largest(lane: Float64Array): number {
+  let most = -Infinity;
+  for (let i = 0; i < lane.length; i++) most = Math.max(most, lane[i]!);
+  return most;
+}
 const smallest = (lane: Float64Array): number => lane.reduce((x, y) => Math.min(x, y), Infinity);
 const mean = (lane: Float64Array): number => total(lane) / lane.length;
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
@@ -54,9 +58,11 @@ function logSumExp(lane: Float64Array): number {
 
 function softmax(lane: Float64Array): Float64Array {
   const top = largest(lane);
-  const powers = lane.map((x) => Math.exp(x - top));
+  const powers = new Float64Array(lane.length);
+  for (let i = 0; i < lane.length; i++) powers[i] = Math.exp(lane[i]! - top);
   const sum = total(powers);
-  return powers.map((x) => x / sum);
+  for (let i = 0; i < lane.length; i++) powers[i] = powers[i]! / sum;
+  return powers;
 }
 
 /**

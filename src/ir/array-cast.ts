@@ -1,7 +1,7 @@
 /** `x.to(dtype)` on tiles. */
 import { bigsOf, numbersOf, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./loops.js";
-import { allocate, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { fromBytes, toBytes } from "./numeric-bits.js";
 import { bigToFloat, convert, floatToBig } from "./numeric-convert.js";
 import { roundAll, type RoundOptions } from "./numeric-float.js";
@@ -22,8 +22,8 @@ export function cast(x: TileArray, dtype: NumericDType, options: CastOptions = {
 }
 
 function converted(x: TileArray, dtype: NumericDType, options: RoundOptions): NumberData | BigData {
-  if (isBig(dtype)) return toBigs(x, allocate(dtype, x.data.length) as BigData, dtype);
-  const out = allocate(dtype, x.data.length) as NumberData;
+  if (isBig(dtype)) return toBigs(x, allocateUnset(dtype, x.data.length) as BigData, dtype);
+  const out = allocateUnset(dtype, x.data.length) as NumberData;
   if (isBig(x.dtype)) return fromBigs(x, out, dtype, options);
   const from = numbersOf(x);
   if (

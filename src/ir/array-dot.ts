@@ -2,6 +2,7 @@
 import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { cast } from "./array-cast.js";
 import { allocate, type NumberData } from "./numeric.js";
+import { columnsOf, hasPeriod, periodOf, rowsOf } from "./periods.js";
 import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";
 
 /** How float32 operands enter the product; other operands are multiplied exactly as they are. */
@@ -112,29 +113,36 @@ function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes):
  * of small tensors are zeros mostly. Adding their products changes nothing but a sum of -0, whose row is computed again
  * with them; and where an operand is not finite, a product with zero is NaN.
  */
-function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, { batch, m, n, k }: Sizes): void {
-  const columns = allFinite(a) ? columnsUsed(b, n) : n;
+function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, size: Sizes): void {
+  const { batch, m, n, k } = size;
+  const { rows, width } = batch === 1 ? distinct(out, a, b, size) : { rows: batch * m, width: n };
+  const columns = allFinite(a) ? Math.min(columnsUsed(b, n), width) : width;
   const skipsZeros = allFinite(b);
   const steps = new Int32Array(k);
-  for (let row = 0; row < batch * m; row++) {
+  for (let row = 0; row < rows; row++) {
     const places = { start: row * n, aStart: row * k, bStart: Math.floor(row / m) * k * n };
     let count = 0;
     for (let p = 0; p < k; p++) if (!skipsZeros || a[row * k + p] !== 0) steps[count++] = p;
-    const isWhole = count === k && columns === n;
-    const before = isWhole ? out : out.slice(row * n, row * n + n);
+    const isWhole = count === k && columns === width;
+    const before = isWhole ? out : out.slice(row * n, row * n + width);
     addProducts(out, a, b, places, n, columns, steps.subarray(0, count));
-    if (isWhole || !hasNegativeZero(out, row * n, n)) continue;
-    out.set(before, row * n);
-    addProducts(
-      out,
-      a,
-      b,
-      places,
-      n,
-      n,
-      steps.map((_, p) => p),
-    );
+    if (!isWhole && hasNegativeZero(out, row * n, width)) {
+      out.set(before, row * n);
+      const all = steps.map((_, p) => p);
+      addProducts(out, a, b, places, n, width, all);
+    }
+    for (let j = row * n + width; j < (row + 1) * n; j++) out[j] = out[j - width]!;
   }
+  for (let at = rows * n; at < out.length; at += rows * n) out.copyWithin(at, 0, rows * n);
+}
+
+/** How many rows and columns of the sum are to be computed; the others are the same again. */
+function distinct(out: Float32Array, a: Float32Array, b: Float32Array, { m, n, k }: Sizes) {
+  const [rows, width] = [periodOf(a, rowsOf(m, k)), periodOf(b, columnsOf(k, n))];
+  return {
+    rows: hasPeriod(out, rowsOf(m, n), rows) ? rows : m,
+    width: hasPeriod(out, columnsOf(m, n), width) ? width : n,
+  };
 }
 
 interface Places {
@@ -153,22 +161,41 @@ function addProducts(
   columns: number,
   steps: Int32Array,
 ): void {
-  const { fround } = Math;
   let i = 0;
   for (; i + 3 < steps.length; i += 4) {
     const [p0, p1, p2, p3] = [steps[i]!, steps[i + 1]!, steps[i + 2]!, steps[i + 3]!];
     const [x0, x1, x2, x3] = [a[aStart + p0]!, a[aStart + p1]!, a[aStart + p2]!, a[aStart + p3]!];
     const [b0, b1, b2, b3] = [bStart + p0 * n, bStart + p1 * n, bStart + p2 * n, bStart + p3 * n];
-    for (let j = 0; j < columns; j++) {
-      const sum = fround(fround(out[start + j]! + x0 * b[b0 + j]!) + x1 * b[b1 + j]!);
-      out[start + j] = fround(sum + x2 * b[b2 + j]!) + x3 * b[b3 + j]!;
-    }
+    addFour(out, start, columns, b, x0, b0, x1, b1, x2, b2, x3, b3);
   }
-  for (; i < steps.length; i++) {
-    const x = a[aStart + steps[i]!]!;
-    const bRow = bStart + steps[i]! * n;
-    for (let j = 0; j < columns; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
+  for (; i < steps.length; i++) addOne(out, start, columns, b, a[aStart + steps[i]!]!, bStart + steps[i]! * n);
+}
+
+const { fround } = Math;
+
+/** Four steps. A function of its own: beside the loop for the rest, V8 threw its code away whenever there was a rest. */
+function addFour(
+  out: Float32Array,
+  start: number,
+  columns: number,
+  b: Float32Array,
+  x0: number,
+  b0: number,
+  x1: number,
+  b1: number,
+  x2: number,
+  b2: number,
+  x3: number,
+  b3: number,
+): void {
+  for (let j = 0; j < columns; j++) {
+    const sum = fround(fround(out[start + j]! + x0 * b[b0 + j]!) + x1 * b[b1 + j]!);
+    out[start + j] = fround(sum + x2 * b[b2 + j]!) + x3 * b[b3 + j]!;
   }
+}
+
+function addOne(out: Float32Array, start: number, columns: number, b: Float32Array, x: number, bRow: number): void {
+  for (let j = 0; j < columns; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
 }
 
 function allFinite(data: Float32Array): boolean {

@@ -4,20 +4,12 @@
  *
  * The `Big` variants take int64 and uint64 operands, so that the loops over numbers never meet a bigint.
  */
-import {
-  bigsOf,
-  broadcastShapes,
-  broadcastTo,
-  numbersOf,
-  sameWidth,
-  sizeOf,
-  tileArray,
-  type TileArray,
-} from "./array.js";
-import { loopsOf } from "./loops.js";
-import { allocate, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
+import { kindOf, loopsOf, movable } from "./loops.js";
+import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
+import { unset, zeros } from "./pool.js";
 
 /** Comparisons may give booleans for a result of `int1`. */
 type NumberResult = number | boolean;
@@ -26,7 +18,7 @@ type BigResult = bigint | number | boolean;
 /** A function of one tile. */
 export function map1(x: TileArray, dtype: NumericDType, f: (x: number) => NumberResult): TileArray {
   const raw = allocateRaw(dtype, x.data.length);
-  loop1(f)(raw, readable(x));
+  loop1(f)(raw, numbersOf(x));
   return tileArray(dtype, x.shape, settle(dtype, raw), x.poison);
 }
 
@@ -40,7 +32,7 @@ export function map2(
   const shape = broadcastShapes(x.shape, y.shape);
   const [a, b] = [operand(x, shape), operand(y, shape)];
   const raw = allocateRaw(dtype, sizeOf(shape));
-  loop2(f)(raw, readable(a), readable(b));
+  loop2(f)(raw, numbersOf(a), numbersOf(b));
   return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b]));
 }
 
@@ -55,7 +47,7 @@ export function map3(
   const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
   const [a, b, c] = [operand(x, shape), operand(y, shape), operand(z, shape)];
   const raw = allocateRaw(dtype, sizeOf(shape));
-  loop3(f)(raw, readable(a), readable(b), readable(c));
+  loop3(f)(raw, numbersOf(a), numbersOf(b), numbersOf(c));
   return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b, c]));
 }
 
@@ -86,7 +78,7 @@ export function mapBig3(
   const tiles = [operand(x, shape), operand(y, shape), operand(z, shape)] as const;
   const poison = poisonOf(shape, tiles);
   // A 64-bit array wraps what is stored in it, as the narrower ones do for numbers.
-  const raw = isBig(dtype) ? (allocate(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
+  const raw = isBig(dtype) ? (allocateUnset(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
   loopBig(f)(raw as BigData, bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2]));
   return tileArray(dtype, shape, isBig(dtype) ? raw : settle(dtype, raw as NumberData), poison);
 }
@@ -95,34 +87,31 @@ export function mapBig3(
 export function select(condition: TileArray, x: TileArray, y: TileArray): TileArray {
   const shape = broadcastShapes(broadcastShapes(condition.shape, x.shape), y.shape);
   const size = sizeOf(shape);
-  const [c, a, b] = [broadcastTo(condition, shape), broadcastTo(x, shape), broadcastTo(y, shape)];
+  const [c, a, b] = [broadcastTo(condition, shape), operand(x, shape), operand(y, shape)];
   const chosen = c.data as Uint8Array;
-  const data = allocate(x.dtype, size);
-  if (isBig(x.dtype)) chooseBigs(data as BigData, chosen, bigsOf(a), bigsOf(b));
-  else chooseNumbers(data as NumberData, chosen, numbersOf(a), numbersOf(b));
+  const data = allocateUnset(x.dtype, size);
+  const to = movable(data);
+  choosing(kindOf(to))(to, chosen, movable(a.data), movable(b.data));
   if (!c.poison && !a.poison && !b.poison) return tileArray(x.dtype, shape, data);
-  const poison = new Uint8Array(size);
+  const poison = unset(Uint8Array, size);
   for (let i = 0; i < size; i++) {
-    poison[i] = (c.poison?.[i] ?? 0) | ((chosen[i] ? a.poison : b.poison)?.[i] ?? 0);
+    const side = chosen[i] ? a : b;
+    poison[i] = (c.poison?.[i] ?? 0) | (side.poison?.[side.data.length === 1 ? 0 : i] ?? 0);
   }
   return tileArray(x.dtype, shape, data, poison);
 }
 
-function chooseNumbers(out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void {
-  const [to, a, b] = [sameWidth(out), sameWidth(x), sameWidth(y)];
-  for (let i = 0; i < to.length; i++) to[i] = chosen[i] ? a[i]! : b[i]!;
-}
+const choosing = loopsOf(() => (out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void => {
+  const dx = x.length === 1 ? 0 : 1;
+  const dy = y.length === 1 ? 0 : 1;
+  for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i * dx]! : y[i * dy]!;
+});
 
-function chooseBigs(out: BigData, chosen: Uint8Array, x: BigData, y: BigData): void {
-  for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i]! : y[i]!;
-}
-
-/** Results before they are rounded or wrapped: float64 for what is narrower than float32, int32 for small integers. */
+/** Results before they are rounded or wrapped: float64 for what is narrower than float32. */
 function allocateRaw(dtype: NumericDType, length: number): NumberData {
   if (isBig(dtype)) throw new TypeError(`${dtype} elements are bigints`);
-  if (dtype === "int1") return new Int32Array(length);
-  if (isFloat(dtype) && dtype !== "float32") return new Float64Array(length);
-  return allocate(dtype, length) as NumberData;
+  if (isFloat(dtype) && dtype !== "float32") return unset(Float64Array, length);
+  return allocateUnset(dtype, length) as NumberData;
 }
 
 /** Rounds or wraps raw results, where storing them has not done it already. */
@@ -131,20 +120,13 @@ function settle(dtype: NumericDType, raw: NumberData): NumberData {
     return dtype === "float32" || dtype === "float64" ? raw : roundAll(dtype, raw as Float64Array);
   }
   if (isBig(dtype) || bitsOf(dtype) === 32) return raw;
-  const out = dtype === "int1" ? new Uint8Array(raw.length) : raw;
-  loop1(wrap(dtype))(out, raw);
-  return out;
+  loop1(wrap(dtype))(raw, raw);
+  return raw;
 }
 
 /** A single element is left as it is, for the loops read it again and again. */
 function operand(x: TileArray, shape: readonly number[]): TileArray {
   return x.data.length === 1 ? x : broadcastTo(x, shape);
-}
-
-/** Bytes become Int32Array, lest the loops below meet a fifth kind of array (see `numeric.ts`). */
-function readable(x: TileArray): NumberData {
-  const data = numbersOf(x);
-  return data instanceof Uint8Array ? new Int32Array(data) : data;
 }
 
 const loop1 = loopsOf((f: (x: number) => NumberResult) => (out: NumberData, x: NumberData) => {
@@ -178,10 +160,12 @@ const loopBig = loopsOf(
   },
 );
 
+const isPoisoned = ({ poison }: TileArray): boolean => poison !== undefined;
+
 function poisonOf(shape: readonly number[], tiles: readonly TileArray[]): Uint8Array | undefined {
+  if (!tiles.some(isPoisoned)) return undefined;
   const poisons = tiles.flatMap((tile) => tile.poison ?? []);
-  if (poisons.length === 0) return undefined;
-  const out = new Uint8Array(sizeOf(shape));
+  const out = zeros(Uint8Array, sizeOf(shape));
   for (const poison of poisons) {
     const d = poison.length === 1 ? 0 : 1;
     for (let i = 0; i < out.length; i++) out[i]! |= poison[i * d]!;

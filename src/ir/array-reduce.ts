@@ -2,20 +2,34 @@
  * Folding tiles along an axis. Triton promises no order (it folds within threads, then across them), so the order here,
  * first to last, is one of those that compiled code may take: results of inexact folds agree only within bounds.
  */
-import { bigsOf, flip, numbersOf, reshape, sizeOf, slice, take, tileArray, type TileArray } from "./array.js";
+import { bigsOf, flip, numbersOf, reshape, sizeOf, take, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./loops.js";
-import { allocate, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import {
+  allocateUnset,
+  isBig,
+  isFloat,
+  type BigData,
+  type NumberData,
+  type NumericDType,
+  type TileData,
+} from "./numeric.js";
 import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 
 /** Folds an axis away in the operand's dtype; cast first to accumulate in another. Poison in a lane poisons its fold. */
 export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: number) => number): TileArray {
-  return lastOf(x, axis, (lanes, along) => scan(lanes, along, f));
+  if (axis === "all") return reduce(flat(x), 0, f);
+  const { data, shape } = folded(x, axis);
+  reducing(f)(numbersOf(x), data as NumberData, lanesOf(x, axis), finisher(x.dtype));
+  return tileArray(x.dtype, shape, data, poisonOf(x, axis));
 }
 
 /** {@link reduce} of an int64 or uint64 tile. */
 export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x: bigint) => bigint): TileArray {
-  return lastOf(x, axis, (lanes, along) => scanBig(lanes, along, f));
+  if (axis === "all") return reduceBig(flat(x), 0, f);
+  const { data, shape } = folded(x, axis);
+  reducing(f as never)(x.data as NumberData, data as NumberData, lanesOf(x, axis), same);
+  return tileArray(x.dtype, shape, data, poisonOf(x, axis));
 }
 
 /** The element that comes before all others along an axis, and its index as int32. Among equals the first wins. */
@@ -24,7 +38,7 @@ export function indexOfFirst(
   axis: number | "all",
   before: (a: number | bigint, b: number | bigint) => boolean,
 ): readonly [TileArray, TileArray] {
-  if (axis === "all") return indexOfFirst(reshape(x, [sizeOf(x.shape)]), 0, before);
+  if (axis === "all") return indexOfFirst(flat(x), 0, before);
   const { distance, block } = lanesOf(x, axis);
   const shape = x.shape.toSpliced(axis, 1);
   const places = new Int32Array(sizeOf(shape));
@@ -43,10 +57,31 @@ export function indexOfFirst(
   return [tileArray(x.dtype, shape, take(x, shape, places).data, poison), tileArray("int32", shape, indices, poison)];
 }
 
-function lastOf(x: TileArray, axis: number | "all", scan: (x: TileArray, axis: number) => TileArray): TileArray {
-  if (axis === "all") return lastOf(reshape(x, [sizeOf(x.shape)]), 0, scan);
-  return slice(scan(x, axis), axis, x.shape[axis]! - 1);
+const flat = (x: TileArray): TileArray => reshape(x, [sizeOf(x.shape)]);
+
+/** Where an axis is folded to. */
+function folded({ dtype, shape }: TileArray, axis: number): { data: TileData; shape: readonly number[] } {
+  const rest = shape.toSpliced(axis, 1);
+  return { data: allocateUnset(dtype, sizeOf(rest)), shape: rest };
 }
+
+/** The accumulator is read back from `out`, so that it is rounded at every step. Bigints fold as numbers do. */
+const reducing = loopsOf(
+  (f: (acc: number, x: number) => number) =>
+    (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {
+      for (let start = 0, to = 0; to < out.length; start += block, to += distance) {
+        for (let i = 0; i < distance; i++) out[to + i] = from[start + i]!;
+        for (let at = start + distance; at < start + block; at += distance)
+          for (let i = 0; i < distance; i++) out[to + i] = finish(f(out[to + i]!, from[at + i]!));
+      }
+    },
+);
+
+function poisonOf({ shape, poison }: TileArray, axis: number): Uint8Array | undefined {
+  return poison && (reduce(tileArray("int1", shape, poison), axis, or).data as Uint8Array);
+}
+
+const or = (acc: number, x: number): number => acc | x;
 
 export interface ScanOptions {
   /** From the last element to the first. */
@@ -61,7 +96,7 @@ export function scan(
   { reverse = false }: ScanOptions = {},
 ): TileArray {
   if (reverse) return flip(scan(flip(x, axis), axis, f), axis);
-  const data = allocate(x.dtype, x.data.length) as NumberData;
+  const data = allocateUnset(x.dtype, x.data.length) as NumberData;
   foldNumbers(f)(numbersOf(x), data, lanesOf(x, axis), finisher(x.dtype));
   return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
 }
@@ -74,7 +109,7 @@ export function scanBig(
   { reverse = false }: ScanOptions = {},
 ): TileArray {
   if (reverse) return flip(scanBig(flip(x, axis), axis, f), axis);
-  const data = allocate(x.dtype, x.data.length) as BigData;
+  const data = allocateUnset(x.dtype, x.data.length) as BigData;
   foldBigs(bigsOf(x), data, lanesOf(x, axis), f);
   return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
 }
@@ -120,5 +155,5 @@ function foldBigs(x: BigData, out: BigData, { distance, block }: Lanes, f: (acc:
 
 function poisonAlong({ shape, poison }: TileArray, axis: number): Uint8Array | undefined {
   if (poison === undefined) return undefined;
-  return scan(tileArray("int1", shape, poison), axis, (acc, x) => acc | x).data as Uint8Array;
+  return scan(tileArray("int1", shape, poison), axis, or).data as Uint8Array;
 }

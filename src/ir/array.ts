@@ -1,5 +1,15 @@
 /** The run-time value of a tile, and moving its elements about. */
-import { allocate, isBig, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
+import { kindOf, loopsOf, movable } from "./loops.js";
+import {
+  allocate,
+  allocateUnset,
+  isBig,
+  type BigData,
+  type NumberData,
+  type NumericDType,
+  type TileData,
+} from "./numeric.js";
+import { unset, zeros } from "./pool.js";
 
 /** Elements in row-major order, each exactly representable in the dtype. Never changed once it is made. */
 export interface TileArray {
@@ -20,7 +30,11 @@ export function tileArray(
   return poison === undefined ? { dtype, shape, data } : { dtype, shape, data, poison };
 }
 
-export const sizeOf = (shape: readonly number[]): number => shape.reduce((size, dim) => size * dim, 1);
+export function sizeOf(shape: readonly number[]): number {
+  let size = 1;
+  for (let axis = 0; axis < shape.length; axis++) size *= shape[axis]!;
+  return size;
+}
 
 /** The elements of a tile whose dtype is not 64-bit integer. */
 export function numbersOf(x: TileArray): NumberData {
@@ -36,7 +50,7 @@ export function bigsOf(x: TileArray): BigData {
 
 /** A tile of one value, which must be representable. */
 export function full(shape: readonly number[], value: number | bigint, dtype: NumericDType): TileArray {
-  const data = allocate(dtype, sizeOf(shape));
+  const data = allocateUnset(dtype, sizeOf(shape));
   if (isBig(dtype)) (data as BigData).fill(BigInt(value));
   else (data as NumberData).fill(Number(value));
   return tileArray(dtype, shape, data);
@@ -44,7 +58,7 @@ export function full(shape: readonly number[], value: number | bigint, dtype: Nu
 
 /** `start, start + 1, …, end - 1` as int32, as `tl.arange` gives it. */
 export function arange(start: number, end: number): TileArray {
-  const data = new Int32Array(end - start);
+  const data = unset(Int32Array, end - start);
   for (let i = 0; i < data.length; i++) data[i] = start + i;
   return tileArray("int32", [data.length], data);
 }
@@ -66,30 +80,18 @@ export function fromNumbers(
 
 /** Elements of a tile by their index in its row-major order: what every movement below is made of. */
 export function take(x: TileArray, shape: readonly number[], index: Int32Array): TileArray {
-  const data = allocate(x.dtype, index.length);
-  if (isBig(x.dtype)) copyBigs(x.data as BigData, data as BigData, index);
-  else copyNumbers(x.data as NumberData, data as NumberData, index);
+  const data = allocateUnset(x.dtype, index.length);
+  const to = movable(data);
+  picking(kindOf(to))(movable(x.data), to, index);
   if (x.poison === undefined) return tileArray(x.dtype, shape, data);
-  const poison = new Uint8Array(index.length);
-  copyNumbers(x.poison, poison, index);
+  const poison = unset(Uint8Array, index.length);
+  picking(Uint8Array)(x.poison, poison, index);
   return tileArray(x.dtype, shape, data, poison);
 }
 
-function copyNumbers(from: NumberData, to: NumberData, index: Int32Array): void {
-  const source = sameWidth(from);
-  const target = sameWidth(to);
-  for (let i = 0; i < index.length; i++) target[i] = source[index[i]!]!;
-}
-
-/** Copying does not ask what 32 bits mean; fewer kinds of array keep the loop fast (see `numeric.ts`). */
-export function sameWidth(data: NumberData): Uint8Array | Uint32Array | Float64Array {
-  if (data instanceof Uint8Array || data instanceof Float64Array) return data;
-  return new Uint32Array(data.buffer, data.byteOffset, data.length);
-}
-
-function copyBigs(from: BigData, to: BigData, index: Int32Array): void {
+const picking = loopsOf(() => (from: NumberData, to: NumberData, index: Int32Array): void => {
   for (let i = 0; i < index.length; i++) to[i] = from[index[i]!]!;
-}
+});
 
 /** The row-major strides of a shape. */
 export function stridesOf(shape: readonly number[]): number[] {
@@ -104,7 +106,7 @@ export function stridesOf(shape: readonly number[]): number[] {
 
 /** `offset + Σ index[axis] * strides[axis]` for every index of a shape, in row-major order. */
 export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
-  const index = new Int32Array(sizeOf(shape));
+  const index = unset(Int32Array, sizeOf(shape));
   index[0] = offset;
   // Fill the last axis, then repeat what is there along each axis further out.
   let filled = 1;
@@ -117,9 +119,16 @@ export function stridedIndex(shape: readonly number[], strides: readonly number[
   return index;
 }
 
+export function isSameShape(x: readonly number[], y: readonly number[]): boolean {
+  if (x === y) return true;
+  if (x.length !== y.length) return false;
+  for (let axis = 0; axis < x.length; axis++) if (x[axis] !== y[axis]) return false;
+  return true;
+}
+
 /** The shape that two shapes broadcast to: the shorter one gets leading ones, and a 1 stretches to any size. */
 export function broadcastShapes(x: readonly number[], y: readonly number[]): readonly number[] {
-  if (x.length === y.length && x.every((dim, axis) => dim === y[axis])) return x;
+  if (isSameShape(x, y)) return x;
   const rank = Math.max(x.length, y.length);
   return Array.from({ length: rank }, (_, axis) => {
     const a = x[axis - rank + x.length] ?? 1;
@@ -133,6 +142,7 @@ export function broadcastShapes(x: readonly number[], y: readonly number[]): rea
 
 /** Repeats a tile along its axes of size 1 and along new leading ones. */
 export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
+  if (isSameShape(x.shape, shape)) return x;
   const target = broadcastShapes(x.shape, shape);
   if (sizeOf(target) !== sizeOf(shape)) {
     throw new RangeError(`[${x.shape.join(", ")}] does not broadcast to [${shape.join(", ")}]`);
@@ -165,9 +175,10 @@ export function spreadOf(from: readonly number[], to: readonly number[]): Spread
   return { outer: count === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
 }
 
-function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
+/** The element of each lane. */
+export function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
   const row = count * inner;
-  const out = new (data.constructor as new (length: number) => NumberData)(outer * row);
+  const out = unset(kindOf(data), outer * row) as NumberData;
   const from = data as NumberData;
   if (inner === 1) out.set(from);
   else for (let j = 0; j < count; j++) out.fill(from[j]!, j * inner, (j + 1) * inner);
@@ -176,12 +187,20 @@ function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spre
   return out as Data;
 }
 
+/** The lanes that one mask or the other marks. */
+export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
+  if (!a || !b) return a ?? b;
+  const both = unset(Uint8Array, a.length);
+  for (let i = 0; i < both.length; i++) both[i] = a[i]! | b[i]!;
+  return both;
+}
+
 /** The same elements in the same order under another shape. Shares memory. */
 export function reshape(x: TileArray, shape: readonly number[]): TileArray {
   if (sizeOf(shape) !== x.data.length) {
     throw new RangeError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
   }
-  return { ...x, shape };
+  return tileArray(x.dtype, shape, x.data, x.poison);
 }
 
 /** Inserts an axis of size 1, so that the result has it at `axis` (negative ones count from the result's end). */
@@ -217,8 +236,8 @@ export function slice(x: TileArray, axis: number, position: number): TileArray {
 export function stack(xs: readonly [TileArray, ...TileArray[]], axis: number): TileArray {
   const [{ dtype, shape }] = xs;
   const size = sizeOf(shape);
-  const data = allocate(dtype, size * xs.length);
-  const poison = xs.some((x) => x.poison) ? new Uint8Array(data.length) : undefined;
+  const data = allocateUnset(dtype, size * xs.length);
+  const poison = xs.some((x) => x.poison) ? zeros(Uint8Array, data.length) : undefined;
   xs.forEach((x, position) => {
     if (isBig(dtype)) (data as BigData).set(x.data as BigData, position * size);
     else (data as NumberData).set(x.data as NumberData, position * size);

@@ -1,5 +1,6 @@
 /** Float formats and rounding to them. Every rounding here is exact from a float64: there is no rounding in between. */
 import type { FloatDType } from "./numeric.js";
+import { unset } from "./pool.js";
 
 interface FloatFormat {
   readonly mantissaBits: number;
@@ -114,7 +115,7 @@ export function roundAll(
   from: Float32Array | Float64Array,
   options: RoundOptions = {},
 ): Float32Array {
-  const out = new Float32Array(from.length);
+  const out = unset(Float32Array, from.length);
   const { ties, max, hasNegativeZero } = floatFormats[dtype];
   const roundOne = round(dtype, options);
   if (options.rounding === "rtz" || ties === "away" || !hasNegativeZero) {

@@ -2,23 +2,25 @@
 import { isSigned } from "./dtype.js";
 import { bitsOf, type BigDType, type SmallIntDType } from "./numeric.js";
 
-/** Reduces an integer, exactly held by a number, to a dtype by dropping high bits. One function for each dtype. */
-export function wrap(dtype: SmallIntDType): (x: number) => number {
-  let known = wraps.get(dtype);
-  if (known === undefined) wraps.set(dtype, (known = makeWrap(dtype)));
-  return known;
+/** Makes a function once for each dtype: loops are compiled for the functions that they call. */
+function perDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) => F {
+  const made = new Map<SmallIntDType, F>();
+  return (dtype) => {
+    let known = made.get(dtype);
+    if (known === undefined) made.set(dtype, (known = make(dtype)));
+    return known;
+  };
 }
 
-const wraps = new Map<SmallIntDType, (x: number) => number>();
-
-function makeWrap(dtype: SmallIntDType): (x: number) => number {
+/** Reduces an integer, exactly held by a number, to a dtype by dropping high bits. One function for each dtype. */
+export const wrap: (dtype: SmallIntDType) => (x: number) => number = perDType((dtype) => {
   if (dtype === "int1") return (x) => x & 1;
   if (dtype === "uint32") return (x) => x >>> 0;
   const unused = 32 - bitsOf(dtype);
   if (isSigned(dtype)) return (x) => (x << unused) >> unused;
   const mask = 0xffffffff >>> unused;
   return (x) => x & mask;
-}
+});
 
 /** {@link wrap} for 64 bits. */
 export function wrapBig(dtype: BigDType): (x: bigint) => bigint {
@@ -49,17 +51,20 @@ export const shiftIsTooFar = (bits: number, count: number | bigint): boolean => 
  * taken as unsigned. So nothing is left, or copies of the sign.
  */
 
-/** `x << count`, for a dtype of this many bits. */
-export function shiftLeft(bits: number): (x: number, count: number) => number {
-  return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x << count);
-}
+type Shift = (x: number, count: number) => number;
 
-/** `x >> count`: arithmetic for signed dtypes, else logical. */
-export function shiftRight(dtype: SmallIntDType): (x: number, count: number) => number {
+/** `x << count`. One function for each dtype. */
+export const shiftLeft: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
+  const bits = bitsOf(dtype);
+  return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x << count);
+});
+
+/** `x >> count`: arithmetic for signed dtypes, else logical. One function for each dtype. */
+export const shiftRight: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
   const bits = bitsOf(dtype);
   if (isSigned(dtype)) return (x, count) => x >> (shiftIsTooFar(bits, count) ? 31 : count);
   return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x >>> count);
-}
+});
 
 export const shiftLeftBig = (x: bigint, count: bigint): bigint => (shiftIsTooFar(64, count) ? 0n : x << count);
 
@@ -68,14 +73,9 @@ export const shiftRightBig = (x: bigint, count: bigint): bigint => x >> (shiftIs
 
 /** The high half of the product of two 32-bit integers taken as unsigned, which is what compiled `tl.umulhi` gives. */
 export function umulhi(x: number, y: number): number {
-  const xHigh = x >>> 16;
-  const yHigh = y >>> 16;
-  const xLow = x & 0xffff;
-  const yLow = y & 0xffff;
-  // Every partial sum stays below 2^34 and is exact.
-  const middle = xHigh * yLow + Math.floor((xLow * yLow) / 65536);
-  const carried = xLow * yHigh + (middle % 65536);
-  return xHigh * yHigh + Math.floor(middle / 65536) + Math.floor(carried / 65536);
+  // Both the product and the difference are within 2^10 of the exact ones, so that the quotient is within 2^-21 of it.
+  const difference = (x >>> 0) * (y >>> 0) - (Math.imul(x, y) >>> 0);
+  return (difference * 2 ** -32 + 0.5) >>> 0;
 }
 
 /** {@link umulhi} of 64-bit integers. */

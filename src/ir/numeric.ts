@@ -1,6 +1,7 @@
 /** How values of each dtype are held while a kernel is evaluated in-process. */
 import { dtypeNames, dtypeTable, isInt, isSigned, type DTypeName, type IntName } from "./dtype.js";
 import { round } from "./numeric-float.js";
+import { unset, zeros } from "./pool.js";
 
 /** Every dtype that arithmetic values can have. */
 export type NumericDType = DTypeName;
@@ -36,12 +37,21 @@ export function isBig(dtype: NumericDType): dtype is BigDType {
  * slower (measured, Node 20). With these four kinds for numbers and bytes for `int1`, loops stay below the limit.
  */
 export function allocate(dtype: NumericDType, length: number): TileData {
-  if (dtype === "int64") return new BigInt64Array(length);
-  if (dtype === "uint64") return new BigUint64Array(length);
-  if (dtype === "int1") return new Uint8Array(length);
-  if (dtype === "uint32") return new Uint32Array(length);
-  if (dtype === "float64") return new Float64Array(length);
-  return isFloat(dtype) ? new Float32Array(length) : new Int32Array(length);
+  return zeros(arrayOf(dtype), length);
+}
+
+/** {@link allocate} without the zeros: for what is overwritten entirely. */
+export function allocateUnset(dtype: NumericDType, length: number): TileData {
+  return unset(arrayOf(dtype), length);
+}
+
+function arrayOf(dtype: NumericDType): new (length: number) => TileData {
+  if (dtype === "int64") return BigInt64Array;
+  if (dtype === "uint64") return BigUint64Array;
+  if (dtype === "int1") return Uint8Array;
+  if (dtype === "uint32") return Uint32Array;
+  if (dtype === "float64") return Float64Array;
+  return isFloat(dtype) ? Float32Array : Int32Array;
 }
 
 /** Whether a dtype has this very value: no rounding, no wrapping, no sign of zero lost. */

@@ -98,6 +98,8 @@ export interface Op {
   infer(args: Readonly<Record<string, Typed | undefined>>): Type | readonly Type[] | string;
   /** The value for constants, by Python's arithmetic: constexprs, and sizes on the host. */
   readonly fold?: (...constants: readonly Constant[]) => Constant;
+  /** What the result depends on beside the operands. */
+  readonly asks?: "program" | "grid";
   /** Computes the op on whole tiles. */
   readonly evaluate?: (
     args: Readonly<Record<string, Runtime | undefined>>,

@@ -11,16 +11,21 @@ const LONG = {
 
 /** Four counters as unsigned 32-bit words, in place. */
 export function philox32(c: Uint32Array, key0: number, key1: number, rounds: number): void {
-  let [k0, k1] = [key0, key1];
+  let [k0, k1] = [key0 | 0, key1 | 0];
+  let [c0, c1, c2, c3] = [c[0]! | 0, c[1]! | 0, c[2]! | 0, c[3]! | 0];
   for (let i = 0; i < rounds; i++) {
-    const [c0, c1, c2, c3] = c as unknown as [number, number, number, number];
-    c[0] = umulhi(WORD.roundB, c2) ^ c1 ^ k0;
-    c[2] = umulhi(WORD.roundA, c0) ^ c3 ^ k1;
-    c[1] = Math.imul(WORD.roundB, c2);
-    c[3] = Math.imul(WORD.roundA, c0);
-    k0 = (k0 + WORD.keyA) >>> 0;
-    k1 = (k1 + WORD.keyB) >>> 0;
+    const [b, a] = [c2, c0];
+    c0 = umulhi(WORD.roundB, b) ^ c1 ^ k0;
+    c2 = umulhi(WORD.roundA, a) ^ c3 ^ k1;
+    c1 = Math.imul(WORD.roundB, b);
+    c3 = Math.imul(WORD.roundA, a);
+    k0 = (k0 + WORD.keyA) | 0;
+    k1 = (k1 + WORD.keyB) | 0;
   }
+  c[0] = c0;
+  c[1] = c1;
+  c[2] = c2;
+  c[3] = c3;
 }
 
 /** {@link philox32} with 64-bit words. */

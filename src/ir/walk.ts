@@ -9,6 +9,7 @@ import {
   type KernelIR,
   type Statement,
   type Value,
+  type Variable,
 } from "./nodes.js";
 
 /** Arguments of a statement itself, without those of nested blocks. */
@@ -84,6 +85,16 @@ export function walk(block: Block, visit: (statement: Statement) => void): void 
     visit(statement);
     for (const inner of blocksOf(statement)) walk(inner, visit);
   }
+}
+
+/** Variables of the blocks around that a block assigns. */
+export function assignedIn(block: Block): readonly Variable[] {
+  const [own, assigned] = [new Set<Variable>(), new Set<Variable>()];
+  walk(block, (statement) => {
+    if (statement.kind === "let") own.add(statement.variable);
+    if (statement.kind === "write") assigned.add(statement.variable);
+  });
+  return [...assigned].filter((variable) => !own.has(variable));
 }
 
 /** The kernel's body and those of its helper functions. */

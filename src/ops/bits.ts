@@ -77,7 +77,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
       reportFarShifts(args, context);
       const big = name === "shl" ? shiftLeftBig : shiftRightBig;
       if (isBig(dtype)) return binary({ big })(args, context);
-      const int = name === "shl" ? shiftLeft(bitsOf(dtype)) : shiftRight(dtype as SmallIntDType);
+      const int = name === "shl" ? shiftLeft(dtype as SmallIntDType) : shiftRight(dtype as SmallIntDType);
       return binary({ int })(args, context);
     },
     nonNegative: ([x]) => x === true && name === "shr",

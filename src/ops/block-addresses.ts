@@ -1,8 +1,10 @@
 /** Descriptors while a kernel is evaluated: what one is, and the addresses of its blocks and rows. */
-import { sizeOf, type TileArray, tileArray } from "../ir/array.js";
+import { either, sizeOf, spread, type TileArray, tileArray } from "../ir/array.js";
 import { dtypeTable } from "../ir/dtype.js";
+import { ones, unset } from "../ir/pool.js";
 import type { Addresses, Context, DescriptorRuntime, Runtime, TensorRuntime } from "../ir/runtime.js";
 import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
+import { type AxisLanes, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
 import { isAddresses, isTile } from "./evaluate.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
@@ -62,23 +64,20 @@ export function blockAt(descriptor: DescriptorRuntime, offsets: readonly Runtime
 /** The lanes of rows, as far as a block reaches from a column on. */
 export function rowsAt(descriptor: DescriptorRuntime, rows: TileArray, column: Runtime, context: Context): Lanes {
   const positions = Float64Array.from(rows.data as ArrayLike<number | bigint>, Number);
-  const poison = rows.poison ?? new Uint8Array(positions.length);
-  return lanesOf(descriptor, [{ positions, poison }, counting(column, descriptor.block[1]!)], context);
+  return lanesOf(descriptor, [{ positions, poison: rows.poison }, counting(column, descriptor.block[1]!)], context);
 }
 
 /** Positions along one axis, and which of them come from a value that was never given. */
 interface Axis {
   readonly positions: Float64Array;
-  readonly poison: Uint8Array;
+  readonly poison: Uint8Array | undefined;
 }
 
 function counting(offset: Runtime, length: number): Axis {
+  const positions = unset(Float64Array, length);
   const first = number(offset);
-  const isPoison = isTile(offset) && offset.poison?.[0] === 1;
-  return {
-    positions: Float64Array.from({ length }, (_, i) => first + i),
-    poison: new Uint8Array(length).fill(isPoison ? 1 : 0),
-  };
+  for (let i = 0; i < length; i++) positions[i] = first + i;
+  return { positions, poison: isTile(offset) && offset.poison?.[0] === 1 ? ones(length) : undefined };
 }
 
 /** Every combination of positions, one an axis. */
@@ -87,24 +86,23 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
   reportOffset(descriptor, axes.at(-1)!, context);
   const shape = axes.map(({ positions }) => positions.length);
   const size = sizeOf(shape);
-  const offsets = new Float64Array(size).fill(start);
-  const inside = new Uint8Array(size).fill(1);
-  const poison = new Uint8Array(size);
+  const inside = ones(size);
+  let unknown: Uint8Array | undefined;
   let inner = size;
-  axes.forEach(({ positions, poison: unknown }, axis) => {
+  const placed = axes.map(({ positions, poison }, axis): AxisLanes => {
     inner /= positions.length;
-    for (let i = 0; i < size; i++) {
-      const step = Math.floor(i / inner) % positions.length;
-      const position = positions[step]!;
-      offsets[i] = offsets[i]! + position * strides[axis]!;
-      if (unknown[step]) poison[i] = 1;
-      else if (position < 0 || position >= limits[axis]!) inside[i] = 0;
-    }
+    const along = { outer: size / (inner * positions.length), count: positions.length, inner };
+    const outside = outsideOf(positions, limits[axis]!);
+    // Of what is not known nothing can be said to lie outside.
+    if (outside && poison) outside.forEach((_, i) => poison[i] && (outside[i] = 0));
+    if (outside) turnOff(inside, outside, along);
+    if (poison) unknown = either(unknown, spread(poison, along));
+    return { positions, along, stride: strides[axis]! };
   });
   const { dtype } = allocation;
-  const address = { kind: "addresses", allocation, dtype, shape, offsets } as const;
+  const address = { kind: "addresses", allocation, dtype, shape, offsets: offsetsOf(placed, size, start) } as const;
   return {
-    address: { ...address, ...(poison.includes(1) && { poison }) },
+    address: { ...address, ...(unknown?.includes(1) && { poison: unknown }) },
     inside: tileArray("int1", shape, inside),
   };
 }
@@ -112,7 +110,7 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
 /** The hardware counts the last axis in 16 bytes. */
 function reportOffset({ allocation }: DescriptorRuntime, { positions, poison }: Axis, context: Context): void {
   const offset = positions[0]! * (dtypeTable[allocation.dtype].bits / 8);
-  if (poison[0] || offset % DESCRIPTOR_BYTES === 0) return;
+  if (poison?.[0] || offset % DESCRIPTOR_BYTES === 0) return;
   const message = `the last offset is ${positions[0]!}, which is ${offset} bytes; in ${allocation.name} a block starts at a multiple of 16 bytes`;
   context.report("misaligned", message, [], ONE);
 }

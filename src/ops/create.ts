@@ -24,6 +24,7 @@ export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>({
   effect: "pure",
   spelling: { form: "call", name: "tl.program_id" },
   infer: ({ axis }) => whyGridAxis("programId", axis!) || scalarInt,
+  asks: "program",
   evaluate: ({ axis }, { program }) => fullArray([], program[axis as 0 | 1 | 2], "int32"),
   nonNegative: never,
 });
@@ -35,6 +36,7 @@ export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>({
   effect: "pure",
   spelling: { form: "call", name: "tl.num_programs" },
   infer: ({ axis }) => whyGridAxis("numPrograms", axis!) || scalarInt,
+  asks: "grid",
   evaluate: ({ axis }, { grid }) => fullArray([], grid[axis as 0 | 1 | 2], "int32"),
   nonNegative: never,
 });

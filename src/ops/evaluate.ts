@@ -113,14 +113,6 @@ export function unary(loops: {
   };
 }
 
-/** The lanes that one mask or the other marks. */
-export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
-  if (!a || !b) return a ?? b;
-  const both = a.slice();
-  for (let i = 0; i < both.length; i++) both[i]! |= b[i]!;
-  return both;
-}
-
 function need<F>(loop: F | undefined, dtype: DTypeName): F {
   if (!loop) throw new TypeError(`no loop for ${dtype}`);
   return loop;

@@ -1,5 +1,5 @@
 /** Pointers: casts to and from numbers, and address arithmetic while a kernel is evaluated. */
-import { broadcastShapes, broadcastTo, sizeOf, type TileArray, tileArray } from "../ir/array.js";
+import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../ir/array.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../ir/dtype.js";
 import type { AddressLike, Pl, Pointer } from "../ir/memory.js";
 import { isBig, type NumberData } from "../ir/numeric.js";
@@ -10,7 +10,7 @@ import type { AsShape } from "../ir/shape.js";
 import type { Sh, Tile, TileLike } from "../ir/tile.js";
 import { tileType } from "../ir/types.js";
 import { defineOp } from "./define.js";
-import { either, isAddresses, tileOf } from "./evaluate.js";
+import { isAddresses, tileOf } from "./evaluate.js";
 
 type PlaceOf<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
 type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>> : never;

@@ -1,8 +1,9 @@
 /** Random numbers: the same seed and offset give the same number, on the GPU and in the evaluator. */
 import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../ir/array.js";
 import { cast } from "../ir/array-cast.js";
-import { allocate, isBig } from "../ir/numeric.js";
+import { allocate, type BigData, isBig, type NumberData } from "../ir/numeric.js";
 import { normals, philox32, philox64, uniform32, uniform64 } from "../ir/philox.js";
+import { unset } from "../ir/pool.js";
 import type { Checked } from "../ir/problem.js";
 import type { Runtime } from "../ir/runtime.js";
 import {
@@ -38,18 +39,30 @@ function words({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[]
   const [k0, k1] = [Number(key & 0xffffffffn), Number(key >> 32n)];
   const tile = offset as TileArray;
   const wide = isBig(tile.dtype);
-  const out = Array.from({ length: 4 }, () => new Uint32Array(tile.data.length));
-  const c = new Uint32Array(4);
-  for (let i = 0; i < tile.data.length; i++) {
-    const at = tile.data[i]!;
-    c.fill(0);
-    c[0] = wide ? Number(BigInt.asUintN(32, at as bigint)) : (at as number);
-    if (wide) c[1] = Number(BigInt.asUintN(32, (at as bigint) >> 32n));
-    philox32(c, k0, k1, Number(nRounds));
-    out.forEach((data, word) => (data[i] = c[word]!));
+  const { length } = tile.data;
+  const low = wide ? lowWords(tile.data as BigData, 0n) : (tile.data as NumberData);
+  const high = wide ? lowWords(tile.data as BigData, 32n) : undefined;
+  const [a, b, c, d] = [0, 1, 2, 3].map(() => unset(Uint32Array, length)) as [Words, Words, Words, Words];
+  const [counters, rounds] = [new Uint32Array(4), Number(nRounds)];
+  for (let i = 0; i < length; i++) {
+    counters[0] = low[i]!;
+    counters[1] = high ? high[i]! : 0;
+    counters[2] = 0;
+    counters[3] = 0;
+    philox32(counters, k0, k1, rounds);
+    a[i] = counters[0]!;
+    b[i] = counters[1]!;
+    c[i] = counters[2]!;
+    d[i] = counters[3]!;
   }
-  return out;
+  return [a, b, c, d];
 }
+
+type Words = Uint32Array<ArrayBuffer>;
+
+/** 32 bits of each, from `shift` on. */
+const lowWords = (data: BigData, shift: bigint): Words =>
+  Uint32Array.from(data as ArrayLike<bigint>, (value) => Number(BigInt.asUintN(32, value >> shift)));
 
 const filled = (like: Runtime | undefined, dtype: Kind, data: Uint32Array | Float32Array) => {
   const { shape, poison } = like as TileArray;

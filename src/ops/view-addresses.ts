@@ -2,18 +2,20 @@
 import {
   broadcastShapes,
   broadcastTo,
-  expandDims,
+  either,
   full,
   permute,
   sizeOf,
   type Spread,
+  spread,
   spreadOf,
   type TileArray,
-  tileArray,
 } from "../ir/array.js";
 import { type BigData, isBig, type NumberData } from "../ir/numeric.js";
+import { ones, poolGeneration } from "../ir/pool.js";
 import type { Addresses, Allocation } from "../ir/runtime.js";
-import { either, isTile } from "./evaluate.js";
+import { type AxisLanes, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
+import { isTile } from "./evaluate.js";
 
 /**
  * `grid`: each rank-1 index spans an axis of its own, in order; `lanes`: all indices broadcast to one shape. A lane is
@@ -26,65 +28,130 @@ export function viewAddresses(
   layout: "grid" | "lanes",
   order?: readonly number[],
 ): Addresses {
-  const { shape, strides, dtype } = allocation;
-  const key = [shape, strides, claimed, layout, order].join(" ; ");
-  const [first] = indices;
-  const last = isTile(first) ? latest.get(first) : undefined;
-  if (last?.key === key && last.indices.every((index, i) => index === indices[i]))
-    return { ...last.addresses, allocation, dtype };
-  const addresses = computeAddresses(allocation, indices, claimed, layout, order);
-  if (isTile(first)) latest.set(first, { key, indices, addresses });
-  return addresses;
+  const generation = poolGeneration();
+  for (const view of latest)
+    if (
+      view.generation === generation &&
+      view.layout === layout &&
+      isSame(view.indices, indices) &&
+      isSame(view.shape, allocation.shape) &&
+      isSame(view.strides, allocation.strides) &&
+      isSame(view.claimed, claimed) &&
+      isSame(view.order, order)
+    )
+      return addressesOf(allocation, view.lanes);
+  const lanes = computeLanes(allocation, indices, claimed, layout, order);
+  if (latest.length === REMEMBERED) latest.shift();
+  const { shape, strides } = allocation;
+  latest.push({ indices, shape, strides, claimed, layout, order, lanes, generation });
+  return addressesOf(allocation, lanes);
 }
 
-/** The last view that began with an index: where tensors are alike, the next view by the same indices has the same lanes. */
-const latest = new WeakMap<
-  TileArray,
-  { readonly key: string; readonly indices: readonly (TileArray | number)[]; readonly addresses: Addresses }
->();
+/** What a view is but for the memory behind it. */
+interface Lanes {
+  readonly shape: readonly number[];
+  readonly offsets: Float64Array;
+  readonly inside: Uint8Array;
+  readonly broken: Uint8Array | undefined;
+  readonly claims: Claims | undefined;
+  readonly poison: Uint8Array | undefined;
+}
 
-function computeAddresses(
+interface View {
+  readonly indices: readonly (TileArray | number)[];
+  /** Of the tensor. */
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+  readonly claimed: readonly boolean[] | undefined;
+  readonly layout: "grid" | "lanes";
+  readonly order: readonly number[] | undefined;
+  readonly lanes: Lanes;
+  /** When it was computed: its lanes are gone once buffers were taken back. */
+  readonly generation: number;
+}
+
+/** The last views: where tensors are alike, the next view by the same indices has the same lanes. */
+const latest: View[] = [];
+const REMEMBERED = 4;
+
+function addressesOf(allocation: Allocation, { shape, offsets, inside, broken, claims, poison }: Lanes): Addresses {
+  const { dtype } = allocation;
+  if (!broken && !poison) return { kind: "addresses", allocation, dtype, shape, offsets, inside };
+  return {
+    kind: "addresses",
+    allocation,
+    dtype,
+    shape,
+    offsets,
+    inside,
+    ...(broken && claims && { broken, claims }),
+    ...(poison && { poison }),
+  };
+}
+
+function isSame(a: readonly unknown[] = [], b: readonly unknown[] = []): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function computeLanes(
   allocation: Allocation,
   indices: readonly (TileArray | number)[],
   claimed: readonly boolean[] | undefined,
   layout: "grid" | "lanes",
   order?: readonly number[],
-): Addresses {
+): Lanes {
   const tiles = indices.map((index) => (isTile(index) ? index : full([], index, "int32")));
-  const spread = layout === "grid" ? toGrid(tiles) : tiles;
-  const shape = spread.reduce<readonly number[]>((sofar, tile) => broadcastShapes(sofar, tile.shape), []);
+  const { shape, placed } = (layout === "grid" ? onGrid : onLanes)(tiles);
   const size = sizeOf(shape);
-  const offsets = new Float64Array(size);
-  const inside = new Uint8Array(size).fill(1);
+  const inside = ones(size);
   let claims: Claims | undefined;
   let poison: Uint8Array | undefined;
-  spread.forEach((tile, place) => {
+  const axes = placed.map(({ tile, along }, place): AxisLanes => {
     const axis = order?.[place] ?? place;
-    const along = spreadOf(tile.shape, shape);
-    const index = along ? tile : broadcastTo(tile, shape);
-    const positions = positionsOf(index);
-    addSteps(offsets, positions, allocation.strides[axis]!, along ?? { outer: 1, count: size, inner: 1 });
-    const everywhere = (marks: Uint8Array): Uint8Array =>
-      broadcastTo(tileArray("int1", index.shape, marks), shape).data as Uint8Array;
+    const positions = positionsOf(tile);
     const outside = outsideOf(positions, allocation.shape[axis]!);
     if (outside && claimed?.[place]) {
       claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
-      const indices = broadcastTo(tileArray("float64", index.shape, Float64Array.from(positions)), shape)
-        .data as Float64Array;
-      noteClaims(claims, everywhere(outside), axis, indices);
-    } else if (outside) everywhere(outside).forEach((mark, i) => void (mark && (inside[i] = 0)));
-    if (index.poison) poison = either(poison, everywhere(index.poison));
+      noteClaims(claims, spread(outside, along), axis, spread(Float64Array.from(positions), along));
+    } else if (outside) turnOff(inside, outside, along);
+    if (tile.poison) poison = either(poison, spread(tile.poison, along));
+    return { positions, along, stride: allocation.strides[axis]! };
   });
-  return {
-    kind: "addresses",
-    allocation,
-    dtype: allocation.dtype,
-    shape,
-    offsets,
-    inside,
-    ...(claims && { broken: claims.broken, claims }),
-    ...(poison?.includes(1) && { poison }),
-  };
+  const offsets = offsetsOf(axes, size);
+  return { shape, offsets, inside, broken: claims?.broken, claims, poison: poison?.includes(1) ? poison : undefined };
+}
+
+interface Placed {
+  readonly shape: readonly number[];
+  readonly placed: readonly { readonly tile: TileArray; readonly along: Spread }[];
+}
+
+/** Each rank-1 tile spans an axis of its own. */
+function onGrid(tiles: readonly TileArray[]): Placed {
+  const shape = tiles.flatMap((tile) => tile.shape);
+  const size = sizeOf(shape);
+  let outer = 1;
+  const placed = tiles.map((tile) => {
+    const count = tile.data.length;
+    const along = { outer, count, inner: size / (outer * count) };
+    outer *= count;
+    return { tile, along };
+  });
+  return { shape, placed };
+}
+
+/** All tiles have one shape together. */
+function onLanes(tiles: readonly TileArray[]): Placed {
+  const shape = tiles.reduce<readonly number[]>((sofar, tile) => broadcastShapes(sofar, tile.shape), []);
+  const placed = tiles.map((tile) => {
+    const along = spreadOf(tile.shape, shape);
+    if (along) return { tile, along };
+    return { tile: broadcastTo(tile, shape), along: { outer: 1, count: sizeOf(shape), inner: 1 } };
+  });
+  return { shape, placed };
 }
 
 /** Lanes whose index is claimed to be in bounds and is not: the last such axis, and the index there. */
@@ -107,25 +174,6 @@ function positionsOf({ dtype, data }: TileArray): NumberData {
   return isBig(dtype) ? Float64Array.from(data as BigData, Number) : (data as NumberData);
 }
 
-function outsideOf(positions: NumberData, limit: number): Uint8Array | undefined {
-  let marks: Uint8Array | undefined;
-  for (let i = 0; i < positions.length; i++)
-    if (!(positions[i]! >= 0 && positions[i]! < limit)) (marks ??= new Uint8Array(positions.length))[i] = 1;
-  return marks;
-}
-
-function addSteps(offsets: Float64Array, positions: NumberData, stride: number, { outer, count, inner }: Spread): void {
-  let lane = 0;
-  for (let repeat = 0; repeat < outer; repeat++) {
-    if (inner === 1) for (let j = 0; j < count; j++, lane++) offsets[lane] = offsets[lane]! + positions[j]! * stride;
-    else
-      for (let j = 0; j < count; j++) {
-        const step = positions[j]! * stride;
-        for (const end = lane + inner; lane < end; lane++) offsets[lane] = offsets[lane]! + step;
-      }
-  }
-}
-
 /** The same addresses, axes in another order. */
 export function permuteAddresses(view: Addresses, order: readonly number[]): Addresses {
   const move = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
@@ -141,18 +189,4 @@ export function permuteAddresses(view: Addresses, order: readonly number[]): Add
     }),
     ...(view.poison && { poison: move(view.poison, "int1") }),
   };
-}
-
-/** Gives each rank-1 tile an axis of its own: `[M]` and `[N]` become `[M, 1]` and `[1, N]`. */
-function toGrid(tiles: readonly TileArray[]): readonly TileArray[] {
-  const rank = tiles.filter((tile) => tile.shape.length === 1).length;
-  let axis = 0;
-  return tiles.map((tile) => {
-    if (tile.shape.length === 0) return tile;
-    const position = axis++;
-    let grown = tile;
-    for (let i = 0; i < position; i++) grown = expandDims(grown, 0);
-    for (let i = position + 1; i < rank; i++) grown = expandDims(grown, -1);
-    return grown;
-  });
 }

@@ -309,19 +309,27 @@ describe("dot", () => {
   });
 });
 
-it("a product with zeros left out is the product with every step, to the sign of zero", () => {
+it("a product without zeros and repeated lines is the product with every step, to the sign of zero", () => {
   const element = fc.constantFrom(0, 0, 0, 0, -0, 1, -2, 0.1, 2 ** -100, -(2 ** -100), Infinity, NaN);
   const sizes = fc.record({
     m: fc.integer({ min: 1, max: 3 }),
     n: fc.integer({ min: 1, max: 4 }),
     k: fc.nat({ max: 9 }),
   });
-  const matrices = sizes.chain(({ m, n, k }) => {
-    const of = (rows: number, columns: number) =>
-      fc
-        .array(element, { minLength: rows * columns, maxLength: rows * columns })
-        .map((values) => tileArray("float32", [rows, columns], Float32Array.from(values)));
-    return fc.tuple(of(m, k), of(k, n), of(m, n));
+  const times = fc.constantFrom(1, 1, 2, 2.5, 3);
+  const matrices = fc.tuple(sizes, times, times, fc.boolean()).chain(([{ m, n, k }, down, across, isAlike]) => {
+    // Rows and columns that come again, as those of indices that wrap do.
+    const [rows, columns] = [Math.floor(m * down), Math.floor(n * across)];
+    const of = (m: number, n: number, rows: number, columns: number) =>
+      fc.array(element, { minLength: m * n, maxLength: m * n }).map((values) => {
+        const data = Float32Array.from(
+          { length: rows * columns },
+          (_, i) => values[(Math.floor(i / columns) % m) * n + ((i % columns) % n)]!,
+        );
+        return tileArray("float32", [rows, columns], data);
+      });
+    const acc = isAlike ? of(m, n, rows, columns) : of(rows, columns, rows, columns);
+    return fc.tuple(of(m, k, rows, k), of(k, n, k, columns), acc);
   });
   fc.assert(
     fc.property(matrices, ([a, b, acc]) => {

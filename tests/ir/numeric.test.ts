@@ -186,7 +186,7 @@ describe("integers", () => {
   });
 
   it("should clamp shift counts to the width, taken as unsigned", () => {
-    const left = shiftLeft(32);
+    const left = shiftLeft("int32");
     expect([left(1, 31), left(1, 32), left(1, -1)]).toEqual([-(2 ** 31), 0, 0]);
     expect([shiftRight("int32")(-8, 1), shiftRight("int32")(-8, 40), shiftRight("int8")(-8, 9)]).toEqual([-4, -1, -1]);
     expect([shiftRight("uint32")(2 ** 32 - 1, 1), shiftRight("uint32")(5, 32)]).toEqual([2 ** 31 - 1, 0]);

@@ -1,0 +1,52 @@
+/** Which values are the same for every program, so that they need computing once. */
+import {
+  type Argument,
+  isDType,
+  isFunction,
+  isList,
+  isLiteral,
+  isValue,
+  type OpStatement,
+  type Param,
+  type Value,
+} from "../ir/nodes.js";
+
+/** What a value is the same for: every launch with these constexprs, every program of one launch, or neither. */
+export type Fixed = "always" | "launch" | undefined;
+
+export class FixedValues {
+  readonly #known = new Map<Value, Fixed>();
+
+  constructor(params: readonly Param[]) {
+    for (const param of params)
+      for (const value of valuesOf(param)) this.set(value, param.kind === "constexpr" ? "always" : "launch");
+  }
+
+  set(value: Value, fixed: Fixed): void {
+    this.#known.set(value, fixed);
+  }
+
+  /** Of the results of an op, given what is known of its arguments. */
+  ofResults({ op, operands, options }: OpStatement): Fixed {
+    if (op.effect !== "pure" || op.asks === "program") return undefined;
+    const parts = [...operands, ...Object.values(options)].map((argument) => this.#of(argument));
+    return least(op.asks === "grid" ? ["launch", ...parts] : parts);
+  }
+
+  #of(argument: Argument | undefined): Fixed {
+    if (argument === undefined || isLiteral(argument) || isDType(argument)) return "always";
+    if (isFunction(argument)) return undefined;
+    return isList(argument) ? least(argument.map((item) => this.#of(item))) : this.#known.get(argument as Value);
+  }
+}
+
+function least(parts: readonly Fixed[]): Fixed {
+  return parts.includes(undefined) ? undefined : parts.includes("launch") ? "launch" : "always";
+}
+
+/** What stands for a parameter in the program. */
+function valuesOf(param: Param): readonly Value[] {
+  const given = "given" in param && param.given ? [param.given] : [];
+  if (param.kind !== "tensor") return [param.value, ...given];
+  return [param.value, param.pointer, ...param.strides.filter(isValue), ...given];
+}

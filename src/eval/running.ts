@@ -1,0 +1,97 @@
+/** The launch and the program that run now, as prepared steps see them. */
+import type { Location } from "../diagnostics.js";
+import type { DTypeName } from "../ir/dtype.js";
+import type { Context, ResultType } from "../ir/runtime.js";
+import { atomic, poll } from "./atomics.js";
+import { load, store } from "./memory.js";
+import { Sanitiser } from "./sanitiser.js";
+import { type Tensor, tensorAt } from "./tensor.js";
+
+type Triple = readonly [number, number, number];
+
+/** What one launch has of its own. */
+export interface Launched {
+  readonly memory: readonly Tensor[];
+  readonly sanitiser: Sanitiser;
+  readonly grid: Triple;
+}
+
+export class Running {
+  memory: readonly Tensor[] = [];
+  sanitiser = new Sanitiser([]);
+  grid: Triple = [0, 0, 0];
+  program: Triple = [0, 0, 0];
+  /** Where the program is, for errors of the evaluator itself. */
+  at: Location | undefined;
+
+  launch({ memory, sanitiser, grid }: Launched): void {
+    this.memory = memory;
+    this.sanitiser = sanitiser;
+    this.grid = grid;
+    this.at = undefined;
+  }
+
+  /** Lets go of a launch. */
+  end(): void {
+    this.memory = [];
+    this.sanitiser = new Sanitiser([]);
+  }
+
+  /** A program begins; its number counts from 1. */
+  begin(number: number): void {
+    this.sanitiser.begin(number);
+    const [x = 0, y = 0, z = 0] = this.sanitiser.program(number);
+    this.program = [x, y, z];
+  }
+
+  /** What the op of one statement may ask. */
+  context(types: readonly (ResultType | undefined)[], at: Location | undefined): Context {
+    return new StatementContext(
+      types.map((type) => type ?? NO_RESULT),
+      this,
+      at,
+    );
+  }
+}
+
+const NO_RESULT: ResultType = { dtype: "int32", shape: [] };
+
+class StatementContext implements Context {
+  constructor(
+    readonly results: readonly ResultType[],
+    readonly running: Running,
+    readonly at: Location | undefined,
+  ) {}
+
+  get program(): Triple {
+    return this.running.program;
+  }
+
+  get grid(): Triple {
+    return this.running.grid;
+  }
+
+  load(...[address, mask, other]: Parameters<Context["load"]>): ReturnType<Context["load"]> {
+    return load(address, mask, other, this.running.sanitiser, this.at);
+  }
+
+  store(...[address, value, mask]: Parameters<Context["store"]>): void {
+    store(address, value, mask, this.running.sanitiser, this.at);
+  }
+
+  atomic(...[address, mask, access]: Parameters<Context["atomic"]>): ReturnType<Context["atomic"]> {
+    return atomic(address, mask, access, this.running.sanitiser, this.at);
+  }
+
+  poll(...[address, expected, how]: Parameters<Context["poll"]>): ReturnType<Context["poll"]> {
+    return poll(address, expected, how, this.running.sanitiser, this.at);
+  }
+
+  allocationAt(address: bigint, dtype: DTypeName): Tensor {
+    return tensorAt(this.running.memory, address, dtype);
+  }
+
+  report(...[code, message, shape, lanes]: Parameters<Context["report"]>): void {
+    this.running.sanitiser.lanes(code, lanes, shape, this.at, () => message);
+  }
+}

@@ -452,8 +452,8 @@ function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefi
       if (argument === undefined)
         fail(
           "host",
-          "this callback returns something else than sizes, constexprs and numbers",
-          captureLocation() ?? at,
+          "this callback returns something else than sizes, constexprs and numbers; compute it from them",
+          at,
         );
       return argument;
     });

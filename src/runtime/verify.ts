@@ -232,7 +232,10 @@ function evaluate(
     };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const failure: CaseFailure = { kind: "internal", message: `the evaluator stopped: ${message}` };
+    const failure: CaseFailure =
+      error instanceof RangeError && /allocation|array length/i.test(message)
+        ? { kind: "out-of-memory", message: `the evaluator has no room for tensors of these sizes (${message})` }
+        : { kind: "internal", message: `the evaluator stopped: ${message}` };
     return {
       ...base,
       status: "failed",

@@ -120,13 +120,18 @@ export class Worker {
     const status = ended.signal
       ? `was ended by ${ended.signal}`
       : `ended with exit code ${ended.exitCode ?? "unknown"}`;
-    const reason = ended.signal === "SIGSEGV" ? " (an access outside every tensor)" : "";
+    const reason = reasons[ended.signal ?? ""] ?? "";
     const start =
       ended.originalMessage && ended.exitCode === undefined && !ended.signal ? `: ${ended.originalMessage}` : "";
     const last = running.tail.trim().split("\n").at(-1);
     return `the Python worker ${status}${reason}${start}${last ? `; its last words: ${last}` : ""}`;
   }
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  SIGSEGV: " (an access outside every tensor)",
+  SIGKILL: " (by someone, or by the system when memory runs out)",
+};
 
 const hasEnded = ({ exitCode, signalCode }: Running["child"]): boolean => exitCode !== null || signalCode !== null;
 
@@ -156,7 +161,7 @@ function killGroup(pid: number | undefined): void {
 }
 
 /** Our package first; whatever the user has stays visible. */
-function pythonPath(env: NodeJS.ProcessEnv): string {
+export function pythonPath(env: NodeJS.ProcessEnv): string {
   const separator = process.platform === "win32" ? ";" : ":";
   return [pythonFolder, env["PYTHONPATH"]].filter(Boolean).join(separator);
 }

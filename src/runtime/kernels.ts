@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { glob, isDynamicPattern } from "tinyglobby";
 import type { CompiledKernel } from "../compiled.js";
 import type { TileScriptError } from "../diagnostics.js";

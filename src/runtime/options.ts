@@ -6,6 +6,7 @@ import { deviceNames, type DeviceName } from "./devices.js";
 import { parseSweep, type Measured, type Sweep } from "./measured-cases.js";
 import { UsageError } from "./problems.js";
 import type { Streams } from "./streams.js";
+import { defaultDeadlineMs } from "./verify.js";
 
 export interface JsonOptions {
   readonly json?: true;
@@ -27,6 +28,8 @@ export interface DeviceOptions {
   readonly rtol?: number;
   readonly atol?: number;
   readonly order?: "sequential" | "reversed" | "shuffled";
+  /** Seconds. */
+  readonly deadline: number;
 }
 
 /** One declaration each: a kernel file has the options of all commands at once. */
@@ -40,6 +43,9 @@ export const options = {
   python: new Option("--python <path>", "the Python to use, with torch and triton"),
   rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
+  deadline: new Option("--deadline <seconds>", "a case that takes longer in Python fails, and its process is stopped")
+    .argParser(positive)
+    .default(defaultDeadlineMs / 1000),
   order: new Option("--order <order>", "in which order the evaluator runs programs, shuffled by the seed").choices([
     "sequential",
     "reversed",

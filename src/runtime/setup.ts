@@ -150,6 +150,8 @@ async function run(
     reject: false,
     env: { ...env, PYTHONPATH: pythonPath(env), PYTHONDONTWRITEBYTECODE: "1" },
     extendEnv: false,
+    // A group of its own, which `tilescript_worker.parent` ends as a whole.
+    detached: true,
   });
   const beat = setInterval(() => say(`  … ${Math.round((Date.now() - started) / 1000)} s`), 15_000);
   child.all.on("data", (chunk: Buffer) => {

@@ -65,8 +65,12 @@ function detailsOf(outcomes: readonly Outcome[], correct: boolean, device: strin
   const passed = outcomes.filter(({ status }) => status === "passed").length;
   if (correct) return `${passed} of ${outcomes.length} cases passed on ${device}`;
   const failed = outcomes.filter(({ status }) => status === "failed");
-  if (failed.length === 0)
-    return ["no case could be compared with a reference", ...outcomes[0]!.unchecked.slice(0, 1)].join(": ");
+  if (failed.length === 0) {
+    const [why] = outcomes[0]!.unchecked;
+    return ["no case could be compared with a reference", ...(why ? [why.replace(/^.* with nothing: /, "")] : [])].join(
+      ": ",
+    );
+  }
   return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
 }
 

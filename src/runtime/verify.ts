@@ -12,6 +12,7 @@ export interface VerifyOptions {
   readonly tolerance?: Partial<Tolerance>;
   /** In which order the evaluator runs programs. */
   readonly order?: ProgramOrder | undefined;
+  readonly deadlineMs?: number | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
 }
@@ -47,16 +48,16 @@ const budgetMs: Readonly<Record<Device["kind"], number>> = {
   hip: Infinity,
 };
 
-/** A GPU compiles each config once; the interpreter may be slow. Beyond this it hangs. */
-const DEADLINE_MS = 120_000;
+/** A GPU compiles each config once; the interpreter may be slow. Beyond this a case hangs. */
+export const defaultDeadlineMs = 120_000;
 
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const started = Date.now();
   const plan = planCases(kernel, limits[device.kind], options.selection);
   const left = [...plan.left];
-  const { tolerance = {}, order } = options;
-  const runner = await openRunner(kernel, device, { tolerance, order });
+  const { tolerance = {}, order, deadlineMs } = options;
+  const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs });
   const outcomes: Outcome[] = [];
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
@@ -105,6 +106,8 @@ export interface Runner {
 export interface RunnerOptions {
   readonly tolerance: Partial<Tolerance>;
   readonly order?: ProgramOrder | undefined;
+  /** A case that takes longer in Python has failed. Default `defaultDeadlineMs`. */
+  readonly deadlineMs?: number | undefined;
   /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
   readonly repeats?: number | undefined;
   /** Whether the evaluator looks at each case that passes too: it sees accesses that no number shows. */
@@ -126,11 +129,11 @@ function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
 async function pythonRunner(
   kernel: CompiledKernel,
   device: PythonDevice,
-  { tolerance, repeats = 1, sanitised = false }: RunnerOptions,
+  { tolerance, deadlineMs, repeats = 1, sanitised = false }: RunnerOptions,
 ): Promise<Runner> {
   const workspace = await openWorkspace(kernel);
   const ask = (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> =>
-    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats });
+    askWorker(kernel, device, workspace, planned, { passOut, tuned, tolerance, repeats, deadlineMs });
   return {
     // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
     run: async (planned, place) => {
@@ -144,11 +147,9 @@ async function pythonRunner(
   };
 }
 
-interface AskOptions {
+interface AskOptions extends Pick<RunnerOptions, "tolerance" | "repeats" | "deadlineMs"> {
   readonly passOut: boolean;
   readonly tuned: boolean;
-  readonly tolerance: Partial<Tolerance>;
-  readonly repeats?: number | undefined;
 }
 
 /** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
@@ -163,7 +164,7 @@ export async function askWorker(
   // Nothing is known of what a raw pointer reaches: the evaluator says so.
   if (kernel.signature.pointers.some(({ optional }) => !optional)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
-  const reply = await device.worker.request(request, DEADLINE_MS);
+  const reply = await device.worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
   const base = {
     at: planned.at,
     label: planned.label,

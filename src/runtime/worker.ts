@@ -30,6 +30,8 @@ export interface WorkerOptions {
 export const pythonFolder = fileURLToPath(new URL("../../python/", import.meta.url));
 
 const OUTPUT_TAIL = 4000;
+/** A timer of more milliseconds ends at once. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 interface Running {
   readonly child: ReturnType<typeof spawn>;
@@ -168,7 +170,9 @@ export function pythonPath(env: NodeJS.ProcessEnv): string {
 
 async function before<T>(promise: Promise<T>, deadlineMs: number): Promise<T | "late"> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), deadlineMs)));
+  const late = new Promise<"late">(
+    (resolve) => (timer = setTimeout(() => resolve("late"), Math.min(deadlineMs, LONGEST_MS))),
+  );
   try {
     return await Promise.race([promise, late]);
   } finally {

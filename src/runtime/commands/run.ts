@@ -16,6 +16,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     options.seed,
     options.rtol,
     options.atol,
+    options.deadline,
     options.order,
     options.kernel,
     options.python,
@@ -33,6 +34,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
           selection,
           tolerance: toleranceOf(given),
           order: given.order,
+          deadlineMs: given.deadline * 1000,
           onOutcome: (_, done, planned) => show(done, planned),
         });
       };

@@ -4,6 +4,7 @@ import { build } from "tilescript";
 import { examples } from "../codegen/examples.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices.js";
 import { verify, verifyCase } from "../../src/runtime/verify.js";
+import { checkFault, faults } from "./faults.js";
 import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
 
 const device = await openDevice({ device: "auto" });
@@ -25,4 +26,6 @@ describe.skipIf(!isGpu)("on a GPU", { timeout: 600_000 }, () => {
     const at = { sizes: { M: 50, N: 45, K: 45 }, dtypes: {}, config: 0, seed: 3 };
     expect((await verifyCase(await build(kernel), device, at)).status).toBe(status);
   });
+
+  test.each(faults)("$name costs its case and no other", (fault) => checkFault(fault, device));
 });

@@ -88,8 +88,8 @@ def chosen_config(module: ModuleType, jits: list[str], arguments: Arguments) -> 
     tuner = autotuner(getattr(module, jits[0]))
     if tuner is None or len(tuner.configs) == 1:
         return 0
-    # The wrapper remembers choices; without them the autotuner is asked, which remembers them too.
-    getattr(module, "_TUNED", {}).clear()
+    # The wrapper remembers launches; without them the autotuner is asked, which remembers its choice too.
+    getattr(module, "_LAUNCHES", {}).clear()
     call(module.kernel_fn, arguments)
     best = tuner.best_config.all_kwargs()
     return next(index for index, config in enumerate(tuner.configs) if config.all_kwargs() == best)

@@ -4,10 +4,11 @@ import { ALLOCATE, CHECK_DESCRIPTOR } from "./descriptors.js";
 import type { FunctionDef } from "./py.js";
 import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE } from "./wrapper-checks.js";
 
-/** Launches a tuned kernel. */
+/** Launches a kernel. */
 export const LAUNCH = "_launch";
-/** What tuning has chosen. */
-export const TUNED = "_TUNED";
+export const LAUNCH_KEY = "_launch_key";
+/** What it remembers. */
+export const LAUNCHES = "_LAUNCHES";
 
 const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
   kind: "function",
@@ -44,29 +45,30 @@ if not contiguous and not _nest(_axes(written.stride(), written.shape)):
         f"{label} has elements that share memory, with shape {list(written.shape)} "
         f"and strides {list(written.stride())}; give a tensor of its own"
     )
+start, end = _extent(written)
 for name, other in others.items():
-    if other is not None and _overlaps(written, other):
+    if other is None:
+        continue
+    first, last = _extent(other)
+    if first < end and start < last and _overlaps(written, other, first - start):
         raise ValueError(
             f"{label} shares memory with {name}; give a tensor of its own"
         )`,
 );
 
 /**
- * Exact for what slicing one buffer gives: equal strides that each cover the axes inside them. Anything else whose bytes
+ * For tensors whose bytes overlap. Exact for what slicing one buffer gives: equal strides that each cover the axes inside them. Anything else whose bytes
  * overlap counts as sharing. The difference of two addresses is written in the strides as in a mixed-radix number; the
  * digits of two elements differ by less than the axes are long.
  */
 const overlaps = helper(
   "_overlaps",
-  "x y",
-  "Whether x and y may share memory.",
-  `(start, end), (first, last) = _extent(x), _extent(y)
-if first >= end or start >= last:
-    return False
-if x.numel() == 0 or y.numel() == 0:
+  "x y distance",
+  "Whether x and y, distance bytes apart, may have elements in common.",
+  `if x.numel() == 0 or y.numel() == 0:
     return False
 axes = _axes(x.stride(), x.shape, y.shape)
-steps, rest = divmod(first - start, x.element_size())
+steps, rest = divmod(distance, x.element_size())
 alike = x.stride() == y.stride() and x.element_size() == y.element_size()
 return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)`,
 );
@@ -150,20 +152,48 @@ const checkType = helper(
 );
 
 /**
- * The autotuner takes longer to look up its choice than a launch takes. A hook that a config runs before its launch is
- * the autotuner's to call. torch.compile traces the launch itself.
+ * `kernel[grid](…)` spends most of its time on finding out which binary to launch, and the autotuner which config. A
+ * compiled kernel is launched as Triton's tutorial on fused softmax does. torch.compile traces the launch itself, and the
+ * interpreter has no binaries.
  */
 const launch = helper(
   LAUNCH,
-  "kernel grid key *args **options",
-  "Launches with the config that tuning has chosen for this key, or tunes.",
-  `config = None if torch.compiler.is_compiling() else ${TUNED}.get((kernel, key))
-if config is not None:
-    kernel.fn[grid](*args, **options, **config)
+  "kernel grid tensors numbers *sizes **options",
+  `Launches kernel[grid](*tensors, *numbers, **options).
+
+The binary and the grid are remembered by all that Triton chooses them by,
+which is faster than its choosing. sizes are what only the grid depends on.`,
+  `if _INTERPRETED or torch.compiler.is_compiling():
+    kernel[grid](*tensors, *numbers, **options)
     return
-kernel[grid](*args, **options)
-if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-    ${TUNED}[kernel, key] = kernel.best_config.all_kwargs()`,
+key = torch.cuda.current_device(), id(kernel), sizes
+key += ${LAUNCH_KEY}(tensors, numbers, options)
+if key in ${LAUNCHES}:
+    launch, constants = ${LAUNCHES}[key]
+    launch(*tensors, *numbers, *constants)
+    return
+chosen = {}
+
+def chosen_grid(meta):
+    chosen.update(meta)
+    return grid(meta) if callable(grid) else grid
+
+binary = kernel[chosen_grid](*tensors, *numbers, **options)
+constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+if len(${LAUNCHES}) == 4096:
+    ${LAUNCHES}.clear()
+${LAUNCHES}[key] = binary[(*chosen_grid(chosen), 1, 1)], constants`,
+);
+
+/** As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes. */
+const launchKey = helper(
+  LAUNCH_KEY,
+  "tensors numbers options",
+  "What Triton compiles for: equal keys are launches of one binary.",
+  `key = [float if type(number) is float else number for number in numbers]
+for tensor in tensors:
+    key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+return *key, *options.values()`,
 );
 
 const checkDescriptor = helper(
@@ -201,7 +231,7 @@ export function helperFunctions(isMentioned: (name: string) => boolean): readonl
   const memory =
     isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [checkMemory, overlaps, extent, axes, nest, reaches] : [];
   return [
-    ...(isMentioned(LAUNCH) ? [launch] : []),
+    ...(isMentioned(LAUNCH) ? [launch, launchKey] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),

@@ -7,7 +7,7 @@ import type { SourceIndex } from "../ir/source.js";
 import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
-import { helperFunctions, LAUNCH, TUNED } from "./helpers.js";
+import { helperFunctions, LAUNCH, LAUNCHES } from "./helpers.js";
 import { drawFunction, inputsFunction } from "./inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "./kernel-names.js";
@@ -196,10 +196,7 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
       py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
     );
   if (isMentioned(LAUNCH))
-    limits.push(
-      py.comment("The config that tuning chose, as arguments of a launch, for each key."),
-      py.assign(py.name(TUNED), py.dict()),
-    );
+    limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
   if (isMentioned(TRITON_DTYPES)) {
     const params = kernels.flatMap((ir) => ir.params);
     const members = params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));

@@ -2,6 +2,7 @@
 import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/nodes.js";
 import { isOnlyDescribed } from "../ir/described.js";
 import { callOrder } from "./call-order.js";
+import { tileSizes } from "../ir/tile-sizes.js";
 import { literalNumber } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
@@ -385,6 +386,7 @@ export function reachCheck(context: WrapperContext, param: TensorParam): Block {
   if (param.offsets === "int64" || isOnlyDescribed(context.ir, param)) return [];
   const strides = context.names.strides.get(param.name)!;
   const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
+  if (!isStrided && reachesNoFurther(context, param)) return [];
   const terms = strides.map((name, axis) =>
     py.binary(py.binary(context.dim(param, axis), "-", py.number("1")), "*", py.name(name ?? "_")),
   );
@@ -393,4 +395,33 @@ export function reachCheck(context: WrapperContext, param: TensorParam): Block {
     : py.call(py.attribute(context.tensor(param), "numel"));
   const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
   return [check(py.compare(extent, [">=", py.name(REACH_LIMIT)]), py.raise(py.call(BEYOND_INT32, what)))];
+}
+
+/** Whether a tensor before it, which is contiguous as it is, has its shape and is checked. */
+function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean {
+  return context.tensors
+    .slice(0, context.tensors.indexOf(param))
+    .some(
+      (before) =>
+        before.contiguous &&
+        param.contiguous &&
+        !before.given &&
+        before.offsets !== "int64" &&
+        !isOnlyDescribed(context.ir, before) &&
+        before.dims.length === param.dims.length &&
+        before.dims.every((dim, axis) => dim === param.dims[axis] || before.dimNames[axis] === param.dimNames[axis]),
+    );
+}
+
+/** What tiles are made of must be a power of two, and long enough; Triton would only say so once it compiles. */
+export function tileSizeChecks(context: WrapperContext): Block {
+  return tileSizes(context.ir).map(({ param, least }) => {
+    const text = context.names.parameters.get(param.value)!;
+    const size = py.name(text);
+    const below = py.binary(size, "-", py.number("1"));
+    const isOdd = py.compare(py.binary(size, "&", below), ["!=", py.number("0")]);
+    const isShort = py.compare(size, ["<", py.number(String(least))]);
+    const words = ` must be a power of two${least > 1 ? ` from ${least} up` : ""}, got `;
+    return check(py.boolOp("or", isShort, isOdd), messageOf(context, "ValueError", text, words, { value: size }));
+  });
 }

@@ -3,16 +3,24 @@
  * outputs and launches. It never waits for the GPU.
  */
 import { describedTensors, isOnlyDescribed } from "../ir/described.js";
-import type { ConstexprParam, KernelIR, Param, PointerParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import type {
+  ConstexprParam,
+  KernelIR,
+  Param,
+  PointerParam,
+  ScalarParam,
+  SizeParam,
+  TensorParam,
+  Value,
+} from "../ir/nodes.js";
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
-import { descriptorCheck, descriptorOf, scratch, setsBlocks } from "./descriptors.js";
+import { descriptorCheck, descriptorOf, scratch } from "./descriptors.js";
 import { LAUNCH } from "./helpers.js";
 import {
   type MessagePart,
-  binderDType,
   defaultDevice,
   derivedChecks,
   DEVICE_PARAMETER,
@@ -26,11 +34,12 @@ import {
   reachCheck,
   ROW_LIMIT,
   shapeChecks,
+  tileSizeChecks,
 } from "./wrapper-checks.js";
 import { argumentLines, inputParameters, tensorWords } from "./wrapper-words.js";
 import * as py from "./py-build.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
-import type { Argument, Block, Expression, FunctionDef, Parameter, Statement } from "./py.js";
+import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "./py.js";
 
 /** `traceable` says that PyTorch is to see the kernel in its graphs (`torch.library.wrap_triton`). */
 export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, traceable = false): FunctionDef {
@@ -107,6 +116,7 @@ class WrapperEmitter implements WrapperContext {
         ifGiven(this, param, descriptorCheck(this, param, axis)),
       ),
       ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
+      ...tileSizeChecks(this),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.#local(v))),
@@ -290,53 +300,36 @@ class WrapperEmitter implements WrapperContext {
       ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
       : [];
     const jit = py.name(this.names.jit);
-    if (this.traceable)
-      return [
-        ...grids,
-        py.blank,
-        py.expression(
-          py.call(
-            py.subscript(py.call("torch.library.wrap_triton", jit), usesMeta ? py.name("grid") : tuple),
-            ...this.#arguments(),
-          ),
-        ),
-      ];
-    if (this.#isTuned())
-      return [
-        ...grids,
-        py.blank,
-        py.expression(
-          py.call(LAUNCH, jit, usesMeta ? py.name("grid") : tuple, this.#tuningKey(), ...this.#arguments()),
-        ),
-      ];
-    const at = usesMeta ? [py.name("grid")] : grid.length === 1 ? [tuple] : grid;
-    return [...grids, py.blank, py.expression(py.call(py.subscript(jit, ...at), ...this.#arguments()))];
+    const { tensors, numbers, options } = this.#arguments();
+    const at = usesMeta ? py.name("grid") : tuple;
+    // The copy engine's descriptors are made anew for each launch, and a config's hook may set their blocks.
+    const isDescribed = this.tensors.some(({ block }) => block);
+    if (this.traceable || isDescribed) {
+      const launcher = this.traceable ? py.call("torch.library.wrap_triton", jit) : jit;
+      const launch = py.call(py.subscript(launcher, at), ...tensors, ...numbers, ...options);
+      return [...grids, py.blank, py.expression(launch)];
+    }
+    const launched = [jit, at, py.tuple(...tensors), py.tuple(...numbers), ...this.#gridSizes()];
+    return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launched, ...options))];
   }
 
-  /** Whether Triton measures configs, and so has a choice that can be remembered; hooks are for the autotuner to call. */
-  #isTuned(): boolean {
-    const { key, configs } = this.ir.tuning;
-    return key !== undefined && configs.length > 1 && setsBlocks(this.ir).length === 0;
-  }
-
-  /** What the choice of a config depends on, as Triton's autotuner has it: the key, and each tensor's dtype. */
-  #tuningKey(): Expression {
-    const named = (this.ir.tuning.key ?? []).map((name) =>
-      this.#local(this.ir.params.find((param) => param.name === name)!.value),
+  /** Sizes that the grid or the choice of a config depends on, and that the kernel does not take. */
+  #gridSizes(): readonly Expression[] {
+    const keys = this.ir.params.filter(({ name }) => this.ir.tuning.key?.includes(name)).map(({ value }) => value);
+    const needed = new Set([...hostInputs(this.ir.grid), ...keys]);
+    return this.#numberParams().flatMap(({ value }) =>
+      needed.has(value) && !this.used.has(value) ? [this.#local(value)] : [],
     );
-    const holders = this.ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
-    const variables = new Set(holders.flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])));
-    const dtypes = [...variables].map((variable) => binderDType(this, variable));
-    const given = holders
-      .filter((param) => param.given)
-      .map((param) => py.compare(this.tensor(param), ["is", py.none]));
-    return py.tuple(...named, ...dtypes, ...given);
   }
 
-  #arguments(): readonly Argument[] {
+  #numberParams(): readonly (ScalarParam | SizeParam)[] {
+    return this.ir.params.filter((param) => param.kind === "scalar" || param.kind === "size");
+  }
+
+  /** What the kernel takes, in its order. */
+  #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Keyword[] } {
     const params = this.ir.params;
     const tensors = params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
-    const scalars = params.filter((param) => param.kind === "scalar" || param.kind === "size");
     const strides = this.tensors.flatMap((param) =>
       this.names.strides.get(param.name)!.filter((name) => name !== undefined),
     );
@@ -346,20 +339,26 @@ class WrapperEmitter implements WrapperContext {
       py.keyword(parameterName(this.ir, this.names, name), constantExpression(value)),
     );
     const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
-    return [
-      ...tensors.map((param) =>
+    return {
+      tensors: tensors.map((param) =>
         param.kind === "tensor" && param.block
           ? py.name(this.#localText(param.pointer))
           : py.name(this.#localName(param)),
       ),
-      ...scalars.filter((param) => this.used.has(param.value)).map((param) => this.#local(param.value)),
-      ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
-      ...constexprs
-        .filter((param) => param.from !== "config" && param.from !== "heuristic")
-        .map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
-      ...fixed,
-      ...driverOptions(this.ir),
-    ];
+      numbers: [
+        ...this.#numberParams()
+          .filter(({ value }) => this.used.has(value))
+          .map(({ value }) => this.#local(value)),
+        ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
+      ],
+      options: [
+        ...constexprs
+          .filter((param) => param.from !== "config" && param.from !== "heuristic")
+          .map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
+        ...fixed,
+        ...driverOptions(this.ir),
+      ],
+    };
   }
 
   #strideUsed(name: string): boolean {

@@ -2,10 +2,13 @@
 import type { Case } from "../compiled.js";
 import { sizeOf } from "../ir/array.js";
 import { describedTensors } from "../ir/described.js";
-import { dtypeTable } from "../ir/dtype.js";
+import { dtypeTable, type Elem } from "../ir/dtype.js";
 import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 import { isUnrolled } from "../ir/shape.js";
+import { alwaysCompiled } from "../ir/tile-sizes.js";
+import { typedArguments } from "../ir/typed.js";
+import type { Type } from "../ir/types.js";
 import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./launch.js";
@@ -19,7 +22,13 @@ const MAX_GRID = [2 ** 31 - 1, 65_535, 65_535];
 /** A sentence, or undefined if the lowered kernel can be launched. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const bindings = new Bindings(ir, launchOf(ir, at));
-  return unmet(ir, bindings) ?? badTile(ir, bindings) ?? badGrid(ir, bindings) ?? misaligned(ir, bindings, at);
+  return (
+    unmet(ir, bindings) ??
+    badTile(ir, bindings) ??
+    thinTile(ir, bindings) ??
+    badGrid(ir, bindings) ??
+    misaligned(ir, bindings, at)
+  );
 }
 
 /** Tensors that descriptors cannot reach as they lie in memory. */
@@ -93,6 +102,20 @@ function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
     }
   });
   return found;
+}
+
+/** Dimensions below what an op needs, such as the inner one of a dot. */
+function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
+  const elem = (of: Elem): Elem => bindings.dtype(of);
+  const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);
+  for (const statement of alwaysCompiled(ir.body)) {
+    for (const { what, dim, who, least } of statement.op.least?.(typedArguments(statement, { type, elem })) ?? []) {
+      if (isUnrolled(dim)) continue;
+      const size = bindings.dim(dim);
+      if (size < least) return `${what} ${dim} is ${size}; ${who} need at least ${least}`;
+    }
+  }
+  return undefined;
 }
 
 function badGrid({ grid }: KernelIR, bindings: Bindings): string | undefined {

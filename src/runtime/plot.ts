@@ -1,10 +1,12 @@
 /** A benchmark as a picture: a panel for each choice of dtypes and flags, a line or a bar for each thing that was measured. */
 import type { BenchCaseReport, BenchReport, KernelBenchReport } from "./reports.js";
 
-const WIDTH = 720;
 const PANEL = 320;
-const MARGIN = { left: 64, right: 190, top: 46, bottom: 64 };
-const INNER = { width: WIDTH - MARGIN.left - MARGIN.right, height: PANEL - MARGIN.top - MARGIN.bottom };
+const MARGIN = { left: 64, top: 46, bottom: 64 };
+const INNER = { width: 466, height: PANEL - MARGIN.top - MARGIN.bottom };
+/** Of the legend: its lines, and a character of a name. */
+const LEGEND = { lines: 50, character: 7 };
+const FAR_LIMIT = "limit (far above)";
 
 /** Okabe and Ito's colours, which all can tell apart. */
 const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
@@ -31,9 +33,12 @@ export function plotSvg(report: BenchReport, kernel: KernelBenchReport): string 
       `<g transform="translate(0 ${i * PANEL})">${panel(title(report, kernel, name), cases, kernel.sweep)}</g>`,
   );
   const height = PANEL * panels.size;
+  const names = [FAR_LIMIT, ...kernel.cases.flatMap(({ times }) => Object.keys(times))];
+  const longest = Math.max(...names.map((name) => name.length));
+  const width = MARGIN.left + INNER.width + LEGEND.lines + LEGEND.character * longest;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="12">`,
-    `<rect width="${WIDTH}" height="${height}" fill="white"/>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="12">`,
+    `<rect width="${width}" height="${height}" fill="white"/>`,
     ...drawn,
     "</svg>\n",
   ].join("\n");
@@ -65,7 +70,7 @@ function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readon
   const bottom = MARGIN.top + INNER.height + 16;
   const right = MARGIN.left + INNER.width;
   const legend: (readonly [string, string])[] = series.map(({ name }, i) => [name, `stroke="${colorOf(i)}"`]);
-  if (limit.length > 0) legend.push([isLimitShown ? "limit" : "limit (far above)", LIMIT]);
+  if (limit.length > 0) legend.push([isLimitShown ? "limit" : FAR_LIMIT, LIMIT]);
   return [
     text(MARGIN.left, 24, heading, 'font-size="14" font-weight="bold"'),
     text(14, MARGIN.top - 8, counted ? "TFLOP/s" : "GB/s"),

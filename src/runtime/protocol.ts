@@ -163,11 +163,13 @@ export interface VerifyResult {
   readonly unreliable: readonly string[];
 }
 
-/** Milliseconds of a call: the median, and the 20th and 80th percentile. */
+/** Milliseconds that the GPU takes for a call: the median, and the 20th and 80th percentile. */
 export interface Timing {
   readonly median: number;
   readonly low: number;
   readonly high: number;
+  /** Milliseconds that the call takes the CPU, which works ahead of the GPU. */
+  readonly host?: number;
 }
 
 export interface BenchResult {

@@ -68,7 +68,7 @@ export function benchText(
   kernel: KernelBenchReport,
   colors: ReturnType<typeof pc.createColors>,
 ): string {
-  const head = ["case", "measured", "median", "20 to 80 %", "TFLOP/s", "GB/s", "of limit", "eager / it"];
+  const head = ["case", "measured", "median", "20 to 80 %", "host", "TFLOP/s", "GB/s", "of limit", "eager / it"];
   const rows = kernel.cases.flatMap((each) =>
     Object.entries(each.times).map(([name, time], i) => {
       const place = i === 0 ? caseText(each) : "";
@@ -95,11 +95,12 @@ export function benchText(
   ].join("\n");
 }
 
-function figures(each: BenchCaseReport, { median, low, high }: Timing): string[] {
+function figures(each: BenchCaseReport, { median, low, high, host }: Timing): string[] {
   const eager = medianOf(each.times["eager"]);
   return [
     duration(median),
     `${duration(low)} to ${duration(high)}`,
+    host === undefined ? "" : duration(host),
     each.flops === undefined ? "" : significant(each.flops / median / 1e9),
     significant(each.bytes / median / 1e6),
     each.roof ? `${Math.round((100 * each.roof.ms) / median)} % ${each.roof.by}` : "unknown",

@@ -63,7 +63,9 @@ def unused(values):
   );
   const path = relative(import.meta.dirname, join(folder, "clash.py"));
   expect(embedded(emit(through(tl.extern(path, "grid", { result: same }))).text)).toMatchInlineSnapshot(`
-    "
+    "# Binaries and grids of earlier launches.
+    _LAUNCHES = {}
+
     out_1 = tl.constexpr(2)
 
 

@@ -74,21 +74,23 @@ test("no parameter should take a name that its module needs", () => {
         out: torch.Tensor | None = None,
     )"
   `);
-  expect(/^ {4}lambda_kernel\[[^]*?\n {4}\)/m.exec(text)![0]).toMatchInlineSnapshot(`
-    "    lambda_kernel[(meta_1,)](
-            torch_,
-            out_1,
-            get_inputs_1,
-            stride_torch_0,
-            device_1,
-            l_,
-            stride_torch_meta,
-            stride_torch_device,
-            stride_out_meta,
-            stride_out_device,
-            stride_get_inputs_meta,
-            stride_get_inputs_device,
-            stride_stride_torch_0_l,
+  expect(/^ {4}_launch\([^]*?\n {4}\)/m.exec(text)![0]).toMatchInlineSnapshot(`
+    "    _launch(
+            lambda_kernel,
+            (meta_1,),
+            (torch_, out_1, get_inputs_1, stride_torch_0),
+            (
+                device_1,
+                l_,
+                stride_torch_meta,
+                stride_torch_device,
+                stride_out_meta,
+                stride_out_device,
+                stride_get_inputs_meta,
+                stride_get_inputs_device,
+                stride_stride_torch_0_l,
+            ),
+            meta_1,
             import_=32,
         )"
   `);

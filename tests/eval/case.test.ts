@@ -30,6 +30,18 @@ const rows = kernel(
   },
 );
 
+const T = tl.dtype("T", [tl.float16, tl.float32]);
+
+const rowProducts = kernel(
+  "row_products",
+  { params: { x: tensor(T, [16, "K"]), out: tensor.out(tl.float32, [16, 16]), K: constexpr() }, grid: () => [1] },
+  ({ x, out, K }) => {
+    const rows = tl.arange(0, 16);
+    const tile = tl.load(x.at(rows, tl.arange(0, K)));
+    tl.store(out.at(rows, rows), tl.dot(tile, tile.T));
+  },
+);
+
 describe("refusal", () => {
   const ir = trace(definitionOf(rows));
   const refused = (M: number, N: number, LIMIT = 64) =>
@@ -46,6 +58,15 @@ describe("refusal", () => {
     expect(refused(3, 48)).toBe("BLOCK is 48, and a tile's dimension is a power of two");
     expect(refused(3, 2 ** 21, 2 ** 22)).toContain("would have 2097152 elements");
     expect(refused(70_000, 32)).toBe("axis 1 of the grid has 70000 programs, and a GPU allows 65535");
+  });
+
+  test("should know what a product needs, by the dtype of the case", () => {
+    const product = trace(definitionOf(rowProducts));
+    const thin = (K: number, T: string) =>
+      refusal(product, { sizes: { K }, dtypes: { T: T as never }, config: 0, seed: 1 });
+    expect(thin(8, "float16")).toBe("dot: the inner dimension K is 8; 16-bit operands need at least 16");
+    expect(thin(8, "float32")).toBeUndefined();
+    expect(thin(16, "float16")).toBeUndefined();
   });
 
   test("should not keep a kernel from running on the right sizes", () => {

@@ -212,22 +212,23 @@ def _check_memory(label, written, others):
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
+    start, end = _extent(written)
     for name, other in others.items():
-        if other is not None and _overlaps(written, other):
+        if other is None:
+            continue
+        first, last = _extent(other)
+        if first < end and start < last and _overlaps(written, other, first - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
 
 
-def _overlaps(x, y):
-    """Whether x and y may share memory."""
-    (start, end), (first, last) = _extent(x), _extent(y)
-    if first >= end or start >= last:
-        return False
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(first - start, x.element_size())
+    steps, rest = divmod(distance, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 

@@ -12,8 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
-# The config that tuning chose, as arguments of a launch, for each key.
-_TUNED = {}
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
 
 
 def _prune_configs(configs, named_args, **kwargs):
@@ -262,25 +262,22 @@ def int4_gemm(
     _launch(
         int4_gemm_kernel,
         grid,
-        (M, N, K, GROUP_SIZE),
-        a,
-        packed,
-        scales,
-        zeros,
-        c,
-        M,
-        K,
-        N,
-        stride_am,
-        stride_ak,
-        stride_packed_k_words,
-        stride_packed_n,
-        stride_scales_groups,
-        stride_scales_n,
-        stride_zeros_groups,
-        stride_zeros_n_words,
-        stride_cm,
-        stride_cn,
+        (a, packed, scales, zeros, c),
+        (
+            M,
+            K,
+            N,
+            stride_am,
+            stride_ak,
+            stride_packed_k_words,
+            stride_packed_n,
+            stride_scales_groups,
+            stride_scales_n,
+            stride_zeros_groups,
+            stride_zeros_n_words,
+            stride_cm,
+            stride_cn,
+        ),
         GROUP_SIZE=GROUP_SIZE,
     )
     return c
@@ -337,15 +334,40 @@ def get_inputs(M=16, GROUPS=32, GROUP_SIZE=128, N_WORDS=512):
     ]
 
 
-def _launch(kernel, grid, key, *args, **options):
-    """Launches with the config that tuning has chosen for this key, or tunes."""
-    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
-    if config is not None:
-        kernel.fn[grid](*args, **options, **config)
+def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. sizes are what only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
         return
-    kernel[grid](*args, **options)
-    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
+    key = torch.cuda.current_device(), id(kernel), sizes
+    key += _launch_key(tensors, numbers, options)
+    if key in _LAUNCHES:
+        launch, constants = _LAUNCHES[key]
+        launch(*tensors, *numbers, *constants)
+        return
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    if len(_LAUNCHES) == 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for: equal keys are launches of one binary."""
+    key = [float if type(number) is float else number for number in numbers]
+    for tensor in tensors:
+        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    return *key, *options.values()
 
 
 def _check_type(label, value, *types):
@@ -384,22 +406,23 @@ def _check_memory(label, written, others):
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
+    start, end = _extent(written)
     for name, other in others.items():
-        if other is not None and _overlaps(written, other):
+        if other is None:
+            continue
+        first, last = _extent(other)
+        if first < end and start < last and _overlaps(written, other, first - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
 
 
-def _overlaps(x, y):
-    """Whether x and y may share memory."""
-    (start, end), (first, last) = _extent(x), _extent(y)
-    if first >= end or start >= last:
-        return False
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(first - start, x.element_size())
+    steps, rest = divmod(distance, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 

@@ -13,8 +13,8 @@ _INTERPRETED = triton.knobs.runtime.interpret
 _INT32_REACH = 2**31 - 2**20
 # Elements that a tile of Triton may have.
 _MAX_TILE = 2**20
-# The config that tuning chose, as arguments of a launch, for each key.
-_TUNED = {}
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
 # What Triton calls the dtypes of PyTorch.
 _TRITON_DTYPES = {
     torch.float16: tl.float16,
@@ -218,23 +218,20 @@ def layer_norm_forward(
     _launch(
         layer_norm_forward_kernel,
         (M,),
-        (N, x.dtype),
-        x,
-        weight,
-        bias,
-        y,
-        mean,
-        rstd,
-        eps,
-        N,
-        stride_xm,
-        stride_xn,
-        stride_weight_n,
-        stride_bias_n,
-        stride_ym,
-        stride_yn,
-        stride_mean_m,
-        stride_rstd_m,
+        (x, weight, bias, y, mean, rstd),
+        (
+            eps,
+            N,
+            stride_xm,
+            stride_xn,
+            stride_weight_n,
+            stride_bias_n,
+            stride_ym,
+            stride_yn,
+            stride_mean_m,
+            stride_rstd_m,
+        ),
+        M,
         BLOCK_N=BLOCK_N,
     )
     return y, mean, rstd
@@ -533,31 +530,25 @@ def layer_norm_gradients(
     _launch(
         layer_norm_gradients_kernel,
         (GROUPS,),
-        (N, dy.dtype),
-        dy,
-        x,
-        weight,
-        mean,
-        rstd,
-        dx,
-        dw_partial,
-        db_partial,
-        M,
-        N,
-        GROUPS,
-        stride_dy_m,
-        stride_dy_n,
-        stride_xm,
-        stride_xn,
-        stride_weight_n,
-        stride_mean_m,
-        stride_rstd_m,
-        stride_dx_m,
-        stride_dx_n,
-        stride_dw_partial_groups,
-        stride_dw_partial_n,
-        stride_db_partial_groups,
-        stride_db_partial_n,
+        (dy, x, weight, mean, rstd, dx, dw_partial, db_partial),
+        (
+            M,
+            N,
+            GROUPS,
+            stride_dy_m,
+            stride_dy_n,
+            stride_xm,
+            stride_xn,
+            stride_weight_n,
+            stride_mean_m,
+            stride_rstd_m,
+            stride_dx_m,
+            stride_dx_n,
+            stride_dw_partial_groups,
+            stride_dw_partial_n,
+            stride_db_partial_groups,
+            stride_db_partial_n,
+        ),
         BLOCK_N=BLOCK_N,
     )
     return dx, dw_partial, db_partial
@@ -699,19 +690,20 @@ def column_sums(
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK_N"]),)
 
-    column_sums_kernel[grid](
-        a,
-        b,
-        a_sum,
-        b_sum,
-        R,
-        N,
-        stride_ar,
-        stride_an,
-        stride_br,
-        stride_bn,
-        stride_a_sum_n,
-        stride_b_sum_n,
+    _launch(
+        column_sums_kernel,
+        grid,
+        (a, b, a_sum, b_sum),
+        (
+            R,
+            N,
+            stride_ar,
+            stride_an,
+            stride_br,
+            stride_bn,
+            stride_a_sum_n,
+            stride_b_sum_n,
+        ),
         OUT=_TRITON_DTYPES[OUT],
         BLOCK_R=32,
         BLOCK_N=64,
@@ -833,15 +825,40 @@ def get_inputs(M=128, N=1000):
     ]
 
 
-def _launch(kernel, grid, key, *args, **options):
-    """Launches with the config that tuning has chosen for this key, or tunes."""
-    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
-    if config is not None:
-        kernel.fn[grid](*args, **options, **config)
+def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. sizes are what only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
         return
-    kernel[grid](*args, **options)
-    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
+    key = torch.cuda.current_device(), id(kernel), sizes
+    key += _launch_key(tensors, numbers, options)
+    if key in _LAUNCHES:
+        launch, constants = _LAUNCHES[key]
+        launch(*tensors, *numbers, *constants)
+        return
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    if len(_LAUNCHES) == 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for: equal keys are launches of one binary."""
+    key = [float if type(number) is float else number for number in numbers]
+    for tensor in tensors:
+        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    return *key, *options.values()
 
 
 def _check_choice(label, value, *choices):
@@ -882,22 +899,23 @@ def _check_memory(label, written, others):
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
+    start, end = _extent(written)
     for name, other in others.items():
-        if other is not None and _overlaps(written, other):
+        if other is None:
+            continue
+        first, last = _extent(other)
+        if first < end and start < last and _overlaps(written, other, first - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
 
 
-def _overlaps(x, y):
-    """Whether x and y may share memory."""
-    (start, end), (first, last) = _extent(x), _extent(y)
-    if first >= end or start >= last:
-        return False
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(first - start, x.element_size())
+    steps, rest = divmod(distance, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 

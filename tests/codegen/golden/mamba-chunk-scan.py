@@ -12,8 +12,8 @@ import triton.language as tl
 _INTERPRETED = triton.knobs.runtime.interpret
 # Offsets are int32, and masked lanes may lie up to one tile behind the last element.
 _INT32_REACH = 2**31 - 2**20
-# The config that tuning chose, as arguments of a launch, for each key.
-_TUNED = {}
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
 
 
 @triton.autotune(
@@ -437,6 +437,10 @@ def mamba_chunk_scan(
         HEAD_DIM - 1
     ) * stride_y_head_dim >= _INT32_REACH:
         raise _beyond_int32("mamba_chunk_scan: out")
+    if STATE < 16 or (STATE & (STATE - 1)) != 0:
+        raise ValueError(
+            f"mamba_chunk_scan: STATE must be a power of two from 16 up, got {STATE}"
+        )
 
     def grid(meta):
         return (
@@ -449,50 +453,46 @@ def mamba_chunk_scan(
     _launch(
         mamba_chunk_scan_kernel,
         grid,
-        (CHUNK, HEAD_DIM, STATE, x.dtype),
-        x,
-        dt,
-        decay,
-        b,
-        c,
-        state,
-        skip,
-        y,
-        CHUNKS,
-        CHUNK,
-        HEAD_DIM,
-        stride_x_batch,
-        stride_x_chunks,
-        stride_x_chunk,
-        stride_x_heads,
-        stride_x_head_dim,
-        stride_dt_batch,
-        stride_dt_chunks,
-        stride_dt_chunk,
-        stride_dt_heads,
-        stride_decay_batch,
-        stride_decay_chunks,
-        stride_decay_chunk,
-        stride_decay_heads,
-        stride_b_batch,
-        stride_b_chunks,
-        stride_b_chunk,
-        stride_b_state,
-        stride_c_batch,
-        stride_c_chunks,
-        stride_c_chunk,
-        stride_c_state,
-        stride_state_batch,
-        stride_state_chunks,
-        stride_state_heads,
-        stride_state_state,
-        stride_state_head_dim,
-        stride_skip_heads,
-        stride_y_batch,
-        stride_y_chunks,
-        stride_y_chunk,
-        stride_y_heads,
-        stride_y_head_dim,
+        (x, dt, decay, b, c, state, skip, y),
+        (
+            CHUNKS,
+            CHUNK,
+            HEAD_DIM,
+            stride_x_batch,
+            stride_x_chunks,
+            stride_x_chunk,
+            stride_x_heads,
+            stride_x_head_dim,
+            stride_dt_batch,
+            stride_dt_chunks,
+            stride_dt_chunk,
+            stride_dt_heads,
+            stride_decay_batch,
+            stride_decay_chunks,
+            stride_decay_chunk,
+            stride_decay_heads,
+            stride_b_batch,
+            stride_b_chunks,
+            stride_b_chunk,
+            stride_b_state,
+            stride_c_batch,
+            stride_c_chunks,
+            stride_c_chunk,
+            stride_c_state,
+            stride_state_batch,
+            stride_state_chunks,
+            stride_state_heads,
+            stride_state_state,
+            stride_state_head_dim,
+            stride_skip_heads,
+            stride_y_batch,
+            stride_y_chunks,
+            stride_y_chunk,
+            stride_y_heads,
+            stride_y_head_dim,
+        ),
+        BATCH,
+        HEADS,
         STATE=STATE,
     )
     return y
@@ -541,15 +541,40 @@ def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, STATE=128):
     ]
 
 
-def _launch(kernel, grid, key, *args, **options):
-    """Launches with the config that tuning has chosen for this key, or tunes."""
-    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
-    if config is not None:
-        kernel.fn[grid](*args, **options, **config)
+def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. sizes are what only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
         return
-    kernel[grid](*args, **options)
-    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
+    key = torch.cuda.current_device(), id(kernel), sizes
+    key += _launch_key(tensors, numbers, options)
+    if key in _LAUNCHES:
+        launch, constants = _LAUNCHES[key]
+        launch(*tensors, *numbers, *constants)
+        return
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    if len(_LAUNCHES) == 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for: equal keys are launches of one binary."""
+    key = [float if type(number) is float else number for number in numbers]
+    for tensor in tensors:
+        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    return *key, *options.values()
 
 
 def _beyond_int32(label):
@@ -582,22 +607,23 @@ def _check_memory(label, written, others):
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
+    start, end = _extent(written)
     for name, other in others.items():
-        if other is not None and _overlaps(written, other):
+        if other is None:
+            continue
+        first, last = _extent(other)
+        if first < end and start < last and _overlaps(written, other, first - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
 
 
-def _overlaps(x, y):
-    """Whether x and y may share memory."""
-    (start, end), (first, last) = _extent(x), _extent(y)
-    if first >= end or start >= last:
-        return False
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(first - start, x.element_size())
+    steps, rest = divmod(distance, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 

@@ -14,8 +14,8 @@ _INTERPRETED = triton.knobs.runtime.interpret
 _INT32_REACH = 2**31 - 2**20
 # Elements that a tile of Triton may have.
 _MAX_TILE = 2**20
-# The config that tuning chose, as arguments of a launch, for each key.
-_TUNED = {}
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
 
 
 @triton.autotune(
@@ -293,6 +293,16 @@ def paged_attention(
         HEAD_DIM - 1
     ) * stride_o_head_dim >= _INT32_REACH:
         raise _beyond_int32("paged_attention: out")
+    if HEAD_DIM < 16 or (HEAD_DIM & (HEAD_DIM - 1)) != 0:
+        raise ValueError(
+            "paged_attention: HEAD_DIM must be a power of two from 16 "
+            f"up, got {HEAD_DIM}"
+        )
+    if PAGE_SIZE < 16 or (PAGE_SIZE & (PAGE_SIZE - 1)) != 0:
+        raise ValueError(
+            "paged_attention: PAGE_SIZE must be a power of two from 16 "
+            f"up, got {PAGE_SIZE}"
+        )
     BLOCK_G = max(triton.next_power_of_2(G), 16)
     if BLOCK_G > _MAX_TILE:
         raise ValueError(
@@ -303,33 +313,31 @@ def paged_attention(
     _launch(
         paged_attention_kernel,
         (B, H),
-        (G, HEAD_DIM, PAGE_SIZE, q.dtype),
-        q,
-        k_cache,
-        v_cache,
-        block_tables,
-        seq_lens,
-        o,
-        G,
-        stride_qb,
-        stride_qh,
-        stride_qg,
-        stride_q_head_dim,
-        stride_k_cache_pages,
-        stride_k_cache_page_size,
-        stride_k_cache_h,
-        stride_k_cache_head_dim,
-        stride_v_cache_pages,
-        stride_v_cache_page_size,
-        stride_v_cache_h,
-        stride_v_cache_head_dim,
-        stride_block_tables_b,
-        stride_block_tables_max_pages,
-        stride_seq_lens_b,
-        stride_ob,
-        stride_oh,
-        stride_og,
-        stride_o_head_dim,
+        (q, k_cache, v_cache, block_tables, seq_lens, o),
+        (
+            G,
+            stride_qb,
+            stride_qh,
+            stride_qg,
+            stride_q_head_dim,
+            stride_k_cache_pages,
+            stride_k_cache_page_size,
+            stride_k_cache_h,
+            stride_k_cache_head_dim,
+            stride_v_cache_pages,
+            stride_v_cache_page_size,
+            stride_v_cache_h,
+            stride_v_cache_head_dim,
+            stride_block_tables_b,
+            stride_block_tables_max_pages,
+            stride_seq_lens_b,
+            stride_ob,
+            stride_oh,
+            stride_og,
+            stride_o_head_dim,
+        ),
+        B,
+        H,
         HEAD_DIM=HEAD_DIM,
         PAGE_SIZE=PAGE_SIZE,
         BLOCK_G=BLOCK_G,
@@ -391,15 +399,40 @@ def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
     ]
 
 
-def _launch(kernel, grid, key, *args, **options):
-    """Launches with the config that tuning has chosen for this key, or tunes."""
-    config = None if torch.compiler.is_compiling() else _TUNED.get((kernel, key))
-    if config is not None:
-        kernel.fn[grid](*args, **options, **config)
+def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. sizes are what only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
         return
-    kernel[grid](*args, **options)
-    if not torch.compiler.is_compiling() and kernel.best_config.pre_hook is None:
-        _TUNED[kernel, key] = kernel.best_config.all_kwargs()
+    key = torch.cuda.current_device(), id(kernel), sizes
+    key += _launch_key(tensors, numbers, options)
+    if key in _LAUNCHES:
+        launch, constants = _LAUNCHES[key]
+        launch(*tensors, *numbers, *constants)
+        return
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    if len(_LAUNCHES) == 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for: equal keys are launches of one binary."""
+    key = [float if type(number) is float else number for number in numbers]
+    for tensor in tensors:
+        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    return *key, *options.values()
 
 
 def _beyond_int32(label):
@@ -432,22 +465,23 @@ def _check_memory(label, written, others):
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
+    start, end = _extent(written)
     for name, other in others.items():
-        if other is not None and _overlaps(written, other):
+        if other is None:
+            continue
+        first, last = _extent(other)
+        if first < end and start < last and _overlaps(written, other, first - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
 
 
-def _overlaps(x, y):
-    """Whether x and y may share memory."""
-    (start, end), (first, last) = _extent(x), _extent(y)
-    if first >= end or start >= last:
-        return False
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
     if x.numel() == 0 or y.numel() == 0:
         return False
     axes = _axes(x.stride(), x.shape, y.shape)
-    steps, rest = divmod(first - start, x.element_size())
+    steps, rest = divmod(distance, x.element_size())
     alike = x.stride() == y.stride() and x.element_size() == y.element_size()
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 

@@ -1,0 +1,37 @@
+/** Constexprs that the caller decides and that tiles are made of: a launch checks them as the build checks configs. */
+import type { Block, ConstexprParam, KernelIR, OpStatement } from "./nodes.js";
+import { typedArguments } from "./typed.js";
+import { typeOfArgument } from "./types.js";
+import { blocksOf, resultsOf } from "./walk.js";
+
+export interface TileSize {
+  /** A dimension of a tile, so a power of two. */
+  readonly param: ConstexprParam;
+  /** What an op needs at least, such as the inner dimension of a dot. */
+  readonly least: number;
+}
+
+export function tileSizes(ir: KernelIR): readonly TileSize[] {
+  const dimensions = new Set<number | string>();
+  const least = new Map<number | string, number>();
+  for (const statement of alwaysCompiled(ir.body)) {
+    for (const { type } of resultsOf(statement))
+      if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
+    for (const bound of statement.op.least?.(typedArguments(statement)) ?? [])
+      least.set(bound.dim, Math.max(bound.least, least.get(bound.dim) ?? 1));
+  }
+  return ir.params.flatMap((param) =>
+    param.kind === "constexpr" && (param.from === "dim" || param.from === "argument") && dimensions.has(param.name)
+      ? [{ param, least: least.get(param.name) ?? 1 }]
+      : [],
+  );
+}
+
+/** Every op that Triton compiles whatever the constexprs are. */
+export function* alwaysCompiled(block: Block): Iterable<OpStatement> {
+  for (const statement of block.statements) {
+    if (statement.kind === "op") yield statement;
+    if (statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr") continue;
+    for (const inner of blocksOf(statement)) yield* alwaysCompiled(inner);
+  }
+}

@@ -1,0 +1,32 @@
+/** Launches that wrappers remember, on a GPU. Skipped, and counted so, where there is none. */
+import { execa } from "execa";
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { build } from "tilescript";
+import { gemm } from "../../examples/gemm.js";
+import { vectorAdd } from "../../examples/vector-add.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices.js";
+import { requirePython } from "../runtime/helpers.js";
+
+const device = await openDevice({ device: "auto" });
+const isGpu = device.kind === "cuda" || device.kind === "hip";
+await closeDevice(device);
+
+test.skipIf(!isGpu)("a launch should take the binary that its arguments need", { timeout: 300_000 }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "tilescript-launches-"));
+  try {
+    for (const kernel of [gemm, vectorAdd]) {
+      const { python, file } = await build(kernel);
+      await writeFile(join(folder, file), python);
+    }
+    const script = join(folder, "launch_test.py");
+    await copyFile(fileURLToPath(new URL("launch_test.py", import.meta.url)), script);
+    const ran = await execa(await requirePython(), [script], { cwd: folder, reject: false });
+    expect(ran.stderr).toMatch(/\nOK$/);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

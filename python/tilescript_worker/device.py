@@ -53,7 +53,7 @@ def choose(wanted: str) -> Device:
     if wanted == "compiler":
         return Device("compiler", "cpu")
     if wanted != gpu or not torch.cuda.is_available():
-        raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device; `--device auto` takes the best there is")
+        raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device; use --device auto")
     return Device(wanted, "cuda")
 
 

@@ -1,7 +1,6 @@
 /** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
 import { fail, type Location, TileScriptError } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
 import { Handle } from "../ir/handle.js";
 import type {

@@ -3,8 +3,9 @@
 import { existsSync } from "node:fs";
 
 const source = new URL("../src/runtime/cli.ts", import.meta.url);
-const { endOnSignals, runBinary } = existsSync(source)
+const { runBinary } = existsSync(source)
   ? await import("tsx/esm/api").then(({ tsImport }) => tsImport(source.href, import.meta.url))
   : await import("../dist/runtime/cli.js");
-endOnSignals();
-process.exitCode = await runBinary(process.argv.slice(2));
+const code = await runBinary(process.argv.slice(2));
+// Not by itself: a kernel file may have left something running. What goes into a pipe may not be there yet.
+process.stdout.write("", () => process.exit(code));

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
-import time
 
+from .parent import end_with
 from .protocol import Handler, serve
 
 
@@ -21,7 +20,8 @@ def main() -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
 
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    # A runner that was killed can't stop its worker, which may be in the middle of a kernel that never ends.
+    end_with(os.getppid())
 
     def make_handlers() -> dict[str, Handler]:
         # Imports torch, so a torch that is broken becomes the reply to the first request.
@@ -30,13 +30,6 @@ def main() -> None:
         return handlers(options.device)
 
     serve(sys.stdin, replies, make_handlers)
-
-
-def _end_with_parent(parent: int) -> None:
-    """A runner that was killed can't stop its worker, which may be in the middle of a kernel that never ends."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def choose(wanted: str) -> Device:
     if wanted == "compiler":
         return Device("compiler", "cpu")
     if wanted != gpu or not torch.cuda.is_available():
-        raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device")
+        raise RequestError("no-device", f"torch {torch.__version__} sees no {wanted} device; use --device auto")
     misses.install()
     return Device(wanted, "cuda")
 

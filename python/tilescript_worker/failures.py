@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -83,8 +84,13 @@ _COMPILE_ERRORS = {"CompilationError", "CompileTimeAssertionFailure", "Unsupport
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
 def _kind(chain: list[BaseException]) -> str:
     error = chain[-1]
+    if isinstance(error, OSError) and error.errno in _NO_SPACE:
+        return "no-space"
     name = type(error).__name__
     text = str(error)
     if name == "OutOfMemoryError" or isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):

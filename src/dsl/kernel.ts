@@ -42,6 +42,28 @@ export interface RawSpec {
   readonly doc?: string;
 }
 
+/** Each part's name: one that is misspelt would have no effect. */
+const specParts: Readonly<Record<keyof RawSpec, true>> = {
+  params: true,
+  dims: true,
+  grid: true,
+  autotune: true,
+  config: true,
+  heuristics: true,
+  launch: true,
+  triton: true,
+  doNotSpecialize: true,
+  doNotSpecializeOnAlignment: true,
+  requires: true,
+  inputs: true,
+  reference: true,
+  providers: true,
+  flops: true,
+  shapes: true,
+  tolerance: true,
+  doc: true,
+};
+
 /** What an author defined: what `kernel(…)` returns, without the ways to run it. */
 export class KernelDefinition {
   constructor(
@@ -71,7 +93,14 @@ export function definitionOf(kernel: unknown): KernelDefinition {
 export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
     fail("kernel", `kernel: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
-  if (typeof spec?.params !== "object") fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
+  if (typeof (spec?.params ?? undefined) !== "object")
+    fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
+  for (const [param, description] of Object.entries(spec.params))
+    if (typeof description !== "object" || !("kind" in (description ?? {})))
+      fail("param", `${name}: ${param} is no param; write tensor(…), pointer(…), scalar(…) or constexpr()`, at);
+  const unknown = Object.keys(spec).find((part) => !(part in specParts));
+  if (unknown !== undefined)
+    fail("kernel", `${name}: ${unknown} is no part of a spec; it has ${Object.keys(specParts).join(", ")}`, at);
   if (typeof spec.grid !== "function")
     fail("kernel", `${name}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`, at);
   if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);

@@ -113,6 +113,7 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
 
 /** A raw pointer argument: nothing is known of its extent, nothing is masked. */
 export const pointer = ((dtype: AnyDType) => {
+  if (!isDType(dtype)) fail("param", "pointer: the first argument is a dtype, such as tl.float16", captureLocation());
   const description = { kind: "pointer", dtype } as const;
   // A function, until `optional()` replaces it: what was declared is not optional.
   return { ...description, optional: () => ({ ...description, optional: true }) };
@@ -125,7 +126,8 @@ export function isOptional({ optional }: { readonly optional: unknown }): boolea
 
 /** A number that is passed at run time. */
 export const scalar = ((dtype: AnyDType, options: { readonly default?: number } = {}) => {
-  if (isDType(dtype) && typeof elemOf(dtype) !== "string")
+  if (!isDType(dtype)) fail("param", "scalar: the first argument is a dtype, such as tl.float32", captureLocation());
+  if (typeof elemOf(dtype) !== "string")
     fail("param", "scalar: a dtype variable has no meaning for a number; name one dtype", captureLocation());
   return { kind: "scalar", dtype, default: options.default };
 }) as unknown as ScalarBuilder;

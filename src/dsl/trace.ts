@@ -1,7 +1,6 @@
 /** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
 import { fail, type Location, TileScriptError } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
 import { Handle } from "../ir/handle.js";
 import type {
@@ -452,8 +451,8 @@ function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefi
       if (argument === undefined)
         fail(
           "host",
-          "this callback returns something else than sizes, constexprs and numbers",
-          captureLocation() ?? at,
+          "this callback returns something else than sizes, constexprs and numbers; compute it from them",
+          at,
         );
       return argument;
     });

@@ -20,7 +20,9 @@ export function compareOutput(
 ): Comparison {
   const { dtype, shape, data } = got;
   if (shape.join() !== expected.shape.join())
-    throw new Error(`${output} has shape [${shape.join(", ")}], its reference has [${expected.shape.join(", ")}]`);
+    throw new Error(
+      `${output} has shape [${shape.join(", ")}], its reference has [${expected.shape.join(", ")}]; return one of ${output}'s shape`,
+    );
   const inexact = isFloat(dtype as DTypeName);
   const rounded = isFloat(dtype as DTypeName) ? round(dtype as Parameters<typeof round>[0]) : (x: number) => x;
   let [wrong, maxAbsDiff, maxRelDiff, worst, worstDiff] = [0, 0, 0, -1, -1];

@@ -142,7 +142,7 @@ export function isTileScript(file: string): boolean {
   if (PACKAGE === undefined) return true;
   let known = insideCache.get(file);
   if (known === undefined) {
-    known = file.startsWith(`${PACKAGE}src/`) || file.startsWith(`${PACKAGE}dist/`);
+    known = ["src", "dist", "bin"].some((folder) => file.startsWith(`${PACKAGE}${folder}/`));
     insideCache.set(file, known);
   }
   return known;

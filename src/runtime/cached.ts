@@ -1,7 +1,7 @@
 /** Results that outlive a run, a JSON file each. */
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readFile } from "node:fs/promises";
+import { replaceFile } from "./files.js";
 
 export async function readCached<T>(file: string): Promise<T | undefined> {
   try {
@@ -13,11 +13,9 @@ export async function readCached<T>(file: string): Promise<T | undefined> {
 
 export async function writeCached(file: string, result: unknown): Promise<void> {
   try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(`${file}.${process.pid}`, JSON.stringify(result));
-    await rename(`${file}.${process.pid}`, file);
+    await replaceFile(file, JSON.stringify(result));
   } catch {
-    // A home that can't be written to only costs time.
+    // A home that can't be written to, or is full, only costs time.
   }
 }
 

@@ -192,7 +192,7 @@ function shrink(shape: Shape): Shape | undefined {
   return { ...shape, sizes: { ...shape.sizes, [name]: size % 2 === 0 ? size / 2 : nextPrime(size / 2) } };
 }
 
-const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
+export const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
 
 /** The next size that the kernel takes. */
 export function allowed({ multiples = {} }: Signature, name: string, size: number): number {

@@ -1,7 +1,7 @@
 /** Runs the command that the arguments name, and turns every outcome into an exit code. Nothing here throws at the user. */
 import { Command, CommanderError, Option } from "commander";
 import { basename } from "node:path";
-import { fileURLToPath } from "node:url";
+import { problem, TileScriptError } from "../diagnostics.js";
 import { diagnosticText } from "./code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "./commands/command.js";
 import { kernelCommands, plainCommands } from "./commands/index.js";
@@ -9,6 +9,7 @@ import { choose, importKernels, isBuildError, kernelFiles } from "./kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "./problems.js";
 import type { Problem } from "./reports.js";
 import { printJson, terminal, type Streams } from "./streams.js";
+import { thrownDiagnostics } from "./thrown.js";
 import { watch } from "./watch.js";
 
 /** Options of any command, as commander gives them. */
@@ -22,9 +23,9 @@ export function runCli(
   file: string,
   args: readonly string[],
   kernels: readonly Runnable[],
-  streams: Streams = terminal,
+  to: Streams = terminal,
 ): Promise<number> {
-  return guarded(args, streams, (running) => {
+  return guarded(args, to, (running, streams) => {
     const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
     for (const { name, description, flag } of kernelCommands)
       program.addOption(new Option(flag?.text ?? `--${name}`, description));
@@ -51,8 +52,8 @@ export function runCli(
 }
 
 /** Runs the `tilescript` command and returns the exit code: `tilescript run gemm.ts`. */
-export function runBinary(args: readonly string[], streams: Streams = terminal): Promise<number> {
-  return guarded(args, streams, (running) => {
+export function runBinary(args: readonly string[], to: Streams = terminal): Promise<number> {
+  return guarded(args, to, (running, streams) => {
     const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
     const sub = (name: string, description: string, options: readonly Option[]): Command => {
       const command = quiet(program.command(name), streams).description(description);
@@ -97,33 +98,70 @@ type Running = (command: KernelCommand | PlainCommand, action: () => Promise<num
 /** Parses, runs the command that was found, and turns what is thrown into one readable message and an exit code. */
 async function guarded(
   args: readonly string[],
-  streams: Streams,
-  build: (running: Running) => Command,
+  to: Streams,
+  build: (running: Running, streams: Streams) => Command,
 ): Promise<number> {
   const [json, verbose] = [args.includes("--json"), args.includes("--verbose")];
-  let problem = (details: string): object => ({ ok: false, details }) satisfies Problem;
-  const report = (message: string, code: number): number => {
-    if (json && code !== exitCodes.usage) printJson(streams, problem(message));
-    streams.err(`${message}\n`);
+  let reported = false;
+  const streams: Streams = {
+    ...to,
+    out: (text) => {
+      reported = true;
+      to.out(text);
+    },
+  };
+  let ended = (details: string): object => ({ ok: false, details }) satisfies Problem;
+  const report = (error: unknown): number => {
+    const { message, code } = ending(error, verbose);
+    // One document: what goes wrong after the report does not make it invalid.
+    if (json && !reported) printJson(streams, ended(message));
+    streams.err(code === exitCodes.failed ? `${message}\n` : `error: ${message}\n`);
     return code;
   };
+  const stopWatching = watchForStrays(report);
   try {
     let action = async (): Promise<number> => exitCodes.ok;
     parse(
       build((command, run) => {
-        if ("problem" in command && command.problem) problem = command.problem;
+        if ("problem" in command && command.problem) ended = command.problem;
         action = run;
-      }),
+      }, streams),
       args,
     );
     return await action();
   } catch (error) {
-    if (error instanceof UsageError) return report(`error: ${error.message}`, exitCodes.usage);
-    if (error instanceof EnvironmentError) return report(`error: ${error.message}`, exitCodes.environment);
-    if (isBuildError(error)) return report(error.diagnostics.map(diagnosticText).join("\n"), exitCodes.failed);
-    return report(unexpectedText(error, verbose), exitCodes.failed);
+    return report(error);
+  } finally {
+    stopWatching();
   }
 }
+
+/** What an exception says to the user, and the exit code that it stands for. */
+function ending(error: unknown, verbose: boolean): { readonly message: string; readonly code: number } {
+  if (error instanceof UsageError) return { message: error.message, code: exitCodes.usage };
+  if (error instanceof EnvironmentError) return { message: error.message, code: exitCodes.environment };
+  const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
+  const stack = verbose && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
+  return { message: [...diagnostics.map(diagnosticText), ...stack].join("\n"), code: exitCodes.failed };
+}
+
+/** What a kernel file may do besides what is asked of it: throw later, await for ever, end the process. */
+function watchForStrays(report: (error: unknown) => number): () => void {
+  const onThrown = (error: unknown): void => {
+    stop();
+    process.exit(report(error));
+  };
+  const onIdle = (): void => onThrown(mistake("a kernel file awaits something that never comes; look at its awaits"));
+  const onExit = (): void => {
+    process.exitCode = report(mistake("a kernel file ended the process; leave process.exit to other files"));
+  };
+  const stop = (): void =>
+    void process.off("uncaughtException", onThrown).off("beforeExit", onIdle).off("exit", onExit);
+  process.on("uncaughtException", onThrown).on("beforeExit", onIdle).on("exit", onExit);
+  return stop;
+}
+
+const mistake = (message: string): TileScriptError => new TileScriptError([problem("import", message)]);
 
 /** Commander's sentence as a UsageError; nothing is thrown when help was printed. */
 function parse(command: Command, args: readonly string[]): void {
@@ -131,7 +169,10 @@ function parse(command: Command, args: readonly string[]): void {
     command.parse(args, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw new UsageError(error.message.replace(/^error: /, ""));
+    if (error.exitCode === 0) return;
+    const message = error.message.replace(/^error: /, "");
+    const help = error.code === "commander.invalidArgument" ? "" : "; --help lists what there is";
+    throw new UsageError(`${message}${help}`);
   }
 }
 
@@ -156,19 +197,3 @@ function quiet(command: Command, { out, width = 80 }: Streams): Command {
       outputError: () => undefined,
     });
 }
-
-/** An interrupt ends this process through `exit`, so that the Python worker ends too. */
-export function endOnSignals(): void {
-  process.once("SIGINT", () => process.exit(130));
-  process.once("SIGTERM", () => process.exit(143));
-}
-
-/** An exception in an author's function: what it says, and where in files that are not ours. */
-function unexpectedText(error: unknown, verbose: boolean): string {
-  if (!(error instanceof Error)) return String(error);
-  const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
-  const theirs = frames.filter((line) => !/node:|node_modules/.test(line) && !line.includes(ownFolder));
-  return [`${error.name}: ${error.message}`, ...(verbose ? frames : theirs)].join("\n");
-}
-
-const ownFolder = fileURLToPath(new URL("../", import.meta.url));

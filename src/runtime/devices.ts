@@ -118,8 +118,10 @@ export function missingPython(discovery: Discovery): string {
   const tried = discovery.rejected.map(({ python, source, reason }) =>
     source === python ? `${source}: ${reason}` : `${python} (${source}): ${reason}`,
   );
-  const remedy = discovery.named ? "" : "; `npx tilescript setup` makes a Python environment with torch and triton";
-  return `no usable Python (${tried.join("; ")})${remedy}`;
+  const remedy = discovery.named
+    ? "name another, or none to let it be found"
+    : "`npx tilescript setup` makes a Python environment with torch and triton";
+  return `no usable Python (${tried.join("; ")}); ${remedy}`;
 }
 
 /** Ends the device's processes, if it has some. */

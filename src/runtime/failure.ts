@@ -2,11 +2,18 @@
 import type { CompiledKernel } from "../compiled.js";
 import type { CaseFailure } from "./outcome.js";
 import type { Location } from "../diagnostics.js";
+import { EnvironmentError } from "./problems.js";
 import type { WireFailure, WireFrame } from "./protocol.js";
 import { authorLocation } from "./source-map.js";
 
-/** The innermost line of the emitted module is where it went wrong; lines that the author did not write lie inside one. */
+/**
+ * The innermost line of the emitted module is where it went wrong; lines that the author did not write lie inside one.
+ *
+ * @throws EnvironmentError where no kernel is at fault: on a full disk.
+ */
 export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailure {
+  if (error.kind === "no-space")
+    throw new EnvironmentError(`${error.message}; free some of the disk, or set TRITON_CACHE_DIR or TMPDIR to another`);
   const frame = error.frames.at(-1);
   const at = error.frames.map((each) => placeOf(kernel, each)).findLast((place) => place !== undefined);
   return {

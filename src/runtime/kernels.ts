@@ -1,6 +1,8 @@
 /** The kernels that a command works on: finding the files, importing them, choosing, building. */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { glob, isDynamicPattern } from "tinyglobby";
 import type { CompiledKernel } from "../compiled.js";
@@ -8,23 +10,29 @@ import type { TileScriptError } from "../diagnostics.js";
 import { runnableOf } from "./builders.js";
 import { diagnosticText } from "./code-frame.js";
 import type { Runnable } from "./commands/command.js";
-import { UsageError } from "./problems.js";
+import { EnvironmentError, UsageError } from "./problems.js";
 import type { Streams } from "./streams.js";
 
 /** The files that names and patterns mean. */
 export async function kernelFiles(given: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const name of given) {
-    if (existsSync(name)) files.push(name);
-    else if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}`);
+    const found = await stat(name).catch(() => undefined);
+    if (found?.isDirectory())
+      throw new UsageError(`${name} is a folder; name files, or a pattern such as '${join(name, "**/*.ts")}'`);
+    if (found && !isScript(name)) throw new UsageError(`${name} is no TypeScript file; name one that exports kernels`);
+    if (found) files.push(name);
+    else if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
     else {
-      const found = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
-      if (found.length === 0) throw new UsageError(`no file matches ${name}`);
-      files.push(...found.sort());
+      const matched = (await glob(name, { ignore: "**/node_modules/**", expandDirectories: false })).filter(isScript);
+      if (matched.length === 0) throw new UsageError(`no file matches ${name}; quote it and check the path`);
+      files.push(...matched.sort());
     }
   }
   return [...new Set(files)];
 }
+
+const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
 
 /** Imports `files`, which `given` names, with the tsx that is installed, and takes what can be compiled. */
 export async function importKernels(files: readonly string[], given: readonly string[]): Promise<Runnable[]> {
@@ -37,17 +45,53 @@ export async function importKernels(files: readonly string[], given: readonly st
   const kernels = new Map<unknown, Runnable>();
   for (const file of files) {
     const url = pathToFileURL(resolve(file)).href;
-    const exported = (await tsx.tsImport(url, import.meta.url)) as Record<string, unknown>;
-    const found = Object.values(exported).flatMap((value) => {
+    const exported = await tsx.tsImport(url, { parentURL: url, ...projectOf(file) }).catch(whereTsxWrites);
+    const found = Object.values(exported as Record<string, unknown>).flatMap((value) => {
       const runnable = runnableOf(value);
       return runnable ? [[value, runnable] as const] : [];
     });
     // A pattern may match other files too.
-    if (found.length === 0 && given.includes(file)) throw new UsageError(`${file} exports no kernel`);
+    if (found.length === 0 && given.includes(file))
+      throw new UsageError(`${file} exports no kernel; ${hint(exported)}`);
     for (const [kernel, runnable] of found) kernels.set(kernel, runnable);
   }
   if (kernels.size === 0) throw new UsageError(`no file of ${given.join(", ")} exports a kernel`);
   return [...kernels.values()];
+}
+
+/** What tsx has read it keeps among the temporary files. */
+function whereTsxWrites(error: NodeJS.ErrnoException): never {
+  if (error?.path?.startsWith(tmpdir()) && error.syscall === "mkdir")
+    throw new EnvironmentError(
+      `${tmpdir()} takes no files (${error.code}); set TMPDIR to a folder that can be written to`,
+    );
+  throw error;
+}
+
+/** What to do about a file without a kernel. */
+function hint(exported: Readonly<Record<string, unknown>>): string {
+  const promised = Object.keys(exported).find((name) => exported[name] instanceof Promise);
+  return promised === undefined
+    ? "write `export const gemm = kernel(…)`"
+    : `${promised} is a promise: export what it resolves to, with await`;
+}
+
+/** The project's settings where the file lies, whatever folder the command runs in. */
+function projectOf(file: string): { readonly tsconfig?: string } {
+  const tsconfig = givenTsconfig ?? above(resolve(file));
+  // What tsx asks for CommonJS files.
+  if (tsconfig === undefined) delete process.env["TSX_TSCONFIG_PATH"];
+  else process.env["TSX_TSCONFIG_PATH"] = tsconfig;
+  return tsconfig === undefined ? {} : { tsconfig };
+}
+
+const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
+
+/** The nearest tsconfig.json in the folders above. */
+function above(path: string): string | undefined {
+  const folder = dirname(path);
+  const tsconfig = join(folder, "tsconfig.json");
+  return existsSync(tsconfig) ? tsconfig : folder === path ? undefined : above(folder);
 }
 
 /** The kernel of this name, or all of them. */

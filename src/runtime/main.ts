@@ -22,8 +22,7 @@ export function main(meta: FileMeta, ...kernels: readonly Runnable[]): void {
   if (file === undefined || program === undefined || !sameFile(file, program)) return;
   // Imported here: a kernel that is only imported needs no command line, and execa can't be required, which is what
   // tsx does with every static import of a file in a CommonJS package.
-  void import("./cli.js").then(async ({ endOnSignals, runCli }) => {
-    endOnSignals();
+  void import("./cli.js").then(async ({ runCli }) => {
     process.exitCode = await runCli(program, process.argv.slice(2), kernels);
   });
 }

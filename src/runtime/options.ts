@@ -1,11 +1,12 @@
 /** Options that several commands have, and their values checked against the kernel. */
 import { InvalidArgumentError, Option } from "commander";
 import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
-import { sizeNames, type Selection } from "./cases.js";
+import { allLayouts, sizeNames, type Selection } from "./cases.js";
 import { deviceNames, type DeviceName } from "./devices.js";
 import { parseSweep, type Measured, type Sweep } from "./measured-cases.js";
 import { UsageError } from "./problems.js";
 import type { Streams } from "./streams.js";
+import { defaultDeadlineMs } from "./verify.js";
 
 export interface JsonOptions {
   readonly json?: true;
@@ -28,6 +29,8 @@ export interface DeviceOptions {
   readonly rtol?: number;
   readonly atol?: number;
   readonly order?: "sequential" | "reversed" | "shuffled";
+  /** Seconds. */
+  readonly deadline: number;
 }
 
 /** One declaration each: a kernel file has the options of all commands at once. */
@@ -41,6 +44,9 @@ export const options = {
   python: new Option("--python <path>", "the Python to use, with torch and triton"),
   rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
+  deadline: new Option("--deadline <seconds>", "a case that takes longer in Python fails, and its process is stopped")
+    .argParser(positive)
+    .default(defaultDeadlineMs / 1000),
   order: new Option("--order <order>", "in which order the evaluator runs programs, shuffled by the seed").choices([
     "sequential",
     "reversed",
@@ -98,12 +104,16 @@ export function measuring(kernel: CompiledKernel, { shapes, sweep, ...given }: M
 }
 
 /** What the flags select, checked against the kernel's signature. */
-export function selectionFor(kernel: CompiledKernel, given: SelectionOptions): Selection {
+export function selectionFor(
+  kernel: CompiledKernel,
+  given: SelectionOptions,
+  flags = { shape: "--shape", dtype: "--dtype", config: "--config" },
+): Selection {
   const { signature, configs } = kernel;
-  const sizes = given.shape && checkedSizes("--shape", sizeNames(signature), given.shape);
-  const dtypes = given.dtype && checkedDtypes(signature.dtypes, given.dtype);
+  const sizes = given.shape && checkedSizes(flags.shape, sizeNames(signature), given.shape);
+  const dtypes = given.dtype && checkedDtypes(flags.dtype, signature.dtypes, given.dtype);
   if (given.config !== undefined && given.config >= configs.length) {
-    throw new UsageError(`--config ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
+    throw new UsageError(`${flags.config} ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
   }
   return {
     seed: given.seed,
@@ -118,17 +128,22 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
   const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
   if (unknown.length > 0)
     throw new UsageError(`--case: there is no ${unknown.join(", no ")}; it has ${CASE_KEYS.join(", ")}`);
-  const { sizes, dtypes, config = 0, seed = 0 } = given;
+  const { sizes, dtypes, config = 0, seed = 0, layouts = {} } = given;
   const entries = (value: unknown): Record<string, string> =>
     Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, String(each)]));
-  if (!Number.isInteger(config) || !Number.isInteger(seed))
-    throw new UsageError("--case: config and seed are whole numbers");
-  const selection = selectionFor(kernel, {
-    shape: entries(sizes),
-    dtype: entries(dtypes),
-    config: config as number,
-    seed: seed as number,
-  });
+  if (!isWhole(config) || !isWhole(seed)) throw new UsageError("--case: config and seed are whole numbers from 0 up");
+  const selection = selectionFor(
+    kernel,
+    { shape: entries(sizes), dtype: entries(dtypes), config, seed },
+    { shape: "--case", dtype: "--case", config: "--case" },
+  );
+  for (const [name, layout] of Object.entries(layouts as object)) {
+    const tensors = kernel.signature.tensors.map((tensor) => tensor.name);
+    if (!tensors.includes(name))
+      throw new UsageError(`--case: there is no tensor ${name}; the tensors are ${tensors.join(", ")}`);
+    if (!(allLayouts as readonly unknown[]).includes(layout))
+      throw new UsageError(`--case: a layout is ${allLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
+  }
   const missing = Object.keys(kernel.signature.dtypes).filter((name) => !(name in entries(dtypes)));
   if (missing.length > 0) throw new UsageError(`--case: dtypes has no ${missing.join(", no ")}`);
   const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
@@ -168,6 +183,7 @@ function checkedSizes(
     if (!names.includes(name))
       throw new UsageError(`${option}: there is no size ${name}; the sizes are ${names.join(", ")}`);
     if (!/^\d+$/.test(value)) throw new UsageError(`${option}: ${name}=${value} is not a whole number`);
+    if (!isWhole(Number(value))) throw new UsageError(`${option}: ${name}=${value} is beyond 2^53 - 1; give less`);
   }
   const missing = names.filter((name) => !(name in given));
   if (missing.length > 0)
@@ -176,14 +192,15 @@ function checkedSizes(
 }
 
 function checkedDtypes(
+  option: string,
   variables: Readonly<Record<string, readonly string[]>>,
   given: Readonly<Record<string, string>>,
 ): Record<string, string> {
   for (const [name, value] of Object.entries(given)) {
     const members = variables[name];
     const known = Object.keys(variables).join(", ") || "none";
-    if (!members) throw new UsageError(`--dtype: there is no dtype variable ${name}; there is ${known}`);
-    if (!members.includes(value)) throw new UsageError(`--dtype: ${name} can be ${members.join(", ")}, not ${value}`);
+    if (!members) throw new UsageError(`${option}: there is no dtype variable ${name}; there is ${known}`);
+    if (!members.includes(value)) throw new UsageError(`${option}: ${name} can be ${members.join(", ")}, not ${value}`);
   }
   return { ...given };
 }
@@ -207,12 +224,19 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 }
 
 export function whole(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It is not a whole number.");
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It is not a whole number from 0 up.");
+  if (!isWhole(Number(text))) throw new InvalidArgumentError("It is beyond 2^53 - 1.");
   return Number(text);
+}
+
+/** A number from 0 up that is exact. */
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function positive(text: string): number {
   const value = Number(text);
-  if (text.trim() === "" || !(value >= 0)) throw new InvalidArgumentError("It is not a number from 0 up.");
+  if (text.trim() === "" || !(value >= 0 && value < Infinity))
+    throw new InvalidArgumentError("It is not a number from 0 up.");
   return value;
 }

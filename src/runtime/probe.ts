@@ -1,7 +1,8 @@
 /** What a Python has installed, read from package metadata: importing torch would take seconds. */
 import { execa } from "execa";
-import { mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
+import { readCached, writeCached } from "./cached.js";
 
 export interface Probe {
   /** The executable itself, behind launchers such as pyenv's. */
@@ -47,16 +48,21 @@ interface Entry {
 export async function probePython(command: string, cacheFolder: string, env: NodeJS.ProcessEnv): Promise<Probe> {
   const python = await locate(command, env);
   const file = join(cacheFolder, "probes.json");
-  const known = await readCache(file);
+  const known = (await readCached<Record<string, Entry>>(file)) ?? {};
   const entry = known[python];
   if (entry && entry.stamp === (await stampOf(python, entry.probe))) return entry.probe;
 
   const ran = await execa(python, ["-c", script], { reject: false, timeout: 20_000, env, extendEnv: false });
-  if (ran.failed) throw new Error(ran.stderr.trim().split("\n").at(-1) || ran.shortMessage);
+  // The command that failed is our script: only what it said is of use.
+  if (ran.failed)
+    throw new Error(
+      ran.stderr?.trim().split("\n").at(-1) ||
+        `it can't be started (${ran.code ?? ran.exitCode ?? ran.signal}); is it a Python?`,
+    );
   const probe = parsed(ran.stdout);
   // A launcher may start another Python tomorrow, without any file of it changing: those are asked each time.
   if (resolve(probe.executable) === python) {
-    await writeCache(file, { ...known, [python]: { stamp: await stampOf(python, probe), probe } });
+    await writeCached(file, { ...known, [python]: { stamp: await stampOf(python, probe), probe } });
   }
   return probe;
 }
@@ -72,10 +78,11 @@ function parsed(answer: string): Probe {
 }
 
 async function locate(command: string, env: NodeJS.ProcessEnv): Promise<string> {
-  if (isAbsolute(command) || command.includes(sep)) {
+  if (isAbsolute(command) || command.includes(sep) || command.startsWith(".")) {
     const path = resolve(command);
-    if (await exists(path)) return path;
-    throw new Error("there is no such file");
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isFile()) return path;
+    throw new Error(found ? "it is a folder; name the executable in it" : "there is no such file");
   }
   for (const folder of (env["PATH"] ?? "").split(delimiter)) {
     const path = join(folder || ".", command);
@@ -93,25 +100,6 @@ async function stampOf(python: string, probe: Probe): Promise<string> {
     ),
   );
   return [real, ...(await Promise.all(times))].join("|");
-}
-
-async function readCache(file: string): Promise<Record<string, Entry>> {
-  try {
-    return JSON.parse(await readFile(file, "utf8")) as Record<string, Entry>;
-  } catch {
-    return {};
-  }
-}
-
-async function writeCache(file: string, entries: Record<string, Entry>): Promise<void> {
-  try {
-    await mkdir(dirname(file), { recursive: true });
-    const temporary = `${file}.${process.pid}`;
-    await writeFile(temporary, JSON.stringify(entries));
-    await rename(temporary, file);
-  } catch {
-    // A home that can't be written to only costs time.
-  }
 }
 
 function exists(path: string): Promise<boolean> {

@@ -1,8 +1,10 @@
 /** A lock file that names the process that holds it, so that a dead holder does not block anyone. */
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 300;
+/** Who makes a lock writes its name at once; one that is empty for longer is of a process that died between. */
+const UNNAMED_MS = 3_000;
 
 /** Waits until the lock is ours; `onWait` hears once who holds it. The result gives it back. */
 export async function acquireLock(path: string, onWait: (pid: number) => void): Promise<() => Promise<void>> {
@@ -12,10 +14,14 @@ export async function acquireLock(path: string, onWait: (pid: number) => void): 
       await writeFile(path, String(process.pid), { flag: "wx" });
       return () => rm(path, { force: true });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
+        // A full disk takes the file without its content.
+        await rm(path, { force: true });
+        throw error;
+      }
     }
     const pid = Number(await readFile(path, "utf8").catch(() => ""));
-    if (pid > 0 && !alive(pid)) {
+    if (pid > 0 ? !alive(pid) : await isOld(path)) {
       await removeStale(path, pid);
       continue;
     }
@@ -25,6 +31,11 @@ export async function acquireLock(path: string, onWait: (pid: number) => void): 
     }
     await sleep(POLL_MS);
   }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && Date.now() - found.mtimeMs > UNNAMED_MS;
 }
 
 /** Two waiters may both see the dead holder: only who moves that very file away has removed it. */

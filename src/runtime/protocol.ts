@@ -232,6 +232,7 @@ export type FailureKind =
   | "python-error"
   | "compile-error"
   | "out-of-memory"
+  | "no-space"
   | "out-of-resources"
   | "device-error"
   | "unsupported"

@@ -270,6 +270,12 @@ export interface ProfileReport {
   }[];
 }
 
+// plot
+export interface PlotReport {
+  readonly ok: true;
+  readonly files: readonly string[];
+}
+
 // setup
 export interface SetupReport {
   readonly ok: true;
@@ -298,7 +304,7 @@ export interface DoctorReport {
 }
 
 // problem
-/** A command that ended before its report: an error of the build, or no usable environment. */
+/** A command that ended before its report: a wrong option, an error of the build, no usable environment. */
 export interface Problem {
   readonly ok: false;
   readonly details: string;

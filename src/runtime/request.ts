@@ -27,12 +27,17 @@ export interface Workspace {
 
 /** Writes the module where Python can import it and read its source. */
 export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
+  let folder: string | undefined;
+  const remove = async (): Promise<void> => {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  };
   try {
-    const folder = await mkdtemp(join(tmpdir(), "tilescript-"));
+    folder = await mkdtemp(join(tmpdir(), "tilescript-"));
     const module = join(folder, kernel.file);
     await writeFile(module, kernel.python);
-    return { module, remove: () => rm(folder, { recursive: true, force: true }) };
+    return { module, remove };
   } catch (error) {
+    await remove();
     const { code } = error as NodeJS.ErrnoException;
     throw new EnvironmentError(`${tmpdir()} takes no module (${code}); set TMPDIR to a folder that can be written to`);
   }

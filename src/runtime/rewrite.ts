@@ -1,7 +1,8 @@
 /** Puts other configs into the author's file. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { check, format, resolveConfig } from "prettier";
 import type { CompiledKernel, Config } from "../compiled.js";
+import { writeOutput } from "./files.js";
 import { UsageError } from "./problems.js";
 
 /**
@@ -15,6 +16,6 @@ export async function rewriteConfigs({ tuning }: CompiledKernel, configs: readon
     throw new UsageError(`${file} was changed while its kernel was tuned; tune again, what was measured is kept`);
   const style = { ...(await resolveConfig(file)), filepath: file };
   const isFormatted = await check(before, style).catch(() => false);
-  await writeFile(file, isFormatted ? await format(text, style) : text);
+  await writeOutput(file, isFormatted ? await format(text, style) : text);
   return file;
 }

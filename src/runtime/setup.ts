@@ -1,12 +1,14 @@
 /** `tilescript setup`: makes the Python environment of the lock in the cache folder. Safe to run twice, or two at once. */
 import { execa } from "execa";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, statfs, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { environmentFolder, readyMarker, venvPython } from "./cache-folder.js";
 import { lockFile } from "./environment.js";
+import { replaceFile } from "./files.js";
 import { acquireLock } from "./process-lock.js";
 import { EnvironmentError } from "./problems.js";
+import { pythonPath } from "./worker.js";
 
 export interface SetupOptions {
   /** The Python to make the environment with; otherwise the first suitable one on PATH. */
@@ -38,25 +40,31 @@ export async function setup(options: SetupOptions = {}): Promise<string> {
   if (full && process.platform !== "linux") {
     throw new EnvironmentError("Triton has packages for Linux only; use --device eval here, it needs no Python");
   }
-  try {
-    await mkdir(folder, { recursive: true });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+  const release = await prepare(folder, say).catch((error: NodeJS.ErrnoException) => {
     throw new EnvironmentError(
-      `${folder} can't be made (${code}); set XDG_CACHE_HOME to a folder that can be written to`,
+      `${folder} can't be made (${error.code}); set XDG_CACHE_HOME to a folder that can be written to`,
     );
-  }
-  const release = await acquireLock(`${folder}.lock`, (pid) =>
-    say(`another setup is running (process ${pid}); waiting`),
-  );
+  });
   try {
     // The other setup may have finished meanwhile.
     if (!existsSync(readyMarker(folder))) await make({ folder, venv, lock, env, say, full, options });
+  } catch (error) {
+    await rm(venv, { recursive: true, force: true });
+    throw error;
   } finally {
     await release();
   }
   say(`ready: ${python}`);
   return python;
+}
+
+/** Makes the folder, and waits until nobody else works in it. */
+async function prepare(folder: string, say: (line: string) => void): Promise<() => Promise<void>> {
+  await mkdir(folder, { recursive: true });
+  const lock = `${folder}.lock`;
+  return acquireLock(lock, (pid) =>
+    say(`another setup is running (process ${pid}); waiting. If that is no setup, delete ${lock}`),
+  );
 }
 
 interface Making {
@@ -77,10 +85,9 @@ async function make({ folder, venv, lock, env, say, full, options }: Making): Pr
   }
   // What a setup that was interrupted left can't be trusted; pip keeps its downloads elsewhere.
   await rm(venv, { recursive: true, force: true });
-  await run(base, ["-m", "venv", venv], env, "making a virtual environment", say);
+  await run(base, module("venv", venv), env, "making a virtual environment", say);
   const python = venvPython(venv);
-  const pip = [
-    "-m",
+  const pip = module(
     "pip",
     "install",
     "--disable-pip-version-check",
@@ -89,13 +96,21 @@ async function make({ folder, venv, lock, env, say, full, options }: Making): Pr
     "off",
     "-r",
     lock,
-  ];
+  );
   await run(python, pip, env, "pip install", say);
   const imports = options.imports ?? ["numpy", "torch", "triton"];
   if (imports.length > 0)
     await run(python, ["-c", `import ${imports.join(", ")}`], env, "importing what was installed", say);
-  await writeFile(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
+  await replaceFile(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
 }
+
+/** Python's arguments for a module that ends with this process. */
+const module = (...args: readonly string[]): readonly string[] => [
+  "-m",
+  "tilescript_worker.parent",
+  String(process.pid),
+  ...args,
+];
 
 /** The first Python that the lock's packages have builds for. */
 async function basePython(named: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
@@ -130,7 +145,14 @@ async function run(
   say: (line: string) => void,
 ): Promise<void> {
   const started = Date.now();
-  const child = execa(command, args, { all: true, reject: false, env, extendEnv: false });
+  const child = execa(command, args, {
+    all: true,
+    reject: false,
+    env: { ...env, PYTHONPATH: pythonPath(env), PYTHONDONTWRITEBYTECODE: "1" },
+    extendEnv: false,
+    // A group of its own, which `tilescript_worker.parent` ends as a whole.
+    detached: true,
+  });
   const beat = setInterval(() => say(`  … ${Math.round((Date.now() - started) / 1000)} s`), 15_000);
   child.all.on("data", (chunk: Buffer) => {
     for (const line of chunk.toString().split("\n")) {
@@ -141,6 +163,7 @@ async function run(
   clearInterval(beat);
   if (ran.failed) {
     const last = ran.all.trim().split("\n").slice(-3).join(" ");
-    throw new EnvironmentError(`${step} failed: ${last || ran.shortMessage}`);
+    const remedy = /No space left|Disk quota/.test(ran.all) ? "; set XDG_CACHE_HOME to a larger disk" : "";
+    throw new EnvironmentError(`${step} failed: ${last || ran.shortMessage}${remedy}`);
   }
 }

@@ -44,7 +44,7 @@ export function summarize({ kernel, outcomes, left }: Verification, device: Devi
     unchecked: count("unchecked"),
     configsTried,
     notChecked,
-    details: detailsOf(outcomes, correct, device.kind),
+    details: detailsOf(outcomes, correct, device.kind, left),
   };
 }
 
@@ -60,12 +60,17 @@ function hasFloat32(outcomes: readonly Outcome[], { signature }: Verification["k
   );
 }
 
-function detailsOf(outcomes: readonly Outcome[], correct: boolean, device: string): string {
-  if (outcomes.length === 0) return "no case could be run";
+function detailsOf(outcomes: readonly Outcome[], correct: boolean, device: string, left: readonly string[]): string {
+  if (outcomes.length === 0) return ["no case could be run", ...left.slice(0, 1)].join(": ");
   const passed = outcomes.filter(({ status }) => status === "passed").length;
   if (correct) return `${passed} of ${outcomes.length} cases passed on ${device}`;
   const failed = outcomes.filter(({ status }) => status === "failed");
-  if (failed.length === 0) return "no case could be compared with a reference";
+  if (failed.length === 0) {
+    const [why] = outcomes[0]!.unchecked;
+    return ["no case could be compared with a reference", ...(why ? [why.replace(/^.* with nothing: /, "")] : [])].join(
+      ": ",
+    );
+  }
   return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
 }
 

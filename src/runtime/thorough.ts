@@ -5,7 +5,7 @@ import type { Selection } from "./cases.js";
 import type { Device } from "./devices.js";
 import { cases, type CaseOptions } from "./draw.js";
 import type { Outcome } from "./outcome.js";
-import { openRunner, verifyCase, type Verification } from "./verify.js";
+import { openRunner, type RunnerOptions, verifyCase, type Verification } from "./verify.js";
 
 export interface ThoroughOptions {
   readonly selection: Selection;
@@ -16,6 +16,7 @@ export interface ThoroughOptions {
   /** Also puts NaN and infinities among the inputs: the reference must have them in the same places. */
   readonly special?: boolean;
   readonly tolerance?: Partial<Tolerance>;
+  readonly deadlineMs?: number;
   readonly onOutcome?: (done: number, planned: number) => void;
   /** Called after each kernel that was compiled ahead. */
   readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
@@ -56,6 +57,7 @@ export async function verifyThoroughly(
   let [tries, deadline] = [0, 0];
   const runner = await openRunner(kernel, device, {
     tolerance: options.tolerance ?? {},
+    deadlineMs: options.deadlineMs,
     repeats: repeats[device.kind],
     sanitised: device.kind === "interpreter",
   });
@@ -150,11 +152,11 @@ export async function verifyGiven(
   kernel: CompiledKernel,
   device: Device,
   at: Case,
-  tolerance: Partial<Tolerance>,
+  options: Pick<RunnerOptions, "tolerance" | "deadlineMs">,
 ): Promise<Verification> {
   const started = Date.now();
   const outcome = await verifyCase(kernel, device, at, {
-    tolerance,
+    ...options,
     repeats: repeats[device.kind],
     sanitised: device.kind === "interpreter",
   });

@@ -66,8 +66,8 @@ const budgetMs: Readonly<Record<Device["kind"], number>> = {
   hip: Infinity,
 };
 
-/** A GPU compiles each config once; the interpreter may be slow. Beyond this it hangs. */
-const DEADLINE_MS = 120_000;
+/** A GPU compiles each config once; the interpreter may be slow. Beyond this a case hangs. */
+export const defaultDeadlineMs = 120_000;
 
 /** So many cases may hang before the rest is left: each takes as long as its deadline. */
 const MOST_HANGS = 3;
@@ -139,9 +139,10 @@ export interface Runner {
 export interface RunnerOptions {
   readonly tolerance: Partial<Tolerance>;
   readonly order?: ProgramOrder | undefined;
+  /** A case that takes longer in Python has failed. Default `defaultDeadlineMs`. */
+  readonly deadlineMs?: number | undefined;
   /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
   readonly repeats?: number | undefined;
-  readonly deadlineMs?: number | undefined;
   /** Whether the evaluator looks at each case that passes too: it sees accesses that no number shows. */
   readonly sanitised?: boolean;
 }
@@ -205,12 +206,9 @@ async function pythonRunner(
   };
 }
 
-interface AskOptions {
+interface AskOptions extends Pick<RunnerOptions, "tolerance" | "repeats" | "deadlineMs"> {
   readonly passOut: boolean;
   readonly tuned: boolean;
-  readonly tolerance: Partial<Tolerance>;
-  readonly repeats?: number | undefined;
-  readonly deadlineMs?: number | undefined;
 }
 
 /** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
@@ -225,7 +223,7 @@ export async function askWorker(
   // Nothing is known of what a raw pointer reaches: the evaluator says so.
   if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
-  const reply = await device.worker.request(request, options.deadlineMs ?? DEADLINE_MS);
+  const reply = await device.worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
   const base = {
     at: planned.at,
     label: planned.label,
@@ -305,7 +303,10 @@ function evaluate(
     };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const failure: CaseFailure = { kind: "internal", message: `the evaluator stopped: ${message}` };
+    const failure: CaseFailure =
+      error instanceof RangeError && /allocation|array length/i.test(message)
+        ? { kind: "out-of-memory", message: `the evaluator has no room for tensors of these sizes (${message})` }
+        : { kind: "internal", message: `the evaluator stopped: ${message}` };
     return {
       ...base,
       status: "failed",

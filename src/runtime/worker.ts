@@ -30,6 +30,8 @@ export interface WorkerOptions {
 export const pythonFolder = fileURLToPath(new URL("../../python/", import.meta.url));
 
 const OUTPUT_TAIL = 4000;
+/** A timer of more milliseconds ends at once. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 interface Running {
   readonly child: ReturnType<typeof spawn>;
@@ -120,13 +122,18 @@ export class Worker {
     const status = ended.signal
       ? `was ended by ${ended.signal}`
       : `ended with exit code ${ended.exitCode ?? "unknown"}`;
-    const reason = ended.signal === "SIGSEGV" ? " (an access outside every tensor)" : "";
+    const reason = reasons[ended.signal ?? ""] ?? "";
     const start =
       ended.originalMessage && ended.exitCode === undefined && !ended.signal ? `: ${ended.originalMessage}` : "";
     const last = running.tail.trim().split("\n").at(-1);
     return `the Python worker ${status}${reason}${start}${last ? `; its last words: ${last}` : ""}`;
   }
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  SIGSEGV: " (an access outside every tensor)",
+  SIGKILL: " (by someone, or by the system when memory runs out)",
+};
 
 const hasEnded = ({ exitCode, signalCode }: Running["child"]): boolean => exitCode !== null || signalCode !== null;
 
@@ -156,14 +163,16 @@ function killGroup(pid: number | undefined): void {
 }
 
 /** Our package first; whatever the user has stays visible. */
-function pythonPath(env: NodeJS.ProcessEnv): string {
+export function pythonPath(env: NodeJS.ProcessEnv): string {
   const separator = process.platform === "win32" ? ";" : ":";
   return [pythonFolder, env["PYTHONPATH"]].filter(Boolean).join(separator);
 }
 
 async function before<T>(promise: Promise<T>, deadlineMs: number): Promise<T | "late"> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => (timer = setTimeout(() => resolve("late"), deadlineMs)));
+  const late = new Promise<"late">(
+    (resolve) => (timer = setTimeout(() => resolve("late"), Math.min(deadlineMs, LONGEST_MS))),
+  );
   try {
     return await Promise.race([promise, late]);
   } finally {

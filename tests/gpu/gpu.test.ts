@@ -7,6 +7,7 @@ import { examples } from "../codegen/examples.js";
 import { newFolder, packaged, runTests } from "../operators/packaged.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices.js";
 import { verify, verifyCase } from "../../src/runtime/verify.js";
+import { checkFault, faults } from "./faults.js";
 import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
 
 const device = await openDevice({ device: "auto" });
@@ -44,4 +45,5 @@ describe.skipIf(!isGpu)("on a GPU", { timeout: 600_000 }, () => {
       await rm(folder, { recursive: true });
     }
   });
+  test.each(faults)("$name costs its case and no other", (fault) => checkFault(fault, device));
 });

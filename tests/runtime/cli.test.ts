@@ -119,7 +119,10 @@ describe("the evaluator", () => {
     const unknown = vectorAdd({ evaluate: () => ({ outputs: {}, findings: [], unchecked: [] }) });
     const { code, out } = await cli(unknown, "--run", "--device", "eval", "--json");
     expect(code).toBe(1);
-    expect(JSON.parse(out)).toMatchObject({ correct: false, details: "no case could be compared with a reference" });
+    expect(JSON.parse(out)).toMatchObject({
+      correct: false,
+      details: "no case could be compared with a reference: no reference that the evaluator can compute",
+    });
   });
 
   it("should survive an evaluator that throws", async () => {

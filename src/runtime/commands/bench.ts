@@ -1,10 +1,10 @@
 import { Option } from "commander";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pc from "picocolors";
 import { aheadText } from "../ahead.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../bench.js";
 import { closeDevice, openGpu } from "../devices.js";
+import { writeOutput } from "../files.js";
 import { compileAll, warn } from "../kernels.js";
 import { measuredCases } from "../measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, whole, type MeasuringOptions } from "../options.js";
@@ -68,9 +68,8 @@ export const bench: KernelCommand<BenchOptions> = {
     if (given.json) printJson(streams, report);
     else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
     if (given.out !== undefined) {
-      await mkdir(given.out, { recursive: true });
       const file = join(given.out, "bench.json");
-      await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+      await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
       streams.err(`wrote ${file}\n`);
       await writePlots(report, given.out, streams);
     }

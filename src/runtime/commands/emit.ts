@@ -1,7 +1,8 @@
 import { Option } from "commander";
-import { mkdir, stat, writeFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../compiled.js";
+import { writeOutput } from "../files.js";
 import { compileAll, warn } from "../kernels.js";
 import { options, type JsonOptions } from "../options.js";
 import { exitCodes, UsageError } from "../problems.js";
@@ -65,10 +66,8 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 async function write(path: string, python: string, map: string): Promise<void> {
-  const folder = dirname(resolve(path));
-  await mkdir(folder, { recursive: true });
-  await writeFile(path, python);
-  await writeFile(`${path}.map`, relocateMap(map, folder));
+  await writeOutput(path, python);
+  await writeOutput(`${path}.map`, relocateMap(map, dirname(resolve(path))));
 }
 
 function moduleReport({ signature, warnings }: CompiledKernel, python: string, map: string, path: string | undefined) {

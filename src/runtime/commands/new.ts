@@ -1,8 +1,9 @@
 import { Option } from "commander";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { writeOutput } from "../files.js";
 import { options, type JsonOptions } from "../options.js";
 import { exitCodes, UsageError } from "../problems.js";
 import type { NewReport } from "../reports.js";
@@ -31,8 +32,7 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
     }
     for (const path of project ? [name] : made.map(([file]) => file))
       if (existsSync(path)) throw new UsageError(`${path} is there already; nothing of it was changed`);
-    if (project) await mkdir(name);
-    for (const [path, text] of made) await writeFile(path, text, { flag: "wx" });
+    for (const [path, text] of made) await writeOutput(path, text);
     const files = made.map(([path]) => path);
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
     else {

@@ -1,7 +1,7 @@
 import { Option } from "commander";
-import { mkdir, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../compiled.js";
+import { writeOutput } from "../files.js";
 import { compileAll, isBuildError, warn } from "../kernels.js";
 import { options, type JsonOptions } from "../options.js";
 import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package.js";
@@ -38,10 +38,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));
     const files = await packageFiles(resolve(out), name, packaged);
-    for (const [path, text] of files) {
-      await mkdir(dirname(join(out, path)), { recursive: true });
-      await writeFile(join(out, path), text);
-    }
+    for (const [path, text] of files) await writeOutput(join(out, path), text);
     const paths = [...files.keys()].map((path) => join(out, path));
     if (json) printJson(streams, { ok: true, package: name, files: paths } satisfies PackageReport);
     else {

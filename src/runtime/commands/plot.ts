@@ -1,36 +1,45 @@
 import { Option } from "commander";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { writeOutput } from "../files.js";
 import { plotSvg } from "../plot.js";
 import { pngOf } from "../png.js";
 import { exitCodes, UsageError } from "../problems.js";
-import type { BenchReport } from "../reports.js";
-import type { Streams } from "../streams.js";
+import { options, type JsonOptions } from "../options.js";
+import type { BenchReport, PlotReport } from "../reports.js";
+import { printJson, type Streams } from "../streams.js";
 import type { PlainCommand } from "./command.js";
 
-export const plot: PlainCommand<{ readonly out?: string }> = {
+export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
   name: "plot",
   description: "draw what bench wrote, as SVG and PNG; needs no GPU",
   argument: { text: "<report>", description: "the JSON report of bench" },
-  options: [new Option("--out <path>", "write into this folder instead of the report's")],
-  async run(file = "", { out }, streams) {
-    await writePlots(await readReport(file), out ?? dirname(file), streams);
+  options: [new Option("--out <path>", "write into this folder instead of the report's"), options.json],
+  async run(file = "", { out, json }, streams) {
+    const files = await writePlots(await readReport(file), out ?? dirname(file), streams);
+    if (json) printJson(streams, { ok: true, files } satisfies PlotReport);
     return exitCodes.ok;
   },
 };
 
-/** `KERNEL.svg` and `KERNEL.png` for each kernel that has cases. */
-export async function writePlots(report: BenchReport, folder: string, streams: Streams): Promise<void> {
+/** `KERNEL.svg` and `KERNEL.png` for each kernel that has cases. Gives the files. */
+export async function writePlots(report: BenchReport, folder: string, streams: Streams): Promise<string[]> {
+  const files: string[] = [];
   for (const kernel of report.kernels) {
     if (kernel.cases.length === 0) continue;
     const path = join(folder, kernel.kernel);
     const svg = plotSvg(report, kernel);
-    await writeFile(`${path}.svg`, svg);
-    streams.err(`wrote ${path}.svg\n`);
     const png = await pngOf(svg);
-    if (typeof png !== "string") await writeFile(`${path}.png`, png);
-    streams.err(typeof png === "string" ? `no ${path}.png: ${png}\n` : `wrote ${path}.png\n`);
+    const made: (readonly [string, string | Uint8Array])[] = [[`${path}.svg`, svg]];
+    if (typeof png === "string") streams.err(`no ${path}.png: ${png}\n`);
+    else made.push([`${path}.png`, png]);
+    for (const [file, content] of made) {
+      await writeOutput(file, content);
+      streams.err(`wrote ${file}\n`);
+      files.push(file);
+    }
   }
+  return files;
 }
 
 async function readReport(file: string): Promise<BenchReport> {
@@ -39,9 +48,10 @@ async function readReport(file: string): Promise<BenchReport> {
   });
   try {
     const report = JSON.parse(text) as BenchReport;
-    if (Array.isArray(report.kernels) && report.kernels.every(({ cases }) => Array.isArray(cases))) return report;
+    if (report.kernels.every(({ kernel, cases }) => kernel && cases.every(({ sizes, times }) => sizes && times)))
+      return report;
   } catch {
     // Said below.
   }
-  throw new UsageError(`${file} is no report of bench; \`tilescript bench FILE --json > ${file}\` writes one`);
+  throw new UsageError(`${file} is no report of bench; \`tilescript bench FILE --json > bench.json\` writes one`);
 }

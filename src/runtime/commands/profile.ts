@@ -1,6 +1,6 @@
-import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Case, CompiledKernel } from "../../compiled.js";
+import { writeOutput } from "../files.js";
 import { compileAll, warn } from "../kernels.js";
 import { measuredCases } from "../measured-cases.js";
 import { measuring, measuringOptions, options, type MeasuringOptions } from "../options.js";
@@ -22,9 +22,8 @@ export const profile: KernelCommand<MeasuringOptions & { readonly out?: string }
     for (const kernel of compiled) {
       const [at] = measuredCases(kernel, measuring(kernel, given)).cases;
       if (!at) continue;
-      await mkdir(folder, { recursive: true });
       const file = join(folder, kernel.file);
-      await writeFile(file, kernel.python);
+      await writeOutput(file, kernel.python);
       found.push({ kernel: kernel.signature.name, file, commands: commandsFor(kernel, at, file, folder) });
     }
     if (given.json) printJson(streams, { ok: true, kernels: found } satisfies ProfileReport);

@@ -16,6 +16,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     options.seed,
     options.rtol,
     options.atol,
+    options.deadline,
     options.order,
     options.kernel,
     options.python,
@@ -35,6 +36,7 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
           tolerance: toleranceOf(given),
           order: given.order,
           onCompiled,
+          deadlineMs: given.deadline * 1000,
           onOutcome: (_, done, planned) => show(done, planned),
         });
       };

@@ -1,11 +1,11 @@
 import { Option } from "commander";
-import { writeFile } from "node:fs/promises";
 import pc from "picocolors";
 import type { CompiledKernel, Config } from "../../compiled.js";
 import { aheadText } from "../ahead.js";
 import { compileForTargets } from "../compile-targets.js";
 import { closeDevice, missingPython, openGpu } from "../devices.js";
 import { findPython } from "../environment.js";
+import { writeOutput } from "../files.js";
 import { warn } from "../kernels.js";
 import { measuredCases, type Measured } from "../measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
@@ -142,7 +142,7 @@ async function write(
   { write: intoSource, bake }: TuneOptions,
 ): Promise<{ readonly written?: string; readonly baked?: string }> {
   if (configs.length === 0) return {};
-  if (bake !== undefined) await writeFile(bake, (await runnable.compile(configs)).python);
+  if (bake !== undefined) await writeOutput(bake, (await runnable.compile(configs)).python);
   const written = intoSource ? await rewriteConfigs(source, configs) : undefined;
   return { ...(written !== undefined && { written }), ...(bake !== undefined && { baked: bake }) };
 }

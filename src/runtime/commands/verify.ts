@@ -28,6 +28,7 @@ export const verify: KernelCommand<VerifyOptions> = {
     options.seed,
     options.rtol,
     options.atol,
+    options.deadline,
     options.kernel,
     options.python,
     options.processes,
@@ -42,9 +43,10 @@ export const verify: KernelCommand<VerifyOptions> = {
       );
     return verifyAll(kernels, given, streams, (kernel) => {
       const tolerance = toleranceOf(given);
+      const deadlineMs = given.deadline * 1000;
       if (given.case) {
         const at = caseFor(kernel, given.case);
-        return (device) => verifyGiven(kernel, device, at, tolerance);
+        return (device) => verifyGiven(kernel, device, at, { tolerance, deadlineMs });
       }
       const selection = selectionFor(kernel, given);
       return (device, show, onCompiled) =>
@@ -55,6 +57,7 @@ export const verify: KernelCommand<VerifyOptions> = {
           special: given.special === true,
           tolerance,
           onCompiled,
+          deadlineMs,
           onOutcome: show,
         });
     });

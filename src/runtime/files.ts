@@ -1,0 +1,53 @@
+/** Writing files: whole, or not at all. */
+import { lstat, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { EnvironmentError } from "./problems.js";
+
+type Content = string | Uint8Array;
+
+/** Writes a file of ours, with its folders: what was there stays until the new one is complete. */
+export async function replaceFile(path: string, content: Content): Promise<void> {
+  const temporary = `${path}.${process.pid}`;
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(temporary, content);
+    await rename(temporary, path);
+  } catch (error) {
+    // A full disk takes the beginning of a file.
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * Writes what a user asked for, with its folders.
+ *
+ * @throws EnvironmentError that says what to do.
+ */
+export async function writeOutput(path: string, content: Content): Promise<void> {
+  try {
+    // A device such as /dev/stdout is written to, and a link is followed.
+    const isReplaced = await lstat(path).then(
+      (found) => found.isFile(),
+      () => true,
+    );
+    await (isReplaced ? replaceFile : writeFile)(path, content);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    throw new EnvironmentError(`${path} can't be written (${code}): ${reasons[code] ?? "name another place"}`);
+  }
+}
+
+const full = "the disk is full; free some of it or name another place";
+const forbidden = "name a place that you may write to";
+const throughFile = "a part of the path is a file; name another";
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: full,
+  EDQUOT: full,
+  EACCES: forbidden,
+  EPERM: forbidden,
+  EROFS: forbidden,
+  EEXIST: throughFile,
+  ENOTDIR: throughFile,
+  EISDIR: "it is a folder; name a file in it",
+};

@@ -134,7 +134,8 @@ class _Patch:
         def patched(builder: Any, source: Any, target: Any, rounding: Any) -> Any:
             if target.scalar == self.tl.bfloat16:
                 if source.dtype.scalar.primitive_bitwidth < 16:
-                    # float8 fits into float32 exactly. Of float16 the interpreter's own conversion loses infinities and NaN.
+                    # float8 fits into float32 exactly. Of float16 the interpreter's own conversion loses infinities
+                    # and NaN.
                     source = original(builder, source, self.tl.float32, None)
                 values = source.data.astype(np.float32)
                 if rounding == toward_zero:

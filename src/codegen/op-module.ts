@@ -5,6 +5,7 @@
 import { fail } from "../diagnostics.js";
 import type { KernelIR, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { isValue } from "../ir/nodes.js";
+import { isInt, members } from "../ir/dtype.js";
 import { describedTensors, makesDescriptors } from "../ir/described.js";
 import { setsBlocks } from "./descriptors.js";
 import { hostExpressions, hostInputs } from "./host.js";
@@ -123,8 +124,8 @@ export function notAnOperator({ params }: KernelIR): string | undefined {
 /** What `wrap_triton` knows is configs, how they are pruned, keys, values to reset or restore, and one launch. */
 function checkTraceable(ir: KernelIR): void {
   const { name, params, tuning, launch, at } = ir;
-  const refuse = (what: string): never =>
-    fail("op", `${name}: triton_op cannot have ${what}; torch.compile cannot trace it, so emit a custom_op`, at);
+  const refuse = (what: string, why = "torch.compile cannot trace it"): never =>
+    fail("op", `${name}: triton_op cannot have ${what}; ${why}, so emit a custom_op`, at);
   const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
   if (computed) refuse(`the heuristic of ${computed.name}`);
   if (setsBlocks(ir).length > 0) refuse("configs with a hook, which sets the blocks of its descriptors");
@@ -133,6 +134,9 @@ function checkTraceable(ir: KernelIR): void {
   if (option) refuse(`the launch option ${option[0]}`);
   const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
   if (isPassed) refuse("numCtas outside autotune.configs");
+  const float = params.find((param) => param.kind === "scalar" && members(param.dtype).some((dtype) => !isInt(dtype)));
+  // Seen with torch 2.11: the kernel's own annotation is not asked.
+  if (float) refuse(`the float argument ${float.name}`, "torch.compile would compile the kernel for a float64 instead");
 }
 
 /** What torch.compile sees of a kernel: new tensors without values. */

@@ -128,7 +128,13 @@ describe("emission", () => {
           def grid(meta):
               return triton.cdiv(M, meta["BLOCK"]), triton.cdiv(N, meta["BLOCK"])
 
-          product_kernel[grid](a, b, c, M, K, N, stride_am, stride_bn, stride_cm, BLOCK=32)
+          _launch(
+              product_kernel,
+              grid,
+              (a, b, c),
+              (M, K, N, stride_am, stride_bn, stride_cm),
+              BLOCK=32,
+          )
           return c"
     `);
   });

@@ -8,5 +8,11 @@ export default defineConfig({
       tilescript: new URL("./src/index.ts", import.meta.url).pathname,
     },
   },
-  test: { include: ["tests/**/*.test.ts"], testTimeout: 60_000, globalSetup: "tests/runtime/python-setup.ts" },
+  test: {
+    include: ["tests/**/*.test.ts"],
+    testTimeout: 60_000,
+    globalSetup: "tests/runtime/python-setup.ts",
+    // Most files wait for a process of theirs.
+    maxWorkers: "100%",
+  },
 });

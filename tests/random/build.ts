@@ -1,6 +1,6 @@
 /** Makes a kernel of a recipe, through the functions that authors call. */
 import { constexpr, kernel, scalar, tensor, tl, TileScriptError } from "tilescript";
-import type { DTypeName } from "../../src/ir/dtype.js";
+import { type DTypeName, dtypeTable } from "../../src/ir/dtype.js";
 import { isFp8, isInt, isUnsigned } from "../../src/ir/dtype.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { trace } from "../../src/dsl/trace.js";
@@ -71,8 +71,10 @@ const PRINTS = new Set(["devicePrint", "staticPrint", "expectZero"]);
  * NaN and the two zeros have no place in an order. Likewise, where values are compared: `-x` of zero is 0.0 in Triton 3.6
  * and -0.0 in 3.9; a float `x % y` is `x - trunc(x / y) * y` on an NVIDIA GPU, which is the remainder where the quotient is
  * exact, but gives a zero remainder of either dividend the same sign; and equal elements are any of them to an argmax with
- * `tieBreakLeft: false`. Such operands are replaced, and the sign of such a zero is taken away.
+ * `tieBreakLeft: false`. Such operands are replaced, and the sign of such a zero is taken away. `ceil` and `floor` of a
+ * subnormal are those of zero on an NVIDIA GPU, so that none is rounded.
  */
+const LEAST_NORMAL = 2 ** -126;
 const ORDERS = new Set("minimum maximum clamp max min argmax argmin sort topk bitonicMerge".split(" "));
 const modelled = new Map(table.map((op) => [op.name, op.evaluate !== undefined]));
 
@@ -324,6 +326,10 @@ class Author {
     if (ORDERS.has(op)) return ordered(inside ?? tile);
     if (inside) return inside;
     if (op === "neg") return tl.where(tile.eq(0), 1, tile);
+    if (op === "ceil" || op === "floor") return tl.where(tl.abs(tile).lt(LEAST_NORMAL), 0, tile);
+    // Each product of halves is rounded, and their order is the compiler's.
+    if (op === "cumprod" && dtypeTable[dtypeOf(tile) as DTypeName].bits < 32)
+      return cast(between(tile, -8, 8), "float32");
     if (kindOf(op, dtypeOf(tile)).kind !== "exact" && op !== "div") return between(tile, -8, 8);
     return isCast ? between(tile, 0, 100) : tile;
   }

@@ -146,6 +146,13 @@ describe("compiled by Triton", { timeout: 120_000 }, () => {
     }
   });
 
+  test("ceil and floor take a subnormal for a zero", async () => {
+    for (const { ptx } of Object.values(await compiled((x) => tl.ceil(x).add(tl.floor(x.mul(3)))))) {
+      expect(ptx).toContain("cvt.rpi.ftz.f32.f32");
+      expect(ptx).toContain("cvt.rmi.ftz.f32.f32");
+    }
+  });
+
   test("an argmax compares the indices of equal elements only with tieBreakLeft", async () => {
     const comparisons = async (tieBreakLeft: boolean) =>
       Object.values(await compiled((x) => x.add(tl.argmax(x, 0, { tieBreakLeft }).to(tl.float32)))).map(({ ttir }) =>

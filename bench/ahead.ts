@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { closeDevice, openGpu } from "../src/runtime/devices.js";
+import { summarize } from "../src/runtime/summary.js";
 import { verifyThoroughly } from "../src/runtime/thorough.js";
 import { examples } from "../tests/codegen/examples.js";
 
@@ -34,11 +35,12 @@ async function measured(mode: string) {
   try {
     const kernels = [];
     for (const kernel of compiled) {
-      const { outcomes, seconds, compiling, thorough } = await verifyThoroughly(kernel, device, {
+      const verification = await verifyThoroughly(kernel, device, {
         selection: { seed: Number(given.seed) },
         runs: Number(given.runs),
         timeLimitMs: 120_000,
       });
+      const { outcomes, seconds, compiling, thorough } = verification;
       const failed = outcomes.filter(({ status }) => status === "failed").length;
       const replay = thorough?.replay;
       const cases = outcomes.length;
@@ -50,7 +52,7 @@ async function measured(mode: string) {
         failed,
         seconds,
         compiling,
-        ...(replay && { replay }),
+        ...(replay && { why: summarize(verification, device).details, replay }),
       });
       process.stderr.write(`${mode} ${JSON.stringify(kernels.at(-1))}\n`);
     }

@@ -129,7 +129,7 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, { maxWork = MAX
 const MAX_WORK = 2 ** 20;
 
 /** The product of all sizes, which for a matrix product is its number of multiplications. */
-function workOf({ sizes }: Case): number {
+export function workOf({ sizes }: Case): number {
   return Object.values(sizes).reduce((product, value) => product * value, 1);
 }
 

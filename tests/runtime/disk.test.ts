@@ -84,11 +84,14 @@ describe.skipIf(!mounted)("a full disk", { timeout: 120_000 }, () => {
   it("should end where Triton's cache is full, which is good again once there is room", async () => {
     await fill();
     const args = ["compile", kernel, "--targets", "cuda:90"];
-    const env = { TRITON_CACHE_DIR: join(disk, "triton") };
+    // What was compiled before is remembered there.
+    const cache = await mkdtemp(join(tmpdir(), "tilescript-cache-"));
+    const env = { TRITON_CACHE_DIR: join(disk, "triton"), XDG_CACHE_HOME: cache };
     await expectFull(args, /No space left on device.*set TRITON_CACHE_DIR or TMPDIR to another/, env);
     await rm(join(disk, "filler"));
     const again = await tilescript(args, env);
     expect({ exitCode: again.exitCode, stderr: again.stderr }).toEqual({ exitCode: 0, stderr: "" });
+    await rm(cache, { recursive: true });
   });
 
   it("should leave no environment half-made", async () => {

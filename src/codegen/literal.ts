@@ -65,12 +65,17 @@ export function docstringLines(text: string): readonly string[] {
 
 const NAMED: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
+/** Letters, digits and signs of one column, such as ² and θ; what is invisible or turns the text around is escaped. */
+const NARROW = /^(?!\p{Emoji_Presentation}|\p{Script=Hangul}|[\u2329\u232a])[\p{L}\p{N}\p{P}\p{S}]$/u;
+/** Where the scripts of China and Japan begin, whose characters take two columns. */
+const WIDE = 0x2e80;
+
 function escapeCharacter(character: string, quote: string): string {
   if (character === quote) return `\\${quote}`;
   const named = NAMED[character];
   if (named) return named;
   const code = character.codePointAt(0) ?? 0;
-  if (code >= 0x20 && code < 0x7f) return character;
+  if ((code >= 0x20 && code < 0x7f) || (code < WIDE && NARROW.test(character))) return character;
   const hex = code.toString(16);
   // Ruff keeps lower-case hexadecimal escapes as they are.
   if (code <= 0xff) return `\\x${hex.padStart(2, "0")}`;

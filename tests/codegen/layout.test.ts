@@ -238,6 +238,14 @@ describe("printModule", () => {
     `);
   });
 
+  it("should keep letters and signs, and escape what is wide or invisible", () => {
+    const text = "Σ x² ≤ θ · é, 字 한 ⚡ \u200b\u202e\u0301";
+    expect(formatted(b.assign(x, b.string(text)))).toMatchInlineSnapshot(`
+      "x = "Σ x² ≤ θ · é, \\u5b57 \\ud55c \\u26a1 \\u200b\\u202e\\u0301"
+      "
+    `);
+  });
+
   it("should keep hostile text inside its literal or comment", () => {
     const hostile = '"; import os\n\\\u2028';
     expect(formatted(b.assign(x, b.string(hostile)), b.comment(hostile))).toMatchInlineSnapshot(`

@@ -1,5 +1,5 @@
-"""y_l = exp(decay_l) c_l \xb7 state + skip x_l + \u03a3_{s \u2264 l} exp(decay_l -
-decay_s) (c_l \xb7 b_s) dt_s x_s, for each chunk and head.
+"""y_l = exp(decay_l) c_l · state + skip x_l + Σ_{s ≤ l} exp(decay_l - decay_s) (c_l
+· b_s) dt_s x_s, for each chunk and head.
 
 Written by TileScript; edit the TypeScript source instead of this file.
 """
@@ -205,8 +205,8 @@ def mamba_chunk_scan(
     *,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """y_l = exp(decay_l) c_l \xb7 state + skip x_l + \u03a3_{s \u2264 l} exp(decay_l
-    - decay_s) (c_l \xb7 b_s) dt_s x_s, for each chunk and head.
+    """y_l = exp(decay_l) c_l · state + skip x_l + Σ_{s ≤ l} exp(decay_l - decay_s)
+    (c_l · b_s) dt_s x_s, for each chunk and head.
 
     Args:
         x: [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or bfloat16.

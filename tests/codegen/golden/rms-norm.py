@@ -70,7 +70,7 @@ def rms_norm_forward(
     y: torch.Tensor | None = None,
     rstd: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """y = x * rstd * weight with rstd = 1 / sqrt(mean(x\xb2) + eps) of each row.
+    """y = x * rstd * weight with rstd = 1 / sqrt(mean(x²) + eps) of each row.
 
     Args:
         x: [M, N] float16 or bfloat16 or float32.

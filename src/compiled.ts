@@ -199,8 +199,11 @@ export interface EvaluateOptions {
 /** `shuffled` by the case's seed; a list names each program once, counted in the grid's order, first axis fastest. */
 export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly number[];
 
-/** Floats that kernels meet and tests forget: `largest` and `subnormal` (the smallest positive number) have either sign. */
-export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest";
+/**
+ * Floats that kernels meet and tests forget: `largest`, `subnormal` (the smallest positive number) and `large` (100, of
+ * which exp overflows float32) have either sign.
+ */
+export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large";
 
 /** How a module is written, beside the plain way. */
 export interface EmitOptions {

@@ -168,13 +168,20 @@ def _put_special(values: torch.Tensor, kinds: Sequence[str], generator: torch.Ge
     chosen = torch.randint(0, len(kinds), (count,), generator=generator)
     signs = torch.randint(0, 2, (count,), generator=generator) * 2 - 1
     numbers = torch.tensor([_special(kind, values.dtype) for kind in kinds], dtype=torch.float64)[chosen]
-    signed = torch.tensor([kind in ("subnormal", "largest") for kind in kinds])[chosen]
+    signed = torch.tensor([kind in ("subnormal", "largest", "large") for kind in kinds])[chosen]
     values.view(-1)[places] = torch.where(signed, numbers * signs, numbers).to(values.dtype)
 
 
 def _special(kind: str, dtype: torch.dtype) -> float:
     info = torch.finfo(dtype)
-    known = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf, "-0": -0.0, "largest": info.max}
+    known = {
+        "nan": math.nan,
+        "infinity": math.inf,
+        "-infinity": -math.inf,
+        "-0": -0.0,
+        "largest": info.max,
+        "large": 100.0,
+    }
     # The smallest positive number: below the smallest normal one by the mantissa.
     return known[kind] if kind in known else info.smallest_normal * info.eps
 

@@ -23,8 +23,9 @@ export function makeInputs(
   const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
   const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes)] as const);
   const kinds = special === true ? SPECIAL_VALUES : special || [];
-  for (const [name, data] of drawn) {
-    putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
+  for (const [i, [name, data]] of drawn.entries()) {
+    // What has a range keeps to it.
+    if (!read[i]!.range) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
     if (at.layouts?.[name] === "expanded") repeatFirst(data);
   }
   return Object.fromEntries(drawn);
@@ -69,6 +70,8 @@ function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): numb
       return sign * 2 ** (1 - bias - mantissaBits);
     case "largest":
       return sign * max;
+    case "large":
+      return sign * 100;
     default:
       return kind satisfies never;
   }

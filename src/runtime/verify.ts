@@ -158,7 +158,10 @@ export async function openRunner(kernel: CompiledKernel, device: Device, options
 
 function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
   return {
-    run: async (planned) => evaluate(kernel, planned, options),
+    run: async (planned) => {
+      const outcome = evaluate(kernel, planned, options);
+      return (options.sanitised && outcome.status === "passed" && overflow(kernel, outcome)) || outcome;
+    },
     close: async () => undefined,
   };
 }
@@ -199,7 +202,8 @@ async function pythonRunner(
       if (!sanitised || outcome.status !== "passed" || outcome.by === "eval") return outcome;
       if (workOf(planned.at) > SANITISED_WORK) return outcome;
       const { findings } = evaluate(kernel, planned, { tolerance });
-      return findings.length === 0 ? outcome : { ...outcome, status: "failed", findings };
+      if (findings.length > 0) return { ...outcome, status: "failed", findings };
+      return overflow(kernel, outcome) ?? outcome;
     },
     ...(device.kind !== "interpreter" &&
       !needsPointer(kernel) && {
@@ -322,6 +326,24 @@ function evaluate(
       unchecked: [],
       ms: Date.now() - started,
     };
+  }
+}
+
+/**
+ * The failure where 100 among the inputs makes NaN or an infinity of what the reference has finite, as a softmax does that
+ * takes no maximum off. How far other elements are off says nothing: they may cancel.
+ */
+function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | undefined {
+  if (outcome.at.special?.some((kind) => kind !== "large")) return undefined;
+  const at: Case = { ...outcome.at, special: ["large"] };
+  try {
+    const { comparison } = kernel.evaluate(at, { tolerance: { rtol: 0, atol: Number.MAX_VALUE } });
+    if (!comparison || comparison.correct) return undefined;
+    const problems = ["with 100 and -100 among the inputs, elements are not finite that the reference has finite"];
+    return { ...outcome, at, status: "failed", comparisons: [comparison], problems };
+  } catch {
+    // What the evaluator cannot run has been reported.
+    return undefined;
   }
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
-import { verifyThoroughly } from "../../src/runtime/thorough.js";
+import { verifyGiven, verifyThoroughly } from "../../src/runtime/thorough.js";
 import { verifyCase } from "../../src/runtime/verify.js";
 import type { CompiledKernel } from "../../src/compiled.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
@@ -36,6 +36,22 @@ const increment = ({ from, race }: Wrong = {}): Promise<CompiledKernel> =>
       },
     ),
   );
+
+/** It takes no maximum off. */
+const naiveSoftmax = kernel(
+  "naive_softmax",
+  {
+    params: { x: tensor(tl.float32, ["M", 16]), y: tensor.out(tl.float32, ["M", 16]) },
+    grid: ({ M }) => [M],
+    reference: ({ x }, torch) => torch.softmax(x, -1),
+  },
+  ({ x, y }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.arange(0, 16);
+    const powers = tl.exp(tl.load(x.at(row, cols)));
+    tl.store(y.at(row, cols), powers.div(tl.sum(powers, 0)));
+  },
+);
 
 let interpreter: Device;
 const evaluator = () => openDevice({ device: "eval" });
@@ -73,6 +89,17 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
     expect(again.code).toBe(1);
     const report = JSON.parse(again.out) as { cases: { sizes: object; outputs: { wrong: number }[] }[] };
     expect(report.cases).toMatchObject([{ sizes: { N: 38 }, outputs: [{ wrong: 1 }] }]);
+  });
+
+  it("should see what overflows where the reference does not, and run it again", async () => {
+    const wrong = await build(naiveSoftmax);
+    const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
+    const { status, at, problems } = outcomes.at(-1)!;
+    expect({ status, special: at.special }).toEqual({ status: "failed", special: ["large"] });
+    expect(problems[0]).toContain("with 100 and -100 among the inputs, elements are not finite");
+    expect(thorough?.replay).toContain('"special":["large"]');
+    const { outcomes: again } = await verifyGiven(wrong, await device(), at, { tolerance: {} });
+    expect(again.map(({ status: each }) => each)).toEqual(["failed"]);
   });
 
   it("should see what depends on the order of programs within the tolerance", async () => {

@@ -3,26 +3,17 @@
  * what an op's own rule says once the sizes are known.
  */
 import { type Diagnostic, problem } from "../diagnostics.js";
+import { compiledOps, type Constants } from "../ir/compiled-ops.js";
 import { constexprValue } from "../ir/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../ir/dtype.js";
-import {
-  type Argument,
-  type Block,
-  isLiteral,
-  isValue,
-  type KernelIR,
-  type OpStatement,
-  type Value,
-} from "../ir/nodes.js";
+import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../ir/nodes.js";
+import { tooThin } from "../ir/op.js";
 import type { Constant } from "../ir/runtime.js";
-import type { Dim } from "../ir/shape.js";
+import { type Dim, MAX_NUMEL } from "../ir/shape.js";
 import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
 import { typedArguments } from "../ir/typed.js";
-import { type Type, typeOfArgument } from "../ir/types.js";
-import { blocksOf, bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
-
-/** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
-export const MAX_NUMEL = 2 ** 20;
+import type { Type } from "../ir/types.js";
+import { bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
@@ -38,30 +29,13 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
     });
     const constant = constants(ir, numbers);
     for (const body of bodiesOf(ir))
-      walkTaken(body, constant, (statement) => report(checkSizes(statement, numbers, where)));
+      for (const statement of compiledOps(body, constant)) report(checkSizes(statement, numbers, where));
     for (const { value } of ir.params) report(checkTile(value, numbers, where));
   });
   return [...found.values()];
 }
 
-/** Every op that Triton compiles in a config: of a constexpr condition it takes one arm. */
-function walkTaken(block: Block, constant: Constants, visit: (statement: OpStatement) => void): void {
-  for (const statement of block.statements) {
-    if (statement.kind === "op") visit(statement);
-    const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
-    const condition = isConstexpr ? constant(statement.condition) : undefined;
-    const taken = isConstexpr
-      ? condition === undefined
-        ? []
-        : [condition ? statement.then : statement.otherwise]
-      : blocksOf(statement);
-    for (const inner of taken) walkTaken(inner, constant, visit);
-  }
-}
-
-/** What an argument is in a config; undefined where that is decided at launch or changes. */
-type Constants = (argument: Argument) => Constant | undefined;
-
+/** What an argument is in a config. */
 function constants(ir: KernelIR, numbers: Numbers): Constants {
   const made = definitions(...bodiesOf(ir));
   const params = new Map(ir.params.map(({ value, name }) => [value, numbers[name] as Constant | undefined]));
@@ -130,9 +104,9 @@ const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) =
 function checkLeast(statement: OpStatement, numbers: Numbers, where: string): readonly Diagnostic[] {
   const bounds = statement.op.least?.(typedArguments(statement)) ?? [];
   const code = statement.op.contracts ? "dot-size" : "tile-size";
-  return bounds.flatMap(({ what, dim, who, least }) => {
-    const size = dimValue(dim, numbers);
-    if (size === undefined || size >= least) return [];
-    return problem(code, `${what} ${dim} is ${size}${where}; ${who} need at least ${least}`, statement.at);
+  return bounds.flatMap((bound) => {
+    const size = dimValue(bound.dim, numbers);
+    const why = size === undefined ? undefined : tooThin(bound, size, where);
+    return why === undefined ? [] : problem(code, why, statement.at);
   });
 }

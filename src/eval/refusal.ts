@@ -1,12 +1,13 @@
 /** Why a kernel cannot be launched with some sizes, asked before anything runs. */
 import type { Case } from "../compiled.js";
 import { sizeOf } from "../ir/array.js";
+import { compiledOps } from "../ir/compiled-ops.js";
 import { describedTensors } from "../ir/described.js";
 import { dtypeTable, type Elem } from "../ir/dtype.js";
 import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
-import { isUnrolled } from "../ir/shape.js";
-import { alwaysCompiled } from "../ir/tile-sizes.js";
+import { tooThin } from "../ir/op.js";
+import { isUnrolled, MAX_NUMEL } from "../ir/shape.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../ir/types.js";
 import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
@@ -14,8 +15,6 @@ import { Bindings } from "./bindings.js";
 import { launchOf } from "./launch.js";
 import { layoutStrides } from "./tensor.js";
 
-/** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
-const MAX_NUMEL = 2 ** 20;
 /** Programs on each axis of a grid, as CUDA has it. */
 const MAX_GRID = [2 ** 31 - 1, 65_535, 65_535];
 
@@ -108,11 +107,10 @@ function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
 function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
   const elem = (of: Elem): Elem => bindings.dtype(of);
   const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);
-  for (const statement of alwaysCompiled(ir.body)) {
-    for (const { what, dim, who, least } of statement.op.least?.(typedArguments(statement, { type, elem })) ?? []) {
-      if (isUnrolled(dim)) continue;
-      const size = bindings.dim(dim);
-      if (size < least) return `${what} ${dim} is ${size}; ${who} need at least ${least}`;
+  for (const statement of compiledOps(ir.body)) {
+    for (const bound of statement.op.least?.(typedArguments(statement, { type, elem })) ?? []) {
+      const why = isUnrolled(bound.dim) ? undefined : tooThin(bound, bindings.dim(bound.dim));
+      if (why !== undefined) return why;
     }
   }
   return undefined;

@@ -76,6 +76,11 @@ export interface Least {
   readonly least: number;
 }
 
+/** The sentence that says so, where a size is below it; `where` names the config. */
+export function tooThin({ what, dim, who, least }: Least, size: number, where = ""): string | undefined {
+  return size < least ? `${what} ${dim} is ${size}${where}; ${who} need at least ${least}` : undefined;
+}
+
 /** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
 export type Effect = "pure" | "read" | "write" | "atomic";
 

@@ -3,6 +3,9 @@ import type { IsAny, Same } from "./problem.js";
 
 /** A dimension: a number, or the text of an expression over constexprs. Texts are canonical, so equal means equal. */
 export type Dim = number | string;
+/** Elements that a tile may have (`TRITON_MAX_TENSOR_NUMEL`). */
+export const MAX_NUMEL = 2 ** 20;
+
 /** Whether it depends on the index of an unrolled loop, whose text no author can write. */
 export function isUnrolled(dim: Dim): boolean {
   return typeof dim === "string" && dim.includes("@");

@@ -1,8 +1,8 @@
 /** Constexprs that the caller decides and that tiles are made of: a launch checks them as the build checks configs. */
-import type { Block, ConstexprParam, KernelIR, OpStatement } from "./nodes.js";
+import { compiledOps } from "./compiled-ops.js";
+import type { ConstexprParam, KernelIR } from "./nodes.js";
 import { typedArguments } from "./typed.js";
-import { typeOfArgument } from "./types.js";
-import { blocksOf, resultsOf } from "./walk.js";
+import { resultsOf } from "./walk.js";
 
 export interface TileSize {
   /** A dimension of a tile, so a power of two. */
@@ -14,7 +14,7 @@ export interface TileSize {
 export function tileSizes(ir: KernelIR): readonly TileSize[] {
   const dimensions = new Set<number | string>();
   const least = new Map<number | string, number>();
-  for (const statement of alwaysCompiled(ir.body)) {
+  for (const statement of compiledOps(ir.body)) {
     for (const { type } of resultsOf(statement))
       if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
     for (const bound of statement.op.least?.(typedArguments(statement)) ?? [])
@@ -25,13 +25,4 @@ export function tileSizes(ir: KernelIR): readonly TileSize[] {
       ? [{ param, least: least.get(param.name) ?? 1 }]
       : [],
   );
-}
-
-/** Every op that Triton compiles whatever the constexprs are. */
-export function* alwaysCompiled(block: Block): Iterable<OpStatement> {
-  for (const statement of block.statements) {
-    if (statement.kind === "op") yield statement;
-    if (statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr") continue;
-    for (const inner of blocksOf(statement)) yield* alwaysCompiled(inner);
-  }
 }

@@ -7,10 +7,10 @@ from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-import torch  # noqa: E402
+import torch
 
-from tilescript_worker.modules import autotuners, load  # noqa: E402
-from tilescript_worker.protocol import RequestError  # noqa: E402
+from tilescript_worker.modules import autotuners, load
+from tilescript_worker.protocol import RequestError
 
 # Writes the block of the config that ran.
 OPERATOR = """

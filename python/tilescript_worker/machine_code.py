@@ -60,22 +60,29 @@ def _reason(error: Exception) -> str:
 
 
 def unwritten_reads(disassembly: str) -> list[dict[str, str]]:
-    """Reads of a uniform register that no path to them writes, in what ``nvdisasm`` prints: the first of each register.
+    """The first read of each uniform register that nothing can have written before, in what ``nvdisasm`` prints.
 
-    Only kernels are read: what calls a function of another section may have written for it.
+    Only kernels are looked at: what calls a function of another section may have written for it.
+
+    Raises:
+        RuntimeError: there is no kernel, so this is not what nvdisasm is known to print.
     """
     entries = set(re.findall(r'^\s*\.other\s+(\S+?),@"[^"]*STO_CUDA_ENTRY', disassembly, re.MULTILINE))
     sections = re.split(r"^\s*\.section\s+\.text\.(\S+?),.*$", disassembly, flags=re.MULTILINE)
-    found: dict[tuple[str, int], dict[str, str]] = {}
-    for name, text in zip(sections[1::2], sections[2::2], strict=True):
-        if name not in entries:
-            continue
-        code = _parse(text)
-        for at, register in _certain(code):
-            instruction = code[at]
-            place = {"register": f"UR{register}", "address": f"0x{instruction.address}", "instruction": instruction.text}
-            found.setdefault((name, register), place)
-    return list(found.values())
+    kernels = [_parse(text) for name, text in zip(sections[1::2], sections[2::2], strict=True) if name in entries]
+    if not any(kernels):
+        raise RuntimeError("no instruction of a kernel in what it prints")
+    return [found for code in kernels for found in _first_of_each(code)]
+
+
+def _first_of_each(code: list[_Instruction]) -> list[dict[str, str]]:
+    first: dict[int, _Instruction] = {}
+    for at, register in _certain(code):
+        first.setdefault(register, code[at])
+    return [
+        {"register": f"UR{register}", "address": f"0x{each.address}", "instruction": each.text}
+        for register, each in first.items()
+    ]
 
 
 @dataclass

@@ -1,6 +1,7 @@
 /** What `python/tilescript_worker/machine_code.py` found in the machine code that ptxas made. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
+import { listed } from "./config-text.js";
 import type { PythonDevice } from "./devices.js";
 import type { MachineCode, RunRequest } from "./protocol.js";
 
@@ -13,11 +14,11 @@ export interface Fault {
 export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
   return machineCode.flatMap(({ compiler, variable, unwritten = [] }) => {
     if (unwritten.length === 0) return [];
-    const registers = unwritten.map(({ register }) => register);
-    const them = registers.length > 1 ? `${registers.slice(0, -1).join(", ")} and ${registers.at(-1)}` : registers[0];
+    const what = `${compiler} made machine code that reads ${listed(unwritten.map(({ register }) => register))}`;
+    const them = unwritten.length > 1 ? "them" : "it";
     return [
       {
-        what: `${compiler} made machine code that reads ${them} before anything writes ${registers.length > 1 ? "them" : "it"}: results would be wrong`,
+        what: `${what} before anything writes ${them}: results would be wrong`,
         remedy: `; set ${variable} to a newer ptxas, or change the config`,
       },
     ];

@@ -1,7 +1,7 @@
 /** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../compiled.js";
-import { configText, valuesOf } from "./config-text.js";
+import { configText, listed, valuesOf } from "./config-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../diagnostics.js";
 import type { Compilation, KernelCompilations } from "./compile-targets.js";
 import { faultsOf, uncheckedOf } from "./machine-code.js";
@@ -90,10 +90,6 @@ function placesOf(where: readonly Compilation[]): string {
   ]
     .filter(Boolean)
     .join(", ");
-}
-
-function listed(texts: readonly string[]): string {
-  return texts.length > 1 ? `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}` : (texts[0] ?? "");
 }
 
 /** What the caller chooses: `T=float16 causal=true without bias`. */

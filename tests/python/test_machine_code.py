@@ -237,6 +237,8 @@ class Sections(unittest.TestCase):
         helper = section("MOV R0, UR4\nRET.ABS.NODEC R20 0x0", "helper", other='\t.other\thelper,@"STO_CUDA_FUNC"\n')
         self.assertEqual(unwritten_reads(helper + section("EXIT")), [])
         self.assertEqual(len(unwritten_reads(helper + section("MOV R0, UR4\nEXIT"))), 1)
+        for other in (helper, section(""), ""):
+            self.assertRaisesRegex(RuntimeError, "no instruction of a kernel", unwritten_reads, other)
 
 
 class Kernels(unittest.TestCase):

@@ -1,9 +1,9 @@
-"""Times emitted kernels on a GPU beside PyTorch and a hand-written twin: ``python bench/gpu.py FOLDER --out RESULT.json``.
+"""Times emitted kernels on a GPU beside PyTorch and a hand-written twin.
 
-FOLDER holds the emitted ``gemm.py``, ``softmax.py`` and ``vector_add.py``; bench/gpu.ts writes it. All ways to one result
-are measured in turn, round after round, forwards and backwards: heat and clocks then favour none, and a ratio is that of
-times which lie close together. The hand-written product runs with the config that its own tuning chose, and with that of
-the emitted one. RESULT.json is written again after every line that is printed.
+``python bench/gpu.py FOLDER --out RESULT.json``: FOLDER holds the emitted ``gemm.py``, ``softmax.py`` and
+``vector_add.py``; bench/gpu.ts writes it. All ways to one result are measured in turn, round after round, forwards and
+backwards: heat and clocks then favour none, and a ratio is that of times which lie close together. The products run
+with the configs that their own tuning chose, and with each other's. RESULT.json is written after every line printed.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -34,12 +35,12 @@ SOFTMAX_SIZES = [(4096, 12672), (8192, 1024)]
 GEMM_SIZES = [(4096, 4096, 4096), (8192, 8192, 8192), (4095, 4097, 4099), (1000, 777, 333)]
 
 
-def alternated(functions):
+def alternated(functions, inputs):
     """The times of each function, one for each round."""
     times = {name: [] for name in functions}
     for turn in range(ROUNDS):
         for name in list(functions)[:: -1 if turn % 2 else 1]:
-            times[name].append(measure(functions[name], WARMUP, ITERATIONS))
+            times[name].append(measure(partial(functions[name], *inputs), WARMUP, ITERATIONS))
     return times
 
 
@@ -51,7 +52,7 @@ def summary(rounds):
 
 def ratio(times, of, to):
     """How many times as long ``of`` takes: the median, 20th and 80th percentile over rounds."""
-    ratios = [mine["median"] / other["median"] for mine, other in zip(times[of], times[to])]
+    ratios = [mine["median"] / other["median"] for mine, other in zip(times[of], times[to], strict=True)]
     low, _, _, high = statistics.quantiles(ratios, n=5)
     return {"of": of, "to": to, "ratio": statistics.median(ratios), "low": low, "high": high, "rounds": len(ratios)}
 
@@ -61,10 +62,10 @@ def error(got, expected):
     return ((got.double() - expected).norm() / expected.norm()).item()
 
 
-def rows_of(case, functions, expected, work):
+def rows_of(case, functions, inputs, expected, work):
     """A row for each function, with a rate by ``work``, and the times of all rounds."""
-    errors = {name: error(function(), expected) for name, function in functions.items()}
-    times = alternated(functions)
+    errors = {name: error(function(*inputs), expected) for name, function in functions.items()}
+    times = alternated(functions, inputs)
     rows = []
     for name in functions:
         row = case | {"provider": name, "error": errors[name]} | summary(times[name])
@@ -76,16 +77,16 @@ def vector_add_rows(emitted):
     for n in VECTOR_SIZES:
         x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
         case = {"kernel": "vector_add", "dtype": str(x.dtype), "sizes": [n]}
-        functions = {"emitted": lambda: emitted.kernel_fn(x, y), "torch": lambda: torch.add(x, y)}
-        yield from rows_of(case, functions, x.double() + y.double(), {"gbps": 3 * x.nbytes})[0]
+        functions = {"emitted": emitted.kernel_fn, "torch": torch.add}
+        yield from rows_of(case, functions, (x, y), x.double() + y.double(), {"gbps": 3 * x.nbytes})[0]
 
 
 def softmax_rows(emitted):
     for m, n in SOFTMAX_SIZES:
         x = torch.randn((m, n), device="cuda")
         case = {"kernel": "softmax", "dtype": str(x.dtype), "sizes": [m, n]}
-        functions = {"emitted": lambda: emitted.kernel_fn(x), "torch": lambda: torch.softmax(x, -1)}
-        yield from rows_of(case, functions, torch.softmax(x.double(), -1), {"gbps": 2 * x.nbytes})[0]
+        functions = {"emitted": emitted.kernel_fn, "torch": partial(torch.softmax, dim=-1)}
+        yield from rows_of(case, functions, (x,), torch.softmax(x.double(), -1), {"gbps": 2 * x.nbytes})[0]
 
 
 def by_hand(kernel):
@@ -122,17 +123,13 @@ def gemm_rows(path, twin):
             emitted.kernel_fn(a, b)
             written(a, b)
             best = {"emitted": emitted.gemm_kernel.best_config, "hand-written": tuned.best_config}
-            functions = {
-                "emitted": lambda: emitted.kernel_fn(a, b),
-                "hand-written": lambda: written(a, b),
-                "torch.matmul": lambda: torch.matmul(a, b),
-            }
+            functions = {"emitted": emitted.kernel_fn, "hand-written": written, "torch.matmul": torch.matmul}
             tried = sorted({configs.index(config) for config in best.values()})
             for index in tried:
-                one, options = load(path, ["gemm_kernel"], index), configs[index].all_kwargs()
-                functions[f"emitted, config {index}"] = lambda one=one: one.kernel_fn(a, b)
-                functions[f"hand-written, config {index}"] = lambda options=options: fixed(a, b, **options)
-            rows, times = rows_of(case, functions, a.double() @ b.double(), {"tflops": 2 * m * n * k / 1e3})
+                functions[f"emitted, config {index}"] = load(path, ["gemm_kernel"], index).kernel_fn
+                functions[f"hand-written, config {index}"] = partial(fixed, **configs[index].all_kwargs())
+            work = {"tflops": 2 * m * n * k / 1e3}
+            rows, times = rows_of(case, functions, (a, b), a.double() @ b.double(), work)
             for row in rows:
                 if row["provider"] in best:
                     yield row | {"config": configs.index(best[row["provider"]])}
@@ -202,8 +199,12 @@ def host_rows(kernel, calls):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Times emitted kernels on a GPU beside PyTorch and a hand-written twin.")
-    parser.add_argument("folder", type=Path, help="with gemm.py, softmax.py and vector_add.py as bench/gpu.ts emits them")
+    parser = argparse.ArgumentParser(
+        description="Times emitted kernels on a GPU beside PyTorch and a hand-written twin."
+    )
+    parser.add_argument(
+        "folder", type=Path, help="with gemm.py, softmax.py and vector_add.py as bench/gpu.ts emits them"
+    )
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
     args = parser.parse_args()
     torch.manual_seed(0)
@@ -231,7 +232,9 @@ def main():
             for row in section():
                 result["ratios" if "ratio" in row else "rows"].append(row)
                 write(args.out, result)
-                values = (f"{key}={value:.4g}" if type(value) is float else f"{key}={value}" for key, value in row.items())
+                values = (
+                    f"{key}={value:.4g}" if type(value) is float else f"{key}={value}" for key, value in row.items()
+                )
                 print(f"{time.perf_counter() - started:.0f} s", *values, flush=True)
         except Exception:
             # The others' times are worth having.

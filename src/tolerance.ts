@@ -1,6 +1,7 @@
 /**
  * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; an
- * author's own tolerance and the command line's override it, and a failure never widens it.
+ * author's own tolerance and the command line's override it, and a failure never widens it. What rounding leaves of a
+ * gradient that cancels depends on its values, so the worker knows it (`rounding.py`).
  */
 import type { Signature, Tolerance } from "./compiled.js";
 

@@ -11,6 +11,7 @@ import type { Handle } from "./ir/handle.js";
 import { fromBytes, toBytes } from "./ir/numeric-bits.js";
 import type { KernelFunction } from "./ir/params.js";
 import type { callOnDevice } from "./runtime/call.js";
+import { checkTolerance } from "./tolerance.js";
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -30,17 +31,17 @@ class RunnableKernel extends KernelDefinition {
     super(...definition);
   }
 
-  async evaluate(inputs: Given, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation());
+  async evaluate(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
     return shown(kernel.evaluate(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
   }
 
-  async check(inputs: Given, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation());
+  async check(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
     return shown(kernel.check(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
   }
 
-  async run(inputs: Given, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
+  async run(inputs: Given = {}, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
     const { kernel, at, given, tuned } = await this.#bind(inputs, constexprs, captureLocation());
     const raw = mapValues(given, ({ dtype, shape, data }) => ({
       dtype,
@@ -58,7 +59,8 @@ class RunnableKernel extends KernelDefinition {
     return { outputs, device: "eval", unchecked: [...ran.unchecked, ...unchecked] };
   }
 
-  async #bind(inputs: Given, constexprs: Given, location: Location | undefined) {
+  async #bind(inputs: Given, constexprs: Given, location: Location | undefined, tolerance?: unknown) {
+    checkTolerance(this.name, tolerance, location);
     const plain = await this.#build({});
     const config = configPart(plain, constexprs, location);
     const kernel = await this.#build(config);

@@ -115,8 +115,8 @@ function compileOperator(definition: OperatorDefinition, source: SourceIndex | u
   const lowered = kernels.map(lowerViews);
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
-  const emit = ({ op = { namespace: NAMESPACE } }: EmitOptions = {}): Emitted => {
-    const printed = emitOperator(operator, lowered, source, op);
+  const emit = ({ op = { namespace: NAMESPACE }, dtypes }: EmitOptions = {}): Emitted => {
+    const printed = emitOperator(operator, lowered, source, op, dtypes);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {

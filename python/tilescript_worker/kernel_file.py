@@ -87,7 +87,12 @@ class KernelFile:
 
     def inputs(self, sizes: dict[str, int], seed: int) -> list[Any]:
         torch.manual_seed(seed)
-        return list(self.module.get_inputs(**sizes))
+        inputs = self.module.get_inputs(**sizes)
+        if not isinstance(inputs, list | tuple):
+            raise KernelFileError(
+                f"get_inputs returns {type(inputs).__name__}; it must return a list, one entry for each argument"
+            )
+        return list(inputs)
 
     def tolerance(
         self, dtype: torch.dtype, rtol: float | None, atol: float | None, inputs: Sequence[Any] = ()

@@ -16,16 +16,25 @@ from typing import Any
 from .protocol import RequestError
 
 OK, FAILED, USAGE, ENVIRONMENT = range(4)
+# What this package needs.
+PACKAGES = ("numpy", "torch", "triton")
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
     """The options that both scripts have."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("file", help="a Python file with kernel_fn, reference_fn and get_inputs")
-    parser.add_argument("--rtol", type=float, help="relative tolerance; by the output's dtype if left out")
-    parser.add_argument("--atol", type=float, help="absolute tolerance; by the output's dtype if left out")
+    parser.add_argument("--rtol", type=_tolerance, help="relative tolerance; by the output's dtype if left out")
+    parser.add_argument("--atol", type=_tolerance, help="absolute tolerance; by the output's dtype if left out")
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
     return parser
+
+
+def _tolerance(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text} is no tolerance; give a number from 0 up")
+    return value
 
 
 def run(args: argparse.Namespace, action: Callable[[argparse.Namespace], tuple[dict[str, Any], int]]) -> int:
@@ -38,6 +47,12 @@ def run(args: argparse.Namespace, action: Callable[[argparse.Namespace], tuple[d
             result, code = action(args)
     except RequestError as error:
         result, code = {"error": str(error)}, ENVIRONMENT
+    except ModuleNotFoundError as error:
+        if error.name not in PACKAGES:
+            result, code = {"error": _text(error, args.file)}, FAILED
+        else:
+            need = f"{sys.executable} has no {error.name}; install torch and triton there, or take another Python"
+            result, code = {"error": need}, ENVIRONMENT
     except Exception as error:
         result, code = {"error": _text(error, args.file)}, FAILED
     if "error" in result:

@@ -9,7 +9,7 @@ import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
 import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "./helpers.js";
-import { drawFunction, inputsFunction } from "./inputs.js";
+import { drawFunction, inputsFunction, withDtypes } from "./inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
@@ -27,7 +27,7 @@ import { wrapper } from "./wrapper.js";
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false }: EmitOptions = {},
+  { op, providers = false, dtypes = {} }: EmitOptions = {},
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source)
@@ -38,7 +38,7 @@ export function emitModule(
     ...jits,
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...fixedExports(ir, names, positional(launcher), source, providers),
+    ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
   return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs]);
@@ -50,6 +50,7 @@ export function emitOperator(
   kernels: readonly KernelIR[],
   source: SourceIndex | undefined,
   op: OpOptions,
+  dtypes: EmitOptions["dtypes"] = {},
 ): PrintedModule {
   const module = moduleNames();
   const { face } = operator;
@@ -70,7 +71,7 @@ export function emitOperator(
   });
   const sizes = sizeBindings(face, names);
   const { definitions, params } = operatorDefinitions(operator, names, module, called, sizes, source, op);
-  parts.push(...definitions, ...fixedExports(face, names, params, source));
+  parts.push(...definitions, ...fixedExports(face, names, params, source, { providers: false, dtypes }));
   return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
 }
 
@@ -99,7 +100,7 @@ function fixedExports(
   names: KernelNames,
   params: readonly Parameter[],
   source: SourceIndex | undefined,
-  providers = false,
+  { providers, dtypes }: Required<Pick<EmitOptions, "providers" | "dtypes">>,
 ): Block {
   const sizes = sizeBindings(ir, names);
   const doc = `What ${names.wrapper} computes, in PyTorch.`;
@@ -111,10 +112,11 @@ function fixedExports(
       doc: `What ${names.wrapper} computes, another way.`,
     })),
   ];
+  const drawn = withDtypes(ir, dtypes);
   return [
     ...references.map((each) => referenceFunction(each, ir, names, params, sizes, source)),
-    ...drawFunction(ir, names, source),
-    inputsFunction(ir, names),
+    ...drawFunction(drawn, names, source),
+    inputsFunction(drawn, names),
   ];
 }
 

@@ -7,6 +7,7 @@ import { type Composition, gradientOf, type OperatorIR } from "../ir/operator.js
 import type { OperatorFunction } from "../ir/params-operator.js";
 import type { Launch, TorchNode } from "../ir/reference.js";
 import type { SpecPlaces } from "../ir/source.js";
+import { checkTolerance } from "../tolerance.js";
 import { KernelDefinition, type RawSpec } from "./kernel.js";
 import { type Described, includes, launching } from "./launch.js";
 import { isRecord, logging, nodeOf, record, tensorProxy } from "./torch-proxy.js";
@@ -44,6 +45,7 @@ export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Ba
     fail("op", `op: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
   if (typeof spec?.params !== "object") fail("op", `${name}: params is missing; list what it takes and gives`, at);
   if (typeof forward !== "function") fail("op", `${name}: the third argument is the function that calls kernels`, at);
+  checkTolerance(name, spec.tolerance, at);
   return new OperatorDefinition(name, spec, forward, backward, at);
 }) as unknown as OperatorFunction;
 

@@ -127,6 +127,26 @@ class Verify(unittest.TestCase):
         self.assertIn("name 'undefined' is not defined (scale me.py:1", result["error"])
         self.assertNotIn("Traceback", errors)
 
+    def test_inputs_that_are_no_list(self):
+        source = "def kernel_fn(x): return x\nreference_fn = kernel_fn\ndef get_inputs(): return 5\n"
+        code, result, _ = run("verify_kernel.py", source)
+        self.assertEqual(code, 1)
+        self.assertIn("get_inputs returns int; it must return a list", result["error"])
+
+    def test_a_negative_tolerance(self):
+        code, result, errors = run("verify_kernel.py", SCALE, "--rtol", "-1")
+        self.assertEqual((code, result), (2, None))
+        self.assertIn("-1 is no tolerance; give a number from 0 up", errors)
+
+    def test_a_python_without_torch(self):
+        with tempfile.NamedTemporaryFile(suffix=".py") as file:
+            # Without site-packages, and so without torch.
+            command = [sys.executable, "-S", os.path.join(PYTHON, "verify_kernel.py"), file.name]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("has no torch; install torch and triton there", json.loads(ran.stdout)["error"])
+        self.assertNotIn("Traceback", ran.stderr)
+
     def test_no_file(self):
         command = [sys.executable, os.path.join(PYTHON, "verify_kernel.py"), "missing.py"]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -83,8 +83,8 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
   expect(from("def affine_backward_op(", "@affine_backward_op")).toMatchInlineSnapshot(`
     "def affine_backward_op(
         grad_y: torch.Tensor,
-        x: torch.Tensor,
-        weight: torch.Tensor,
+        x: torch.Tensor | None,
+        weight: torch.Tensor | None,
         needs_x: bool,
         needs_weight: bool,
         needs_bias: bool,
@@ -106,6 +106,17 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
             grad_bias = grad_y.new_empty(0)
         return dx, grad_weight, grad_bias"
   `);
+  expect(from("def _affine_setup_context(", "def _affine_backward(")).toMatchInlineSnapshot(`
+    "def _affine_setup_context(ctx, inputs, output):
+        """Keeps what the gradient of affine needs."""
+        x, weight, _ = inputs
+        needs_x = ctx.needs_input_grad[0]
+        needs_weight = ctx.needs_input_grad[1]
+        needs_bias = any(ctx.needs_input_grad[2:3])
+        ctx.save_for_backward(
+            x if needs_weight or needs_bias else None, weight if needs_x else None
+        )"
+  `);
   expect(from("def _affine_backward(", "affine_op.register_autograd")).toMatchInlineSnapshot(`
     "def _affine_backward(ctx, grad_y):
         """The gradients of the inputs of affine."""
@@ -118,6 +129,18 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
         )
         return grad_x, grad_weight, grad_bias if needs_bias else None"
   `);
+});
+
+test("what a kernel gives is written to the caller's tensor at once, unless something looks at it", async () => {
+  const body = (python: string, name: string) => {
+    const start = python.indexOf(`def ${name}_out_op(`);
+    const text = python.slice(start, python.indexOf("\n\n\n", start));
+    return text.slice(text.lastIndexOf("    )\n") + 6);
+  };
+  expect(body((await build(layerNorm)).python, "layer_norm")).toBe(
+    "    layer_norm_forward(x, weight, bias, eps, y=out)",
+  );
+  expect(body((await build(affine)).python, "affine")).toContain("    out.copy_(");
 });
 
 test("the emitted modules leave nothing to a linter", async () => {

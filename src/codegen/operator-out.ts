@@ -6,7 +6,7 @@ import type { OperatorContext } from "./operator-context.js";
 import { writingOperator } from "./op-registration.js";
 import * as py from "./py-build.js";
 import type { Block, Expression } from "./py.js";
-import { contiguousCheck, derivedChecks, shapeChecks } from "./wrapper-checks.js";
+import { contiguousCheck, DEVICE, derivedChecks, shapeChecks } from "./wrapper-checks.js";
 import { checkedOutput } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
 
@@ -16,10 +16,7 @@ export function outDefinitions(context: OperatorContext): Block {
   const { face, forward } = operator;
   const given = new Map(outputs.map((param) => [param.name, outputName(face, names, param)]));
   const results = Object.fromEntries(outputs.map(({ name }) => [name, forward.results[name]!]));
-  const { statements } = context.write(
-    { steps: forward.steps, results },
-    { device: context.device(), fake: false, into: given },
-  );
+  const { statements } = context.write({ steps: forward.steps, results }, { device: DEVICE, fake: false, into: given });
   const scope = new OutScope(face, names, false);
   for (const { name } of givenSizes(face)) scope.bound.add(name);
   const required = inputs.filter((param) => !param.optional);
@@ -27,6 +24,7 @@ export function outDefinitions(context: OperatorContext): Block {
     ...required.flatMap((param) => shapeChecks(scope, param)),
     ...scope.derivedSizes(),
     ...required.flatMap((param) => derivedChecks(scope, param)),
+    py.assign(DEVICE, context.device()),
     ...outputs.flatMap((param) => [py.expression(checkedOutput(scope, param)), ...contiguousCheck(scope, param)]),
     ...statements,
   ];

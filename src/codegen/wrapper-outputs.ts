@@ -3,7 +3,7 @@ import type { PointerParam, TensorParam } from "../ir/nodes.js";
 import * as py from "./py-build.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import type { Block, Expression } from "./py.js";
-import { binderDType, contiguousCheck, deviceHolder, label, torchDType } from "./wrapper-checks.js";
+import { sameShape, DEVICE, binderDType, contiguousCheck, deviceHolder, label, torchDType } from "./wrapper-checks.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** Functions of the module that these checks call. */
@@ -15,14 +15,17 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
   const first = deviceHolder(context);
   const given = py.name(label(context, param));
   const tensor = context.tensor(param);
-  const { shape, dtype, device } = outputType(context, param);
-  const allocated = first
-    ? py.call(
-        py.attribute(context.tensor(first), "new_empty"),
-        shape,
-        ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
-      )
-    : py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
+  const { shape, dtype } = outputType(context, param);
+  const like = twinOf(context, param);
+  const allocated = like
+    ? py.call("torch.empty_like", context.tensor(like))
+    : first
+      ? py.call(
+          py.attribute(context.tensor(first), "new_empty"),
+          shape,
+          ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
+        )
+      : py.call("torch.empty", shape, ...py.keywords({ device: DEVICE, dtype }));
   const checked = checkedOutput(context, param);
   const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
   return [
@@ -39,18 +42,16 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
 }
 
 function outputType(context: WrapperContext, param: TensorParam) {
-  const first = deviceHolder(context);
   return {
     shape: py.tuple(...param.dims.map((_, axis) => context.dim(param, axis))),
     dtype: typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name),
-    device: first ? py.attribute(context.tensor(first), "device") : py.name("device"),
   };
 }
 
 /** An output that was given, if it can be written. */
 export function checkedOutput(context: WrapperContext, param: TensorParam): Expression {
   const given = label(context, param);
-  const { shape, dtype, device } = outputType(context, param);
+  const { shape, dtype } = outputType(context, param);
   const others = tensorsBefore(context, param);
   return py.call(
     CHECK_OUT,
@@ -58,8 +59,20 @@ export function checkedOutput(context: WrapperContext, param: TensorParam): Expr
     py.name(given),
     shape,
     dtype,
-    device,
+    DEVICE,
     others,
+  );
+}
+
+/** A contiguous input of the output's shape and dtype. */
+function twinOf(context: WrapperContext, param: TensorParam): TensorParam | undefined {
+  return context.tensors.find(
+    (other) =>
+      other.role !== "out" &&
+      other.contiguous &&
+      !other.given &&
+      sameDType(other, param) &&
+      sameShape(context, other, param),
   );
 }
 

@@ -1,14 +1,5 @@
 /** A kernel's call in an operator: what it takes and gives, and what is said where an argument is wrong. */
-import type {
-  DimsOfParams,
-  DTypeNames,
-  FlagNames,
-  Flat,
-  NamesWhere,
-  ScalarNames,
-  SizeNames,
-  TensorNames,
-} from "./params.js";
+import type { DimsOfParams, DTypeNames, FlagNames, Flat, NamesWhere, ScalarNames, TensorNames } from "./params.js";
 import type { IsAny } from "./problem.js";
 import type { TorchDType, TorchNumber, TorchTensor } from "./torch.js";
 

@@ -2,13 +2,16 @@
 import * as py from "./py-build.js";
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./descriptors.js";
 import type { FunctionDef } from "./py.js";
-import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
+import { BEYOND_INT32, CHECK_CHOICE, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
+import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
 
 /** Launches a kernel. */
 export const LAUNCH = "_launch";
 export const LAUNCH_KEY = "_launch_key";
 /** What it remembers. */
 export const LAUNCHES = "_LAUNCHES";
+/** For what writes tensors of its caller though it has a gradient. */
+export const REFUSE_GRADIENT = "_refuse_gradient";
 /** Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has. */
 export const WRAP_TRITON = "wrap_triton";
 
@@ -35,6 +38,18 @@ if out.device != device:
     raise ValueError(f"{label} must be on {device}, got {out.device}")
 _check_memory(label, out, others)
 return out`,
+);
+
+const refuseGradient = helper(
+  REFUSE_GRADIENT,
+  "label *tensors",
+  "Refuses to write where PyTorch would record a gradient.",
+  `wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
+if torch.is_grad_enabled() and any(wanted):
+    raise RuntimeError(
+        f"{label}: a result that is written to a given tensor has no gradient; "
+        "give none, or call it under torch.no_grad()"
+    )`,
 );
 
 const checkMemory = helper(
@@ -258,6 +273,7 @@ export function helperFunctions(isMentioned: (name: string) => boolean, hasFloat
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
     ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
     ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),
+    ...(isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : []),
     ...(isMentioned(CHECK_OUT) ? [checkOut] : []),
     ...memory,
   ];

@@ -7,14 +7,17 @@ import type { SourceIndex } from "../ir/source.js";
 import { dtypeTable } from "../ir/dtype.js";
 import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
+import type { Called } from "./composition.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
 import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "./helpers.js";
 import { drawFunction, inputsFunction, withDtypes } from "./inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
-import { fakeFunction, type OpOptions, opDefinitions } from "./op-module.js";
-import { type Called, operatorDefinitions } from "./operator.js";
+import { fakeFunction, opDefinitions } from "./op-module.js";
+import type { OpOptions } from "./op-registration.js";
+import { OperatorContext } from "./operator-context.js";
+import { checkOperator, operatorDefinitions } from "./operator.js";
 import { pruner } from "./pruner.js";
 import * as py from "./py-build.js";
 import type { Block, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
@@ -52,6 +55,7 @@ export function emitOperator(
   op: OpOptions,
   dtypes: EmitOptions["dtypes"] = {},
 ): PrintedModule {
+  checkOperator(operator, op);
   const module = moduleNames();
   const { face } = operator;
   const names = kernelNames(face, source, module);
@@ -61,7 +65,7 @@ export function emitOperator(
   const called = new Map<KernelIR, Called>();
   kernels.forEach((ir, i) => {
     const own = kernelNames(ir, source, module);
-    const { jits, launcher } = kernelPart(ir, own, source);
+    const { jits, launcher } = kernelPart(ir, own, source, op.form === "triton_op");
     const fake = module.take(`_${own.wrapper}_fake`);
     before.push(...beforeKernel(ir, own));
     externs.push(own.externs);
@@ -70,8 +74,11 @@ export function emitOperator(
     called.set(operator.kernels[i]!, { names: own, fake });
   });
   const sizes = sizeBindings(face, names);
-  const { definitions, params } = operatorDefinitions(operator, names, module, called, sizes, source, op);
-  parts.push(...definitions, ...fixedExports(face, names, params, source, { providers: false, dtypes }));
+  const context = new OperatorContext(operator, names, module, called, sizes, source, op);
+  parts.push(
+    ...operatorDefinitions(context),
+    ...fixedExports(face, names, context.params, source, { providers: false, dtypes }),
+  );
   return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
 }
 

@@ -250,6 +250,7 @@ export interface WireFrame {
 
 export type FailureKind =
   | "python-error"
+  | "reference"
   | "compile-error"
   | "out-of-memory"
   | "no-space"

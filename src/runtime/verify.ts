@@ -3,9 +3,8 @@ import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "
 import { compileAhead, inEveryConfig } from "./ahead.js";
 import { planCases, type Limits, type PlannedCase, type Selection, workOf } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
-
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
-import { failureOf } from "./failure.js";
+import { evaluatorFailure, failureOf } from "./failure.js";
 import { faultsOfCase } from "./machine-code.js";
 import { fromWire, type WireComparison } from "./protocol.js";
 import { openWorkspace, verifyRequest, type Workspace } from "./request.js";
@@ -316,18 +315,13 @@ function evaluate(
       ms: Date.now() - started,
     };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const failure: CaseFailure =
-      error instanceof RangeError && /allocation|array length/i.test(message)
-        ? { kind: "out-of-memory", message: `the evaluator has no room for tensors of these sizes (${message})` }
-        : { kind: "internal", message: `the evaluator stopped: ${message}` };
     return {
       ...base,
       status: "failed",
       comparisons: [],
       findings: [],
       problems: [],
-      failure,
+      failure: evaluatorFailure(error),
       unchecked: [],
       ms: Date.now() - started,
     };

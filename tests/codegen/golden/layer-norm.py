@@ -809,8 +809,45 @@ layer_norm_op.register_autograd(
 )
 
 
+@torch.library.custom_op("tilescript::layer_norm_out", mutates_args=("out",))
+def layer_norm_out_op(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    out: torch.Tensor,
+    eps: float = 1e-5,
+) -> None:
+    """layer_norm into tensors of the caller, as torch.ops.tilescript.layer_norm_out."""
+    if x.ndim != 2:
+        raise ValueError(f"layer_norm: x must have shape [M, N], got {list(x.shape)}")
+    M, N = x.shape
+    if weight.shape != (N,):
+        raise ValueError(
+            f"layer_norm: weight must have shape [N={N}], got {list(weight.shape)}"
+        )
+    if bias.shape != (N,):
+        raise ValueError(
+            f"layer_norm: bias must have shape [N={N}], got {list(bias.shape)}"
+        )
+    device = x.device
+    _check_out(
+        "layer_norm: out",
+        out,
+        (M, N),
+        x.dtype,
+        device,
+        {"x": x, "weight": weight, "bias": bias},
+    )
+    layer_norm_forward(x, weight, bias, eps, y=out)
+
+
 def layer_norm(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    eps: float = 1e-5,
+    *,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Layer normalisation over the last axis of a matrix, with its gradient.
 
@@ -819,6 +856,8 @@ def layer_norm(
         weight: [N] float16 or bfloat16 or float32.
         bias: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
+        out: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
 
     Returns:
         y: [M, N] float16 or bfloat16 or float32.
@@ -826,9 +865,14 @@ def layer_norm(
     Raises:
         ValueError: a shape, stride, device or size that a kernel cannot take.
         TypeError: a dtype that a kernel cannot take.
+        RuntimeError: an output is given where there would be a gradient.
     """
-    y, _, _ = layer_norm_op(x, weight, bias, eps)
-    return y
+    if out is None:
+        y, _, _ = layer_norm_op(x, weight, bias, eps)
+        return y
+    _refuse_gradient("layer_norm", x, weight, bias)
+    layer_norm_out_op(x, weight, bias, out, eps)
+    return out
 
 
 def reference_fn(
@@ -900,6 +944,16 @@ def _beyond_int32(label):
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
     )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
 
 
 def _check_out(label, out, shape, dtype, device, others):

@@ -6,10 +6,11 @@ import { tensorData } from "./call/bind.js";
 import type { CallOptions, Constexprs, Inputs, KernelEvaluation, Outputs, RunOptions } from "./call/types.js";
 import { formatDiagnostic } from "./diagnostics.js";
 import { compareOutput } from "./eval/compare.js";
-import type { Kernel } from "./ir/params.js";
+import type { Kernel } from "./ir/kernel.js";
 import { sharedDevice } from "./runtime/devices.js";
 import { textReport } from "./runtime/report-text.js";
-import { isCorrect, verify } from "./runtime/verify.js";
+import { isCorrect } from "./runtime/outcome.js";
+import { verify } from "./runtime/verify.js";
 import { toleranceFor } from "./tolerance.js";
 
 /** What is verified, and where: as on the command line, everything that is left out is chosen. */

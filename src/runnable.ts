@@ -9,10 +9,10 @@ import { captureLocation } from "./ir/callsite.js";
 import { type DType, type DTypeName, dtypes } from "./ir/dtype.js";
 import type { Handle } from "./ir/handle.js";
 import { fromBytes, toBytes } from "./ir/numeric-bits.js";
-import type { KernelFunction } from "./ir/params.js";
+import type { KernelFunction } from "./ir/kernel.js";
 import type { callOnDevice } from "./runtime/call.js";
 
-declare module "./ir/params.js" {
+declare module "./ir/kernel.js" {
   interface Kernel<out Name extends string, in out P> {
     /**
      * Runs the kernel in-process on these inputs, every access checked, and compares with its reference.

@@ -9,8 +9,9 @@ import type { Launch, TorchNode } from "../ir/reference.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { KernelDefinition, type RawSpec } from "./kernel.js";
 import { type Described, includes, launching } from "./launch.js";
+import { variablesOf } from "./recorded.js";
 import { isRecord, logging, nodeOf, record, tensorProxy } from "./torch-proxy.js";
-import { trace, variablesOf } from "./trace.js";
+import { trace } from "./trace.js";
 
 type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 type Backward = (

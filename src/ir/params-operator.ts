@@ -1,9 +1,9 @@
 /** The types of `op`: what an operator declares, what its functions receive, and what a kernel's call takes and gives. */
-import type { Args, CallArguments, CallResults, Params, Spec, TensorNames } from "./params.js";
-import type { OptionalParam, TensorParam } from "./params.js";
+import type { Args } from "./args.js";
+import type { TensorNames } from "./param-names.js";
+import type { OptionalParam, Params, TensorParam } from "./params.js";
+import type { Spec } from "./spec.js";
 import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./torch.js";
-
-export type { CallArguments, CallResults };
 
 /** As a kernel's, but for what decides how a kernel is launched. */
 export type OperatorSpec<P, Derived extends string = never> = Pick<

@@ -6,14 +6,14 @@ import { compileAhead } from "./ahead.js";
 import type { Iterations } from "./bench.js";
 import { cacheFolder } from "./cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "./cached.js";
-import { valuesOf } from "./config-text.js";
+import { valuesOf } from "./case-text.js";
+import { askWorker } from "./case-worker.js";
 import type { PythonDevice } from "./devices.js";
 import { failureOf } from "./failure.js";
 import { UsageError } from "./problems.js";
 import type { Timing } from "./protocol.js";
 import { benchRequest, openWorkspace, runRequest } from "./request.js";
 import { headline } from "./summary.js";
-import { askWorker } from "./verify.js";
 
 /** How long to search. The author's own configs are measured in any case. */
 export interface Budget {

@@ -281,7 +281,6 @@ const kernelOf = (reference: Author) =>
   );
 
 interface Given {
-  readonly id: string;
   readonly shape?: readonly number[];
   readonly data?: readonly string[];
   readonly error?: string;
@@ -292,7 +291,7 @@ const numberOf = (text: string): number =>
   text.endsWith("inf") ? Number(text.replace("inf", "Infinity")) : Number(text);
 
 describe("references as PyTorch computes them", { timeout: 120_000 }, () => {
-  const given = new Map<string, Given>();
+  let given: Readonly<Record<string, Given>>;
   beforeAll(async () => {
     const wire = Object.values(inputs).map(({ dtype, shape, data }) => ({
       dtype,
@@ -302,15 +301,14 @@ describe("references as PyTorch computes them", { timeout: 120_000 }, () => {
     const lines: object[] = [];
     for (const [id, author] of Object.entries(cases))
       lines.push({ id, module: compile(kernelOf(author)).python, inputs: wire });
-    const answers = await runPython(await requirePython(), "../eval/torch_cases.py", lines);
-    for (const line of answers.trim().split("\n")) given.set((JSON.parse(line) as Given).id, JSON.parse(line) as Given);
+    given = await runPython(await requirePython(), "reference_cases.py", lines);
   }, 120_000);
 
   test.each(Object.keys(cases))("%s", (id) => {
     const reference = trace(definitionOf(kernelOf(cases[id]!))).reference;
     if (reference?.kind !== "recorded") throw new Error("not recorded");
     const [result] = evaluateReference(reference.outputs, inputs);
-    const { error, shape, data } = given.get(id)!;
+    const { error, shape, data } = given[id]!;
     expect(error).toBeUndefined();
     expect(result!.shape).toEqual(shape);
     data!.forEach((text, i) => {

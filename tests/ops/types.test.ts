@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { dtypeNames } from "../../src/ir/dtype.js";
 import { requirePython } from "../runtime/helpers.js";
 import { typeCase, typesModule, type TypeCase } from "./harness.js";
-import { runPython } from "./python.js";
+import { type CaseError, runPython } from "./python.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 
 const SHAPES = [[], [1], [8], [4, 8], [4, 1], [2, 4, 8], [2, 2, 2, 4, 2]];
@@ -75,10 +75,10 @@ async function wrong(python: string, of: readonly TypeCase[], size = BATCH): Pro
   if (of.length === 0) return [];
   const parts = batches(of, size);
   const lines = parts.map((part, i) => ({ id: String(i), backend: part[0]!.backend, module: typesModule(part) }));
-  const reasons = JSON.parse(await runPython(python, "types_cases.py", lines)) as Record<string, string>;
+  const reasons = await runPython<Record<string, CaseError>>(python, "types_cases.py", lines);
   const suspects = parts.flatMap((part, i) => (String(i) in reasons ? part : []));
   if (size > 1) return wrong(python, suspects, 1);
-  return parts.flatMap(([only], i) => (String(i) in reasons ? [`${only!.id}: ${reasons[i]}`] : []));
+  return parts.flatMap(([only], i) => (String(i) in reasons ? [`${only!.id}: ${reasons[i]!.error}`] : []));
 }
 
 /** Calls that our rules should refuse and do not yet: Triton's front end has no code for them. */

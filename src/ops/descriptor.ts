@@ -43,7 +43,7 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, 
 }) as MakeTensorDescriptor);
 
 /** Types of a descriptor and of the offsets of a block in it. */
-export function blockOf(
+function blockOf(
   op: string,
   { desc, offsets }: Readonly<Record<string, Typed | undefined>>,
 ): DescriptorType | string {

@@ -144,7 +144,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
 }
 
 /** The flag that runs this very case again. */
-export function replayOf(at: Case): string {
+function replayOf(at: Case): string {
   return `--case '${JSON.stringify(at).replaceAll("'", String.raw`'\''`)}'`;
 }
 

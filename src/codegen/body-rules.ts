@@ -1,6 +1,6 @@
 /** Rules of a body's Python that need to know nothing of its state. */
 import type { Location } from "../diagnostics.js";
-import { type Argument, isLiteral, isValue, type OpStatement } from "../ir/nodes.js";
+import { type Argument, isValue, type OpStatement } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import * as py from "./py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "./py.js";
@@ -45,15 +45,6 @@ export function hintOf(statement: OpStatement): string {
   }
   if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
   return statement.op.spelling.form === "call" && statement.op.effect === "pure" ? statement.op.name : "value";
-}
-
-/** A number, a truth value or a string of Python. */
-export function literal(argument: Argument): Expression {
-  if (!isLiteral(argument)) throw new Error("a dtype stands where a value is needed");
-  const { value } = argument;
-  if (typeof value === "boolean") return py.boolean(value);
-  if (typeof value === "string") return py.string(value);
-  return py.numberLiteral(value, typeof value === "bigint" || Number.isInteger(value) ? "int" : "float");
 }
 
 /** `num_stages=3` for `numStages: 3`. */

@@ -21,7 +21,7 @@ import {
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import { showType } from "../ir/types.js";
-import { augmentedOperator, Comments, hintOf, isFree, literal, optionKeywords, orPass } from "./body-rules.js";
+import { augmentedOperator, Comments, hintOf, isFree, optionKeywords, orPass } from "./body-rules.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "./py.js";
@@ -196,7 +196,8 @@ class BodyEmitter {
 
   #say(argument: Argument): Expression {
     if (isList(argument)) return py.list(...argument.map((item) => this.#say(item)));
-    if (!isValue(argument)) return literal(argument);
+    if (isLiteral(argument)) return py.constant(argument.value);
+    if (!isValue(argument)) throw new Error("a dtype stands where a value is needed");
     return this.#written.get(argument) ?? this.#options.parameters.get(argument) ?? this.#waiting.use(argument);
   }
 

@@ -4,7 +4,6 @@
  */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
-import { constantExpression } from "./autotune.js";
 import { TorchPython } from "./torch-python.js";
 import { isTorchNode, partsOf, type TorchArgument } from "../ir/reference.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -139,7 +138,7 @@ function valueExpression(param: NumberParam, given: number | boolean | string | 
   if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? 1));
   if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
   const fallback = param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : 1;
-  return constantExpression(given ?? param.default ?? fallback);
+  return py.constant(given ?? param.default ?? fallback);
 }
 
 function scalarExpression(param: ScalarParam, value: number): Expression {

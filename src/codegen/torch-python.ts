@@ -124,10 +124,8 @@ export class TorchPython {
   argument(argument: TorchArgument): Expression {
     if (isTorchNode(argument)) return this.expression(argument);
     if (argument === null) return py.none;
-    if (typeof argument === "boolean") return py.boolean(argument);
-    if (typeof argument === "string") return py.string(argument);
-    if (typeof argument === "number") return py.numberLiteral(argument, Number.isInteger(argument) ? "int" : "float");
-    return py.list(...argument.map((item) => this.argument(item)));
+    if (typeof argument === "object") return py.list(...argument.map((item) => this.argument(item)));
+    return py.constant(argument);
   }
 
   #compute(node: TorchNode): Expression {

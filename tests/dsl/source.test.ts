@@ -177,25 +177,11 @@ describe("places", () => {
     expect(index.endOf(find("g("))).toEqual({ file, line: 5, column: 7 });
   });
 
-  test("should be shown in their context", () => {
-    expect(index.frame(find("f("))).toBe(
-      [
-        "  1 | one;",
-        "  2 | two;",
-        "> 3 | \tconst x = f(",
-        "    | \t          ^",
-        "  4 | \t  1,",
-        "  5 | \t).g();",
-      ].join("\n"),
-    );
-    expect(index.frame({ file, line: 1, column: 1 })).toBe("> 1 | one;\n    | ^\n  2 | two;\n  3 | \tconst x = f(");
-  });
-
   test("should be unknown outside a file", () => {
     const missing = { file: join(folder, "missing.ts"), line: 1, column: 1 };
     const outside = { file, line: 99, column: 1 };
     for (const at of [missing, outside, { file, line: 1, column: 999 }]) expect(index.site(at)).toBeUndefined();
-    for (const at of [missing, outside]) expect([index.frame(at), index.endOf(at)]).toEqual([undefined, undefined]);
+    for (const at of [missing, outside]) expect(index.endOf(at)).toBeUndefined();
     expect(index.site({ file, line: 1, column: 1 })).toBeUndefined();
   });
 });

@@ -3,6 +3,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import {
   isTorchNode,
   type Launched,
+  numberComparisons,
   numberOperators,
   partsOf,
   type TorchArgument,
@@ -144,6 +145,12 @@ export class TorchPython {
         const [left, right] = node.args.map((side) => this.argument(side));
         return py.binary(left!, numberOperators[node.operator], right!);
       }
+      case "comparison": {
+        const [left, right] = node.args.map((side) => this.argument(side));
+        return py.compare(left!, [numberComparisons[node.operator], right!]);
+      }
+      case "choice":
+        return py.conditional(this.argument(node.then), this.expression(node.condition), this.argument(node.otherwise));
       case "launched":
         throw new Error(`${node.output} is asked for before its kernel is launched`);
       case "otherwise": {

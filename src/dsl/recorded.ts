@@ -35,6 +35,11 @@ function recorded({ spec, at }: KernelDefinition, author: typeof spec.reference,
   const given = {
     tensors: tensorNames(params, ["in", "inout"]),
     numbers: numbers.map(({ name }) => name),
+    flags: numbers.flatMap((param) =>
+      param.kind === "constexpr" && !param.variable && (param.of === "bool" || param.of === "string")
+        ? [param.name]
+        : [],
+    ),
     variables: variablesOf(params),
   };
   return recordReference(author, given, tensorNames(params, ["out", "inout"]), at);

@@ -259,6 +259,9 @@ const cases: Readonly<Record<string, Author>> = {
   long: ({ x }) => x.long(),
   bool: ({ i }) => i.bool().float(),
   to: ({ x }) => x.to(tl.float16),
+  choose: ({ x, v }) => v.size(0).eq(4).choose(x, v),
+  "choose by an order": ({ x, v }) => v.size(0).lt(4).choose(x, v),
+  "choose a number": ({ x }) => x.mul(x.size(1).sub(1).ge(3).choose(x.size(0).mul(3), 2)),
 };
 
 const kernelOf = (reference: Author) =>

@@ -3,9 +3,8 @@ import type { Case, CompiledKernel } from "../compiled.js";
 import { compileAhead } from "./ahead.js";
 import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
 import { askWorker, needsPointer } from "./case-worker.js";
-import type { PlannedCase } from "./cases.js";
+import { type PlannedCase, workOf } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
-import { workOf } from "./draw.js";
 import type { Outcome } from "./outcome.js";
 import { openWorkspace, verifyRequest } from "./request.js";
 

@@ -41,14 +41,16 @@ const checkMemory = helper(
   CHECK_MEMORY,
   "label written others",
   "Refuses to write a tensor that overlaps itself or another.",
-  `if not written.is_contiguous() and not _nest(
-    _axes(written.stride(), written.shape)
-):
+  `start = written.data_ptr()
+if written.is_contiguous():
+    end = start + written.nbytes
+elif _nest(_axes(written.stride(), written.shape)):
+    end = _end(written)
+else:
     raise ValueError(
         f"{label} has elements that share memory, with shape {list(written.shape)} "
         f"and strides {list(written.stride())}; give a tensor of its own"
     )
-start, end = written.data_ptr(), _end(written)
 for name, other in others.items():
     if other is None or other.data_ptr() >= end or _end(other) <= start:
         continue
@@ -187,15 +189,19 @@ if len(${LAUNCHES}) == 4096:
 ${LAUNCHES}[key] = binary[(*chosen_grid(chosen), 1, 1)], constants`,
 );
 
-/** As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes. */
-const launchKey = helper(
-  LAUNCH_KEY,
-  "tensors numbers options",
-  "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
-  `key = [float if type(number) is float else number for number in numbers]
-key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
-return *key, *options.values()`,
-);
+/**
+ * As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes.
+ * It specialises on no float's value.
+ */
+const launchKey = (hasFloats: boolean): FunctionDef =>
+  helper(
+    LAUNCH_KEY,
+    "tensors numbers options",
+    "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
+    `places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+${hasFloats ? "numbers = [float if type(number) is float else number for number in numbers]\n" : ""}\
+return *places, *numbers, *options.values()`,
+  );
 
 const checkDescriptor = helper(
   CHECK_DESCRIPTOR,
@@ -240,13 +246,13 @@ const checkTracedMemory: FunctionDef = {
   body: [{ kind: "verbatim", text: `if ${IS_TRACED}(written):\n    return` }, ...checkMemory.body],
 };
 
-/** The functions that a module needs, given what its wrapper mentions. */
-export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
+/** The functions that a module needs, given what its wrapper mentions, and whether it passes floats to kernels. */
+export function helperFunctions(isMentioned: (name: string) => boolean, hasFloats: boolean): readonly FunctionDef[] {
   const check = isMentioned(IS_TRACED) ? checkTracedMemory : checkMemory;
   const memory = isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, end, axes, nest, reaches] : [];
   return [
     ...(isMentioned(IS_TRACED) ? [isTraced] : []),
-    ...(isMentioned(LAUNCH) ? [launch, launchKey] : []),
+    ...(isMentioned(LAUNCH) ? [launch, launchKey(hasFloats)] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),

@@ -4,6 +4,7 @@ import { fail } from "../diagnostics.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator.js";
 import type { SourceIndex } from "../ir/source.js";
+import { dtypeTable } from "../ir/dtype.js";
 import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
@@ -117,6 +118,12 @@ function fixedExports(
   ];
 }
 
+/** Whether a launch has numbers that may be floats. */
+const takesFloats = ({ params }: KernelIR): boolean =>
+  params.some(
+    (param) => param.kind === "scalar" && (typeof param.dtype !== "string" || dtypeTable[param.dtype].kind === "float"),
+  );
+
 /** The parts with what they need around them. */
 function assembled(
   kernels: readonly KernelIR[],
@@ -141,7 +148,7 @@ function assembled(
     ...constants(kernels, isMentioned),
     ...before,
     ...parts,
-    ...helperFunctions(isMentioned),
+    ...helperFunctions(isMentioned, kernels.some(takesFloats)),
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];
   return printModule(module);

@@ -103,6 +103,9 @@ export interface Config {
   readonly at?: Location | undefined;
 }
 
+/** What a config may say beside the values of constexprs. */
+export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
+
 /** Values to try of constexprs and launch options, by the names of a config. */
 export type Space = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;
 

@@ -6,10 +6,10 @@ import {
   type Case,
   type CompiledKernel,
   type ConstexprSignature,
-  formatSizes,
   type Layout,
   type Signature,
   type TensorSignature,
+  formatSizes,
 } from "../compiled.js";
 
 /** What the user fixed on the command line. */
@@ -332,10 +332,4 @@ export function largestTensor(kernel: CompiledKernel, at: Case): number {
 /** The shape that dims have with these sizes. */
 export function shapeOf(dims: readonly (string | number)[], sizes: Readonly<Record<string, number>>): number[] {
   return dims.map((dim) => (typeof dim === "number" ? dim : (sizes[dim] ?? Number.NaN)));
-}
-
-/** `M=300 N=200 T=float16 CAUSAL=true`: a case but for how it lies in memory. */
-export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
-  const chosen = Object.entries({ ...dtypes, ...constexprs }).map((pair) => pair.join("="));
-  return [formatSizes(sizes), ...chosen].join(" ");
 }

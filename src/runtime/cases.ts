@@ -194,8 +194,10 @@ function shrink(shape: Shape): Shape | undefined {
 
 export const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
 
-/** The next size that the kernel takes. */
-export function allowed({ multiples = {} }: Signature, name: string, size: number): number {
+/** The size nearest above that a kernel takes. */
+export function allowed({ multiples = {}, tileSizes = {} }: Signature, name: string, size: number): number {
+  const least = tileSizes[name];
+  if (least !== undefined) return 2 ** Math.ceil(Math.log2(Math.max(least, size)));
   const multiple = multiples[name] ?? 1;
   return Math.ceil(size / multiple) * multiple;
 }

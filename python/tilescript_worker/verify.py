@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from . import gradients, misses
-from .calling import Arguments, GuardedMemory, call, given, guard_operators, out_arguments, results
+from .calling import Arguments, GuardedMemory, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output
@@ -95,10 +95,9 @@ def _run(
         reversed_programs() if reverse else nullcontext(),
         GuardedMemory(next(marks)) as memory,
     ):
-        returned = call(module.kernel_fn, arguments | passed)
+        got = results(module.kernel_fn, arguments, request["results"], passed)
     device.synchronize()
     kernel_ms = (time.perf_counter() - started) * 1e3
-    got = results(returned, arguments, request["results"])
     outside = _outside_writes(guarded, outputs, memory)
     return _Run(guarded, got, outside or _changed_inputs(inputs, guarded), bool(outside), kernel_ms)
 
@@ -147,7 +146,7 @@ def _reference(
             name: value.to(device.torch, dtype if dtype and value.dtype.is_floating_point else value.dtype, copy=True)
             for name, value in values.items()
         } | given(request)
-        return results(call(module.reference_fn, arguments), arguments, request["results"])
+        return results(module.reference_fn, arguments, request["results"])
 
     try:
         exact = run(torch.float64)

@@ -3,27 +3,29 @@ import { fail, type Location, TileScriptError } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
 import { Handle } from "../ir/handle.js";
-import type {
-  Argument,
-  ConstexprParam,
-  HostBlock,
-  KernelIR,
-  LaunchSpec,
-  Param,
-  SizeParam,
-  TensorParam,
-  Tuning,
-  Value,
+import {
+  type Argument,
+  type ConstexprParam,
+  type HostBlock,
+  isLiteral,
+  type KernelIR,
+  type LaunchSpec,
+  type Param,
+  type SizeParam,
+  type TensorParam,
+  type Tuning,
+  type Value,
 } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import type { TorchNode } from "../ir/reference.js";
 import { chosenFunction } from "./choice.js";
 import type { SpecPlaces } from "../ir/source.js";
-import { configOf, type KernelDefinition } from "./kernel.js";
+import { configOf, type KernelDefinition, type RawSpec } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { isOptional, type ParamDescription } from "./params.js";
 import { recordInputs, recordReference } from "./reference.js";
+import { checkShapes, checkSpec } from "./spec.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
@@ -31,6 +33,8 @@ type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription
 /** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
 export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
+  const placeOf = (part: keyof RawSpec) => places?.parts[part] ?? kernel.at;
+  checkSpec(kernel, placeOf);
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
     const params = declare(recorder, kernel);
@@ -42,17 +46,18 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     }
     checkBound(params, kernel);
     checkRanges(params, kernel);
-    const host = (body: () => unknown) => hostBlock(recorder, body, kernel.at);
+    const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
+    checkShapes(kernel, completed, placeOf("shapes"));
     const body = traceBody(recorder, kernel, args);
-    const grid = host(() => asList(kernel.spec.grid(meta)));
-    const requires = host(() => kernel.spec.requires?.(meta) ?? []);
-    checkGrid(grid, kernel.at);
+    const grid = host(() => asList(kernel.spec.grid(meta)), placeOf("grid"));
+    const requires = host(() => kernel.spec.requires?.(meta) ?? [], placeOf("requires"));
+    checkGrid(grid, placeOf("grid"));
     recorder.close();
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
-    const reference = referenceOf(kernel, params);
-    const inputs = inputsOf(kernel, params);
+    const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
+    const inputs = inputsOf(kernel, params, placeOf("inputs"));
     const tuning = tuningOf(kernel, completed, places);
     return {
       name: kernel.name,
@@ -65,8 +70,8 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
-      reference: reference && { ...reference, at: places?.reference ?? kernel.at },
-      providers: providersOf(kernel, params),
+      reference: reference && { ...reference, at: placeOf("reference") },
+      providers: providersOf(kernel, params, placeOf("providers")),
       flops: kernel.spec.flops,
       inputs,
       shapes,
@@ -116,18 +121,18 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
   }
 }
 
-function referenceOf(kernel: KernelDefinition, params: readonly Param[]) {
-  return recorded(kernel, kernel.spec.reference, params);
-}
-
-function providersOf(kernel: KernelDefinition, params: readonly Param[]): KernelIR["providers"] {
+function providersOf(
+  kernel: KernelDefinition,
+  params: readonly Param[],
+  at: Location | undefined,
+): KernelIR["providers"] {
   const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
     if (!/^[A-Za-z_]\w*$/.test(name))
-      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, kernel.at);
+      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, at);
     if (RESERVED_PROVIDERS.includes(name))
-      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, kernel.at);
+      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, at);
     try {
-      return [name, recorded(kernel, author, params)!] as const;
+      return [name, recorded(kernel, author, params, at)!] as const;
     } catch (error) {
       // It is recorded as a reference is, whose messages say "reference".
       if (!(error instanceof TileScriptError)) throw error;
@@ -139,7 +144,12 @@ function providersOf(kernel: KernelDefinition, params: readonly Param[]): Kernel
 }
 const RESERVED_PROVIDERS = ["kernel", "eager"];
 
-function recorded({ spec, at }: KernelDefinition, author: typeof spec.reference, params: readonly Param[]) {
+function recorded(
+  { spec }: KernelDefinition,
+  author: typeof spec.reference,
+  params: readonly Param[],
+  at: Location | undefined,
+) {
   const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
   const given = {
     tensors: tensorNames(params, ["in", "inout"]),
@@ -150,7 +160,7 @@ function recorded({ spec, at }: KernelDefinition, author: typeof spec.reference,
 }
 
 /** Inputs are made before a config is chosen. */
-function inputsOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
+function inputsOf({ spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
   if (!spec.inputs) return {};
   const early = (param: Param) =>
     param.kind === "size" ||
@@ -191,7 +201,7 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
   const dim = (name: string | number): Argument =>
     typeof name === "number"
       ? { kind: "literal", value: name }
-      : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
+      : ([...sizes, ...constexprs].find((param) => param.name === name)?.value ?? takenName(kernel, name));
   const others = described.flatMap(([name, p]): Param[] => {
     if (p.kind === "tensor" && p.block)
       return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
@@ -212,6 +222,11 @@ function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
     return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
   });
   return [...others, ...sizes, ...constexprs];
+}
+
+/** A dim that is also called as something else than a size. */
+function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
+  return fail("param", `${name}: ${dim} is a ${spec.params[dim]!.kind} and a size of a tensor; rename one`, at);
 }
 
 /** Sizes in order of first use: every name among the dims that is not a constexpr. */
@@ -441,7 +456,13 @@ function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<str
   return recorder.close();
 }
 
-function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefined): HostBlock {
+/** What a callback of the spec computes; `place` is where it is written. */
+function hostBlock(
+  recorder: Builder,
+  body: () => unknown,
+  at: Location | undefined,
+  place: Location | undefined,
+): HostBlock {
   recorder.place = "host";
   try {
     recorder.open("the launch", at);
@@ -452,7 +473,7 @@ function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefi
         fail(
           "host",
           "this callback returns something else than sizes, constexprs and numbers; compute it from them",
-          at,
+          place,
         );
       return argument;
     });
@@ -473,5 +494,7 @@ function checkGrid(grid: HostBlock, at: Location | undefined): void {
     const type = typeOfArgument(axis);
     const isInt = type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && type.shape.length === 0;
     if (!isInt) fail("grid", "grid: an axis is a number of programs, an integer", at);
+    if (isLiteral(axis) && Number(axis.value) < 1)
+      fail("grid", `grid: ${axis.value} programs compute nothing; give 1 or more`, at);
   }
 }

@@ -23,7 +23,9 @@ export function codeFrame(at: Location, around = 1): string {
   for (let number = first; number <= last; number++) {
     const mark = number === at.line ? ">" : " ";
     shown.push(`${mark} ${String(number).padStart(width)} | ${lines[number - 1] ?? ""}`.trimEnd());
-    if (number === at.line) shown.push(`  ${" ".repeat(width)} | ${" ".repeat(at.column - 1)}^`);
+    // Tabs stay tabs, so that the caret is under its column however wide they are shown.
+    const before = (lines[number - 1] ?? "").slice(0, at.column - 1).padEnd(at.column - 1);
+    if (number === at.line) shown.push(`  ${" ".repeat(width)} | ${before.replace(/[^\t]/g, " ")}^`);
   }
   return shown.join("\n");
 }

@@ -33,9 +33,13 @@ export async function writeOutput(path: string, content: Content): Promise<void>
     );
     await (isReplaced ? replaceFile : writeFile)(path, content);
   } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    throw new EnvironmentError(`${path} can't be written (${code}): ${reasons[code] ?? "name another place"}`);
+    throw new EnvironmentError(writeProblem(path, (error as NodeJS.ErrnoException).code));
   }
+}
+
+/** Why a place takes no output, and what to do. */
+export function writeProblem(place: string, code = ""): string {
+  return `${place} can't be written (${code}): ${reasons[code] ?? "name another place"}`;
 }
 
 const full = "the disk is full; free some of it or name another place";

@@ -6,6 +6,7 @@ import type { Device } from "./devices.js";
 import { cases, type CaseOptions } from "./draw.js";
 import type { Outcome } from "./outcome.js";
 import { openRunner, type RunnerOptions, verifyCase, type Verification } from "./verify.js";
+import { shellWord } from "./shell.js";
 
 export interface ThoroughOptions {
   readonly selection: Selection;
@@ -144,7 +145,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
 
 /** The flag that runs this very case again. */
 export function replayOf(at: Case): string {
-  return `--case '${JSON.stringify(at).replaceAll("'", String.raw`'\''`)}'`;
+  return `--case ${shellWord(JSON.stringify(at))}`;
 }
 
 /** Runs one case again, as a failure prints it. */

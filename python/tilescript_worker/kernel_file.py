@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from .compare import compare
-from .modules import autotuners, import_file, leave
+from .modules import autotuners, import_file
 from .script import KernelFileError
 
 # By output dtype, elementwise; every other dtype is compared exactly.
@@ -140,7 +140,7 @@ def _prime_below(limit: int) -> int:
 
 def _leave_pruned(tuner: Any, config: int) -> None:
     """Leaves one config. Triton does not prune a single one, so the kernel's own pruning is asked before a launch."""
-    leave(tuner, config)
+    tuner.configs = [tuner.configs[config]]
     if tuner.early_config_prune is None:
         return
     run = tuner.run

@@ -6,28 +6,49 @@ import importlib.util
 import itertools
 import os
 import sys
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from .protocol import RequestError
 
-_loaded: dict[tuple[str, int, int | None], ModuleType] = {}
 _count = itertools.count()
 
 
-def load(path: str, jits: list[str], config: int | None) -> ModuleType:
-    """The module with one config left, or with all of them for ``None``. Kept until the file changes.
+@dataclass
+class _Loaded:
+    """An imported file, the configs that its author gave each autotuner, and the one that is left."""
 
-    Each config gets an import of its own: whatever a module remembers between calls, such as the config that won,
-    must not decide what the next case runs.
+    modified: int
+    module: ModuleType
+    configs: dict[Any, list[Any]]
+    config: int | None = None
+
+
+_loaded: dict[str, _Loaded] = {}
+
+
+def load(path: str, jits: list[str], config: int | None) -> ModuleType:
+    """The module with one config left, or with all of them for ``None``; imported again once the file changes.
+
+    A file is imported once for all its configs: PyTorch has an operator's name once, and a second import would take
+    it from the first. What the module remembers between calls goes with the config that is left.
     """
-    key = (os.path.realpath(path), os.stat(path).st_mtime_ns, config)
-    if key not in _loaded:
+    path, modified = os.path.realpath(path), os.stat(path).st_mtime_ns
+    if path not in _loaded or _loaded[path].modified != modified:
         module = import_file(path)
+        _loaded[path] = _Loaded(modified, module, {tuner: tuner.configs for tuner in autotuners(module)})
+    loaded = _loaded[path]
+    if loaded.config != config:
+        loaded.config = None
+        getattr(loaded.module, "_LAUNCHES", {}).clear()
+        for tuner, configs in loaded.configs.items():
+            tuner.configs = configs
+            tuner.cache.clear()
         for jit in jits:
-            _select(getattr(module, jit), config, several=len(jits) > 1)
-        _loaded[key] = module
-    return _loaded[key]
+            _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
+        loaded.config = config
+    return loaded.module
 
 
 def import_file(path: str) -> ModuleType:
@@ -58,13 +79,7 @@ def _select(kernel: Any, config: int | None, several: bool) -> None:
         return
     if config >= len(tuner.configs):
         raise RequestError("python-error", f"config {config} was asked for, the kernel has {len(tuner.configs)}")
-    leave(tuner, config)
-
-
-def leave(tuner: Any, config: int) -> None:
-    """Leaves one of an autotuner's configs, and nothing of what it has chosen before."""
     tuner.configs = [tuner.configs[config]]
-    tuner.cache.clear()
 
 
 def autotuners(module: ModuleType) -> list[Any]:

@@ -41,18 +41,18 @@ const checkMemory = helper(
   CHECK_MEMORY,
   "label written others",
   "Refuses to write a tensor that overlaps itself or another.",
-  `contiguous = written.is_contiguous()
-if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+  `if not written.is_contiguous() and not _nest(
+    _axes(written.stride(), written.shape)
+):
     raise ValueError(
         f"{label} has elements that share memory, with shape {list(written.shape)} "
         f"and strides {list(written.stride())}; give a tensor of its own"
     )
-start, end = _extent(written)
+start, end = written.data_ptr(), _end(written)
 for name, other in others.items():
-    if other is None:
+    if other is None or other.data_ptr() >= end or _end(other) <= start:
         continue
-    first, last = _extent(other)
-    if first < end and start < last and _overlaps(written, other, first - start):
+    if _overlaps(written, other, other.data_ptr() - start):
         raise ValueError(
             f"{label} shares memory with {name}; give a tensor of its own"
         )`,
@@ -75,15 +75,14 @@ alike = x.stride() == y.stride() and x.element_size() == y.element_size()
 return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)`,
 );
 
-const extent = helper(
-  "_extent",
+const end = helper(
+  "_end",
   "x",
-  "The addresses of the first byte of x and of the byte after its last.",
-  `start = x.data_ptr()
-if x.is_contiguous():
-    return start, start + x.nbytes
+  "The address of the byte after the last of x.",
+  `if x.is_contiguous():
+    return x.data_ptr() + x.nbytes
 last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-return start, start + (last + 1) * x.element_size()`,
+return x.data_ptr() + (last + 1) * x.element_size()`,
 );
 
 const axes = helper(
@@ -160,18 +159,19 @@ const checkType = helper(
  */
 const launch = helper(
   LAUNCH,
-  "kernel grid tensors numbers *sizes **options",
+  "kernel grid tensors numbers *others **options",
   `Launches kernel[grid](*tensors, *numbers, **options).
 
 The binary and the grid are remembered by all that Triton chooses them by,
-which is faster than its choosing. sizes are what only the grid depends on.`,
+which is faster than its choosing. others are the device, dtypes, and sizes
+that only the grid depends on.`,
   `if _INTERPRETED or torch.compiler.is_compiling():
     kernel[grid](*tensors, *numbers, **options)
     return
-key = torch.cuda.current_device(), id(kernel), sizes
-key += ${LAUNCH_KEY}(tensors, numbers, options)
-if key in ${LAUNCHES}:
-    launch, constants = ${LAUNCHES}[key]
+key = id(kernel), *others, *${LAUNCH_KEY}(tensors, numbers, options)
+found = ${LAUNCHES}.get(key)
+if found:
+    launch, constants = found
     launch(*tensors, *numbers, *constants)
     return
 chosen = {}
@@ -191,10 +191,9 @@ ${LAUNCHES}[key] = binary[(*chosen_grid(chosen), 1, 1)], constants`,
 const launchKey = helper(
   LAUNCH_KEY,
   "tensors numbers options",
-  "What Triton compiles for: equal keys are launches of one binary.",
+  "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
   `key = [float if type(number) is float else number for number in numbers]
-for tensor in tensors:
-    key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
 return *key, *options.values()`,
 );
 
@@ -244,8 +243,7 @@ const checkTracedMemory: FunctionDef = {
 /** The functions that a module needs, given what its wrapper mentions. */
 export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
   const check = isMentioned(IS_TRACED) ? checkTracedMemory : checkMemory;
-  const memory =
-    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, extent, axes, nest, reaches] : [];
+  const memory = isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, end, axes, nest, reaches] : [];
   return [
     ...(isMentioned(IS_TRACED) ? [isTraced] : []),
     ...(isMentioned(LAUNCH) ? [launch, launchKey] : []),

@@ -32,7 +32,7 @@ export interface KernelNames {
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "wrap_triton _is_traced _beyond_int32 _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
-  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _extent _axes _nest _reaches";
+  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
 
 /** The names of a module before anything of a kernel stands in it. */
 export function moduleNames(): Names {

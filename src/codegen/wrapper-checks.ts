@@ -78,10 +78,14 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
       context.bound.add(String(label));
     }
   });
-  const wrong = [
-    py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(rank))]),
-    ...[...known, ...repeated].map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
-  ];
+  // One comparison where there is nothing to bind: it is the cheapest.
+  const wrong =
+    known.length === rank
+      ? [py.compare(shape, ["!=", py.tuple(...known.map(({ expected }) => expected))])]
+      : [
+          py.compare(py.attribute(tensor, "ndim"), ["!=", py.number(String(rank))]),
+          ...[...known, ...repeated].map(({ axis, expected }) => py.compare(axisOf(axis), ["!=", expected])),
+        ];
   const bind: Statement[] =
     fresh.length === rank && rank > 1
       ? [py.assign(py.tuple(...fresh.map(({ name }) => name)), shape)]
@@ -208,41 +212,39 @@ export function deviceChecks(context: WrapperContext, inputs: readonly (TensorPa
   if (!first) return [];
   const others = inputs.filter((param) => param !== first);
   const tensor = context.tensor(first);
-  const device = py.attribute(tensor, "device");
+  const isElsewhere = py.boolOp(
+    "and",
+    ...(context.traceable ? [py.unary("not", py.call(IS_TRACED, tensor))] : []),
+    py.compare(py.attribute(DEVICE, "index"), ["!=", py.call("torch.cuda.current_device")]),
+  );
+  const there: Statement = {
+    kind: "with",
+    items: [{ value: py.call("torch.cuda.device", DEVICE) }],
+    body: [py.returns(selfCall(context))],
+  };
+  const unreachable = messageOf(
+    context,
+    "ValueError",
+    `${label(context, first)} must be on a GPU, got `,
+    { value: DEVICE },
+    "; the CPU needs TRITON_INTERPRET=1, set before triton is imported",
+  );
+  const isInterpreted = py.boolOp("and", py.attribute(tensor, "is_cpu"), py.name(INTERPRETED));
   return [
+    py.assign(DEVICE, py.attribute(tensor, "device")),
     ...others.flatMap((param) => ifGiven(context, param, [sameDevice(context, param, first)])),
-    check(
-      py.unary(
-        "not",
-        py.boolOp(
-          "or",
-          py.attribute(tensor, "is_cuda"),
-          py.boolOp("and", py.attribute(tensor, "is_cpu"), py.name(INTERPRETED)),
-        ),
-      ),
-      messageOf(
-        context,
-        "ValueError",
-        `${label(context, first)} must be on a GPU, got `,
-        { value: device },
-        "; the CPU needs TRITON_INTERPRET=1, set before triton is imported",
-      ),
-    ),
-    check(
-      py.boolOp(
-        "and",
-        ...(context.traceable ? [py.unary("not", py.call(IS_TRACED, tensor))] : []),
-        py.attribute(tensor, "is_cuda"),
-        py.compare(py.call(py.attribute(tensor, "get_device")), ["!=", py.call("torch.cuda.current_device")]),
-      ),
-      {
-        kind: "with",
-        items: [{ value: py.call("torch.cuda.device", device) }],
-        body: [py.returns(selfCall(context))],
-      },
-    ),
+    {
+      kind: "if",
+      branches: [
+        { test: py.attribute(tensor, "is_cuda"), body: [check(isElsewhere, there)] },
+        { test: py.unary("not", isInterpreted), body: [unreachable] },
+      ],
+    },
   ];
 }
+
+/** The local that holds the device of all tensors. */
+export const DEVICE = py.name("device");
 
 /** Of a wrapper without tensors to read a device off. */
 export const DEVICE_PARAMETER: Parameter = {
@@ -286,7 +288,7 @@ function selfCall(context: WrapperContext): Expression {
   );
   const outputs = tensors.filter((param) => param.role === "out");
   const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
-  const device = deviceHolder(context) ? [] : [py.keyword("device", py.name("device"))];
+  const device = deviceHolder(context) ? [] : [py.keyword("device", DEVICE)];
   return py.call(
     names.wrapper,
     ...positional,
@@ -301,14 +303,13 @@ function sameDevice(
   first: TensorParam | PointerParam,
 ): Statement {
   const device = py.attribute(context.tensor(param), "device");
-  const expected = py.attribute(context.tensor(first), "device");
   return check(
-    py.compare(device, ["!=", expected]),
+    py.compare(device, ["!=", DEVICE]),
     messageOf(
       context,
       "ValueError",
       `${label(context, param)} must be on `,
-      { value: expected },
+      { value: DEVICE },
       ` as ${first.name} is, got `,
       { value: device },
     ),
@@ -324,21 +325,23 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
   const tensor = context.tensor(param);
   const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
   const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
-  const device = first ? py.attribute(context.tensor(first), "device") : py.name("device");
-  const allocated = first
-    ? py.call(
-        py.attribute(context.tensor(first), "new_empty"),
-        shape,
-        ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
-      )
-    : py.call("torch.empty", shape, ...py.keywords({ device, dtype }));
+  const like = twinOf(context, param);
+  const allocated = like
+    ? py.call("torch.empty_like", context.tensor(like))
+    : first
+      ? py.call(
+          py.attribute(context.tensor(first), "new_empty"),
+          shape,
+          ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
+        )
+      : py.call("torch.empty", shape, ...py.keywords({ device: DEVICE, dtype }));
   const checked = py.call(
     CHECK_OUT,
     py.string(`${context.names.wrapper}: ${label(context, param)}`),
     given,
     shape,
     dtype,
-    device,
+    DEVICE,
     tensorsBefore(context, param),
   );
   const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
@@ -353,6 +356,23 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
     },
     ...zero,
   ];
+}
+
+/** A contiguous input of the output's shape and dtype. */
+function twinOf(context: WrapperContext, param: TensorParam): TensorParam | undefined {
+  return context.tensors.find(
+    (other) =>
+      other.role !== "out" &&
+      other.contiguous &&
+      !other.given &&
+      sameDType(other, param) &&
+      sameShape(context, other, param),
+  );
+}
+
+function sameShape(context: WrapperContext, left: TensorParam, right: TensorParam): boolean {
+  const sizes = (param: TensorParam) => param.dims.map((_, axis) => printExpression(context.dim(param, axis))).join();
+  return left.dims.length === right.dims.length && sizes(left) === sizes(right);
 }
 
 function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }: TensorParam): boolean {
@@ -395,9 +415,15 @@ export function reachCheck(context: WrapperContext, param: TensorParam): Block {
   );
   const extent = isStrided
     ? terms.reduce<Expression>((sum, term, i) => (i === 0 ? term : py.binary(sum, "+", term)), terms[0]!)
-    : py.call(py.attribute(context.tensor(param), "numel"));
+    : elements(context, param);
   const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
   return [check(py.compare(extent, [">=", py.name(REACH_LIMIT)]), py.raise(py.call(BEYOND_INT32, what)))];
+}
+
+/** How many elements a tensor has, of sizes that are bound. */
+export function elements(context: WrapperContext, param: TensorParam): Expression {
+  const sizes = param.dims.map((_, axis) => context.dim(param, axis));
+  return sizes.slice(1).reduce((product, size) => py.binary(product, "*", size), sizes[0] ?? py.number("1"));
 }
 
 /** Whether a tensor before it, which is contiguous as it is, has its shape and is checked. */
@@ -411,8 +437,7 @@ function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean 
         !before.given &&
         before.offsets !== "int64" &&
         !isOnlyDescribed(context.ir, before) &&
-        before.dims.length === param.dims.length &&
-        before.dims.every((dim, axis) => dim === param.dims[axis] || before.dimNames[axis] === param.dimNames[axis]),
+        sameShape(context, before, param),
     );
 }
 

@@ -19,14 +19,19 @@ import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
 import { descriptorCheck, descriptorOf, scratch } from "./descriptors.js";
 import { LAUNCH, WRAP_TRITON } from "./helpers.js";
+import { flatText as printExpression } from "./layout-expression.js";
 import {
   type MessagePart,
+  binderDType,
   defaultDevice,
   derivedChecks,
+  DEVICE,
   DEVICE_PARAMETER,
   deviceChecks,
   deviceHolder,
+  dtypeBinder,
   dtypeCheck,
+  elements,
   ifGiven,
   IS_TRACED,
   memoryCheck,
@@ -208,8 +213,14 @@ class WrapperEmitter implements WrapperContext {
   /** Nothing is launched where there is nothing to write. */
   #emptyResult(results: readonly Expression[]): Block {
     if (results.length === 0) return [];
-    const empty = results.map((tensor) => py.compare(py.call(py.attribute(tensor, "numel")), ["==", py.number("0")]));
-    const test = py.boolOp("and", ...empty);
+    const written = this.tensors.filter((param) => param.role !== "in");
+    const counts = written.map((param) => printExpression(elements(this, param)));
+    const test = py.boolOp(
+      "and",
+      ...written
+        .filter((_, i) => counts.indexOf(counts[i]!) === i)
+        .map((param) => py.compare(elements(this, param), ["==", py.number("0")])),
+    );
     return [
       {
         kind: "if",
@@ -314,8 +325,23 @@ class WrapperEmitter implements WrapperContext {
       const launch = py.call(py.subscript(launcher, at), ...tensors, ...numbers, ...options);
       return [...grids, py.blank, py.expression(launch)];
     }
-    const launched = [jit, at, py.tuple(...tensors), py.tuple(...numbers), ...this.#gridSizes()];
+    const others = [DEVICE, ...this.#dtypes(), ...this.#gridSizes()];
+    const launched = [jit, at, py.tuple(...tensors), py.tuple(...numbers), ...others];
     return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launched, ...options))];
+  }
+
+  /** The dtypes that this call's tensors have, one for each variable that no argument names. */
+  #dtypes(): readonly Expression[] {
+    const variables = new Set(
+      [...this.tensors, ...this.#pointers()].flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])),
+    );
+    return [...variables].flatMap((variable) => {
+      const binder = dtypeBinder(this, variable);
+      if (binder.kind === "constexpr") return [];
+      const dtype = binderDType(this, variable);
+      if (!binder.given) return [dtype];
+      return [py.conditional(py.none, py.compare(this.tensor(binder), ["is", py.none]), dtype)];
+    });
   }
 
   /** Sizes that the grid or the choice of a config depends on, and that the kernel does not take. */

@@ -312,11 +312,21 @@ export function caseOf(
 }
 
 function affordable(kernel: CompiledKernel, shape: Shape, variant: Variant, limits: Limits): boolean {
-  const { signature } = kernel;
-  const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
-  const sizes = kernel.sizes(caseOf(signature, shape, variant, "contiguous", 0, 0));
-  const largest = Math.max(...signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
-  return largest <= limits.elements && product(Object.values(shape.sizes)) <= limits.work;
+  const at = caseOf(kernel.signature, shape, variant, "contiguous", 0, 0);
+  return largestTensor(kernel, at) <= limits.elements && workOf(at) <= limits.work;
+}
+
+const product = (values: readonly number[]): number => values.reduce((total, value) => total * value, 1);
+
+/** The product of all sizes, which for a matrix product is its number of multiplications. */
+export function workOf({ sizes }: Pick<Case, "sizes">): number {
+  return product(Object.values(sizes));
+}
+
+/** Elements of a case's largest tensor. */
+export function largestTensor(kernel: CompiledKernel, at: Case): number {
+  const sizes = kernel.sizes(at);
+  return Math.max(...kernel.signature.tensors.map((tensor) => product(shapeOf(tensor.dims, sizes))));
 }
 
 /** The shape that dims have with these sizes. */

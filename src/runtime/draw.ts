@@ -9,7 +9,7 @@ import type {
   SpecialValue,
   TensorSignature,
 } from "../compiled.js";
-import { allowed } from "./cases.js";
+import { allowed, largestTensor, workOf } from "./cases.js";
 import { alike, specialisationOf } from "./specialisation.js";
 
 export interface CaseOptions {
@@ -17,6 +17,8 @@ export interface CaseOptions {
   readonly maxSize?: number;
   /** The largest product of all sizes, which bounds the time of a case. Default 2^20. */
   readonly maxWork?: number;
+  /** Elements of the largest tensor, at most. Default 2^24. */
+  readonly maxElements?: number;
   /** Sizes that every case has. */
   readonly sizes?: Readonly<Record<string, number>>;
   /** Members of dtype variables that every case has. */
@@ -48,7 +50,7 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
 /** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
 function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<Case> {
   const { signature } = kernel;
-  const { maxWork = MAX_WORK, special = [], layouts } = options;
+  const { special = [], layouts } = options;
   const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
   const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
   const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
@@ -84,7 +86,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
       ...(optional.length > 0 && { absent: fc.subarray(optional) }),
       ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
     })
-    .filter((at) => workOf(at) <= maxWork)
+    .filter((at) => isAffordable(kernel, at, options))
     .filter((at) => kernel.refusal(at) === undefined);
 }
 
@@ -107,7 +109,7 @@ function specialisedCases(
 }
 
 /** What was drawn, as far as Triton compiles the same for it as for `one`. */
-function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, { maxWork = MAX_WORK }: CaseOptions): Case {
+function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOptions): Case {
   const floats = kernel.signature.scalars.filter(({ dtype }) => !dtype.includes("int"));
   const scalars = Object.fromEntries(floats.map(({ name }) => [name, drawn.scalars![name]!]));
   const at: Case = {
@@ -120,17 +122,18 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, { maxWork = MAX
     ([name, size]) => [name, size && alike(one.sizes[name]!, size)] as const,
   );
   const redrawn: Case = { ...at, sizes: Object.fromEntries(sizes) };
-  if (workOf(redrawn) > maxWork || kernel.refusal(redrawn) !== undefined) return at;
+  if (!isAffordable(kernel, redrawn, options) || kernel.refusal(redrawn) !== undefined) return at;
   // What is empty launches nothing.
   const isEmpty = Object.values(redrawn.sizes).includes(0);
   return isEmpty || specialisationOf(kernel, redrawn) === specialisationOf(kernel, one) ? redrawn : at;
 }
 
-const MAX_WORK = 2 ** 20;
-
-/** The product of all sizes, which for a matrix product is its number of multiplications. */
-export function workOf({ sizes }: Case): number {
-  return Object.values(sizes).reduce((product, value) => product * value, 1);
+function isAffordable(
+  kernel: CompiledKernel,
+  at: Case,
+  { maxWork = 2 ** 20, maxElements = 2 ** 24 }: CaseOptions,
+): boolean {
+  return workOf(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
 }
 
 /** A record whose values are drawn one by one. */

@@ -1,9 +1,9 @@
 /** Runs cases of a kernel on a device and gathers what they showed: planned ones, or one that is given. */
 import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../compiled.js";
 import { compileAhead, inEveryConfig } from "./ahead.js";
-import { planCases, type Limits, type PlannedCase, type Selection } from "./cases.js";
+import { planCases, type Limits, type PlannedCase, type Selection, workOf } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
-import { workOf } from "./draw.js";
+
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
 import { failureOf } from "./failure.js";
 import { fromWire, type WireComparison } from "./protocol.js";

@@ -90,6 +90,7 @@ test("no parameter should take a name that its module needs", () => {
                 stride_get_inputs_device,
                 stride_stride_torch_0_l,
             ),
+            device,
             meta_1,
             import_=32,
         )"

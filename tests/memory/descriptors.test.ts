@@ -133,6 +133,8 @@ describe("emission", () => {
               grid,
               (a, b, c),
               (M, K, N, stride_am, stride_bn, stride_cm),
+              device,
+              a.dtype,
               BLOCK=32,
           )
           return c"

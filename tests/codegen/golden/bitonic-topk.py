@@ -155,19 +155,21 @@ def bitonic_topk(
             "bitonic_topk: x must be torch.float32 or torch.float16 or "
             f"torch.bfloat16, got {x.dtype}"
         )
-    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+    device = x.device
+    if x.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return bitonic_topk(x, K, values=values, indices=indices)
+    elif not (x.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"bitonic_topk: x must be on a GPU, got {x.device}; the CPU "
+            f"bitonic_topk: x must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(x.device):
-            return bitonic_topk(x, K, values=values, indices=indices)
 
     if values is None:
         values = x.new_empty((M, K))
     else:
-        _check_out("bitonic_topk: values", values, (M, K), x.dtype, x.device, {"x": x})
+        _check_out("bitonic_topk: values", values, (M, K), x.dtype, device, {"x": x})
     if indices is None:
         indices = x.new_empty((M, K), dtype=torch.int64)
     else:
@@ -176,10 +178,10 @@ def bitonic_topk(
             indices,
             (M, K),
             torch.int64,
-            x.device,
+            device,
             {"x": x, "values": values},
         )
-    if values.numel() == 0 and indices.numel() == 0:
+    if M * K == 0:
         return values, indices
 
     stride_xm, stride_xn = x.stride()
@@ -220,6 +222,8 @@ def bitonic_topk(
             stride_indices_m,
             stride_indices_k,
         ),
+        device,
+        x.dtype,
         LOG_K=LOG_K,
     )
     return values, indices
@@ -237,19 +241,20 @@ def get_inputs(M=4096, N=4096, K=32):
     return [torch.randn((M, N), device=device, dtype=torch.float32), K]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -266,10 +271,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -297,18 +301,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -324,13 +328,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

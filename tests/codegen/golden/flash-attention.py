@@ -134,32 +134,34 @@ def attention(
         raise TypeError(
             f"attention: q must be torch.float16 or torch.bfloat16, got {q.dtype}"
         )
-    if k.ndim != 3 or k.shape[0] != H or k.shape[1] != S or k.shape[2] != HEAD_DIM:
+    if k.shape != (H, S, HEAD_DIM):
         raise ValueError(
             f"attention: k must have shape [H={H}, S={S}, "
             f"HEAD_DIM={HEAD_DIM}], got {list(k.shape)}"
         )
     if k.dtype != q.dtype:
         raise TypeError(f"attention: k must be {q.dtype} as q is, got {k.dtype}")
-    if v.ndim != 3 or v.shape[0] != H or v.shape[1] != S or v.shape[2] != HEAD_DIM:
+    if v.shape != (H, S, HEAD_DIM):
         raise ValueError(
             f"attention: v must have shape [H={H}, S={S}, "
             f"HEAD_DIM={HEAD_DIM}], got {list(v.shape)}"
         )
     if v.dtype != q.dtype:
         raise TypeError(f"attention: v must be {q.dtype} as q is, got {v.dtype}")
-    if k.device != q.device:
-        raise ValueError(f"attention: k must be on {q.device} as q is, got {k.device}")
-    if v.device != q.device:
-        raise ValueError(f"attention: v must be on {q.device} as q is, got {v.device}")
-    if not (q.is_cuda or q.is_cpu and _INTERPRETED):
+    device = q.device
+    if k.device != device:
+        raise ValueError(f"attention: k must be on {device} as q is, got {k.device}")
+    if v.device != device:
+        raise ValueError(f"attention: v must be on {device} as q is, got {v.device}")
+    if q.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return attention(q, k, v, CAUSAL, out=out)
+    elif not (q.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"attention: q must be on a GPU, got {q.device}; the CPU "
+            f"attention: q must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if q.is_cuda and q.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(q.device):
-            return attention(q, k, v, CAUSAL, out=out)
 
     if out is None:
         o = q.new_empty((H, S, HEAD_DIM))
@@ -169,10 +171,10 @@ def attention(
             out,
             (H, S, HEAD_DIM),
             q.dtype,
-            q.device,
+            device,
             {"q": q, "k": k, "v": v},
         )
-    if o.numel() == 0:
+    if H * S * HEAD_DIM == 0:
         return o
 
     stride_qh, stride_qs, stride_q_head_dim = q.stride()
@@ -222,6 +224,8 @@ def attention(
             stride_os,
             stride_o_head_dim,
         ),
+        device,
+        q.dtype,
         H,
         HEAD_DIM=HEAD_DIM,
         CAUSAL=CAUSAL,
@@ -247,19 +251,20 @@ def get_inputs(H=8, S=1024, HEAD_DIM=64):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -276,10 +281,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -313,18 +317,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -340,13 +344,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

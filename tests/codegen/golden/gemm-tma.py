@@ -121,24 +121,24 @@ def gemm_tma(
     N = b.shape[1]
     if b.dtype != a.dtype:
         raise TypeError(f"gemm_tma: b must be {a.dtype} as a is, got {b.dtype}")
-    if b.device != a.device:
-        raise ValueError(f"gemm_tma: b must be on {a.device} as a is, got {b.device}")
-    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
+    device = a.device
+    if b.device != device:
+        raise ValueError(f"gemm_tma: b must be on {device} as a is, got {b.device}")
+    if a.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return gemm_tma(a, b, out=out)
+    elif not (a.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"gemm_tma: a must be on a GPU, got {a.device}; the CPU "
+            f"gemm_tma: a must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if a.is_cuda and a.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(a.device):
-            return gemm_tma(a, b, out=out)
 
     if out is None:
         c = a.new_empty((M, N))
     else:
-        c = _check_out(
-            "gemm_tma: out", out, (M, N), a.dtype, a.device, {"a": a, "b": b}
-        )
-    if c.numel() == 0:
+        c = _check_out("gemm_tma: out", out, (M, N), a.dtype, device, {"a": a, "b": b})
+    if M * N == 0:
         return c
 
     _check_descriptor("gemm_tma: a", a, 1)
@@ -206,18 +206,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -233,13 +233,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

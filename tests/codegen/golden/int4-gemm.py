@@ -201,26 +201,28 @@ def int4_gemm(
             f"int4_gemm: scales must have shape [GROUPS={GROUPS}, N={N}], "
             f"got {list(scales.shape)}"
         )
-    if packed.device != a.device:
+    device = a.device
+    if packed.device != device:
         raise ValueError(
-            f"int4_gemm: packed must be on {a.device} as a is, got {packed.device}"
+            f"int4_gemm: packed must be on {device} as a is, got {packed.device}"
         )
-    if scales.device != a.device:
+    if scales.device != device:
         raise ValueError(
-            f"int4_gemm: scales must be on {a.device} as a is, got {scales.device}"
+            f"int4_gemm: scales must be on {device} as a is, got {scales.device}"
         )
-    if zeros.device != a.device:
+    if zeros.device != device:
         raise ValueError(
-            f"int4_gemm: zeros must be on {a.device} as a is, got {zeros.device}"
+            f"int4_gemm: zeros must be on {device} as a is, got {zeros.device}"
         )
-    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
+    if a.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return int4_gemm(a, packed, scales, zeros, GROUP_SIZE, out=out)
+    elif not (a.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"int4_gemm: a must be on a GPU, got {a.device}; the CPU "
+            f"int4_gemm: a must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if a.is_cuda and a.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(a.device):
-            return int4_gemm(a, packed, scales, zeros, GROUP_SIZE, out=out)
 
     if out is None:
         c = a.new_empty((M, N))
@@ -230,10 +232,10 @@ def int4_gemm(
             out,
             (M, N),
             torch.float16,
-            a.device,
+            device,
             {"a": a, "packed": packed, "scales": scales, "zeros": zeros},
         )
-    if c.numel() == 0:
+    if M * N == 0:
         return c
 
     stride_am, stride_ak = a.stride()
@@ -278,6 +280,7 @@ def int4_gemm(
             stride_cm,
             stride_cn,
         ),
+        device,
         GROUP_SIZE=GROUP_SIZE,
     )
     return c
@@ -334,19 +337,20 @@ def get_inputs(M=16, GROUPS=32, GROUP_SIZE=128, N_WORDS=512):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -363,10 +367,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -400,18 +403,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -427,13 +430,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -114,20 +114,22 @@ def jagged_softmax(
         raise TypeError(
             f"jagged_softmax: offsets must be torch.int32, got {offsets.dtype}"
         )
-    if offsets.device != values.device:
+    device = values.device
+    if offsets.device != device:
         raise ValueError(
-            f"jagged_softmax: offsets must be on {values.device} as values "
+            f"jagged_softmax: offsets must be on {device} as values "
             f"is, got {offsets.device}"
         )
-    if not (values.is_cuda or values.is_cpu and _INTERPRETED):
+    if values.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return jagged_softmax(values, offsets, out=out)
+    elif not (values.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"jagged_softmax: values must be on a GPU, got {values.device}; "
+            f"jagged_softmax: values must be on a GPU, got {device}; "
             "the CPU needs TRITON_INTERPRET=1, set before triton is "
             "imported"
         )
-    if values.is_cuda and values.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(values.device):
-            return jagged_softmax(values, offsets, out=out)
 
     if out is None:
         out = values.new_empty((TOTAL, D))
@@ -137,10 +139,10 @@ def jagged_softmax(
             out,
             (TOTAL, D),
             values.dtype,
-            values.device,
+            device,
             {"values": values, "offsets": offsets},
         )
-    if out.numel() == 0:
+    if TOTAL * D == 0:
         return out
 
     stride_values_total, stride_values_d = values.stride()
@@ -173,6 +175,8 @@ def jagged_softmax(
             stride_out_total,
             stride_out_d,
         ),
+        device,
+        values.dtype,
         OFFSETS,
     )
     return out
@@ -208,19 +212,20 @@ def get_inputs(TOTAL=16384, D=128, OFFSETS=65):
     return [torch.randn((TOTAL, D), device=device, dtype=torch.float32), offsets]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -237,10 +242,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -268,18 +272,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -295,13 +299,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -113,7 +113,7 @@ def layer_norm_forward(
             "layer_norm_forward: x must be torch.float16 or "
             f"torch.bfloat16 or torch.float32, got {x.dtype}"
         )
-    if weight.ndim != 1 or weight.shape[0] != N:
+    if weight.shape != (N,):
         raise ValueError(
             f"layer_norm_forward: weight must have shape [N={N}], "
             f"got {list(weight.shape)}"
@@ -122,7 +122,7 @@ def layer_norm_forward(
         raise TypeError(
             f"layer_norm_forward: weight must be {x.dtype} as x is, got {weight.dtype}"
         )
-    if bias.ndim != 1 or bias.shape[0] != N:
+    if bias.shape != (N,):
         raise ValueError(
             f"layer_norm_forward: bias must have shape [N={N}], got {list(bias.shape)}"
         )
@@ -130,24 +130,28 @@ def layer_norm_forward(
         raise TypeError(
             f"layer_norm_forward: bias must be {x.dtype} as x is, got {bias.dtype}"
         )
-    if weight.device != x.device:
+    device = x.device
+    if weight.device != device:
         raise ValueError(
-            f"layer_norm_forward: weight must be on {x.device} as x is, "
+            f"layer_norm_forward: weight must be on {device} as x is, "
             f"got {weight.device}"
         )
-    if bias.device != x.device:
+    if bias.device != device:
         raise ValueError(
-            f"layer_norm_forward: bias must be on {x.device} as x is, got {bias.device}"
+            f"layer_norm_forward: bias must be on {device} as x is, got {bias.device}"
         )
-    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+    if x.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return layer_norm_forward(
+                    x, weight, bias, eps, y=y, mean=mean, rstd=rstd
+                )
+    elif not (x.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"layer_norm_forward: x must be on a GPU, got {x.device}; "
+            f"layer_norm_forward: x must be on a GPU, got {device}; "
             "the CPU needs TRITON_INTERPRET=1, set before triton is "
             "imported"
         )
-    if x.is_cuda and x.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(x.device):
-            return layer_norm_forward(x, weight, bias, eps, y=y, mean=mean, rstd=rstd)
 
     if y is None:
         y = x.new_empty((M, N))
@@ -157,7 +161,7 @@ def layer_norm_forward(
             y,
             (M, N),
             x.dtype,
-            x.device,
+            device,
             {"x": x, "weight": weight, "bias": bias},
         )
     if mean is None:
@@ -168,7 +172,7 @@ def layer_norm_forward(
             mean,
             (M,),
             torch.float32,
-            x.device,
+            device,
             {"x": x, "weight": weight, "bias": bias, "y": y},
         )
     if rstd is None:
@@ -179,10 +183,10 @@ def layer_norm_forward(
             rstd,
             (M,),
             torch.float32,
-            x.device,
+            device,
             {"x": x, "weight": weight, "bias": bias, "y": y, "mean": mean},
         )
-    if y.numel() == 0 and mean.numel() == 0 and rstd.numel() == 0:
+    if M * N == 0 and M == 0:
         return y, mean, rstd
 
     stride_xm, stride_xn = x.stride()
@@ -231,6 +235,8 @@ def layer_norm_forward(
             stride_mean_m,
             stride_rstd_m,
         ),
+        device,
+        x.dtype,
         M,
         BLOCK_N=BLOCK_N,
     )
@@ -367,7 +373,7 @@ def layer_norm_gradients(
             "layer_norm_gradients: dy must be torch.float16 or "
             f"torch.bfloat16 or torch.float32, got {dy.dtype}"
         )
-    if x.ndim != 2 or x.shape[0] != M or x.shape[1] != N:
+    if x.shape != (M, N):
         raise ValueError(
             f"layer_norm_gradients: x must have shape [M={M}, N={N}], "
             f"got {list(x.shape)}"
@@ -376,7 +382,7 @@ def layer_norm_gradients(
         raise TypeError(
             f"layer_norm_gradients: x must be {dy.dtype} as dy is, got {x.dtype}"
         )
-    if weight.ndim != 1 or weight.shape[0] != N:
+    if weight.shape != (N,):
         raise ValueError(
             f"layer_norm_gradients: weight must have shape [N={N}], "
             f"got {list(weight.shape)}"
@@ -386,7 +392,7 @@ def layer_norm_gradients(
             f"layer_norm_gradients: weight must be {dy.dtype} as dy is, "
             f"got {weight.dtype}"
         )
-    if mean.ndim != 1 or mean.shape[0] != M:
+    if mean.shape != (M,):
         raise ValueError(
             f"layer_norm_gradients: mean must have shape [M={M}], "
             f"got {list(mean.shape)}"
@@ -395,7 +401,7 @@ def layer_norm_gradients(
         raise TypeError(
             f"layer_norm_gradients: mean must be torch.float32, got {mean.dtype}"
         )
-    if rstd.ndim != 1 or rstd.shape[0] != M:
+    if rstd.shape != (M,):
         raise ValueError(
             f"layer_norm_gradients: rstd must have shape [M={M}], "
             f"got {list(rstd.shape)}"
@@ -404,44 +410,46 @@ def layer_norm_gradients(
         raise TypeError(
             f"layer_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
         )
-    if x.device != dy.device:
+    device = dy.device
+    if x.device != device:
         raise ValueError(
-            f"layer_norm_gradients: x must be on {dy.device} as dy is, got {x.device}"
+            f"layer_norm_gradients: x must be on {device} as dy is, got {x.device}"
         )
-    if weight.device != dy.device:
+    if weight.device != device:
         raise ValueError(
-            f"layer_norm_gradients: weight must be on {dy.device} as dy "
+            f"layer_norm_gradients: weight must be on {device} as dy "
             f"is, got {weight.device}"
         )
-    if mean.device != dy.device:
+    if mean.device != device:
         raise ValueError(
-            f"layer_norm_gradients: mean must be on {dy.device} as dy "
+            f"layer_norm_gradients: mean must be on {device} as dy "
             f"is, got {mean.device}"
         )
-    if rstd.device != dy.device:
+    if rstd.device != device:
         raise ValueError(
-            f"layer_norm_gradients: rstd must be on {dy.device} as dy "
+            f"layer_norm_gradients: rstd must be on {device} as dy "
             f"is, got {rstd.device}"
         )
-    if not (dy.is_cuda or dy.is_cpu and _INTERPRETED):
+    if dy.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return layer_norm_gradients(
+                    dy,
+                    x,
+                    weight,
+                    mean,
+                    rstd,
+                    GROUPS,
+                    dx=dx,
+                    dw_partial=dw_partial,
+                    db_partial=db_partial,
+                )
+    elif not (dy.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"layer_norm_gradients: dy must be on a GPU, got {dy.device}; "
+            f"layer_norm_gradients: dy must be on a GPU, got {device}; "
             "the CPU needs TRITON_INTERPRET=1, set before triton is "
             "imported"
         )
-    if dy.is_cuda and dy.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(dy.device):
-            return layer_norm_gradients(
-                dy,
-                x,
-                weight,
-                mean,
-                rstd,
-                GROUPS,
-                dx=dx,
-                dw_partial=dw_partial,
-                db_partial=db_partial,
-            )
 
     if dx is None:
         dx = dy.new_empty((M, N))
@@ -451,7 +459,7 @@ def layer_norm_gradients(
             dx,
             (M, N),
             dy.dtype,
-            dy.device,
+            device,
             {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd},
         )
     if dw_partial is None:
@@ -462,7 +470,7 @@ def layer_norm_gradients(
             dw_partial,
             (GROUPS, N),
             torch.float32,
-            dy.device,
+            device,
             {"dy": dy, "x": x, "weight": weight, "mean": mean, "rstd": rstd, "dx": dx},
         )
     if db_partial is None:
@@ -473,7 +481,7 @@ def layer_norm_gradients(
             db_partial,
             (GROUPS, N),
             torch.float32,
-            dy.device,
+            device,
             {
                 "dy": dy,
                 "x": x,
@@ -484,7 +492,7 @@ def layer_norm_gradients(
                 "dw_partial": dw_partial,
             },
         )
-    if dx.numel() == 0 and dw_partial.numel() == 0 and db_partial.numel() == 0:
+    if M * N == 0 and GROUPS * N == 0:
         return dx, dw_partial, db_partial
 
     stride_dy_m, stride_dy_n = dy.stride()
@@ -549,6 +557,8 @@ def layer_norm_gradients(
             stride_db_partial_groups,
             stride_db_partial_n,
         ),
+        device,
+        dy.dtype,
         BLOCK_N=BLOCK_N,
     )
     return dx, dw_partial, db_partial
@@ -637,29 +647,29 @@ def column_sums(
     R, N = a.shape
     if a.dtype != torch.float32:
         raise TypeError(f"column_sums: a must be torch.float32, got {a.dtype}")
-    if b.ndim != 2 or b.shape[0] != R or b.shape[1] != N:
+    if b.shape != (R, N):
         raise ValueError(
             f"column_sums: b must have shape [R={R}, N={N}], got {list(b.shape)}"
         )
     if b.dtype != torch.float32:
         raise TypeError(f"column_sums: b must be torch.float32, got {b.dtype}")
-    if b.device != a.device:
+    device = a.device
+    if b.device != device:
+        raise ValueError(f"column_sums: b must be on {device} as a is, got {b.device}")
+    if a.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return column_sums(a, b, OUT, a_sum=a_sum, b_sum=b_sum)
+    elif not (a.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"column_sums: b must be on {a.device} as a is, got {b.device}"
-        )
-    if not (a.is_cuda or a.is_cpu and _INTERPRETED):
-        raise ValueError(
-            f"column_sums: a must be on a GPU, got {a.device}; the CPU "
+            f"column_sums: a must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if a.is_cuda and a.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(a.device):
-            return column_sums(a, b, OUT, a_sum=a_sum, b_sum=b_sum)
 
     if a_sum is None:
         a_sum = a.new_empty((N,), dtype=OUT)
     else:
-        _check_out("column_sums: a_sum", a_sum, (N,), OUT, a.device, {"a": a, "b": b})
+        _check_out("column_sums: a_sum", a_sum, (N,), OUT, device, {"a": a, "b": b})
     if b_sum is None:
         b_sum = a.new_empty((N,), dtype=OUT)
     else:
@@ -668,10 +678,10 @@ def column_sums(
             b_sum,
             (N,),
             OUT,
-            a.device,
+            device,
             {"a": a, "b": b, "a_sum": a_sum},
         )
-    if a_sum.numel() == 0 and b_sum.numel() == 0:
+    if N == 0:
         return a_sum, b_sum
 
     stride_ar, stride_an = a.stride()
@@ -704,6 +714,7 @@ def column_sums(
             stride_a_sum_n,
             stride_b_sum_n,
         ),
+        device,
         OUT=_TRITON_DTYPES[OUT],
         BLOCK_R=32,
         BLOCK_N=64,
@@ -839,19 +850,20 @@ def get_inputs(M=128, N=1000):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -868,10 +880,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -907,18 +918,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -934,13 +945,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -234,13 +234,7 @@ def mamba_chunk_scan(
             "mamba_chunk_scan: x must be torch.float16 or torch.bfloat16, "
             f"got {x.dtype}"
         )
-    if (
-        dt.ndim != 4
-        or dt.shape[0] != BATCH
-        or dt.shape[1] != CHUNKS
-        or dt.shape[2] != CHUNK
-        or dt.shape[3] != HEADS
-    ):
+    if dt.shape != (BATCH, CHUNKS, CHUNK, HEADS):
         raise ValueError(
             f"mamba_chunk_scan: dt must have shape [BATCH={BATCH}, "
             f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, HEADS={HEADS}], "
@@ -248,13 +242,7 @@ def mamba_chunk_scan(
         )
     if dt.dtype != torch.float32:
         raise TypeError(f"mamba_chunk_scan: dt must be torch.float32, got {dt.dtype}")
-    if (
-        decay.ndim != 4
-        or decay.shape[0] != BATCH
-        or decay.shape[1] != CHUNKS
-        or decay.shape[2] != CHUNK
-        or decay.shape[3] != HEADS
-    ):
+    if decay.shape != (BATCH, CHUNKS, CHUNK, HEADS):
         raise ValueError(
             f"mamba_chunk_scan: decay must have shape [BATCH={BATCH}, "
             f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, HEADS={HEADS}], "
@@ -278,13 +266,7 @@ def mamba_chunk_scan(
     STATE = b.shape[3]
     if b.dtype != x.dtype:
         raise TypeError(f"mamba_chunk_scan: b must be {x.dtype} as x is, got {b.dtype}")
-    if (
-        c.ndim != 4
-        or c.shape[0] != BATCH
-        or c.shape[1] != CHUNKS
-        or c.shape[2] != CHUNK
-        or c.shape[3] != STATE
-    ):
+    if c.shape != (BATCH, CHUNKS, CHUNK, STATE):
         raise ValueError(
             f"mamba_chunk_scan: c must have shape [BATCH={BATCH}, "
             f"CHUNKS={CHUNKS}, CHUNK={CHUNK}, STATE={STATE}], "
@@ -292,14 +274,7 @@ def mamba_chunk_scan(
         )
     if c.dtype != x.dtype:
         raise TypeError(f"mamba_chunk_scan: c must be {x.dtype} as x is, got {c.dtype}")
-    if (
-        state.ndim != 5
-        or state.shape[0] != BATCH
-        or state.shape[1] != CHUNKS
-        or state.shape[2] != HEADS
-        or state.shape[3] != STATE
-        or state.shape[4] != HEAD_DIM
-    ):
+    if state.shape != (BATCH, CHUNKS, HEADS, STATE, HEAD_DIM):
         raise ValueError(
             f"mamba_chunk_scan: state must have shape [BATCH={BATCH}, "
             f"CHUNKS={CHUNKS}, HEADS={HEADS}, STATE={STATE}, "
@@ -309,7 +284,7 @@ def mamba_chunk_scan(
         raise TypeError(
             f"mamba_chunk_scan: state must be {x.dtype} as x is, got {state.dtype}"
         )
-    if skip.ndim != 1 or skip.shape[0] != HEADS:
+    if skip.shape != (HEADS,):
         raise ValueError(
             f"mamba_chunk_scan: skip must have shape [HEADS={HEADS}], "
             f"got {list(skip.shape)}"
@@ -318,38 +293,40 @@ def mamba_chunk_scan(
         raise TypeError(
             f"mamba_chunk_scan: skip must be torch.float32, got {skip.dtype}"
         )
-    if dt.device != x.device:
+    device = x.device
+    if dt.device != device:
         raise ValueError(
-            f"mamba_chunk_scan: dt must be on {x.device} as x is, got {dt.device}"
+            f"mamba_chunk_scan: dt must be on {device} as x is, got {dt.device}"
         )
-    if decay.device != x.device:
+    if decay.device != device:
         raise ValueError(
-            f"mamba_chunk_scan: decay must be on {x.device} as x is, got {decay.device}"
+            f"mamba_chunk_scan: decay must be on {device} as x is, got {decay.device}"
         )
-    if b.device != x.device:
+    if b.device != device:
         raise ValueError(
-            f"mamba_chunk_scan: b must be on {x.device} as x is, got {b.device}"
+            f"mamba_chunk_scan: b must be on {device} as x is, got {b.device}"
         )
-    if c.device != x.device:
+    if c.device != device:
         raise ValueError(
-            f"mamba_chunk_scan: c must be on {x.device} as x is, got {c.device}"
+            f"mamba_chunk_scan: c must be on {device} as x is, got {c.device}"
         )
-    if state.device != x.device:
+    if state.device != device:
         raise ValueError(
-            f"mamba_chunk_scan: state must be on {x.device} as x is, got {state.device}"
+            f"mamba_chunk_scan: state must be on {device} as x is, got {state.device}"
         )
-    if skip.device != x.device:
+    if skip.device != device:
         raise ValueError(
-            f"mamba_chunk_scan: skip must be on {x.device} as x is, got {skip.device}"
+            f"mamba_chunk_scan: skip must be on {device} as x is, got {skip.device}"
         )
-    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+    if x.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return mamba_chunk_scan(x, dt, decay, b, c, state, skip, out=out)
+    elif not (x.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"mamba_chunk_scan: x must be on a GPU, got {x.device}; the "
+            f"mamba_chunk_scan: x must be on a GPU, got {device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(x.device):
-            return mamba_chunk_scan(x, dt, decay, b, c, state, skip, out=out)
 
     if out is None:
         y = x.new_empty((BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM))
@@ -359,7 +336,7 @@ def mamba_chunk_scan(
             out,
             (BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM),
             x.dtype,
-            x.device,
+            device,
             {
                 "x": x,
                 "dt": dt,
@@ -370,7 +347,7 @@ def mamba_chunk_scan(
                 "skip": skip,
             },
         )
-    if y.numel() == 0:
+    if BATCH * CHUNKS * CHUNK * HEADS * HEAD_DIM == 0:
         return y
 
     (
@@ -491,6 +468,8 @@ def mamba_chunk_scan(
             stride_y_heads,
             stride_y_head_dim,
         ),
+        device,
+        x.dtype,
         BATCH,
         HEADS,
         STATE=STATE,
@@ -541,19 +520,20 @@ def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, STATE=128):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -570,10 +550,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -601,18 +580,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -628,13 +607,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -185,7 +185,7 @@ def moe_gemm(
         raise TypeError(
             f"moe_gemm: expert_ids must be torch.int32, got {expert_ids.dtype}"
         )
-    if num_tokens_post_padded.ndim != 1 or num_tokens_post_padded.shape[0] != 1:
+    if num_tokens_post_padded.shape != (1,):
         raise ValueError(
             "moe_gemm: num_tokens_post_padded must have shape [1], got "
             f"{list(num_tokens_post_padded.shape)}"
@@ -197,11 +197,7 @@ def moe_gemm(
         )
     BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)
     if topk_weights is not None:
-        if (
-            topk_weights.ndim != 2
-            or topk_weights.shape[0] != M
-            or topk_weights.shape[1] != TOP_K
-        ):
+        if topk_weights.shape != (M, TOP_K):
             raise ValueError(
                 f"moe_gemm: topk_weights must have shape [M={M}, "
                 f"TOP_K={TOP_K}], got {list(topk_weights.shape)}"
@@ -221,46 +217,47 @@ def moe_gemm(
             f"moe_gemm: expert_ids must have shape [BLOCKS={BLOCKS}], "
             f"got {list(expert_ids.shape)}"
         )
-    if w.device != x.device:
-        raise ValueError(f"moe_gemm: w must be on {x.device} as x is, got {w.device}")
+    device = x.device
+    if w.device != device:
+        raise ValueError(f"moe_gemm: w must be on {device} as x is, got {w.device}")
     if topk_weights is not None:
-        if topk_weights.device != x.device:
+        if topk_weights.device != device:
             raise ValueError(
-                f"moe_gemm: topk_weights must be on {x.device} as x is, got "
+                f"moe_gemm: topk_weights must be on {device} as x is, got "
                 f"{topk_weights.device}"
             )
-    if sorted_token_ids.device != x.device:
+    if sorted_token_ids.device != device:
         raise ValueError(
-            f"moe_gemm: sorted_token_ids must be on {x.device} as x is, "
+            f"moe_gemm: sorted_token_ids must be on {device} as x is, "
             f"got {sorted_token_ids.device}"
         )
-    if expert_ids.device != x.device:
+    if expert_ids.device != device:
         raise ValueError(
-            f"moe_gemm: expert_ids must be on {x.device} as x is, got "
-            f"{expert_ids.device}"
+            f"moe_gemm: expert_ids must be on {device} as x is, got {expert_ids.device}"
         )
-    if num_tokens_post_padded.device != x.device:
+    if num_tokens_post_padded.device != device:
         raise ValueError(
-            f"moe_gemm: num_tokens_post_padded must be on {x.device} as "
+            f"moe_gemm: num_tokens_post_padded must be on {device} as "
             f"x is, got {num_tokens_post_padded.device}"
         )
-    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+    if x.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return moe_gemm(
+                    x,
+                    w,
+                    sorted_token_ids,
+                    expert_ids,
+                    num_tokens_post_padded,
+                    TOP_K,
+                    topk_weights,
+                    out=out,
+                )
+    elif not (x.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"moe_gemm: x must be on a GPU, got {x.device}; the CPU "
+            f"moe_gemm: x must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(x.device):
-            return moe_gemm(
-                x,
-                w,
-                sorted_token_ids,
-                expert_ids,
-                num_tokens_post_padded,
-                TOP_K,
-                topk_weights,
-                out=out,
-            )
 
     if out is None:
         out = x.new_empty((M, TOP_K, N))
@@ -270,7 +267,7 @@ def moe_gemm(
             out,
             (M, TOP_K, N),
             x.dtype,
-            x.device,
+            device,
             {
                 "x": x,
                 "w": w,
@@ -280,7 +277,7 @@ def moe_gemm(
                 "num_tokens_post_padded": num_tokens_post_padded,
             },
         )
-    if out.numel() == 0:
+    if M * TOP_K * N == 0:
         return out
 
     stride_xm, stride_xk = x.stride()
@@ -298,7 +295,7 @@ def moe_gemm(
             TOP_K - 1
         ) * stride_topk_weights_top_k >= _INT32_REACH:
             raise _beyond_int32("moe_gemm: topk_weights")
-    if sorted_token_ids.numel() >= _INT32_REACH:
+    if BLOCKS * BLOCK_M >= _INT32_REACH:
         raise _beyond_int32("moe_gemm: sorted_token_ids")
     if (BLOCKS - 1) * stride_expert_ids_blocks >= _INT32_REACH:
         raise _beyond_int32("moe_gemm: expert_ids")
@@ -336,6 +333,8 @@ def moe_gemm(
             stride_out_top_k,
             stride_out_n,
         ),
+        device,
+        x.dtype,
         BLOCK_M=BLOCK_M,
     )
     return out
@@ -418,19 +417,20 @@ def get_inputs(M=19, K=40, E=4, N=33, TOP_K=2, BLOCK_M=16):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -447,10 +447,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -478,18 +477,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -505,13 +504,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -166,13 +166,7 @@ def paged_attention(
         raise TypeError(
             f"paged_attention: k_cache must be {q.dtype} as q is, got {k_cache.dtype}"
         )
-    if (
-        v_cache.ndim != 4
-        or v_cache.shape[0] != PAGES
-        or v_cache.shape[1] != PAGE_SIZE
-        or v_cache.shape[2] != H
-        or v_cache.shape[3] != HEAD_DIM
-    ):
+    if v_cache.shape != (PAGES, PAGE_SIZE, H, HEAD_DIM):
         raise ValueError(
             f"paged_attention: v_cache must have shape [PAGES={PAGES}, "
             f"PAGE_SIZE={PAGE_SIZE}, H={H}, HEAD_DIM={HEAD_DIM}], "
@@ -193,7 +187,7 @@ def paged_attention(
             "paged_attention: block_tables must be torch.int32, got "
             f"{block_tables.dtype}"
         )
-    if seq_lens.ndim != 1 or seq_lens.shape[0] != B:
+    if seq_lens.shape != (B,):
         raise ValueError(
             f"paged_attention: seq_lens must have shape [B={B}], "
             f"got {list(seq_lens.shape)}"
@@ -202,34 +196,38 @@ def paged_attention(
         raise TypeError(
             f"paged_attention: seq_lens must be torch.int32, got {seq_lens.dtype}"
         )
-    if k_cache.device != q.device:
+    device = q.device
+    if k_cache.device != device:
         raise ValueError(
-            f"paged_attention: k_cache must be on {q.device} as q is, "
+            f"paged_attention: k_cache must be on {device} as q is, "
             f"got {k_cache.device}"
         )
-    if v_cache.device != q.device:
+    if v_cache.device != device:
         raise ValueError(
-            f"paged_attention: v_cache must be on {q.device} as q is, "
+            f"paged_attention: v_cache must be on {device} as q is, "
             f"got {v_cache.device}"
         )
-    if block_tables.device != q.device:
+    if block_tables.device != device:
         raise ValueError(
-            f"paged_attention: block_tables must be on {q.device} as q "
+            f"paged_attention: block_tables must be on {device} as q "
             f"is, got {block_tables.device}"
         )
-    if seq_lens.device != q.device:
+    if seq_lens.device != device:
         raise ValueError(
-            f"paged_attention: seq_lens must be on {q.device} as q is, "
+            f"paged_attention: seq_lens must be on {device} as q is, "
             f"got {seq_lens.device}"
         )
-    if not (q.is_cuda or q.is_cpu and _INTERPRETED):
+    if q.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return paged_attention(
+                    q, k_cache, v_cache, block_tables, seq_lens, out=out
+                )
+    elif not (q.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"paged_attention: q must be on a GPU, got {q.device}; the "
+            f"paged_attention: q must be on a GPU, got {device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if q.is_cuda and q.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(q.device):
-            return paged_attention(q, k_cache, v_cache, block_tables, seq_lens, out=out)
 
     if out is None:
         o = q.new_empty((B, H, G, HEAD_DIM))
@@ -239,7 +237,7 @@ def paged_attention(
             out,
             (B, H, G, HEAD_DIM),
             q.dtype,
-            q.device,
+            device,
             {
                 "q": q,
                 "k_cache": k_cache,
@@ -248,7 +246,7 @@ def paged_attention(
                 "seq_lens": seq_lens,
             },
         )
-    if o.numel() == 0:
+    if B * H * G * HEAD_DIM == 0:
         return o
 
     stride_qb, stride_qh, stride_qg, stride_q_head_dim = q.stride()
@@ -336,6 +334,8 @@ def paged_attention(
             stride_og,
             stride_o_head_dim,
         ),
+        device,
+        q.dtype,
         B,
         H,
         HEAD_DIM=HEAD_DIM,
@@ -399,19 +399,20 @@ def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -428,10 +429,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -459,18 +459,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -486,13 +486,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -94,7 +94,7 @@ def rms_norm_forward(
             "rms_norm_forward: x must be torch.float16 or torch.bfloat16 "
             f"or torch.float32, got {x.dtype}"
         )
-    if weight.ndim != 1 or weight.shape[0] != N:
+    if weight.shape != (N,):
         raise ValueError(
             f"rms_norm_forward: weight must have shape [N={N}], "
             f"got {list(weight.shape)}"
@@ -103,19 +103,20 @@ def rms_norm_forward(
         raise TypeError(
             f"rms_norm_forward: weight must be {x.dtype} as x is, got {weight.dtype}"
         )
-    if weight.device != x.device:
+    device = x.device
+    if weight.device != device:
         raise ValueError(
-            f"rms_norm_forward: weight must be on {x.device} as x is, "
-            f"got {weight.device}"
+            f"rms_norm_forward: weight must be on {device} as x is, got {weight.device}"
         )
-    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+    if x.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return rms_norm_forward(x, weight, eps, y=y, rstd=rstd)
+    elif not (x.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"rms_norm_forward: x must be on a GPU, got {x.device}; the "
+            f"rms_norm_forward: x must be on a GPU, got {device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(x.device):
-            return rms_norm_forward(x, weight, eps, y=y, rstd=rstd)
 
     if y is None:
         y = x.new_empty((M, N))
@@ -125,7 +126,7 @@ def rms_norm_forward(
             y,
             (M, N),
             x.dtype,
-            x.device,
+            device,
             {"x": x, "weight": weight},
         )
     if rstd is None:
@@ -136,10 +137,10 @@ def rms_norm_forward(
             rstd,
             (M,),
             torch.float32,
-            x.device,
+            device,
             {"x": x, "weight": weight, "y": y},
         )
-    if y.numel() == 0 and rstd.numel() == 0:
+    if M * N == 0 and M == 0:
         return y, rstd
 
     stride_xm, stride_xn = x.stride()
@@ -180,6 +181,8 @@ def rms_norm_forward(
             stride_yn,
             stride_rstd_m,
         ),
+        device,
+        x.dtype,
         M,
         BLOCK_N=BLOCK_N,
     )
@@ -296,7 +299,7 @@ def rms_norm_gradients(
             "rms_norm_gradients: dy must be torch.float16 or "
             f"torch.bfloat16 or torch.float32, got {dy.dtype}"
         )
-    if x.ndim != 2 or x.shape[0] != M or x.shape[1] != N:
+    if x.shape != (M, N):
         raise ValueError(
             f"rms_norm_gradients: x must have shape [M={M}, N={N}], got {list(x.shape)}"
         )
@@ -304,7 +307,7 @@ def rms_norm_gradients(
         raise TypeError(
             f"rms_norm_gradients: x must be {dy.dtype} as dy is, got {x.dtype}"
         )
-    if weight.ndim != 1 or weight.shape[0] != N:
+    if weight.shape != (N,):
         raise ValueError(
             f"rms_norm_gradients: weight must have shape [N={N}], "
             f"got {list(weight.shape)}"
@@ -314,7 +317,7 @@ def rms_norm_gradients(
             f"rms_norm_gradients: weight must be {dy.dtype} as dy is, "
             f"got {weight.dtype}"
         )
-    if rstd.ndim != 1 or rstd.shape[0] != M:
+    if rstd.shape != (M,):
         raise ValueError(
             f"rms_norm_gradients: rstd must have shape [M={M}], got {list(rstd.shape)}"
         )
@@ -322,31 +325,32 @@ def rms_norm_gradients(
         raise TypeError(
             f"rms_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
         )
-    if x.device != dy.device:
+    device = dy.device
+    if x.device != device:
         raise ValueError(
-            f"rms_norm_gradients: x must be on {dy.device} as dy is, got {x.device}"
+            f"rms_norm_gradients: x must be on {device} as dy is, got {x.device}"
         )
-    if weight.device != dy.device:
+    if weight.device != device:
         raise ValueError(
-            f"rms_norm_gradients: weight must be on {dy.device} as dy "
+            f"rms_norm_gradients: weight must be on {device} as dy "
             f"is, got {weight.device}"
         )
-    if rstd.device != dy.device:
+    if rstd.device != device:
         raise ValueError(
-            f"rms_norm_gradients: rstd must be on {dy.device} as dy is, "
-            f"got {rstd.device}"
+            f"rms_norm_gradients: rstd must be on {device} as dy is, got {rstd.device}"
         )
-    if not (dy.is_cuda or dy.is_cpu and _INTERPRETED):
+    if dy.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return rms_norm_gradients(
+                    dy, x, weight, rstd, GROUPS, dx=dx, dw_partial=dw_partial
+                )
+    elif not (dy.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"rms_norm_gradients: dy must be on a GPU, got {dy.device}; "
+            f"rms_norm_gradients: dy must be on a GPU, got {device}; "
             "the CPU needs TRITON_INTERPRET=1, set before triton is "
             "imported"
         )
-    if dy.is_cuda and dy.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(dy.device):
-            return rms_norm_gradients(
-                dy, x, weight, rstd, GROUPS, dx=dx, dw_partial=dw_partial
-            )
 
     if dx is None:
         dx = dy.new_empty((M, N))
@@ -356,7 +360,7 @@ def rms_norm_gradients(
             dx,
             (M, N),
             dy.dtype,
-            dy.device,
+            device,
             {"dy": dy, "x": x, "weight": weight, "rstd": rstd},
         )
     if dw_partial is None:
@@ -367,10 +371,10 @@ def rms_norm_gradients(
             dw_partial,
             (GROUPS, N),
             torch.float32,
-            dy.device,
+            device,
             {"dy": dy, "x": x, "weight": weight, "rstd": rstd, "dx": dx},
         )
-    if dx.numel() == 0 and dw_partial.numel() == 0:
+    if M * N == 0 and GROUPS * N == 0:
         return dx, dw_partial
 
     stride_dy_m, stride_dy_n = dy.stride()
@@ -424,6 +428,8 @@ def rms_norm_gradients(
             stride_dw_partial_groups,
             stride_dw_partial_n,
         ),
+        device,
+        dy.dtype,
         BLOCK_N=BLOCK_N,
     )
     return dx, dw_partial
@@ -535,19 +541,20 @@ def get_inputs(M=128, N=1000):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -564,10 +571,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -595,18 +601,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -622,13 +628,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -111,7 +111,7 @@ def adamw_stochastic(
         )
     if p.dtype != torch.bfloat16:
         raise TypeError(f"adamw_stochastic: p must be torch.bfloat16, got {p.dtype}")
-    if grad.ndim != 1 or grad.shape[0] != N:
+    if grad.shape != (N,):
         raise ValueError(
             f"adamw_stochastic: grad must have shape [N={N}], got {list(grad.shape)}"
         )
@@ -124,7 +124,7 @@ def adamw_stochastic(
         raise TypeError(
             f"adamw_stochastic: grad must be torch.bfloat16, got {grad.dtype}"
         )
-    if exp_avg.ndim != 1 or exp_avg.shape[0] != N:
+    if exp_avg.shape != (N,):
         raise ValueError(
             f"adamw_stochastic: exp_avg must have shape [N={N}], "
             f"got {list(exp_avg.shape)}"
@@ -138,7 +138,7 @@ def adamw_stochastic(
         raise TypeError(
             f"adamw_stochastic: exp_avg must be torch.float32, got {exp_avg.dtype}"
         )
-    if exp_avg_sq.ndim != 1 or exp_avg_sq.shape[0] != N:
+    if exp_avg_sq.shape != (N,):
         raise ValueError(
             f"adamw_stochastic: exp_avg_sq must have shape [N={N}], "
             f"got {list(exp_avg_sq.shape)}"
@@ -153,41 +153,43 @@ def adamw_stochastic(
             "adamw_stochastic: exp_avg_sq must be torch.float32, got "
             f"{exp_avg_sq.dtype}"
         )
-    if grad.device != p.device:
+    device = p.device
+    if grad.device != device:
         raise ValueError(
-            f"adamw_stochastic: grad must be on {p.device} as p is, got {grad.device}"
+            f"adamw_stochastic: grad must be on {device} as p is, got {grad.device}"
         )
-    if exp_avg.device != p.device:
+    if exp_avg.device != device:
         raise ValueError(
-            f"adamw_stochastic: exp_avg must be on {p.device} as p is, "
+            f"adamw_stochastic: exp_avg must be on {device} as p is, "
             f"got {exp_avg.device}"
         )
-    if exp_avg_sq.device != p.device:
+    if exp_avg_sq.device != device:
         raise ValueError(
-            f"adamw_stochastic: exp_avg_sq must be on {p.device} as p "
+            f"adamw_stochastic: exp_avg_sq must be on {device} as p "
             f"is, got {exp_avg_sq.device}"
         )
-    if not (p.is_cuda or p.is_cpu and _INTERPRETED):
+    if p.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return adamw_stochastic(
+                    p,
+                    grad,
+                    exp_avg,
+                    exp_avg_sq,
+                    lr,
+                    beta1,
+                    beta2,
+                    eps,
+                    weight_decay,
+                    bias_correction1,
+                    bias_correction2,
+                    seed,
+                )
+    elif not (p.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"adamw_stochastic: p must be on a GPU, got {p.device}; the "
+            f"adamw_stochastic: p must be on a GPU, got {device}; the "
             "CPU needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if p.is_cuda and p.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(p.device):
-            return adamw_stochastic(
-                p,
-                grad,
-                exp_avg,
-                exp_avg_sq,
-                lr,
-                beta1,
-                beta2,
-                eps,
-                weight_decay,
-                bias_correction1,
-                bias_correction2,
-                seed,
-            )
     _check_memory("adamw_stochastic: p", p, {"grad": grad})
     _check_memory("adamw_stochastic: exp_avg", exp_avg, {"p": p, "grad": grad})
     _check_memory(
@@ -196,10 +198,10 @@ def adamw_stochastic(
         {"p": p, "grad": grad, "exp_avg": exp_avg},
     )
 
-    if p.numel() == 0 and exp_avg.numel() == 0 and exp_avg_sq.numel() == 0:
+    if N == 0:
         return p, exp_avg, exp_avg_sq
 
-    if p.numel() >= _INT32_REACH:
+    if N >= _INT32_REACH:
         raise _beyond_int32("adamw_stochastic: p")
 
     def grid(meta):
@@ -220,6 +222,7 @@ def adamw_stochastic(
             seed,
             N,
         ),
+        device,
         BLOCK=1024,
     )
     return p, exp_avg, exp_avg_sq
@@ -277,19 +280,20 @@ def get_inputs(N=100003):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -306,10 +310,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -323,18 +326,18 @@ def _beyond_int32(label):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -350,13 +353,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

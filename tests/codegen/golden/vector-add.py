@@ -51,7 +51,7 @@ def vector_add(
         )
     if x.dtype != torch.float32:
         raise TypeError(f"vector_add: x must be torch.float32, got {x.dtype}")
-    if y.ndim != 1 or y.shape[0] != N:
+    if y.shape != (N,):
         raise ValueError(f"vector_add: y must have shape [N={N}], got {list(y.shape)}")
     if not y.is_contiguous():
         raise ValueError(
@@ -60,38 +60,40 @@ def vector_add(
         )
     if y.dtype != torch.float32:
         raise TypeError(f"vector_add: y must be torch.float32, got {y.dtype}")
-    if y.device != x.device:
-        raise ValueError(f"vector_add: y must be on {x.device} as x is, got {y.device}")
-    if not (x.is_cuda or x.is_cpu and _INTERPRETED):
+    device = x.device
+    if y.device != device:
+        raise ValueError(f"vector_add: y must be on {device} as x is, got {y.device}")
+    if x.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return vector_add(x, y, out=out)
+    elif not (x.is_cpu and _INTERPRETED):
         raise ValueError(
-            f"vector_add: x must be on a GPU, got {x.device}; the CPU "
+            f"vector_add: x must be on a GPU, got {device}; the CPU "
             "needs TRITON_INTERPRET=1, set before triton is imported"
         )
-    if x.is_cuda and x.get_device() != torch.cuda.current_device():
-        with torch.cuda.device(x.device):
-            return vector_add(x, y, out=out)
 
     if out is None:
-        z = x.new_empty((N,))
+        z = torch.empty_like(x)
     else:
         z = _check_out(
-            "vector_add: out", out, (N,), torch.float32, x.device, {"x": x, "y": y}
+            "vector_add: out", out, (N,), torch.float32, device, {"x": x, "y": y}
         )
         if not z.is_contiguous():
             raise ValueError(
                 f"vector_add: out must be contiguous, got strides {z.stride()}; "
                 "call .contiguous() first"
             )
-    if z.numel() == 0:
+    if N == 0:
         return z
 
-    if x.numel() >= _INT32_REACH:
+    if N >= _INT32_REACH:
         raise _beyond_int32("vector_add: x")
 
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK"]),)
 
-    _launch(vector_add_kernel, grid, (x, y, z), (N,), BLOCK=1024)
+    _launch(vector_add_kernel, grid, (x, y, z), (N,), device, BLOCK=1024)
     return z
 
 
@@ -109,19 +111,20 @@ def get_inputs(N=100000):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *sizes, **options):
+def _launch(kernel, grid, tensors, numbers, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
-    which is faster than its choosing. sizes are what only the grid depends on.
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
         return
-    key = torch.cuda.current_device(), id(kernel), sizes
-    key += _launch_key(tensors, numbers, options)
-    if key in _LAUNCHES:
-        launch, constants = _LAUNCHES[key]
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
         launch(*tensors, *numbers, *constants)
         return
     chosen = {}
@@ -138,10 +141,9 @@ def _launch(kernel, grid, tensors, numbers, *sizes, **options):
 
 
 def _launch_key(tensors, numbers, options):
-    """What Triton compiles for: equal keys are launches of one binary."""
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
     key = [float if type(number) is float else number for number in numbers]
-    for tensor in tensors:
-        key += [None] if tensor is None else [tensor.dtype, tensor.data_ptr() % 16]
+    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
     return *key, *options.values()
 
 
@@ -169,18 +171,18 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    contiguous = written.is_contiguous()
-    if not contiguous and not _nest(_axes(written.stride(), written.shape)):
+    if not written.is_contiguous() and not _nest(
+        _axes(written.stride(), written.shape)
+    ):
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = _extent(written)
+    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
-        if other is None:
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue
-        first, last = _extent(other)
-        if first < end and start < last and _overlaps(written, other, first - start):
+        if _overlaps(written, other, other.data_ptr() - start):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
@@ -196,13 +198,12 @@ def _overlaps(x, y, distance):
     return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
 
 
-def _extent(x):
-    """The addresses of the first byte of x and of the byte after its last."""
-    start = x.data_ptr()
+def _end(x):
+    """The address of the byte after the last of x."""
     if x.is_contiguous():
-        return start, start + x.nbytes
+        return x.data_ptr() + x.nbytes
     last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
-    return start, start + (last + 1) * x.element_size()
+    return x.data_ptr() + (last + 1) * x.element_size()
 
 
 def _axes(strides, *shapes):

@@ -21,6 +21,7 @@ OK, FAILED, USAGE, ENVIRONMENT = range(4)
 # Of Ctrl-C, as a shell has it.
 INTERRUPTED = 130
 
+
 class KernelFileError(Exception):
     """A file that cannot be used as it is; the text names the remedy."""
 

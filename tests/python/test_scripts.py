@@ -171,7 +171,10 @@ class Verify(unittest.TestCase):
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_output_that_nobody_takes(self):
-        for target, code, errors in (("/dev/full", 3, "error: standard output can't be written: No space"), (None, 2, "")):
+        for target, code, errors in (
+            ("/dev/full", 3, "error: standard output can't be written: No space"),
+            (None, 2, ""),
+        ):
             command = [sys.executable, os.path.join(PYTHON, "verify_kernel.py"), "missing.py"]
             reading, writing = os.pipe()
             os.close(reading)

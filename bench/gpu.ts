@@ -1,27 +1,46 @@
-/** Times the examples on this machine's GPU: `npm run bench:gpu`. Writes bench/results/<device>.json. */
+/**
+ * Times the examples on this machine's GPU: `npm run bench:gpu -- --out nvidia-h200.json`, a file in bench/results. For a
+ * machine without Node, `--prepare FOLDER` only writes the modules, which `python bench/gpu.py FOLDER` times there.
+ */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { gemm } from "../examples/gemm.js";
 import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
 import { findPython } from "../src/runtime/environment.js";
 
-const { environment } = await findPython();
-if (!environment) {
-  console.error("no Python with torch and triton was found; run npx tilescript setup");
-  process.exit(3);
+const { values: given } = parseArgs({
+  options: { out: { type: "string", default: "gpu.json" }, prepare: { type: "string" } },
+});
+
+async function emitInto(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const kernel of [gemm, softmax, vectorAdd]) {
+    const compiled = await build(kernel);
+    const { python } = compiled.emit({ op: { namespace: "bench", form: "custom_op" } });
+    writeFileSync(join(folder, compiled.file), python);
+  }
 }
-const folder = mkdtempSync(join(tmpdir(), "tilescript-bench-"));
-const args = [resolve(import.meta.dirname, "gpu.py")];
-for (const kernel of [gemm, softmax, vectorAdd]) {
-  const compiled = await build(kernel);
-  const path = join(folder, compiled.file);
-  writeFileSync(path, compiled.python);
-  args.push(`--${compiled.signature.name}`, path);
+
+async function time(out: string): Promise<number> {
+  const { environment } = await findPython();
+  if (!environment) {
+    console.error("no Python with torch and triton was found; run npx tilescript setup");
+    return 3;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-bench-"));
+  try {
+    await emitInto(folder);
+    const args = [resolve(import.meta.dirname, "gpu.py"), folder, "--out", out];
+    return spawnSync(environment.python, args, { stdio: "inherit" }).status ?? 1;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
-args.push("--twin", resolve(import.meta.dirname, "../tests/twins/gemm.py"));
-args.push("--out", resolve(import.meta.dirname, "results", process.argv[2] ?? "gpu.json"));
-process.exitCode = spawnSync(environment.python, args, { stdio: "inherit" }).status ?? 1;
+
+if (given.prepare === undefined) process.exitCode = await time(resolve(import.meta.dirname, "results", given.out));
+else await emitInto(given.prepare);

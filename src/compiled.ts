@@ -215,6 +215,8 @@ export interface EmitOptions {
   };
   /** Also has a function `provider_NAME` for each provider, to measure beside. */
   readonly providers?: boolean;
+  /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
+  readonly dtypes?: Readonly<Record<string, string>>;
 }
 
 /** What tuning asks of an autotuned kernel. */

@@ -5,9 +5,12 @@ import { dtypeOf, NDArray, type Nested, type TypedArray } from "./call/ndarray.j
 import { tensorData } from "./call/bind.js";
 import type { CallOptions, Constexprs, Inputs, KernelEvaluation, Outputs, RunOptions } from "./call/types.js";
 import { formatDiagnostic } from "./diagnostics.js";
+import { definitionOf } from "./dsl/kernel.js";
 import { compareOutput } from "./eval/compare.js";
 import type { Kernel } from "./ir/params.js";
 import { sharedDevice } from "./runtime/devices.js";
+import { selectionFor } from "./runtime/options.js";
+import { UsageError } from "./runtime/problems.js";
 import { textReport } from "./runtime/report-text.js";
 import { isCorrect, verify } from "./runtime/verify.js";
 import { toleranceFor } from "./tolerance.js";
@@ -45,16 +48,22 @@ interface Verdict {
 export const matchers = {
   async toVerify(
     kernel: unknown,
-    { shape, dtype, config, seed = 0, device: wanted = "auto", python }: VerifyMatcherOptions = {},
+    { shape, dtype, config, seed = 0, device: wanted = "auto", python, ...unknown }: VerifyMatcherOptions = {},
   ): Promise<Verdict> {
+    for (const name of Object.keys(unknown))
+      throw new UsageError(`toVerify: there is no option ${name}; there is shape, dtype, config, seed, device, python`);
     const compiled = await build(kernel);
+    const selection = selectionFor(
+      compiled,
+      {
+        seed,
+        ...(shape && { shape: Object.fromEntries(Object.entries(shape).map(([name, size]) => [name, String(size)])) }),
+        ...(dtype && { dtype }),
+        ...(config !== undefined && { config }),
+      },
+      { shape: "toVerify: shape", dtype: "toVerify: dtype", config: "toVerify: config" },
+    );
     const device = await sharedDevice(wanted, python);
-    const selection = {
-      seed,
-      ...(shape && { sizes: shape }),
-      ...(dtype && { dtypes: dtype }),
-      ...(config !== undefined && { config }),
-    };
     const verification = await verify(compiled, device, { selection });
     const report = textReport(verification, device, pc.createColors(false), false);
     return { pass: isCorrect(verification.outcomes), message: () => report };
@@ -66,6 +75,9 @@ export const matchers = {
     expected: Expected<any>,
     options: Constexprs<any> & CallOptions = {},
   ): Promise<Verdict> {
+    definitionOf(kernel);
+    const expects = Object.keys(expected ?? {}).length > 0;
+    if (!expects) throw new UsageError("toEvaluate: nothing is expected; name an output, such as { y: [1, 2, 3] }");
     const evaluation = await (kernel as Kernel<string, any>).evaluate(inputs, options);
     const wrong = complaints(evaluation, expected, options);
     const outputs = Object.keys(expected).join(", ");

@@ -1,7 +1,7 @@
 /** A kernel as its author holds it: defined here, and run from here. */
 import { type Bound, bindCall, configPart } from "./call/bind.js";
 import { NDArray } from "./call/ndarray.js";
-import type { CallOptions, Constexprs, Inputs, KernelEvaluation, KernelRun, RunOptions } from "./call/types.js";
+import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "./call/types.js";
 import type { CompiledKernel, Evaluation, TensorData } from "./compiled.js";
 import type { Location } from "./diagnostics.js";
 import { checkDefinition, KernelDefinition, type RawSpec } from "./dsl/kernel.js";
@@ -11,32 +11,7 @@ import type { Handle } from "./ir/handle.js";
 import { fromBytes, toBytes } from "./ir/numeric-bits.js";
 import type { KernelFunction } from "./ir/params.js";
 import type { callOnDevice } from "./runtime/call.js";
-
-declare module "./ir/params.js" {
-  interface Kernel<out Name extends string, in out P> {
-    /**
-     * Runs the kernel in-process on these inputs, every access checked, and compares with its reference.
-     *
-     * @param inputs tensors as `NDArray` (of one axis also as typed array), scalars, and sizes that no tensor's shape tells
-     * @param options constexprs, launch options, and how to evaluate; what is left out of a config is the first config's
-     * @throws TileScriptError if the kernel cannot be built, or cannot take these inputs
-     */
-    evaluate(inputs: Inputs<P>, options?: Constexprs<P> & CallOptions): Promise<KernelEvaluation<P>>;
-    /**
-     * Evaluates, and throws unless the outputs agree with the reference and the sanitiser is silent.
-     *
-     * @throws Error that says which element is wrong, or which line and why
-     */
-    check(inputs: Inputs<P>, options?: Constexprs<P> & CallOptions): Promise<KernelEvaluation<P>>;
-    /**
-     * Runs what is emitted on the best device there is. On a GPU, Triton's autotuner chooses the config unless some of
-     * it is given.
-     *
-     * @throws TileScriptError at the author's line if the kernel fails there; Error if the device asked for is not there
-     */
-    run(inputs: Inputs<P>, options?: Constexprs<P> & RunOptions): Promise<KernelRun<P>>;
-  }
-}
+import { checkTolerance } from "./tolerance.js";
 
 type Given = Readonly<Record<string, unknown>>;
 
@@ -56,17 +31,17 @@ class RunnableKernel extends KernelDefinition {
     super(...definition);
   }
 
-  async evaluate(inputs: Given, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation());
+  async evaluate(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
     return shown(kernel.evaluate(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
   }
 
-  async check(inputs: Given, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation());
+  async check(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
     return shown(kernel.check(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
   }
 
-  async run(inputs: Given, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
+  async run(inputs: Given = {}, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
     const { kernel, at, given, tuned } = await this.#bind(inputs, constexprs, captureLocation());
     const raw = mapValues(given, ({ dtype, shape, data }) => ({
       dtype,
@@ -84,7 +59,8 @@ class RunnableKernel extends KernelDefinition {
     return { outputs, device: "eval", unchecked: [...ran.unchecked, ...unchecked] };
   }
 
-  async #bind(inputs: Given, constexprs: Given, location: Location | undefined) {
+  async #bind(inputs: Given, constexprs: Given, location: Location | undefined, tolerance?: unknown) {
+    checkTolerance(this.name, tolerance, location);
     const plain = await this.#build({});
     const config = configPart(plain, constexprs, location);
     const kernel = await this.#build(config);

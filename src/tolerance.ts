@@ -1,8 +1,10 @@
 /**
  * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; an
- * author's own tolerance and the command line's override it, and a failure never widens it.
+ * author's own tolerance and the command line's override it, and a failure never widens it. What rounding leaves of a
+ * gradient that cancels depends on its values, so the worker knows it (`rounding.py`).
  */
 import type { Signature, Tolerance } from "./compiled.js";
+import { fail, type Location } from "./diagnostics.js";
 
 const elementwise: Readonly<Record<string, Tolerance>> = {
   float16: { rtol: 1e-3, atol: 1e-3 },
@@ -21,6 +23,24 @@ const exact: Tolerance = { rtol: 0, atol: 0 };
 
 /** Sums of up to this many terms are within the plain tolerances. */
 const SHORT_SUM = 64;
+
+/** @throws TileScriptError if it is no tolerance, or part of one. */
+export function checkTolerance(name: string, tolerance: unknown, at: Location | undefined): void {
+  if (tolerance === undefined) return;
+  const isOne =
+    typeof tolerance === "object" &&
+    tolerance !== null &&
+    Object.entries(tolerance).every(
+      ([key, value]) =>
+        (key === "rtol" || key === "atol") && (value === undefined || (typeof value === "number" && value >= 0)),
+    );
+  if (!isOne)
+    fail(
+      "tolerance",
+      `${name}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
+      at,
+    );
+}
 
 /**
  * The tolerance of one output of one case.

@@ -2,8 +2,8 @@
 
 An element is right when ``|got - expected| <= atol + rtol * |expected|`` with ``expected`` in float64, when it is
 exactly what rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it
-is due), or when both are NaN. The tolerance comes with the request: ``src/runtime/tolerance.ts`` decides it, and
-nothing here widens it.
+is due), or when both are NaN. The tolerance comes with the request: ``src/tolerance.ts`` decides it. Gradients may
+differ by what rounding leaves of them besides (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,14 @@ from .protocol import number
 NEIGHBOURS = 2
 
 
-def compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: dict[str, float]) -> dict[str, Any]:
-    """How one output differs from its reference."""
+def compare(
+    name: str,
+    got: torch.Tensor,
+    expected: torch.Tensor,
+    tolerance: dict[str, float],
+    besides: torch.Tensor | float = 0.0,
+) -> dict[str, Any]:
+    """How one output differs from its reference; ``besides`` is what each element may differ beside the tolerance."""
     if tuple(got.shape) != tuple(expected.shape):
         return _mismatch(name, f"has shape {list(got.shape)}, the reference has {list(expected.shape)}")
     rounded = expected.to(got.dtype).to(torch.float64)
@@ -29,7 +35,8 @@ def compare(name: str, got: torch.Tensor, expected: torch.Tensor, tolerance: dic
     equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
     if got.dtype.is_floating_point:
         # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
-        right = equal | (exact.isfinite() & (difference <= tolerance["atol"] + tolerance["rtol"] * exact.abs()))
+        allowed = tolerance["atol"] + tolerance["rtol"] * exact.abs() + besides
+        right = equal | (exact.isfinite() & (difference <= allowed))
     else:
         right = equal
     difference = torch.where(equal & ~difference.isfinite(), torch.zeros_like(difference), difference)

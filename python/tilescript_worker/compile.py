@@ -12,17 +12,20 @@ from typing import Any
 
 from .failures import compiler_output
 from .launching import aim, call_on_zeros
+from .machine_code import machine_code
 from .protocol import RequestError
 from .resources import resources
 
 
 def compile_case(request: dict[str, Any]) -> dict[str, Any]:
-    """Serves a ``compile`` request: compiles the one kernel of a case for a target, and reads what it takes."""
+    """Serves a ``compile`` request: compiles what a case launches for a target, and reads the binaries."""
     started = time.perf_counter()
     compiled = _compiled(request)
     if not compiled:
         raise RequestError("python-error", "the wrapper launches nothing for these sizes")
-    return resources(compiled[-1]) | {"seconds": round(time.perf_counter() - started, 3)}
+    seconds = round(time.perf_counter() - started, 3)
+    seen = [found for kernel in compiled if (found := machine_code(kernel))]
+    return resources(compiled[-1]) | {"seconds": seconds, "machineCode": seen}
 
 
 def compile_ahead(request: dict[str, Any]) -> dict[str, Any]:

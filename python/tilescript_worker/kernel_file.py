@@ -90,7 +90,9 @@ class KernelFile:
         torch.manual_seed(seed)
         given = self.module.get_inputs(**sizes)
         if not isinstance(given, list | tuple):
-            raise KernelFileError(f"get_inputs must return a list of arguments; it returned a {type(given).__name__}")
+            raise KernelFileError(
+                f"get_inputs returns {type(given).__name__}; it must return a list, one entry for each argument"
+            )
         return list(given)
 
     def tolerance(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 6
+VERSION = 7
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -20,6 +20,8 @@ from .protocol import RequestError
 OK, FAILED, USAGE, ENVIRONMENT = range(4)
 # Of Ctrl-C, as a shell has it.
 INTERRUPTED = 130
+# What this package needs.
+PACKAGES = ("numpy", "torch", "triton")
 
 
 class KernelFileError(Exception):
@@ -79,9 +81,10 @@ def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Resul
         except RequestError as error:
             return failed(str(error), ENVIRONMENT)
         except ModuleNotFoundError as error:
-            if error.name not in ("torch", "triton"):
+            if error.name not in PACKAGES:
                 return failed(_text(error, args.file), FAILED)
-            return failed(f"{sys.executable} has no {error.name}; use a Python with torch and triton", ENVIRONMENT)
+            need = f"{sys.executable} has no {error.name}; install torch and triton there, or take another Python"
+            return failed(need, ENVIRONMENT)
         except SystemExit as error:
             return failed(f"{args.file} ends the process, with {error.code!r}; leave that to other files", FAILED)
         except Exception as error:

@@ -20,7 +20,7 @@ from .failures import compiler_output
 from .inputs import Guarded, changed_elements, values_of
 from .modules import load
 from .order import reversed_programs
-from .protocol import number
+from .protocol import RequestError, number
 
 
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
@@ -34,6 +34,7 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     has_reference = hasattr(module, "reference_fn")
     expected, reference, own = _reference(module, values, request, device) if has_reference else ({}, "none", None)
     device.synchronize()
+    _check_shapes(first.results, expected)
     comparisons = _comparisons(first.results, expected, own, request)
     reference_ms = (time.perf_counter() - started) * 1e3
 
@@ -117,6 +118,14 @@ def _comparisons(
             comparison["referenceDiff"] = number(largest_difference(own[name], expected[name]))
         comparisons.append(comparison)
     return comparisons
+
+
+def _check_shapes(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    """Refuses a reference of other shapes than the kernel's results."""
+    for name, right in expected.items():
+        if (shape := list(got[name].shape)) != list(right.shape):
+            problem = f"{name} has shape {shape}, its reference has {list(right.shape)}"
+            raise RequestError("reference", f"{problem}; return one of {name}'s shape")
 
 
 def _differences(

@@ -102,6 +102,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     shape: Shape = [values.length],
     dtype: Concrete = dtypes[dtypeOf(values) ?? "float32"],
   ): NDArray {
+    checkShape(shape);
     if (sizeOf(shape) !== values.length)
       wrong(`shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, ${values.length} values are given`);
     return NDArray.#make(shape, dtype, (i) => values[i]!);
@@ -123,6 +124,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
 
   /** Normal numbers of mean 0 and variance 1. A seed gives the same numbers on every machine. */
   static randn<T extends Concrete = DType<"float32">>(shape: Shape, dtype?: T, seed = 0): NDArray<NameOf<T>> {
+    if (dtype && !isFloat(nameOf(dtype))) wrong(`randn: ${nameOf(dtype)} has no normal numbers; take NDArray.randint`);
     return NDArray.#make(shape, dtype, normal(uniform(seed)));
   }
 
@@ -208,8 +210,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     dtype: T | undefined,
     valueOf: (i: number) => number | bigint | boolean,
   ): NDArray<NameOf<T>> {
-    for (const dim of shape)
-      if (!Number.isInteger(dim) || dim < 0) wrong(`[${shape.join(", ")}] is no shape; list the sizes of its axes`);
+    checkShape(shape);
     const name = nameOf(dtype ?? dtypes.float32) as NameOf<T>;
     const hold = holder(name);
     const memory: TypedArray = new arrayTypes[name](sizeOf(shape));
@@ -218,8 +219,13 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   }
 }
 
+function checkShape(shape: Shape): void {
+  if (!Array.isArray(shape) || !shape.every((dim) => Number.isInteger(dim) && dim >= 0))
+    wrong(`${JSON.stringify(shape)} is no shape; list the sizes of its axes, such as [2, 3]`);
+}
+
 function nameOf(dtype: unknown): DTypeName {
-  if (!isDType(dtype)) return wrong("the dtype is none; give one such as tl.float16");
+  if (!isDType(dtype)) return wrong(`${JSON.stringify(dtype)} is no dtype; give one such as tl.float16`);
   if (dtype.members) return wrong(`${dtype.name} is a dtype variable; name one of ${dtype.members.join(", ")}`);
   return dtype.name as DTypeName;
 }

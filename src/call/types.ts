@@ -90,3 +90,30 @@ export interface KernelRun<P = any> {
   /** Why another device was not taken, and what this one can't show, in words. */
   readonly unchecked: readonly string[];
 }
+
+// Here, since the declarations of the package lead here: they leave out what is imported for its values alone.
+declare module "../ir/params.js" {
+  interface Kernel<out Name extends string, in out P> {
+    /**
+     * Runs the kernel in-process on these inputs, every access checked, and compares with its reference.
+     *
+     * @param inputs tensors as `NDArray` (of one axis also as typed array), scalars, and sizes that no tensor's shape tells
+     * @param options constexprs, launch options, and how to evaluate; what is left out of a config is the first config's
+     * @throws TileScriptError if the kernel cannot be built, or cannot take these inputs
+     */
+    evaluate(inputs: Inputs<P>, options?: Constexprs<P> & CallOptions): Promise<KernelEvaluation<P>>;
+    /**
+     * Evaluates, and throws unless the outputs agree with the reference and the sanitiser is silent.
+     *
+     * @throws Error that says which element is wrong, or which line and why
+     */
+    check(inputs: Inputs<P>, options?: Constexprs<P> & CallOptions): Promise<KernelEvaluation<P>>;
+    /**
+     * Runs what is emitted on the best device there is. On a GPU, Triton's autotuner chooses the config unless some of
+     * it is given.
+     *
+     * @throws TileScriptError at the author's line if the kernel fails there; Error if the device asked for is not there
+     */
+    run(inputs: Inputs<P>, options?: Constexprs<P> & RunOptions): Promise<KernelRun<P>>;
+  }
+}

@@ -30,6 +30,12 @@ export class Needs {
     return this.#of.get(step) ?? this.#all;
   }
 
+  /** Results that need an input: those of every step that looks at it. */
+  ofInput(name: string): ReadonlySet<string> {
+    const looks = [...this.#of].filter(([step]) => step.kind === "input" && step.name === name);
+    return new Set(looks.flatMap(([, results]) => [...results]));
+  }
+
   isAlways(step: Launch | TorchNode): boolean {
     return this.of(step).size === this.#all.size;
   }

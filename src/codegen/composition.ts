@@ -1,5 +1,5 @@
 /** The calls of an operator's function as Python: kernels' wrappers, and torch between them. */
-import type { KernelIR, TensorParam } from "../ir/nodes.js";
+import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { type Composition, gradientOf } from "../ir/operator.js";
 import {
   isTorchNode,
@@ -12,7 +12,7 @@ import {
 import type { SourceIndex } from "../ir/source.js";
 import { callOrder } from "./call-order.js";
 import { isUpdate, Needs } from "./composition-needs.js";
-import type { KernelNames } from "./kernel-names.js";
+import { type KernelNames, outputName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Argument, Block, Expression, Statement } from "./py.js";
 import { TorchPython } from "./torch-python.js";
@@ -37,6 +37,8 @@ export interface CompositionOptions {
   readonly fake: boolean;
   /** Where results may be left out: names that say whether each is asked for, and a tensor like which to make none. */
   readonly asked?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
+  /** Where the caller gives tensors for results: the name of each, by the result's. */
+  readonly into?: ReadonlyMap<string, string>;
 }
 
 export interface WrittenComposition {
@@ -48,24 +50,52 @@ export interface WrittenComposition {
 
 export function writeComposition(composition: Composition, options: CompositionOptions): WrittenComposition {
   const { steps, results } = composition;
+  const written = writtenLaunches(composition, options);
   const nodes = Object.values(results);
-  const launches = steps.filter((step) => step.kind === "launch");
-  // Without values only shapes matter: what leads to no result is left out.
-  const written = options.fake ? launches.filter((launch) => takenOf(nodes).has(launch)) : launches;
   const roots = [...nodes, ...written.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
   const taken = takenOf(roots);
   const python = new TorchPython(roots, options);
   const body = new Body(python, new Needs(composition), options.asked);
+  const direct = directResults(results, python, options.into);
   steps.forEach((step, i) => {
     if (step.kind === "launch") {
       if (written.includes(step))
-        body.write(step, () => python.statements.push(...writeLaunch(step, python, taken, options)));
-    } else if (python.isUsed(step) && (body.isShared(step) || steps.slice(i).some(isUpdate)))
+        body.write(step, () => python.statements.push(...writeLaunch(step, python, taken, direct, options)));
+    } else if (python.uses(step) > 0 && (body.isShared(step) || steps.slice(i).some(isUpdate)))
       body.write(step, () => python.settle(step));
   });
-  const expressions = Object.entries(results).map(([name, node]) => body.result(name, node));
-  const statements = body.statements();
+  const remaining = Object.entries(results).filter(([, node]) => !direct.has(node));
+  const expressions = remaining.map(([name, node]) => body.result(name, node));
+  const copies = remaining.flatMap(([name], i) => {
+    const target = options.into?.get(name);
+    return target === undefined ? [] : [py.expression(py.call(`${target}.copy_`, expressions[i]!))];
+  });
+  const statements = [...body.statements(), ...copies];
   return { statements, results: expressions, used: new Set([...python.used, ...body.flags]) };
+}
+
+/** All that the author calls; of what is written without values, or into tensors of the caller, what that needs. */
+function writtenLaunches({ steps, results }: Composition, { fake, into }: CompositionOptions): readonly Launch[] {
+  const launches = steps.filter((step) => step.kind === "launch");
+  if (!fake && !into) return launches;
+  // Without values only shapes matter.
+  const updates = fake ? [] : launches.filter(isUpdate);
+  const taken = takenOf([...Object.values(results), ...updates.flatMap(({ args }) => Object.values(args))]);
+  return launches.filter((launch) => taken.has(launch) || updates.includes(launch));
+}
+
+/** Results that their kernel can write at once, as nothing looks at them: the tensors for them. */
+function directResults(
+  results: Composition["results"],
+  python: TorchPython,
+  into: CompositionOptions["into"],
+): ReadonlyMap<TorchNode, string> {
+  const direct = Object.entries(results).flatMap(([name, node]) => {
+    const target = into?.get(name);
+    const isDirect = node.kind === "launched" && python.uses(node) === 1;
+    return target !== undefined && isDirect ? [[node, target] as const] : [];
+  });
+  return new Map(direct);
 }
 
 interface Segment {
@@ -143,20 +173,24 @@ function writeLaunch(
   launch: Launch,
   python: TorchPython,
   taken: Taken,
+  direct: ReadonlyMap<TorchNode, string>,
   { called, fake, source }: CompositionOptions,
 ): readonly Statement[] {
   const { kernel, args, at } = launch;
   const { names, fake: fakeName } = called.get(kernel)!;
-  const given = callArguments(kernel, names, args, python);
-  const call = py.call(fake ? fakeName : names.wrapper, ...given);
-  const made = kernel.params.filter(
-    (param): param is TensorParam => param.kind === "tensor" && (fake ? param.role === "out" : param.role !== "in"),
-  );
+  const made = tensorsOf(kernel, "out", ...(fake ? [] : (["inout"] as const)));
   const outputs = made.map(({ name }) => taken.get(launch)?.get(name));
+  const written = tensorsOf(kernel, "out").flatMap((param) => {
+    const output = taken.get(launch)?.get(param.name);
+    const target = output && direct.get(output);
+    return target === undefined ? [] : [py.keyword(outputName(kernel, names, param), py.name(target))];
+  });
+  const call = py.call(fake ? fakeName : names.wrapper, ...callArguments(kernel, names, args, python), ...written);
   const comments = fake ? [] : ((at && source?.site(at)?.comments) ?? []).map((text) => py.comment(text));
-  if (outputs.every((output) => output === undefined)) return [...comments, py.expression(call)];
-  const targets = python.launched(outputs);
-  return [...comments, py.assign(targets.length === 1 ? targets[0]! : py.tuple(...targets), call)];
+  const targets = outputs.map((output) => (output && direct.has(output) ? undefined : output));
+  if (targets.every((output) => output === undefined)) return [...comments, py.expression(call)];
+  const taking = python.launched(targets);
+  return [...comments, py.assign(taking.length === 1 ? taking[0]! : py.tuple(...taking), call)];
 }
 
 /** The outputs of each call that something takes. */

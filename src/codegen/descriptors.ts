@@ -4,7 +4,7 @@ import { type Argument, isValue, type KernelIR, type TensorParam, type Value } f
 import { type KernelNames, literalNumber } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, Keyword, Statement } from "./py.js";
-import type { WrapperContext } from "./wrapper.js";
+import type { WrapperContext } from "./wrapper-scope.js";
 import { label } from "./wrapper-checks.js";
 
 export const CHECK_DESCRIPTOR = "_check_descriptor";

@@ -2,13 +2,16 @@
 import * as py from "./py-build.js";
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./descriptors.js";
 import type { FunctionDef } from "./py.js";
-import { BEYOND_INT32, CHECK_CHOICE, CHECK_MEMORY, CHECK_OUT, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
+import { BEYOND_INT32, CHECK_CHOICE, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
+import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
 
 /** Launches a kernel. */
 export const LAUNCH = "_launch";
 export const LAUNCH_KEY = "_launch_key";
 /** What it remembers. */
 export const LAUNCHES = "_LAUNCHES";
+/** For what writes tensors of its caller though it has a gradient. */
+export const REFUSE_GRADIENT = "_refuse_gradient";
 /** Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has. */
 export const WRAP_TRITON = "wrap_triton";
 
@@ -37,18 +40,32 @@ _check_memory(label, out, others)
 return out`,
 );
 
+const refuseGradient = helper(
+  REFUSE_GRADIENT,
+  "label *tensors",
+  "Refuses to write where PyTorch would record a gradient.",
+  `wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
+if torch.is_grad_enabled() and any(wanted):
+    raise RuntimeError(
+        f"{label}: a result that is written to a given tensor has no gradient; "
+        "give none, or call it under torch.no_grad()"
+    )`,
+);
+
 const checkMemory = helper(
   CHECK_MEMORY,
   "label written others",
   "Refuses to write a tensor that overlaps itself or another.",
-  `if not written.is_contiguous() and not _nest(
-    _axes(written.stride(), written.shape)
-):
+  `start = written.data_ptr()
+if written.is_contiguous():
+    end = start + written.nbytes
+elif _nest(_axes(written.stride(), written.shape)):
+    end = _end(written)
+else:
     raise ValueError(
         f"{label} has elements that share memory, with shape {list(written.shape)} "
         f"and strides {list(written.stride())}; give a tensor of its own"
     )
-start, end = written.data_ptr(), _end(written)
 for name, other in others.items():
     if other is None or other.data_ptr() >= end or _end(other) <= start:
         continue
@@ -187,15 +204,19 @@ if len(${LAUNCHES}) == 4096:
 ${LAUNCHES}[key] = binary[(*chosen_grid(chosen), 1, 1)], constants`,
 );
 
-/** As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes. */
-const launchKey = helper(
-  LAUNCH_KEY,
-  "tensors numbers options",
-  "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
-  `key = [float if type(number) is float else number for number in numbers]
-key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
-return *key, *options.values()`,
-);
+/**
+ * As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes.
+ * It specialises on no float's value.
+ */
+const launchKey = (hasFloats: boolean): FunctionDef =>
+  helper(
+    LAUNCH_KEY,
+    "tensors numbers options",
+    "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
+    `places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+${hasFloats ? "numbers = [float if type(number) is float else number for number in numbers]\n" : ""}\
+return *places, *numbers, *options.values()`,
+  );
 
 const checkDescriptor = helper(
   CHECK_DESCRIPTOR,
@@ -240,18 +261,19 @@ const checkTracedMemory: FunctionDef = {
   body: [{ kind: "verbatim", text: `if ${IS_TRACED}(written):\n    return` }, ...checkMemory.body],
 };
 
-/** The functions that a module needs, given what its wrapper mentions. */
-export function helperFunctions(isMentioned: (name: string) => boolean): readonly FunctionDef[] {
+/** The functions that a module needs, given what its wrapper mentions, and whether it passes floats to kernels. */
+export function helperFunctions(isMentioned: (name: string) => boolean, hasFloats: boolean): readonly FunctionDef[] {
   const check = isMentioned(IS_TRACED) ? checkTracedMemory : checkMemory;
   const memory = isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, end, axes, nest, reaches] : [];
   return [
     ...(isMentioned(IS_TRACED) ? [isTraced] : []),
-    ...(isMentioned(LAUNCH) ? [launch, launchKey] : []),
+    ...(isMentioned(LAUNCH) ? [launch, launchKey(hasFloats)] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),
     ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
     ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
     ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),
+    ...(isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : []),
     ...(isMentioned(CHECK_OUT) ? [checkOut] : []),
     ...memory,
   ];

@@ -31,6 +31,17 @@ export function drawArguments(ir: KernelIR): readonly NumberParam[] {
   );
 }
 
+/** The kernel with some of its dtype variables decided. */
+export function withDtypes(ir: KernelIR, dtypes: Readonly<Record<string, string>>): KernelIR {
+  const params = ir.params.map((param): Param => {
+    const variable = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
+    const decided = typeof variable === "object" ? (dtypes[variable.name] as DTypeName | undefined) : undefined;
+    if (decided === undefined) return param;
+    return param.kind === "constexpr" ? { ...param, default: decided } : ({ ...param, dtype: decided } as Param);
+  });
+  return { ...ir, params };
+}
+
 /** `draw_inputs`, for a kernel whose author describes some. */
 export function drawFunction(
   ir: KernelIR,

@@ -1,5 +1,13 @@
 /** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
-import { type FunctionIR, isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
+import {
+  type FunctionIR,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type TensorParam,
+  tensorsOf,
+  type Value,
+} from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern.js";
 import { Names } from "./names.js";
@@ -32,7 +40,7 @@ export interface KernelNames {
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "wrap_triton _is_traced _beyond_int32 _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
-  "_check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
+  "_refuse_gradient _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
 
 /** The names of a module before anything of a kernel stands in it. */
 export function moduleNames(): Names {
@@ -95,6 +103,11 @@ export function parameterName(ir: KernelIR, names: KernelNames, author: string):
   const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
   if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${author}`);
   return text;
+}
+
+/** What a caller gives an output as: `out` where there is one, else its name. */
+export function outputName(ir: KernelIR, { tensors }: KernelNames, { name }: TensorParam): string {
+  return tensorsOf(ir, "out").length === 1 ? "out" : tensors.get(name)!;
 }
 
 /** What the author calls a helper function. */

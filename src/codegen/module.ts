@@ -4,16 +4,20 @@ import { fail } from "../diagnostics.js";
 import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator.js";
 import type { SourceIndex } from "../ir/source.js";
+import { dtypeTable } from "../ir/dtype.js";
 import { usesOf39 } from "../ir/versions.js";
 import { walkAll } from "../ir/walk.js";
+import type { Called } from "./composition.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "./descriptors.js";
 import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "./helpers.js";
-import { drawFunction, inputsFunction } from "./inputs.js";
+import { drawFunction, inputsFunction, withDtypes } from "./inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "./kernel-names.js";
 import { type PrintedModule, printModule } from "./layout.js";
-import { fakeFunction, type OpOptions, opDefinitions } from "./op-module.js";
-import { type Called, operatorDefinitions } from "./operator.js";
+import { fakeFunction, opDefinitions } from "./op-module.js";
+import type { OpOptions } from "./op-registration.js";
+import { OperatorContext } from "./operator-context.js";
+import { checkOperator, operatorDefinitions } from "./operator.js";
 import { pruner } from "./pruner.js";
 import * as py from "./py-build.js";
 import type { Block, FromImport, FunctionDef, Parameter, Statement } from "./py.js";
@@ -26,7 +30,7 @@ import { wrapper } from "./wrapper.js";
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false }: EmitOptions = {},
+  { op, providers = false, dtypes = {} }: EmitOptions = {},
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source)
@@ -37,7 +41,7 @@ export function emitModule(
     ...jits,
     launcher,
     ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
-    ...fixedExports(ir, names, positional(launcher), source, providers),
+    ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
   return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs]);
@@ -49,7 +53,9 @@ export function emitOperator(
   kernels: readonly KernelIR[],
   source: SourceIndex | undefined,
   op: OpOptions,
+  dtypes: EmitOptions["dtypes"] = {},
 ): PrintedModule {
+  checkOperator(operator, op);
   const module = moduleNames();
   const { face } = operator;
   const names = kernelNames(face, source, module);
@@ -59,7 +65,7 @@ export function emitOperator(
   const called = new Map<KernelIR, Called>();
   kernels.forEach((ir, i) => {
     const own = kernelNames(ir, source, module);
-    const { jits, launcher } = kernelPart(ir, own, source);
+    const { jits, launcher } = kernelPart(ir, own, source, op.form === "triton_op");
     const fake = module.take(`_${own.wrapper}_fake`);
     before.push(...beforeKernel(ir, own));
     externs.push(own.externs);
@@ -68,8 +74,11 @@ export function emitOperator(
     called.set(operator.kernels[i]!, { names: own, fake });
   });
   const sizes = sizeBindings(face, names);
-  const { definitions, params } = operatorDefinitions(operator, names, module, called, sizes, source, op);
-  parts.push(...definitions, ...fixedExports(face, names, params, source));
+  const context = new OperatorContext(operator, names, module, called, sizes, source, op);
+  parts.push(
+    ...operatorDefinitions(context),
+    ...fixedExports(face, names, context.params, source, { providers: false, dtypes }),
+  );
   return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
 }
 
@@ -98,7 +107,7 @@ function fixedExports(
   names: KernelNames,
   params: readonly Parameter[],
   source: SourceIndex | undefined,
-  providers = false,
+  { providers, dtypes }: Required<Pick<EmitOptions, "providers" | "dtypes">>,
 ): Block {
   const sizes = sizeBindings(ir, names);
   const doc = `What ${names.wrapper} computes, in PyTorch.`;
@@ -110,12 +119,19 @@ function fixedExports(
       doc: `What ${names.wrapper} computes, another way.`,
     })),
   ];
+  const drawn = withDtypes(ir, dtypes);
   return [
     ...references.map((each) => referenceFunction(each, ir, names, params, sizes, source)),
-    ...drawFunction(ir, names, source),
-    inputsFunction(ir, names),
+    ...drawFunction(drawn, names, source),
+    inputsFunction(drawn, names),
   ];
 }
+
+/** Whether a launch has numbers that may be floats. */
+const takesFloats = ({ params }: KernelIR): boolean =>
+  params.some(
+    (param) => param.kind === "scalar" && (typeof param.dtype !== "string" || dtypeTable[param.dtype].kind === "float"),
+  );
 
 /** The parts with what they need around them. */
 function assembled(
@@ -141,7 +157,7 @@ function assembled(
     ...constants(kernels, isMentioned),
     ...before,
     ...parts,
-    ...helperFunctions(isMentioned),
+    ...helperFunctions(isMentioned, kernels.some(takesFloats)),
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];
   return printModule(module);

@@ -5,23 +5,23 @@
 import { fail } from "../diagnostics.js";
 import type { KernelIR, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { isValue } from "../ir/nodes.js";
-import { isInt, members } from "../ir/dtype.js";
-import { describedTensors, makesDescriptors } from "../ir/described.js";
-import { setsBlocks } from "./descriptors.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
 import { type KernelNames, literalNumber } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FunctionDef, Parameter } from "./py.js";
+import {
+  checkNamespace,
+  notAnOperator,
+  notTraceable,
+  type OpOptions,
+  registration,
+  withoutAnnotations,
+  writingOperator,
+} from "./op-registration.js";
 import type { Binding } from "./reference.js";
 import { dtypeBinder, torchDType } from "./wrapper-checks.js";
-
-export interface OpOptions {
-  /** The first part of the operator's name: `torch.ops.NAMESPACE.NAME`. */
-  readonly namespace: string;
-  /** `triton_op` lets torch.compile see into it, and fuse around the kernel; `custom_op`, the default, takes any kernel. */
-  readonly form?: "custom_op" | "triton_op";
-}
+import { returnType } from "./wrapper-words.js";
 
 /** `launcher` is the wrapper, `sizes` say where each size is read off. */
 export function opDefinitions(
@@ -40,7 +40,8 @@ export function opDefinitions(
   const outputs = tensors.filter((param) => param.role === "out");
   const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
   const { namespace, form = "custom_op" } = op;
-  if (form === "triton_op") checkTraceable(ir);
+  const untraceable = form === "triton_op" && notTraceable(ir);
+  if (untraceable) fail("op", `${ir.name}: ${untraceable}`, ir.at);
   const functional: FunctionDef = {
     kind: "function",
     name: names.op,
@@ -51,92 +52,14 @@ export function opDefinitions(
     body: callBody(ir, names, params, outputs, updated.length),
   };
   const fake = fakeFunction(ir, names, `_${names.op}_fake`, params, sizes, [py.dotted(`${names.op}.register_fake`)]);
-  return [functional, fake, ...(outputs.length > 0 ? outVariant(names, launcher, params, updated, op) : [])];
-}
-
-/** `ns::gemm_out`: it writes tensors that the caller has, and gives nothing. */
-function outVariant(
-  names: KernelNames,
-  { params: all }: FunctionDef,
-  params: readonly Parameter[],
-  updated: readonly string[],
-  { namespace, form = "custom_op" }: OpOptions,
-): Block {
-  const outputs = all.slice(params.length + 1).map(({ name }) => name);
+  if (outputs.length === 0) return [functional, fake];
+  const written = launcher.params.slice(params.length + 1).map((param) => param.name);
   const call = py.call(
     names.wrapper,
     ...params.map(({ name }) => py.name(name)),
-    ...outputs.map((name) => py.keyword(name, py.name(name))),
+    ...written.map((name) => py.keyword(name, py.name(name))),
   );
-  const annotation = py.dotted("torch.Tensor");
-  const isOptional = (param: Parameter): boolean => param.default !== undefined;
-  const definition: FunctionDef = {
-    kind: "function",
-    name: names.opOut,
-    decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
-    // PyTorch refuses tensors that can be given by name only.
-    params: [
-      ...params.filter((param) => !isOptional(param)),
-      ...outputs.map((name) => ({ name, annotation })),
-      ...params.filter(isOptional),
-    ],
-    returns: py.none,
-    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
-    body: [py.expression(call)],
-  };
-  // PyTorch knows that a custom_op which gives nothing gives nothing; of a triton_op it would run the wrapper.
-  if (form === "custom_op") return [definition];
-  const fake: FunctionDef = {
-    kind: "function",
-    name: `_${names.opOut}_fake`,
-    decorators: [py.dotted(`${names.opOut}.register_fake`)],
-    params: withoutAnnotations(definition.params),
-    docstring: `What torch.compile sees of ${names.opOut}: nothing new.`,
-    body: [py.returns(py.none)],
-  };
-  return [definition, fake];
-}
-
-/** The decorator that makes a function an operator. */
-export function registration(
-  form: NonNullable<OpOptions["form"]>,
-  qualified: string,
-  mutated: readonly string[] = [],
-): Expression {
-  const mutates = py.tuple(...mutated.map((name) => py.string(name)));
-  return py.call(`torch.library.${form}`, py.string(qualified), py.keyword("mutates_args", mutates));
-}
-
-/** @throws TileScriptError if the namespace is no name. */
-export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
-  if (!/^[A-Za-z_]\w*$/.test(namespace))
-    fail("op", `${name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, at);
-}
-
-/** Why PyTorch could not have it as an operator. */
-export function notAnOperator({ params }: KernelIR): string | undefined {
-  const isRead = params.some((param) => param.kind === "tensor" && param.role !== "out" && !param.optional);
-  return isRead && !params.some((param) => param.kind === "pointer")
-    ? undefined
-    : "an operator needs a tensor that it reads, and no raw pointers";
-}
-
-/** What `wrap_triton` knows is configs, how they are pruned, keys, values to reset or restore, and one launch. */
-function checkTraceable(ir: KernelIR): void {
-  const { name, params, tuning, launch, at } = ir;
-  const refuse = (what: string, why = "torch.compile cannot trace it"): never =>
-    fail("op", `${name}: triton_op cannot have ${what}; ${why}, so emit a custom_op`, at);
-  const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
-  if (computed) refuse(`the heuristic of ${computed.name}`);
-  if (setsBlocks(ir).length > 0) refuse("configs with a hook, which sets the blocks of its descriptors");
-  if (describedTensors(ir).length > 0 || makesDescriptors(ir)) refuse("tensor descriptors");
-  const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
-  if (option) refuse(`the launch option ${option[0]}`);
-  const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
-  if (isPassed) refuse("numCtas outside autotune.configs");
-  const float = params.find((param) => param.kind === "scalar" && members(param.dtype).some((dtype) => !isInt(dtype)));
-  // Seen with torch 2.11: the kernel's own annotation is not asked.
-  if (float) refuse(`the float argument ${float.name}`, "torch.compile would compile the kernel for a float64 instead");
+  return [functional, fake, ...writingOperator(names, params, written, updated, [py.expression(call)], op)];
 }
 
 /** What torch.compile sees of a kernel: new tensors without values. */
@@ -157,17 +80,6 @@ export function fakeFunction(
     docstring: `What torch.compile sees of ${names.wrapper}: shapes and dtypes.`,
     body: fakeBody(ir, names, outputs, sizes),
   };
-}
-
-export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {
-  return params.map(({ name, default: initial }) => ({ name, ...(initial && { default: initial }) }));
-}
-
-/** How many tensors, as an annotation. */
-export function returnType(count: number): Expression {
-  const tensor = py.dotted("torch.Tensor");
-  if (count === 0) return py.none;
-  return count === 1 ? tensor : py.subscript(py.name("tuple"), ...Array.from({ length: count }, () => tensor));
 }
 
 /** An operator returns new tensors only: those that it updates are its caller's already. */

@@ -47,9 +47,9 @@ export class TorchPython {
     roots.forEach((root) => this.#count(root));
   }
 
-  /** Whether an expression is part of what will be asked for. */
-  isUsed(node: TorchNode): boolean {
-    return this.#uses.has(node);
+  /** How often an expression is part of what will be asked for. */
+  uses(node: TorchNode): number {
+    return this.#uses.get(node) ?? 0;
   }
 
   /** Writes a line for it, so that what comes after cannot change it. `wanted` is its name if the author gave none. */
@@ -94,7 +94,7 @@ export class TorchPython {
     const known = this.#written.get(node);
     if (known) return known;
     const site = this.#site(node);
-    const isShared = (node.kind === "call" || node.kind === "method") && this.#uses.get(node)! > 1;
+    const isShared = (node.kind === "call" || node.kind === "method") && this.uses(node) > 1;
     const value = this.#compute(node);
     const items = site?.names?.map((name) => py.name(name === undefined ? "_" : this.#locals.take(name)));
     const name = this.#ownName(site) ?? (isShared ? "value" : undefined);

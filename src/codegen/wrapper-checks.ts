@@ -3,15 +3,13 @@ import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/
 import { isOnlyDescribed } from "../ir/described.js";
 import { callOrder } from "./call-order.js";
 import { tileSizes } from "../ir/tile-sizes.js";
-import { literalNumber } from "./kernel-names.js";
+import { literalNumber, outputName } from "./kernel-names.js";
 import { flatText as printExpression } from "./layout-expression.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, FString, Parameter, Raise, Statement } from "./py.js";
-import type { WrapperContext } from "./wrapper.js";
+import type { WrapperContext } from "./wrapper-scope.js";
 
 /** Functions of the module that checks call. */
-export const CHECK_OUT = "_check_out";
-export const CHECK_MEMORY = "_check_memory";
 /** Asks whether PyTorch is making a graph, in a module that it may look into. */
 export const IS_TRACED = "_is_traced";
 export const CHECK_CHOICE = "_check_choice";
@@ -40,9 +38,9 @@ export function messageOf(
 
 /** What the caller knows a tensor as. */
 export function label(context: WrapperContext, param: TensorParam | PointerParam): string {
-  if (param.kind === "pointer") return context.names.tensors.get(param.name)!;
-  const outputs = context.tensors.filter((p) => p.role === "out");
-  return param.role === "out" && outputs.length === 1 ? "out" : context.names.tensors.get(param.name)!;
+  return param.kind === "tensor" && param.role === "out"
+    ? outputName(context.ir, context.names, param)
+    : context.names.tensors.get(param.name)!;
 }
 
 function check(test: Expression, body: Statement): Statement {
@@ -132,7 +130,7 @@ function shapeOf(tensor: Expression): Part {
   return { value: py.call("list", py.attribute(tensor, "shape")) };
 }
 
-function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
+export function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
   if (!param.contiguous) return [];
   const tensor = context.tensor(param);
   return [
@@ -287,12 +285,11 @@ function selfCall(context: WrapperContext): Expression {
       : py.name(names.parameters.get(param.value)!),
   );
   const outputs = tensors.filter((param) => param.role === "out");
-  const key = (param: TensorParam) => (outputs.length === 1 ? "out" : names.tensors.get(param.name)!);
   const device = deviceHolder(context) ? [] : [py.keyword("device", DEVICE)];
   return py.call(
     names.wrapper,
     ...positional,
-    ...outputs.map((param) => py.keyword(key(param), py.name(key(param)))),
+    ...outputs.map((param) => py.keyword(label(context, param), py.name(label(context, param)))),
     ...device,
   );
 }
@@ -314,87 +311,6 @@ function sameDevice(
       { value: device },
     ),
   );
-}
-
-// ---- outputs --------------------------------------------------------------------------------------------------------
-
-/** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
-export function outputChecks(context: WrapperContext, param: TensorParam): Block {
-  const first = deviceHolder(context);
-  const given = py.name(label(context, param));
-  const tensor = context.tensor(param);
-  const shape = py.tuple(...param.dims.map((_, axis) => context.dim(param, axis)));
-  const dtype = typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name);
-  const like = twinOf(context, param);
-  const allocated = like
-    ? py.call("torch.empty_like", context.tensor(like))
-    : first
-      ? py.call(
-          py.attribute(context.tensor(first), "new_empty"),
-          shape,
-          ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
-        )
-      : py.call("torch.empty", shape, ...py.keywords({ device: DEVICE, dtype }));
-  const checked = py.call(
-    CHECK_OUT,
-    py.string(`${context.names.wrapper}: ${label(context, param)}`),
-    given,
-    shape,
-    dtype,
-    DEVICE,
-    tensorsBefore(context, param),
-  );
-  const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
-  return [
-    {
-      kind: "if",
-      branches: [{ test: py.compare(given, ["is", py.none]), body: [py.assign(tensor, allocated)] }],
-      otherwise: [
-        printExpression(given) === printExpression(tensor) ? py.expression(checked) : py.assign(tensor, checked),
-        ...contiguousCheck(context, param),
-      ],
-    },
-    ...zero,
-  ];
-}
-
-/** A contiguous input of the output's shape and dtype. */
-function twinOf(context: WrapperContext, param: TensorParam): TensorParam | undefined {
-  return context.tensors.find(
-    (other) =>
-      other.role !== "out" &&
-      other.contiguous &&
-      !other.given &&
-      sameDType(other, param) &&
-      sameShape(context, other, param),
-  );
-}
-
-function sameShape(context: WrapperContext, left: TensorParam, right: TensorParam): boolean {
-  const sizes = (param: TensorParam) => param.dims.map((_, axis) => printExpression(context.dim(param, axis))).join();
-  return left.dims.length === right.dims.length && sizes(left) === sizes(right);
-}
-
-function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }: TensorParam): boolean {
-  return typeof left === "string" || typeof right === "string" ? left === right : left.name === right.name;
-}
-
-/** A tensor that is updated in place may not overlap itself or another. */
-export function memoryCheck(context: WrapperContext, param: TensorParam): Block {
-  if (param.role !== "inout") return [];
-  const label = py.string(`${context.names.wrapper}: ${context.names.tensors.get(param.name)!}`);
-  return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), tensorsBefore(context, param)))];
-}
-
-/** What a written tensor must lie apart from: the inputs, and the tensors written that come before it. */
-function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
-  const written = (other: TensorParam) =>
-    other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
-  const others = context.tensors.filter(
-    (other) =>
-      other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
-  );
-  return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
 }
 
 /** The dtype that a variable has in this call. */
@@ -424,6 +340,12 @@ export function reachCheck(context: WrapperContext, param: TensorParam): Block {
 export function elements(context: WrapperContext, param: TensorParam): Expression {
   const sizes = param.dims.map((_, axis) => context.dim(param, axis));
   return sizes.slice(1).reduce((product, size) => py.binary(product, "*", size), sizes[0] ?? py.number("1"));
+}
+
+/** Whether two tensors of the wrapper have the same sizes. */
+export function sameShape(context: WrapperContext, left: TensorParam, right: TensorParam): boolean {
+  const sizes = (param: TensorParam) => param.dims.map((_, axis) => printExpression(context.dim(param, axis))).join();
+  return left.dims.length === right.dims.length && sizes(left) === sizes(right);
 }
 
 /** Whether a tensor before it, which is contiguous as it is, has its shape and is checked. */

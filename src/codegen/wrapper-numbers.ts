@@ -4,7 +4,7 @@ import { numberParams } from "./call-order.js";
 import * as py from "./py-build.js";
 import type { Block, Expression } from "./py.js";
 import { CHECK_CHOICE, CHECK_TYPE, torchDType } from "./wrapper-checks.js";
-import type { WrapperContext } from "./wrapper.js";
+import type { WrapperContext } from "./wrapper-scope.js";
 
 /** The module's table from torch's dtypes to Triton's. */
 export const TRITON_DTYPES = "_TRITON_DTYPES";

@@ -1,11 +1,12 @@
 /** How the wrapper speaks of an argument: its annotation, its default and its line in the docstring. */
-import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import { constantExpression } from "./autotune.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "./call-order.js";
 import type { KernelNames } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, Parameter } from "./py.js";
-import { torchDType } from "./wrapper-checks.js";
+import { label, torchDType } from "./wrapper-checks.js";
+import type { WrapperContext } from "./wrapper-scope.js";
 
 /** The parameters that a caller gives by position, annotated. */
 export function inputParameters(ir: KernelIR, names: KernelNames): readonly Parameter[] {
@@ -23,7 +24,7 @@ export function inputParameters(ir: KernelIR, names: KernelNames): readonly Para
 
 /** The docstring's line for each of them. */
 export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
-  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const tensors = tensorsOf(ir, "in", "inout");
   const pointers = ir.params.filter((param): param is PointerParam => param.kind === "pointer");
   return [
     ...tensors.map((param) => {
@@ -38,6 +39,28 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
     }),
     ...numberParams(ir).map((param) => `    ${localName(names, param)}: ${numberWords(param)}.`),
   ];
+}
+
+/** Outputs that the caller may give, by name. */
+export function outputParameters(context: WrapperContext): readonly Parameter[] {
+  const annotation = py.binary(py.dotted("torch.Tensor"), "|", py.none);
+  const outputs = tensorsOf(context.ir, "out");
+  if (outputs.length === 0) return [];
+  return [{ name: "*" }, ...outputs.map((param) => ({ name: label(context, param), annotation, default: py.none }))];
+}
+
+/** The docstring's line for each of those. */
+export function outputLines(context: WrapperContext): readonly string[] {
+  return tensorsOf(context.ir, "out").map(
+    (param) => `    ${label(context, param)}: where to write ${tensorWords(param)}; allocated if None.`,
+  );
+}
+
+/** How many tensors, as an annotation. */
+export function returnType(count: number): Expression {
+  const tensor = py.dotted("torch.Tensor");
+  if (count === 0) return py.none;
+  return count === 1 ? tensor : py.subscript(py.name("tuple"), ...Array.from({ length: count }, () => tensor));
 }
 
 /** `[M, N] float16 or bfloat16` */

@@ -6,7 +6,6 @@ import { describedTensors, isOnlyDescribed } from "../ir/described.js";
 import type {
   ConstexprParam,
   KernelIR,
-  Param,
   PointerParam,
   ScalarParam,
   SizeParam,
@@ -16,7 +15,7 @@ import type {
 import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
-import { type KernelNames, literalNumber, parameterName } from "./kernel-names.js";
+import { type KernelNames, parameterName } from "./kernel-names.js";
 import { descriptorCheck, descriptorOf, scratch } from "./descriptors.js";
 import { LAUNCH, WRAP_TRITON } from "./helpers.js";
 import { flatText as printExpression } from "./layout-expression.js";
@@ -34,15 +33,16 @@ import {
   elements,
   ifGiven,
   IS_TRACED,
-  memoryCheck,
+  label,
   messageOf,
-  outputChecks,
   reachCheck,
   ROW_LIMIT,
   shapeChecks,
   tileSizeChecks,
 } from "./wrapper-checks.js";
-import { argumentLines, inputParameters, tensorWords } from "./wrapper-words.js";
+import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
+import { WrapperScope } from "./wrapper-scope.js";
+import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
 import * as py from "./py-build.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "./py.js";
@@ -51,48 +51,14 @@ export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Valu
   return new WrapperEmitter(ir, names, used, traceable).emit();
 }
 
-/** What an emitter of parts of the wrapper needs to know. */
-export interface WrapperContext {
-  readonly ir: KernelIR;
-  readonly names: KernelNames;
-  readonly tensors: readonly TensorParam[];
-  /** Sizes that a statement before has bound to a local. */
-  readonly bound: Set<string>;
-  /** Sizes that are computed from others: shapes are compared with them. */
-  readonly derived: ReadonlySet<string>;
-  /** Whether PyTorch is to see the kernel in its graphs (`torch.library.wrap_triton`). */
-  readonly traceable: boolean;
-  /** A tensor's name in the wrapper. */
-  tensor(param: TensorParam | PointerParam): Expression;
-  /** A dimension as an expression, once it is bound. */
-  dim(param: TensorParam, axis: number): Expression;
-}
-
-class WrapperEmitter implements WrapperContext {
-  readonly tensors: readonly TensorParam[];
-  readonly bound = new Set<string>();
-  readonly derived: ReadonlySet<string>;
-
+class WrapperEmitter extends WrapperScope {
   constructor(
-    readonly ir: KernelIR,
-    readonly names: KernelNames,
+    ir: KernelIR,
+    names: KernelNames,
     readonly used: ReadonlySet<Value>,
-    readonly traceable: boolean,
+    traceable: boolean,
   ) {
-    this.tensors = ir.params.filter((param) => param.kind === "tensor");
-    this.derived = new Set(
-      ir.params.flatMap((param) => (param.kind === "size" && param.derived !== undefined ? [param.name] : [])),
-    );
-  }
-
-  tensor(param: TensorParam | PointerParam): Expression {
-    return py.name(this.#localName(param));
-  }
-
-  dim(param: TensorParam, axis: number): Expression {
-    const dim = param.dims[axis]!;
-    const number = literalNumber(dim);
-    return number === undefined ? this.#local(dim as Value) : py.numberLiteral(number, "int");
+    super(ir, names, traceable);
   }
 
   emit(): FunctionDef {
@@ -101,13 +67,13 @@ class WrapperEmitter implements WrapperContext {
     const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
     for (const { name } of givenSizes(this.ir)) this.bound.add(name);
     const maybe = [
-      ...outputs.map((param) => py.name(this.outParameter(param))),
+      ...outputs.map((param) => py.name(label(this, param))),
       ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
     ];
     const body: Statement[] = [
       ...numberChecks(this),
       ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
-      ...this.#derivedSizes(),
+      ...this.derivedSizes(),
       ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
       ...inputs.flatMap((param) => ifGiven(this, param, derivedChecks(this, param))),
       ...this.#pointers().flatMap((param) => ifGiven(this, param, dtypeCheck(this, param))),
@@ -126,25 +92,19 @@ class WrapperEmitter implements WrapperContext {
       ...tileSizeChecks(this),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
-      ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.#local(v))),
+      ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
       ...scratch(this.ir),
       ...this.#launch(),
       ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
     ];
-    const tensor = py.dotted("torch.Tensor");
     return {
       kind: "function",
       name: this.names.wrapper,
       origin: this.ir.at,
       decorators: [],
-      params: this.#parameters(outputs),
-      returns:
-        results.length === 0
-          ? py.none
-          : results.length === 1
-            ? tensor
-            : py.subscript(py.name("tuple"), ...results.map(() => tensor)),
-      docstring: this.#docstring(outputs),
+      params: this.#parameters(),
+      returns: returnType(results.length),
+      docstring: this.#docstring(),
       body,
     };
   }
@@ -155,14 +115,9 @@ class WrapperEmitter implements WrapperContext {
 
   // ---- signature ----------------------------------------------------------------------------------------------------
 
-  #parameters(outputs: readonly TensorParam[]): Parameter[] {
-    const optional = py.binary(py.dotted("torch.Tensor"), "|", py.none);
-    return [
-      ...inputParameters(this.ir, this.names),
-      ...(outputs.length > 0 ? [{ name: "*" }] : []),
-      ...outputs.map((param) => ({ name: this.outParameter(param), annotation: optional, default: py.none })),
-      ...(deviceHolder(this) ? [] : [DEVICE_PARAMETER]),
-    ];
+  #parameters(): readonly Parameter[] {
+    const device = deviceHolder(this) ? [] : [DEVICE_PARAMETER];
+    return [...inputParameters(this.ir, this.names), ...outputParameters(this), ...device];
   }
 
   /** Tensors of which the kernel gets an address only. */
@@ -170,17 +125,9 @@ class WrapperEmitter implements WrapperContext {
     return this.ir.params.filter((param) => param.kind === "pointer");
   }
 
-  /** What the caller gives an output as: `out` if there is one, else by name. */
-  outParameter(param: TensorParam): string {
-    const outputs = this.tensors.filter((p) => p.role === "out");
-    return outputs.length === 1 ? "out" : this.#localName(param);
-  }
-
-  #docstring(outputs: readonly TensorParam[]): string {
+  #docstring(): string {
     const lines = argumentLines(this.ir, this.names);
-    const outs = outputs.map(
-      (param) => `    ${this.outParameter(param)}: where to write ${tensorWords(param)}; allocated if None.`,
-    );
+    const outs = [...outputLines(this)];
     const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
     if (!deviceHolder(this)) outs.push("    device: where to allocate; the current GPU if None.");
     return [
@@ -197,18 +144,6 @@ class WrapperEmitter implements WrapperContext {
   }
 
   // ---- body ---------------------------------------------------------------------------------------------------------
-
-  #derivedSizes(): Block {
-    const derived = this.ir.params.filter(
-      (param): param is SizeParam => param.kind === "size" && param.derived !== undefined,
-    );
-    return derived.flatMap((param) => {
-      if (this.bound.has(param.name)) return [];
-      this.bound.add(param.name);
-      const [value] = hostExpressions(param.derived!, (v) => this.#local(v));
-      return [py.assign(this.#local(param.value), value!)];
-    });
-  }
 
   /** Nothing is launched where there is nothing to write. */
   #emptyResult(results: readonly Expression[]): Block {
@@ -251,8 +186,8 @@ class WrapperEmitter implements WrapperContext {
   #launchConstexprs(): Block {
     return this.ir.params.flatMap((param) => {
       if (param.kind !== "constexpr" || param.from !== "launch" || !param.compute) return [];
-      const target = this.#local(param.value);
-      const [value] = hostExpressions(param.compute, (v) => this.#local(v));
+      const target = this.local(param.value);
+      const [value] = hostExpressions(param.compute, (v) => this.local(v));
       const limit: Statement[] =
         param.of === "int"
           ? [
@@ -283,13 +218,13 @@ class WrapperEmitter implements WrapperContext {
 
   /** Requirements that decide between configs prune them; the others are checked here. */
   #requirements(): Block {
-    const tests = hostExpressions(this.ir.requires, (v) => this.#local(v));
+    const tests = hostExpressions(this.ir.requires, (v) => this.local(v));
     const named = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
     const prunes = prunedRequirements(this.ir);
     return tests.flatMap((test, i) => {
       if (prunes[i]) return [];
       const shown = this.#requirementInputs(i).map((value): MessagePart[] => {
-        const local = this.#local(value);
+        const local = this.local(value);
         return [`${this.#localText(value)} = `, local.kind === "name" ? { value: local } : { text: local }];
       });
       const list = shown.flatMap((parts, j) => [j === 0 ? " with " : ", ", ...parts]);
@@ -349,7 +284,7 @@ class WrapperEmitter implements WrapperContext {
     const keys = this.ir.params.filter(({ name }) => this.ir.tuning.key?.includes(name)).map(({ value }) => value);
     const needed = new Set([...hostInputs(this.ir.grid), ...keys]);
     return this.#numberParams().flatMap(({ value }) =>
-      needed.has(value) && !this.used.has(value) ? [this.#local(value)] : [],
+      needed.has(value) && !this.used.has(value) ? [this.local(value)] : [],
     );
   }
 
@@ -372,20 +307,18 @@ class WrapperEmitter implements WrapperContext {
     const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
     return {
       tensors: tensors.map((param) =>
-        param.kind === "tensor" && param.block
-          ? py.name(this.#localText(param.pointer))
-          : py.name(this.#localName(param)),
+        param.kind === "tensor" && param.block ? py.name(this.#localText(param.pointer)) : this.tensor(param),
       ),
       numbers: [
         ...this.#numberParams()
           .filter(({ value }) => this.used.has(value))
-          .map(({ value }) => this.#local(value)),
+          .map(({ value }) => this.local(value)),
         ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
       ],
       options: [
         ...constexprs
           .filter((param) => param.from !== "config" && param.from !== "heuristic")
-          .map((param) => py.keyword(this.#localText(param.value), passed(param, this.#local(param.value)))),
+          .map((param) => py.keyword(this.#localText(param.value), passed(param, this.local(param.value)))),
         ...fixed,
         ...driverOptions(this.ir),
       ],
@@ -398,27 +331,21 @@ class WrapperEmitter implements WrapperContext {
 
   // ---- names --------------------------------------------------------------------------------------------------------
 
-  #localName(param: Param): string {
-    return this.names.tensors.get(param.name) ?? this.names.parameters.get(param.value)!;
-  }
-
   #localText(value: Value): string {
     return this.names.parameters.get(value)!;
   }
 
-  #local(value: Value): Expression {
+  protected override local(value: Value): Expression {
     const config = this.#configOf(value);
     if (config !== undefined && this.ir.tuning.configs.length === 1) {
       const fixed = this.ir.tuning.configs[0]?.values[config];
       if (fixed !== undefined) return constantExpression(fixed);
     }
-    return py.name(this.#localText(value));
+    return super.local(value);
   }
 
   #gridValue(value: Value): Expression {
-    return this.#isConfig(value)
-      ? py.subscript(py.name("meta"), py.string(this.#localText(value)))
-      : this.#local(value);
+    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.local(value);
   }
 
   /** Whether only a launch knows it: the config's, and what a heuristic computes of the config. */

@@ -4,6 +4,7 @@ import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { launchOptionNames } from "../ir/nodes.js";
 import type { Handle } from "../ir/handle.js";
+import { checkTolerance } from "../tolerance.js";
 import { launch } from "./launch.js";
 import type { ParamDescription } from "./params.js";
 
@@ -111,6 +112,7 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
     fail("kernel", `${name}: ${unknown} is no part of a spec; it has ${Object.keys(specParts).join(", ")}`, at);
   if (typeof spec.grid !== "function")
     fail("kernel", `${name}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`, at);
+  checkTolerance(name, spec.tolerance, at);
   if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);
 }
 

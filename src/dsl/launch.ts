@@ -2,7 +2,8 @@
 import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import type { Elem } from "../ir/dtype.js";
-import type { KernelIR, Param, TensorParam } from "../ir/nodes.js";
+import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
+import { whyBound, whyDecided, whyMissing, whyNumber, whyOutput, whyTensor, whyUnknown } from "../ir/params-call.js";
 import type { Launch, Launched, TorchArgument, TorchNode } from "../ir/reference.js";
 import { isTorchNode } from "../ir/reference.js";
 import { argument, tensorProxy } from "./torch-proxy.js";
@@ -65,7 +66,18 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
     };
     Object.defineProperty(results, param.name, { enumerable: true, get });
   }
-  return results;
+  return new Proxy(results, {
+    get: (target, key, receiver) => {
+      // Whoever looks at it may ask for a promise's `then`.
+      if (typeof key === "string" && key !== "then" && !(key in target))
+        fail(
+          "call",
+          `${name}.call: it gives no ${key}; its outputs are ${Object.keys(target).join(", ")}`,
+          captureLocation(),
+        );
+      return Reflect.get(target, key, receiver) as unknown;
+    },
+  });
 }
 
 function checkArguments(
@@ -75,22 +87,55 @@ function checkArguments(
   at: Location | undefined,
 ): void {
   const { name, params } = kernel;
-  const taken = params.filter(isArgument);
-  for (const key of Object.keys(args))
-    if (!taken.some((param) => param.name === key))
-      fail("call", `${name}.call: ${key} is no argument; those are ${taken.map((p) => p.name).join(", ")}`, at);
-  for (const param of taken) {
+  const problem = [
+    ...Object.keys(args).map((key) => whyNoArgument(kernel, key)),
+    ...params.filter(isArgument).map((param) => whyArgument(kernel, param, args[param.name], into)),
+  ].find((sentence) => sentence !== "");
+  if (problem !== undefined) fail("call", problem, at);
+  for (const param of tensorsOf(kernel, "inout")) {
     const value = args[param.name];
-    if (value === undefined && isRequired(kernel, param))
-      fail("call", `${name}.call: ${param.name} is missing; give ${name}.call({ ${param.name}, … })`, at);
-    if (param.kind !== "tensor" || value === undefined || value === null) continue;
-    if (!isTorchNode(value)) fail("call", `${name}.call: ${param.name} must be a tensor`, at);
-    if (param.role === "inout" && into.isInput(value))
+    if (isTorchNode(value) && into.isInput(value))
       fail(
         "call",
         `${name}.call: it would change ${param.name}, which the caller of ${into.name} owns; give a copy, ${param.name}.clone()`,
         at,
       );
+  }
+}
+
+function whyNoArgument({ name, params }: KernelIR, key: string): string {
+  const param = params.find((each) => each.name === key);
+  if (!param) return whyUnknown(name, key);
+  if (isBound(param, params)) return whyBound(name, key);
+  if (isArgument(param)) return "";
+  return param.kind === "tensor" ? whyOutput(name, key) : whyDecided(name, key);
+}
+
+function whyArgument(kernel: KernelIR, param: Param, value: TorchArgument | undefined, into: LaunchRecorder): string {
+  const { name } = kernel;
+  if (value === undefined) return isRequired(kernel, param) ? whyMissing(name, param.name) : "";
+  const kind = isTorchNode(value) ? isTensor(value, into) : false;
+  if (param.kind === "tensor")
+    return kind !== false || (value === null && param.optional) ? "" : whyTensor(name, param.name);
+  return kind === true || value === null || Array.isArray(value) ? whyNumber(name, param.name) : "";
+}
+
+/** Whether it is a tensor, as far as that can be told before anything runs. */
+function isTensor(node: TorchNode, into: LaunchRecorder): boolean | undefined {
+  switch (node.kind) {
+    case "input":
+      return into.isInput(node) || into.describe(node) !== undefined;
+    case "launched":
+      return true;
+    case "arithmetic":
+    case "dtype":
+      return false;
+    case "attribute":
+      return ["dtype", "device", "shape"].includes(node.name) ? false : undefined;
+    case "method":
+      return node.name === "size" ? false : undefined;
+    default:
+      return undefined;
   }
 }
 
@@ -104,10 +149,15 @@ function isArgument(param: Param): boolean {
 function isRequired({ params }: KernelIR, param: Param): boolean {
   if (param.kind === "tensor" || param.kind === "pointer") return param.given === undefined;
   if (param.kind !== "size" && param.default !== undefined) return false;
+  return !isBound(param, params);
+}
+
+/** Whether it is a size that a tensor has which is there in any case. */
+function isBound(param: Param, params: readonly Param[]): boolean {
   const isSize = param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
   const binds = (other: Param): boolean =>
     other.kind === "tensor" && other.role !== "out" && !other.optional && other.dimNames.includes(param.name);
-  return !(isSize && params.some(binds));
+  return isSize && params.some(binds);
 }
 
 /** Compares shapes and dtypes with the kernel's, as far as they are known, and gives those of its outputs. */
@@ -131,14 +181,18 @@ function bindTypes(
     const shape = `[${known.dims.map((dim) => dim ?? "?").join(", ")}]`;
     const wanted = `[${param.dimNames.join(", ")}]`;
     if (known.dims.length !== param.dimNames.length)
-      fail("call", `${name}.call: ${param.name} is ${wanted}, and is given a tensor of shape ${shape}`, at);
+      fail(
+        "call",
+        `${name}.call: ${param.name} is ${wanted}, and is given a tensor of shape ${shape}; give one with ${axesInWords(param.dimNames.length)}`,
+        at,
+      );
     param.dimNames.forEach((dim, axis) => {
       const size = known.dims[axis];
       const bound = typeof dim === "number" ? dim : sizes.get(dim);
       if (size !== undefined && bound !== undefined && bound !== size)
         fail(
           "call",
-          `${name}.call: ${param.name} is ${wanted} with ${dim} = ${bound}, and is given a tensor of shape ${shape}`,
+          `${name}.call: ${param.name} is ${wanted} with ${dim} = ${bound}, and is given a tensor of shape ${shape}; give one whose ${dim} is ${bound}`,
           at,
         );
       if (size !== undefined && typeof dim === "string") sizes.set(dim, size);
@@ -175,6 +229,7 @@ function dtypeOf(node: TorchNode, into: LaunchRecorder): Elem | undefined {
   return node.kind === "attribute" && node.name === "dtype" ? into.describe(node.of)?.dtype : undefined;
 }
 
+const axesInWords = (rank: number): string => (rank === 1 ? "1 axis" : `${rank} axes`);
 const membersOf = (elem: Elem): readonly string[] => (typeof elem === "string" ? [elem] : elem.members);
 const words = (elem: Elem): string => membersOf(elem).join(" or ");
 

@@ -1,13 +1,15 @@
 /** An operator of PyTorch, as its author defines it out of kernels. */
-import { fail, type Location } from "../diagnostics.js";
+import { fail, type Location, TileScriptError } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { isInt, members } from "../ir/dtype.js";
-import type { KernelIR, Param, TensorParam } from "../ir/nodes.js";
+import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR } from "../ir/operator.js";
 import type { OperatorFunction } from "../ir/params-operator.js";
-import type { Launch, TorchNode } from "../ir/reference.js";
+import { type Launch, owner, type TorchNode } from "../ir/reference.js";
 import type { SpecPlaces } from "../ir/source.js";
+import { checkTolerance } from "../tolerance.js";
 import { KernelDefinition, type RawSpec } from "./kernel.js";
+import { whyNoInput, whyNoResult, whyResult } from "../ir/params-operator.js";
 import { type Described, includes, launching } from "./launch.js";
 import { isRecord, logging, nodeOf, record, tensorProxy } from "./torch-proxy.js";
 import { trace, variablesOf } from "./trace.js";
@@ -44,6 +46,7 @@ export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Ba
     fail("op", `op: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
   if (typeof spec?.params !== "object") fail("op", `${name}: params is missing; list what it takes and gives`, at);
   if (typeof forward !== "function") fail("op", `${name}: the third argument is the function that calls kernels`, at);
+  checkTolerance(name, spec.tolerance, at);
   return new OperatorDefinition(name, spec, forward, backward, at);
 }) as unknown as OperatorFunction;
 
@@ -66,14 +69,15 @@ export function traceOperator(
 }
 
 /** An operator's params are what PyTorch can hand over: tensors to read, new tensors, and numbers. */
-function checkParams({ name, params, at }: KernelIR): void {
+function checkParams(face: KernelIR): void {
+  const { name, params, at } = face;
   for (const param of params) {
     const problem = problemOf(param);
     if (problem) fail("op", `${name}: ${param.name} ${problem}`, at);
   }
-  if (!tensors(params, "in").some((param) => !param.optional))
+  if (!tensorsOf(face, "in").some((param) => !param.optional))
     fail("op", `${name}: an operator needs a tensor that it reads`, at);
-  if (tensors(params, "out").length === 0)
+  if (tensorsOf(face, "out").length === 0)
     fail("op", `${name}: an operator gives something; declare it, y: tensor.out(…)`, at);
 }
 
@@ -84,10 +88,6 @@ function problemOf(param: Param): string | undefined {
   if (param.kind === "constexpr" && param.from !== "argument")
     return "is no argument; an operator has tensors, numbers and flags, and its kernels have the rest";
   return undefined;
-}
-
-function tensors(params: readonly Param[], role: TensorParam["role"]): readonly TensorParam[] {
-  return params.filter((param): param is TensorParam => param.kind === "tensor" && param.role === role);
 }
 
 class Recording {
@@ -101,41 +101,52 @@ class Recording {
     readonly face: KernelIR,
     readonly traceKernel: (kernel: KernelDefinition) => KernelIR,
   ) {
-    for (const { name, dimNames, dtype } of tensors(face.params, "in"))
-      this.#described.set(name, { dims: dimNames, dtype });
+    for (const { name, dimNames, dtype } of tensorsOf(face, "in")) this.#described.set(name, { dims: dimNames, dtype });
   }
 
   forward(): Composition {
     const { name, at, forward } = this.definition;
-    const outputs = tensors(this.face.params, "out");
+    const outputs = tensorsOf(this.face, "out");
     return this.#record(
-      tensors(this.face.params, "in").map((param) => param.name),
+      tensorsOf(this.face, "in").map((param) => param.name),
       forward,
       (returned) => {
         const results = this.#results(returned);
-        for (const { name: output, dimNames, dtype } of outputs) {
-          const node = results[output] ?? fail("op", `${name}: its function returns no ${output}`, at);
+        for (const output of outputs) {
+          const node = results[output.name] ?? fail("op", whyNoResult(name, output.name), at);
+          this.#checkShape(output, node, `${output.name} is declared`);
           const type = this.#describe(node);
-          const shape = `[${dimNames.join(", ")}]`;
-          const isShape = (dims: Described["dims"]): boolean =>
-            dims.length === dimNames.length && dims.every((dim, i) => dim === undefined || dim === dimNames[i]);
-          if (type && !isShape(type.dims))
-            fail("op", `${name}: ${output} is declared ${shape}, and has shape [${type.dims.join(", ")}]`, at);
-          if (type?.dtype !== undefined && !includes(dtype, type.dtype))
-            fail("op", `${name}: ${output} has another dtype than declared; cast it, .to(…)`, at);
+          if (type?.dtype !== undefined && !includes(output.dtype, type.dtype))
+            fail("op", `${name}: ${output.name} has another dtype than declared; cast it, .to(…)`, placeOf(node) ?? at);
         }
+        const declared = Object.fromEntries(outputs.map((output) => [output.name, results[output.name]!] as const));
         // As declared; what only `backward` needs comes after.
-        const declared = outputs.map(({ name: output }) => [output, results[output]!] as const);
-        return { ...Object.fromEntries(declared), ...results };
+        return this.definition.backward ? { ...declared, ...results } : declared;
       },
+    );
+  }
+
+  /** Compares what is known of a shape with the declared one. */
+  #checkShape({ dimNames }: TensorParam, node: TorchNode, what: string): void {
+    const { name, at } = this.definition;
+    const dims = this.#describe(node)?.dims;
+    if (!dims) return;
+    const isSame = dims.length === dimNames.length && dims.every((dim, i) => dim === undefined || dim === dimNames[i]);
+    if (isSame) return;
+    const shape = `[${dims.map((dim) => dim ?? "?").join(", ")}]`;
+    const wanted = `[${dimNames.join(", ")}]`;
+    fail(
+      "op",
+      `${name}: ${what} ${wanted}, and has shape ${shape}; return one of shape ${wanted}`,
+      placeOf(node) ?? at,
     );
   }
 
   backward(forward: Composition): Composition | undefined {
     const { name, at, backward } = this.definition;
     if (!backward) return undefined;
-    const inputs = tensors(this.face.params, "in");
-    const outputs = tensors(this.face.params, "out");
+    const inputs = tensorsOf(this.face, "in");
+    const outputs = tensorsOf(this.face, "out");
     for (const [result, node] of Object.entries(forward.results)) {
       if (inputs.some((param) => param.name === result))
         fail("op", `${name}: its function returns ${result}, which is an input's name; give it another`, at);
@@ -158,11 +169,10 @@ class Recording {
         const results = this.#results(returned);
         for (const [key, node] of Object.entries(results)) {
           const param = differentiable.find((input) => input.name === key);
-          const known = differentiable.map((input) => input.name).join(", ");
-          if (!param) fail("op", `${name}: backward gives a gradient of ${key}; inputs with one are ${known}`, at);
-          const type = this.#describe(node);
-          if (type && type.dims.length !== param.dimNames.length)
-            fail("op", `${name}: the gradient of ${key} must be [${param.dimNames.join(", ")}], as ${key} is`, at);
+          if (!inputs.some((input) => input.name === key)) fail("op", whyNoInput(name, key), placeOf(node) ?? at);
+          if (!param)
+            fail("op", `${name}: ${key} is of integers, which have no gradient; leave it out`, placeOf(node) ?? at);
+          this.#checkShape(param, node, `the gradient of ${key} is, as ${key} is,`);
         }
         const inOrder = differentiable.filter((param) => param.name in results);
         return Object.fromEntries(inOrder.map((param) => [param.name, results[param.name]!]));
@@ -186,10 +196,13 @@ class Recording {
       describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
       isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),
     };
-    const returned = launching(into, () =>
-      logging(
-        (node) => void steps.push(node),
-        () => record(author, { tensors: given, numbers, variables: variablesOf(this.face.params) }, this.definition.at),
+    const known = { tensors: given, numbers, variables: variablesOf(this.face.params) };
+    const returned = named(this.face.name, () =>
+      launching(into, () =>
+        logging(
+          (node) => void steps.push(node),
+          () => record(author, known, this.definition.at),
+        ),
       ),
     );
     return { steps, results: results(returned) };
@@ -199,11 +212,28 @@ class Recording {
     const { name, at } = this.definition;
     if (!isRecord(returned)) fail("op", `${name}: return tensors by name, such as return { y }`, at);
     const results = Object.entries(returned).map(([key, value]) => {
-      const node = nodeOf(value) ?? fail("op", `${name}: ${key} is no tensor that a kernel or torch gave`, at);
-      if (node.kind === "input") fail("op", `${name}: ${key} is an input; return a copy, ${node.name}.clone()`, at);
+      const node = nodeOf(value);
+      if (!node || this.#isNumber(node)) return fail("op", whyResult(name, key), at);
       return [key, node] as const;
     });
+    // PyTorch refuses an operator that gives memory of its inputs, or the same twice.
+    const owners = new Map<TorchNode, string>();
+    for (const [key, node] of results) {
+      const of = owner(node);
+      const place = placeOf(node) ?? at;
+      if (of.kind === "input")
+        fail("op", `${name}: ${key} has the memory of ${of.name}; return a copy, .clone()`, place);
+      const other = owners.get(of);
+      if (other !== undefined) fail("op", `${name}: ${key} has the memory of ${other}; return a copy, .clone()`, place);
+      owners.set(of, key);
+    }
     return Object.fromEntries(results);
+  }
+
+  #isNumber(node: TorchNode): boolean {
+    const { params } = this.face;
+    if (node.kind === "input") return params.some((param) => param.kind !== "tensor" && param.name === node.name);
+    return node.kind === "arithmetic" || (node.kind === "method" && node.name === "size");
   }
 
   #describe(node: TorchNode): Described | undefined {
@@ -221,4 +251,20 @@ class Recording {
     }
     return ir;
   }
+}
+
+/** Torch is recorded as in a reference, whose messages say so. */
+function named<R>(name: string, body: () => R): R {
+  try {
+    return body();
+  } catch (error) {
+    if (!(error instanceof TileScriptError)) throw error;
+    const say = (message: string) => message.replace(/^reference:/, `${name}:`);
+    throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
+  }
+}
+
+/** Where the author made it. */
+function placeOf(node: TorchNode): Location | undefined {
+  return "at" in node ? node.at : undefined;
 }

@@ -5,12 +5,13 @@ import { isFloat } from "../ir/numeric.js";
 import { round } from "../ir/numeric-float.js";
 import { coordinates } from "./findings.js";
 import type { TorchArray } from "./torch-array.js";
+import { TorchRefuses } from "./not-evaluated.js";
 
 /**
  * An element is right if it is within `atol + rtol * |expected|`, or is what the dtype makes of the expected value (so an
  * overflow to infinity is right), or is NaN where NaN is expected. Integers are compared exactly.
  *
- * @throws Error if the shapes differ.
+ * @throws TorchRefuses if the shapes differ.
  */
 export function compareOutput(
   output: string,
@@ -20,7 +21,7 @@ export function compareOutput(
 ): Comparison {
   const { dtype, shape, data } = got;
   if (shape.join() !== expected.shape.join())
-    throw new Error(
+    throw new TorchRefuses(
       `${output} has shape [${shape.join(", ")}], its reference has [${expected.shape.join(", ")}]; return one of ${output}'s shape`,
     );
   const inexact = isFloat(dtype as DTypeName);

@@ -1,14 +1,14 @@
 /** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
 import type { Case, Comparison, EvaluateOptions, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { formatLocation } from "../diagnostics.js";
+import { fail, formatLocation } from "../diagnostics.js";
 import { walkAll } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { compareOutput, joined } from "./compare.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
 import { launchOf, sizesOf } from "./launch.js";
-import { NotEvaluated } from "./not-evaluated.js";
+import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import { evaluateReference, type ReferenceInputs } from "./reference.js";
 
 import { UnknownAddress } from "./tensor.js";
@@ -79,7 +79,11 @@ export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, Tensor
   return `${[...found.values()].join(", ")}: not modelled, so the kernel was not evaluated`;
 }
 
-/** The comparison with the reference, nothing if there is no reference, or why it was not made. */
+/**
+ * The comparison with the reference, nothing if there is no reference, or why it was not made.
+ *
+ * @throws TileScriptError at the reference if it has another shape than its output.
+ */
 export function compared(
   { reference, params }: KernelIR,
   outputs: Readonly<Record<string, TensorData>>,
@@ -99,6 +103,7 @@ export function compared(
     );
   } catch (error) {
     if (error instanceof NotEvaluated) return error.message;
+    if (error instanceof TorchRefuses) fail("reference", error.message, reference.at);
     throw error;
   }
 }

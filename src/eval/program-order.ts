@@ -10,9 +10,12 @@ import { seedOf, shuffled, uniform } from "./random.js";
 export function programOrder(count: number, order: ProgramOrder = "sequential", seed = 0): (turn: number) => number {
   if (order === "sequential") return (turn) => turn;
   if (order === "reversed") return (turn) => count - 1 - turn;
-  const numbers = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : order;
+  const numbers = order === "shuffled" ? shuffled(count, uniform(seedOf(seed, "order"))) : Array.from(order);
   const named = new Set(numbers);
   const isWhole = numbers.length === count && Array.from({ length: count }, (_, i) => i).every((i) => named.has(i));
-  if (!isWhole) throw new RangeError(`order: names each program from 0 to ${count - 1} once, or is "shuffled"`);
+  if (!isWhole)
+    throw new RangeError(
+      `order is ${JSON.stringify(order)}; it is "sequential", "reversed", "shuffled", or each program from 0 to ${count - 1} once`,
+    );
   return (turn) => numbers[turn]!;
 }

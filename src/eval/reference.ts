@@ -1,6 +1,7 @@
 /** Evaluates recorded torch expressions in float64. */
 import type { TensorData } from "../compiled.js";
-import { NotEvaluated } from "./not-evaluated.js";
+import { fail } from "../diagnostics.js";
+import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import { isTorchNode, type NumberOperator, type TorchArgument, type TorchNode } from "../ir/reference.js";
 import { isArray, type TorchFunction, type TorchValue } from "./torch-call.js";
 import { torchFunctions } from "./torch-functions.js";
@@ -15,6 +16,7 @@ export type ReferenceInputs = Readonly<Record<string, TensorData | number | bool
  * the values of some nodes already.
  *
  * @throws NotEvaluated if a function is not known here.
+ * @throws TileScriptError at the author's call of what PyTorch would refuse, such as shapes that do not fit.
  */
 export function evaluateReference(
   nodes: readonly TorchNode[],
@@ -64,7 +66,7 @@ export function evaluateReference(
         return value(node.of) ?? argument(node.fallback);
       case "call":
       case "method":
-        return call(node.name, node.args, node.keywords);
+        return located(node, () => call(node.name, node.args, node.keywords));
       default:
         return node satisfies never;
     }
@@ -116,6 +118,15 @@ export function evaluateReference(
     if (typeof result === "number") return scalarArray(result);
     throw new NotEvaluated("the reference gives no tensor");
   });
+}
+
+function located<R>({ name, at }: Extract<TorchNode, { kind: "call" | "method" }>, compute: () => R): R {
+  try {
+    return compute();
+  } catch (error) {
+    if (error instanceof TorchRefuses) fail("torch", `${name}: ${error.message}`, at);
+    throw error;
+  }
 }
 
 /** Python's operators on numbers. */

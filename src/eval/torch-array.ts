@@ -1,5 +1,6 @@
 /** Arrays of float64 as references compute with them, and what does not look at the elements' values. */
 import { broadcastShapes, broadcastTo, permute, sizeOf, tileArray, type TileArray } from "../ir/array.js";
+import { TorchRefuses } from "./not-evaluated.js";
 
 /** Elements in row-major order. */
 export interface TorchArray {
@@ -21,7 +22,16 @@ function asTile({ shape, data }: TorchArray): TileArray {
 const fromTile = ({ shape, data }: TileArray): TorchArray => torchArray(shape, data as Float64Array);
 
 export function expandTo(x: TorchArray, shape: readonly number[]): TorchArray {
-  return fromTile(broadcastTo(asTile(x), shape));
+  return fitting(() => fromTile(broadcastTo(asTile(x), shape)));
+}
+
+/** Shapes that do not broadcast are the author's mistake. */
+function fitting<R>(compute: () => R): R {
+  try {
+    return compute();
+  } catch (error) {
+    throw new TorchRefuses((error as Error).message);
+  }
 }
 
 export function map(x: TorchArray, f: (x: number) => number): TorchArray {
@@ -30,7 +40,7 @@ export function map(x: TorchArray, f: (x: number) => number): TorchArray {
 
 /** A function of arrays that broadcast to one shape. */
 export function zip(xs: readonly TorchArray[], f: (...values: number[]) => number): TorchArray {
-  const shape = xs.reduce<readonly number[]>((sofar, x) => broadcastShapes(sofar, x.shape), []);
+  const shape = fitting(() => xs.reduce<readonly number[]>((sofar, x) => broadcastShapes(sofar, x.shape), []));
   const [a, b, c] = xs.map((x) => expandTo(x, shape).data);
   const out = new Float64Array(sizeOf(shape));
   if (c) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!, c[i]!);
@@ -69,7 +79,7 @@ export function reshapeTo(x: TorchArray, shape: readonly number[]): TorchArray {
   const known = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const whole = shape.map((dim) => (dim === -1 ? x.data.length / known : dim));
   if (sizeOf(whole) !== x.data.length)
-    throw new RangeError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
+    throw new TorchRefuses(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
   return torchArray(whole, x.data);
 }
 

@@ -1,5 +1,6 @@
 /** How a function of torch is called here: its arguments, and what it may be given for them. */
 import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./torch-array.js";
+import { TorchRefuses } from "./not-evaluated.js";
 
 export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
 export type Args = Readonly<Record<string, TorchValue>>;
@@ -21,7 +22,7 @@ export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object"
 export function array(x: TorchValue, name = "this argument"): TorchArray {
   if (isArray(x)) return x;
   if (typeof x === "number" || typeof x === "boolean") return scalarArray(Number(x));
-  throw new TypeError(`${name} is no tensor`);
+  throw new TorchRefuses(`${name} is no tensor`);
 }
 
 export function numbers(x: TorchValue): readonly number[] {
@@ -33,7 +34,7 @@ export const number = (x: TorchValue, otherwise: number): number => (typeof x ==
 
 /** The tensors of a list. */
 export function arrays(x: TorchValue): readonly TorchArray[] {
-  if (!Array.isArray(x)) throw new TypeError("a list of tensors is needed");
+  if (!Array.isArray(x)) throw new TorchRefuses("a list of tensors is needed");
   return x.map((item) => array(item as TorchValue));
 }
 

@@ -4,17 +4,18 @@
  */
 import { sizeOf, stridesOf } from "../ir/array.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
+import { TorchRefuses } from "./not-evaluated.js";
 
 /** @throws RangeError if the equation does not fit the operands, or has an ellipsis, which is not known here. */
 export function einsum(equation: string, operands: readonly TorchArray[]): TorchArray {
   const [left = "", right] = equation.replace(/\s/g, "").split("->");
   const inputs = left.split(",");
   if (left.includes(".") || inputs.length !== operands.length)
-    throw new RangeError(`einsum: ${equation} does not fit ${operands.length} operands`);
+    throw new TorchRefuses(`${equation} does not fit ${operands.length} operands`);
   const sizes = new Map<string, number>();
   inputs.forEach((letters, i) => {
     const { shape } = operands[i]!;
-    if (letters.length !== shape.length) throw new RangeError(`einsum: ${letters} does not fit [${shape.join(", ")}]`);
+    if (letters.length !== shape.length) throw new TorchRefuses(`${letters} does not fit [${shape.join(", ")}]`);
     [...letters].forEach((letter, axis) => sizes.set(letter, Math.max(sizes.get(letter) ?? 1, shape[axis]!)));
   });
   const counts = (letter: string): number => left.split(letter).length - 1;

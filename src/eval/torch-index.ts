@@ -2,6 +2,7 @@
 import { sizeOf, stridedIndex, stridesOf } from "../ir/array.js";
 import { axisOf, expandTo, reduceAxes, torchArray, type TorchArray, zip } from "./torch-array.js";
 import { array, axisGiven, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
+import { TorchRefuses } from "./not-evaluated.js";
 
 /** Elements by their place in the operand's row-major order. */
 function pick(x: TorchArray, shape: readonly number[], places: ArrayLike<number>): TorchArray {
@@ -12,7 +13,7 @@ function pick(x: TorchArray, shape: readonly number[], places: ArrayLike<number>
 }
 
 function inside(index: number, size: number): number {
-  if (index < 0 || index >= size) throw new RangeError(`index ${index} is out of bounds for an axis of size ${size}`);
+  if (index < 0 || index >= size) throw new TorchRefuses(`index ${index} is out of bounds for an axis of size ${size}`);
   return index;
 }
 

@@ -339,3 +339,11 @@ export function isFunction(argument: Argument | undefined): argument is Function
 export function isList(argument: Argument | undefined): argument is readonly Argument[] {
   return Array.isArray(argument);
 }
+
+/** The tensors that a kernel has in one of these roles, in the author's order. */
+export function tensorsOf(
+  { params }: Pick<KernelIR, "params">,
+  ...roles: readonly TensorParam["role"][]
+): readonly TensorParam[] {
+  return params.filter((param): param is TensorParam => param.kind === "tensor" && roles.includes(param.role));
+}

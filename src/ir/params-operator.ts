@@ -1,9 +1,6 @@
 /** The types of `op`: what an operator declares, what its functions receive, and what a kernel's call takes and gives. */
-import type { Args, CallArguments, CallResults, Params, Spec, TensorNames } from "./params.js";
-import type { OptionalParam, TensorParam } from "./params.js";
+import type { Args, OptionalParam, Params, Spec, TensorNames, TensorParam } from "./params.js";
 import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./torch.js";
-
-export type { CallArguments, CallResults };
 
 /** As a kernel's, but for what decides how a kernel is launched. */
 export type OperatorSpec<P, Derived extends string = never> = Pick<
@@ -21,15 +18,41 @@ export type OperatorInputs<P, Derived extends string = never> = {
         : TorchScalar
     : TorchScalar;
 };
-type Tensors = Readonly<Record<string, TorchTensor>>;
-/** Every output that is declared; anything more is kept for `backward`. */
-export type OperatorResults<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
+/** The gradients of outputs. */
+export type OutputGradients<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
+/** Every output that is declared, and what more is kept for `backward`; a sentence where one is missing or no tensor. */
+export type OperatorResults<Name extends string, P, R> = [Exclude<TensorNames<P, "out">, keyof R>] extends [never]
+  ? { readonly [K in keyof R]: R[K] extends TorchTensor ? R[K] : WhyResult<Name, K & string> }
+  : WhyNoResult<Name, Exclude<TensorNames<P, "out">, keyof R>>;
 /** Gradients of some inputs: a tensor under each name, and a sentence where the name is none of theirs. */
-export type InputGradients<P, G> = {
+export type InputGradients<Name extends string, P, G> = {
   readonly [K in keyof G]: K extends TensorNames<P, "in">
-    ? TorchTensor
-    : `op: no input is called ${K & string}; backward gives gradients by the names of inputs`;
+    ? G[K] extends TorchTensor
+      ? G[K]
+      : WhyResult<Name, K & string>
+    : WhyNoInput<Name, K & string>;
 };
+
+type WhyNoResult<
+  Name extends string,
+  K extends string,
+> = `${Name}: its function returns no ${K}; return it by its name, { ${K} }`;
+export const whyNoResult = (name: string, key: string): string =>
+  `${name}: its function returns no ${key}; return it by its name, { ${key} }`;
+
+type WhyResult<
+  Name extends string,
+  K extends string,
+> = `${Name}: ${K} is returned, and is no tensor; return what a kernel or torch gave`;
+export const whyResult = (name: string, key: string): string =>
+  `${name}: ${key} is returned, and is no tensor; return what a kernel or torch gave`;
+
+type WhyNoInput<
+  Name extends string,
+  K extends string,
+> = `${Name}: backward returns ${K}, which is no input; return gradients by the names of inputs`;
+export const whyNoInput = (name: string, key: string): string =>
+  `${name}: backward returns ${key}, which is no input; return gradients by the names of inputs`;
 
 /** An operator, as `op(name, spec, forward, backward)` returns it. */
 export interface Operator<Name extends string, P> {
@@ -37,35 +60,27 @@ export interface Operator<Name extends string, P> {
   readonly spec: { readonly params: P };
 }
 /** Calls kernels, and gives the outputs and what the gradient needs. */
-type Forward<P, Derived extends string, R> = (inputs: OperatorInputs<P, NoInfer<Derived>>, torch: Torch) => R;
-type Backward<P, Derived extends string, R, G> = (
-  known: OperatorInputs<P, NoInfer<Derived>> & NoInfer<R>,
-  gradients: OperatorResults<P>,
+type Forward<Name extends string, P, Derived extends string, R> = (
+  inputs: OperatorInputs<P, NoInfer<Derived>>,
   torch: Torch,
-) => InputGradients<P, G>;
+) => OperatorResults<Name, P, R>;
+type Backward<Name extends string, P, Derived extends string, R, G> = (
+  known: OperatorInputs<P, NoInfer<Derived>> & NoInfer<R>,
+  gradients: OutputGradients<P>,
+  torch: Torch,
+) => InputGradients<Name, P, G>;
 
 /** The signature of `op`. Two, because the checker looks into a function for what is wrong only where it must be given. */
 export interface OperatorFunction {
-  <
-    const Name extends string,
-    const P extends Params,
-    R extends OperatorResults<P> & Tensors,
-    const Derived extends string = never,
-  >(
+  <const Name extends string, const P extends Params, R, const Derived extends string = never>(
     name: Name,
     spec: OperatorSpec<P, Derived>,
-    forward: Forward<P, Derived, R>,
+    forward: Forward<Name, P, Derived, R>,
   ): Operator<Name, P>;
-  <
-    const Name extends string,
-    const P extends Params,
-    R extends OperatorResults<P> & Tensors,
-    G,
-    const Derived extends string = never,
-  >(
+  <const Name extends string, const P extends Params, R, G, const Derived extends string = never>(
     name: Name,
     spec: OperatorSpec<P, Derived>,
-    forward: Forward<P, Derived, R>,
-    backward: Backward<P, Derived, R, G>,
+    forward: Forward<Name, P, Derived, R>,
+    backward: Backward<Name, P, Derived, R, G>,
   ): Operator<Name, P>;
 }

@@ -3,19 +3,12 @@ import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "./c
 import type { DType, DTypeName, Dt, Element, Members, OneOf } from "./dtype.js";
 import type { Descriptor } from "./descriptor.js";
 import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "./memory.js";
+import type { CallArguments, CallNames, CallResults } from "./params-call.js";
 import type { Checked, IsUnion, Problem } from "./problem.js";
 import type { Show } from "./shape.js";
 import type { DescriptorOptions } from "./signatures-descriptor.js";
 import type { Scalar } from "./tile.js";
-import type {
-  OptionalTorchTensor,
-  Torch,
-  TorchDType,
-  TorchNumber,
-  TorchResult,
-  TorchScalar,
-  TorchTensor,
-} from "./torch.js";
+import type { OptionalTorchTensor, Torch, TorchDType, TorchResult, TorchScalar, TorchTensor } from "./torch.js";
 import type { Access } from "./types.js";
 
 // ---- builders -------------------------------------------------------------------------------------------------------
@@ -235,8 +228,9 @@ export type Args<P, Derived extends string = never> = {
     : Scalar<"int32">;
 };
 
-type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] & string;
-type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
+export type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$param]: Tag } ? K : never }[keyof P] &
+  string;
+export type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
 /** Tensors that the autotuner can put back: it knows no descriptors. */
@@ -244,12 +238,12 @@ type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: sizes that no tensor's shape gives. */
 export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
 /** Constexprs that a caller gives, or a config: flags and choices. */
-type FlagNames<P> = Exclude<
+export type FlagNames<P> = Exclude<
   ConstNames<P>,
   { [K in keyof P]: P[K] extends ConstexprParam<NotAFlag> ? K : never }[keyof P] & string
 >;
 type NotAFlag = "size" | "launch" | "launch bool" | DTypeChoice<any> | DType<any>;
-type DTypeNames<P> = {
+export type DTypeNames<P> = {
   [K in keyof P]: P[K] extends ConstexprParam<DTypeChoice<any> | DType<any>> ? K : never;
 }[keyof P] &
   string;
@@ -293,7 +287,7 @@ type FlagValue<P, K> = K extends keyof P
       : number
   : never;
 /** One object type, not an intersection, so that a missing name is reported by name. */
-type Flat<T> = { [K in keyof T]: T[K] };
+export type Flat<T> = { [K in keyof T]: T[K] };
 /** One choice of constexprs and launch options: every size, any flag, none that a heuristic computes. */
 export type Config<P, Heuristic extends string = never> = Flat<
   { readonly [K in Exclude<SizeNames<P>, Heuristic>]: number } & {
@@ -422,23 +416,12 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
 }
 
-/** What a kernel's call in an operator takes, by name. Sizes are given where no tensor has them. */
-export type CallArguments<P> = Flat<
-  { readonly [K in RequiredTensorNames<P>]: TorchTensor } & {
-    readonly [K in Exclude<TensorNames<P, "in" | "inout">, RequiredTensorNames<P>>]?: TorchTensor | null;
-  } & { readonly [K in ScalarNames<P> | FlagNames<P> | DTypeNames<P> | DimsOfParams<P>]?: CallNumber }
->;
-type CallNumber = TorchNumber | TorchDType | boolean;
-type RequiredTensorNames<P> = NamesWhere<P, ["tensor", any, any, "in" | "inout"]>;
-/** What it gives: a new tensor for each output. */
-export type CallResults<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
-
 /** A kernel, as `kernel(name, spec, body)` returns it. */
 export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
   /** Calls it inside `op(…)`: outputs are new tensors, and tensors that it updates change. */
-  call(given: CallArguments<P>): CallResults<P>;
+  call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P>;
 }
 /** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
 export type KernelFunction = <

@@ -102,3 +102,15 @@ export function partsOf(node: TorchNode): readonly TorchArgument[] {
       return node satisfies never;
   }
 }
+
+/** Methods and attributes that give another look at the same memory, or may. */
+const VIEWS: ReadonlySet<string> = new Set(
+  "T mT contiguous expand flatten permute reshape squeeze t transpose unsqueeze view".split(" "),
+);
+
+/** The tensor whose memory it has, or may have: itself where it is new. */
+export function owner(node: TorchNode): TorchNode {
+  if (node.kind === "attribute" && VIEWS.has(node.name)) return owner(node.of);
+  const [receiver] = node.kind === "method" && VIEWS.has(node.name) ? node.args : [];
+  return isTorchNode(receiver) ? owner(receiver) : node;
+}

@@ -8,6 +8,7 @@ import { compileCases, type Selection } from "./cases.js";
 import { Compilers } from "./compilers.js";
 import type { PythonEnvironment } from "./environment.js";
 import { failureOf } from "./failure.js";
+import { ptxasOf } from "./machine-code.js";
 import type { CaseFailure } from "./outcome.js";
 import type { CompileResult } from "./protocol.js";
 import { compileRequest, openWorkspace, type Workspace } from "./request.js";
@@ -61,7 +62,7 @@ export async function compileForTargets(
 ): Promise<KernelCompilations[]> {
   const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!));
   const workspaces = await Promise.all(kernels.map(openWorkspace));
-  const triton = environment.versions.triton ?? "";
+  const compiler = [environment.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
     targets.flatMap((target) =>
       plans[i]!.cases.map((at): Job => ({
@@ -69,7 +70,7 @@ export async function compileForTargets(
         workspace: workspaces[i]!,
         target,
         at,
-        file: join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, triton)}.json`),
+        file: join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, compiler)}.json`),
       })),
     ),
   );
@@ -104,18 +105,18 @@ export async function compileForTargets(
 async function compileJob(worker: Worker, { kernel, workspace, target, at, file }: Job) {
   const reply = await worker.request(compileRequest(kernel, workspace.module, at, target), COMPILE_DEADLINE_MS);
   if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
-  await writeCached(file, reply.result);
+  if (reply.result.machineCode.every(({ unchecked }) => unchecked === undefined)) await writeCached(file, reply.result);
   return { resources: reply.result };
 }
 
 /**
- * What the result depends on: the module without its list of configs, the one config, the case, the target and Triton.
- * Failures are not kept, because the lines that they name may move.
+ * What the result depends on: the module without its list of configs, the one config, the case, the target, Triton and
+ * ptxas. Failures are not kept, because the lines that they name may move.
  */
-function keyOf(kernel: CompiledKernel, target: Target, at: Case, triton: string): string {
+function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: readonly unknown[]): string {
   const source = withoutConfigs(kernel.python);
   const { at: _, ...config } = kernel.configs[at.config]!;
   const { config: __, seed: ___, ...given } = at;
-  const key = JSON.stringify([source, config, given, target.triton, triton]);
+  const key = JSON.stringify([source, config, given, target.triton, compiler]);
   return keyOfText(key);
 }

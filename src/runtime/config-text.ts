@@ -1,4 +1,4 @@
-/** Configs in words. */
+/** Configs, and lists, in words. */
 import type { Config } from "../compiled.js";
 
 /** Constexprs and launch options, by the author's names. */
@@ -12,4 +12,9 @@ export function configText(config: Config): string {
   return Object.entries(valuesOf(config))
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
+}
+
+/** `a, b and c` */
+export function listed(texts: readonly string[]): string {
+  return texts.length > 1 ? `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}` : (texts[0] ?? "");
 }

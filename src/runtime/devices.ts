@@ -1,7 +1,7 @@
 /** The device ladder: a GPU, else Triton's interpreter, else the evaluator; and what each leaves unchecked. */
 import { Compilers } from "./compilers.js";
 import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "./environment.js";
-import { EnvironmentError } from "./problems.js";
+import { EnvironmentError, UsageError } from "./problems.js";
 import type { HelloResult } from "./protocol.js";
 import { Worker } from "./worker.js";
 
@@ -54,6 +54,8 @@ const interpreterUnchecked = [
 
 /** Opens the device that was asked for, or the best one for `auto`. Throws EnvironmentError if it is not there. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
+  if (!deviceNames.includes(options.device))
+    throw new UsageError(`there is no device ${String(options.device)}; it is one of ${deviceNames.join(", ")}`);
   if (options.device === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
   const discovery = await findPython(options);
   if (!discovery.environment) {

@@ -10,6 +10,7 @@ import type {
   TensorSignature,
 } from "../compiled.js";
 import { allowed, largestTensor, workOf } from "./cases.js";
+import { UsageError } from "./problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
 
 export interface CaseOptions {
@@ -43,8 +44,43 @@ type Constant = number | boolean | string;
  * left out. Shrinks to small sizes.
  */
 export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
+  checkOptions(kernel, options);
   const { specialisations, ...free } = options;
   return specialisations ? specialisedCases(kernel, free, specialisations) : freeCases(kernel, free);
+}
+
+const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
+  maxSize: true,
+  maxWork: true,
+  maxElements: true,
+  sizes: true,
+  dtypes: true,
+  config: true,
+  layouts: true,
+  empty: true,
+  special: true,
+  specialisations: true,
+};
+
+function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
+  const refuse = (problem: string): never => {
+    throw new UsageError(`cases: ${problem}`);
+  };
+  if (!kernel?.signature?.sizes) refuse("this is no built kernel; give what build(…) returned");
+  const checkNames = (what: string, given: object | undefined, known: readonly string[]): void => {
+    for (const name of Object.keys(given ?? {}))
+      if (!known.includes(name)) refuse(`there is no ${what} ${name}; there is ${known.join(", ") || "none"}`);
+  };
+  const { configs, signature } = kernel;
+  const { maxSize = 1, maxWork = 1, maxElements = 1, config = 0, dtypes = {}, sizes } = options;
+  checkNames("option", options, Object.keys(CASE_OPTIONS));
+  checkNames("size", sizes, signature.sizes);
+  checkNames("dtype variable", dtypes, Object.keys(signature.dtypes));
+  for (const [name, dtype] of Object.entries(dtypes))
+    checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name]!);
+  for (const [name, value] of Object.entries({ maxSize, maxWork, maxElements }))
+    if (!Number.isInteger(value) || value < 1) refuse(`${name} is ${value}; it is an integer from 1 up`);
+  if (!configs[config]) refuse(`there is no config ${config}; there are ${configs.length}`);
 }
 
 /** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */

@@ -1,9 +1,9 @@
-/** An error of the worker at the author's line. */
+/** An error of the worker or of the evaluator at the author's line. */
 import type { CompiledKernel } from "../compiled.js";
 import type { CaseFailure } from "./outcome.js";
-import type { Location } from "../diagnostics.js";
+import { type Location, TileScriptError } from "../diagnostics.js";
 import { EnvironmentError } from "./problems.js";
-import type { WireFailure, WireFrame } from "./protocol.js";
+import type { WireFailure } from "./protocol.js";
 import { authorLocation } from "./source-map.js";
 
 /**
@@ -15,7 +15,12 @@ export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailu
   if (error.kind === "no-space")
     throw new EnvironmentError(`${error.message}; free some of the disk, or set TRITON_CACHE_DIR or TMPDIR to another`);
   const frame = error.frames.at(-1);
-  const at = error.frames.map((each) => placeOf(kernel, each)).findLast((place) => place !== undefined);
+  const places =
+    // What the reference gives is compared once it has returned.
+    error.kind === "reference"
+      ? [definitionOf(kernel, "reference_fn")]
+      : error.frames.map((each) => authorLocation(kernel.map, each.line) ?? definitionOf(kernel, each.function));
+  const at = places.findLast((place) => place !== undefined);
   return {
     kind: error.kind,
     message: error.message,
@@ -26,8 +31,20 @@ export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailu
   };
 }
 
-/** The author's line, or where the function is defined that has a line of its own there: a wrapper, a reference. */
-function placeOf({ map, python }: CompiledKernel, frame: WireFrame): Location | undefined {
-  const definition = python.split("\n").findIndex((line) => line.startsWith(`def ${frame.function}(`));
-  return authorLocation(map, frame.line) ?? (definition < 0 ? undefined : authorLocation(map, definition + 1));
+/** The author's line of a function that has none inside: a wrapper, a reference. */
+function definitionOf({ map, python }: CompiledKernel, name: string): Location | undefined {
+  const definition = python.split("\n").findIndex((line) => line.startsWith(`def ${name}(`));
+  return definition < 0 ? undefined : authorLocation(map, definition + 1);
+}
+
+/** What the evaluator threw. */
+export function evaluatorFailure(error: unknown): CaseFailure {
+  if (error instanceof TileScriptError) {
+    const { code, message, at } = error.diagnostics[0]!;
+    return { kind: code === "torch" ? code : "reference", message, ...(at && { at }) };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof RangeError && /allocation|array length/i.test(message)
+    ? { kind: "out-of-memory", message: `the evaluator has no room for tensors of these sizes (${message})` }
+    : { kind: "internal", message: `the evaluator stopped: ${message}` };
 }

@@ -1,5 +1,5 @@
 /** Writing files: whole, or not at all. */
-import { lstat, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { access, constants, lstat, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EnvironmentError } from "./problems.js";
 
@@ -33,8 +33,29 @@ export async function writeOutput(path: string, content: Content): Promise<void>
     );
     await (isReplaced ? replaceFile : writeFile)(path, content);
   } catch (error) {
-    throw new EnvironmentError(writeProblem(path, (error as NodeJS.ErrnoException).code));
+    throw unwritable(path, error);
   }
+}
+
+/**
+ * Makes the folders of what will be written when long work is done.
+ *
+ * @throws EnvironmentError that says what to do, before the work is done for nothing.
+ */
+export async function checkOutput(path: string): Promise<void> {
+  try {
+    const there = await stat(path).catch(() => undefined);
+    if (there?.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    if (there && !there.isFile()) return;
+    await mkdir(dirname(path), { recursive: true });
+    await access(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+function unwritable(path: string, error: unknown): EnvironmentError {
+  return new EnvironmentError(writeProblem(path, (error as NodeJS.ErrnoException).code));
 }
 
 /** Why a place takes no output, and what to do. */

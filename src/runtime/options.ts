@@ -39,6 +39,10 @@ export const options = {
   dtype: new Option("--dtype <dtypes>", "members of dtype variables, such as T=bfloat16").argParser(assignments),
   device: new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"),
   config: new Option("--config <index>", "one autotune config instead of all").argParser(whole),
+  shapes: new Option(
+    "--shapes <sizes...>",
+    "these sizes instead of the spec's, such as M=512,N=512 M=4096,N=4096",
+  ).argParser((text: string, before: readonly Record<string, string>[] = []) => [...before, assignments(text)]),
   seed: new Option("--seed <number>", "seed of the inputs").argParser(whole).default(0),
   kernel: new Option("--kernel <name>", "one kernel of a file that has several"),
   python: new Option("--python <path>", "the Python to use, with torch and triton"),
@@ -79,9 +83,7 @@ export interface MeasuringOptions extends SelectionOptions {
 }
 
 export const measuringOptions: readonly Option[] = [
-  new Option("--shapes <sizes...>", "these sizes instead of the spec's, such as M=512,N=512 M=4096,N=4096").argParser(
-    (text: string, before: readonly Record<string, string>[] = []) => [...before, assignments(text)],
-  ),
+  options.shapes,
   new Option("--sweep <range>", "sizes in turn: M=256..8192:x2, M=256..4096:+256, or M,N,K=… together").argParser(
     parseSweep,
   ),
@@ -229,6 +231,12 @@ export function whole(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It is not a whole number from 0 up.");
   if (!isWhole(Number(text))) throw new InvalidArgumentError("It is beyond 2^53 - 1.");
   return Number(text);
+}
+
+export function count(text: string): number {
+  const value = whole(text);
+  if (value === 0) throw new InvalidArgumentError("It is at least 1.");
+  return value;
 }
 
 /** A number from 0 up that is exact. */

@@ -33,7 +33,7 @@ export interface OutputComparison {
 
 /** An error while the case ran, with the author's line if the emitted module was involved. */
 export interface CaseFailure {
-  readonly kind: FailureKind | "internal";
+  readonly kind: FailureKind | "torch" | "internal";
   readonly message: string;
   readonly exception?: string;
   readonly at?: Location;

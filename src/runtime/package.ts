@@ -135,7 +135,7 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
     ...(form === "triton_op" ? [skipped] : []),
     `    def test_${signature.name}_operator(self):`,
     call("check_operator", [module, registered, sizesTerm(at), ...gradients, ...tolerance]),
-    ...(signature.kernels ? [] : registeredBeside(signature)).map((writing) =>
+    ...writingOperators(signature).map((writing) =>
       call("check_out", [module, registered, `torch.ops.${name}.${writing}`, sizesTerm(at), ...tolerance]),
     ),
   ].join("\n");
@@ -168,8 +168,12 @@ function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case
 }
 
 /** The names of the operators that a module registers beside that of its kernel. */
-export function registeredBeside({ name, tensors, kernels, gradients }: Signature): readonly string[] {
-  if (kernels) return gradients ? [`${name}_backward`] : [];
+export function registeredBeside({ name, tensors, gradients }: Signature): readonly string[] {
+  return [...writingOperators({ name, tensors }), ...(gradients ? [`${name}_backward`] : [])];
+}
+
+/** The one that writes tensors of its caller, where there is something to write. */
+function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">): readonly string[] {
   return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
 }
 

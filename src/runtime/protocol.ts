@@ -5,7 +5,7 @@
 import type { Layout, SpecialValue, Tolerance } from "../compiled.js";
 import type { Resources, Target } from "./targets.js";
 
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -136,6 +136,26 @@ export interface LaunchesResult {
 export interface CompileResult extends Resources {
   /** What Triton took, or its cache. */
   readonly seconds: number;
+  /** Of each kernel that the case launches, on NVIDIA's targets. */
+  readonly machineCode: readonly MachineCode[];
+}
+
+/** What the machine code of a kernel shows of ptxas, which made it. */
+export interface MachineCode {
+  /** With its version. */
+  readonly compiler: string;
+  /** The environment variable that names another one. */
+  readonly variable: string;
+  /** Where a uniform register is read before anything can have written it, the first place for each. */
+  readonly unwritten?: readonly UnwrittenRead[];
+  /** Why nothing was looked at. */
+  readonly unchecked?: string;
+}
+
+export interface UnwrittenRead {
+  readonly register: string;
+  readonly address: string;
+  readonly instruction: string;
 }
 
 export interface HelloResult {
@@ -230,6 +250,7 @@ export interface WireFrame {
 
 export type FailureKind =
   | "python-error"
+  | "reference"
   | "compile-error"
   | "out-of-memory"
   | "no-space"

@@ -1,9 +1,10 @@
 /** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../compiled.js";
-import { configText, valuesOf } from "./config-text.js";
+import { configText, listed, valuesOf } from "./config-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../diagnostics.js";
 import type { Compilation, KernelCompilations } from "./compile-targets.js";
+import { faultsOf, uncheckedOf } from "./machine-code.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
 import { table } from "./table.js";
 
@@ -65,6 +66,8 @@ export function problemsOf(
     );
   else if (occupancy?.programs === 0)
     refuse(`no program fits: the ${occupancy.limit} of a unit do not suffice`, "; make the blocks or numWarps smaller");
+  for (const fault of faultsOf(resources.machineCode))
+    found.push({ severity: "error", code: "compile-miscompiled", ...fault, at: config });
   if (resources.spilled > 0)
     found.push({
       severity: "warning",
@@ -89,22 +92,25 @@ function placesOf(where: readonly Compilation[]): string {
     .join(", ");
 }
 
-function listed(texts: readonly string[]): string {
-  return texts.length > 1 ? `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}` : (texts[0] ?? "");
-}
-
 /** What the caller chooses: `T=float16 causal=true without bias`. */
 function variantText({ at }: Compilation): string {
   const chosen = Object.entries({ ...at.dtypes, ...at.constexprs }).map(([name, value]) => `${name}=${value}`);
   return [...chosen, ...(at.absent ?? []).map((name) => `without ${name}`)].join(" ");
 }
 
+/** What was not compiled, or compiled and not looked at, and why. */
+function notChecked({ compilations, left }: KernelCompilations): string[] {
+  return [...left, ...uncheckedOf(compilations.flatMap(({ resources }) => resources?.machineCode ?? []))];
+}
+
 /** One kernel's table: a row for each target, config and choice of the caller. */
 export function compileText(
-  { kernel, compilations, left }: KernelCompilations,
+  found: KernelCompilations,
   { triton, seconds }: CompileFacts,
   colors: ReturnType<typeof pc.createColors>,
 ): string {
+  const { kernel, compilations } = found;
+  const left = notChecked(found);
   const cached = compilations.filter((compilation) => compilation.cached).length;
   const head = ["target", "config", "given", "registers", "spilled", "shared", "occupancy", "limited by"];
   const rows = compilations.map((compilation) => {
@@ -128,7 +134,7 @@ export function compileText(
       head.map((text) => colors.dim(text)),
       rows,
     ),
-    ...(left.length > 0 ? [`  ${colors.yellow("not compiled")}`, ...left.map((text) => `    - ${text}`)] : []),
+    ...(left.length > 0 ? [`  ${colors.yellow("not checked")}`, ...left.map((text) => `    - ${text}`)] : []),
   ].join("\n");
 }
 
@@ -145,16 +151,19 @@ export function compileJson(
   return {
     ok: diagnostics.flat().every(({ severity }) => severity !== "error"),
     ...facts,
-    kernels: found.map(({ kernel, compilations, left }, i) => ({
-      kernel: kernel.signature.name,
-      compiled: compilations.map((compilation) => compilationJson(compilation, kernel.configs[compilation.at.config]!)),
-      not_checked: left,
+    kernels: found.map((each, i) => ({
+      kernel: each.kernel.signature.name,
+      compiled: each.compilations.map((compilation) =>
+        compilationJson(compilation, each.kernel.configs[compilation.at.config]!),
+      ),
+      not_checked: notChecked(each),
       diagnostics: diagnostics[i]!,
     })),
   };
 }
 
 function compilationJson({ target, at, failure, resources, occupancy, cached }: Compilation, config: Config) {
+  const unwritten = resources?.machineCode.flatMap((code) => code.unwritten ?? []) ?? [];
   return {
     target: target.name,
     config: at.config,
@@ -170,6 +179,7 @@ function compilationJson({ target, at, failure, resources, occupancy, cached }: 
       ...(resources.tensorMemory !== undefined && { tensor_memory: resources.tensorMemory }),
       warps: resources.warps,
       compile_seconds: resources.seconds,
+      ...(unwritten.length > 0 && { unwritten_reads: unwritten }),
     }),
     ...(occupancy && { programs: occupancy.programs, occupancy: occupancy.fraction, limited_by: occupancy.limit }),
     cached,

@@ -110,9 +110,9 @@ export interface CompileReport {
   readonly kernels: readonly {
     readonly kernel: string;
     readonly compiled: readonly CompilationReport[];
-    /** What was not compiled, and why. */
+    /** What was not compiled, or whose machine code was not looked at, and why. */
     readonly not_checked: readonly string[];
-    /** Configs that can't run, at their lines, and spills. */
+    /** At the lines of configs: `compile-error`, `compile-resources`, `compile-miscompiled`, and the warning `compile-spill`. */
     readonly diagnostics: readonly Diagnostic[];
   }[];
 }
@@ -142,6 +142,12 @@ export interface CompilationReport {
   readonly occupancy?: number;
   readonly limited_by?: "warps" | "programs" | "registers" | "shared memory";
   readonly compile_seconds?: number;
+  /** Faults of ptxas: the first instruction that reads a uniform register which nothing wrote before, for each register. */
+  readonly unwritten_reads?: readonly {
+    readonly register: string;
+    readonly address: string;
+    readonly instruction: string;
+  }[];
   /** Whether an earlier run compiled it. */
   readonly cached: boolean;
   readonly error?: CaseFailure;

@@ -133,11 +133,12 @@ function casesOf({ drawn, ...how }: Round): readonly Case[] {
 
 function drawOptions(kernel: CompiledKernel, device: Device, { selection, special }: ThoroughOptions): CaseOptions {
   const most = Math.max(2, Math.ceil(SPECIALISATIONS / kernel.configs.length));
+  const { seed, ...chosen } = selection;
   return {
     ...limits[device.kind],
-    ...((device.kind === "cuda" || device.kind === "hip") && { specialisations: { most, seed: selection.seed } }),
+    ...((device.kind === "cuda" || device.kind === "hip") && { specialisations: { most, seed } }),
     ...(kernel.signature.sizes.length === 1 && { maxSize: LONG }),
-    ...selection,
+    ...chosen,
     empty: true,
     special: special ? SPECIAL : FINITE,
   };

@@ -3,9 +3,9 @@ import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "
 import { compileAhead, inEveryConfig } from "./ahead.js";
 import { planCases, type Limits, type PlannedCase, type Selection, workOf } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
-
 import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
-import { failureOf } from "./failure.js";
+import { evaluatorFailure, failureOf } from "./failure.js";
+import { faultsOfCase } from "./machine-code.js";
 import { fromWire, type WireComparison } from "./protocol.js";
 import { openWorkspace, verifyRequest, type Workspace } from "./request.js";
 
@@ -244,13 +244,16 @@ export async function askWorker(
     unchecked: [],
     ms: Date.now() - started,
   };
+  // Which config the autotuner chose is not known here.
+  const faults = async () => (options.tuned ? [] : faultsOfCase(device, request));
   if (!reply.ok && reply.error.kind === "unsupported")
     return evaluateInstead(kernel, planned, [reply.error.message], options);
   if (!reply.ok) {
     const failure = failureOf(kernel, reply.error);
     // Triton's autotuner passes over such a config, as long as another one is left.
     const isPassedOver = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.tuned;
-    if (!isPassedOver) return { ...base, status: "failed", failure };
+    if (!isPassedOver)
+      return { ...base, status: "failed", failure, problems: failure.kind === "device-error" ? await faults() : [] };
     const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
     return { ...base, status: "unchecked", failure, unchecked: [why] };
   }
@@ -261,7 +264,8 @@ export async function askWorker(
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
   const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
   if (passed && compared.length === 0) return { ...base, compiled, status: "unchecked", unchecked: [NO_REFERENCE] };
-  return { ...base, compiled, status: passed ? "passed" : "failed", comparisons: compared, problems };
+  if (passed) return { ...base, compiled, status: "passed", comparisons: compared, problems };
+  return { ...base, compiled, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
 }
 
 function needsPointer({ signature }: CompiledKernel): boolean {
@@ -311,18 +315,13 @@ function evaluate(
       ms: Date.now() - started,
     };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const failure: CaseFailure =
-      error instanceof RangeError && /allocation|array length/i.test(message)
-        ? { kind: "out-of-memory", message: `the evaluator has no room for tensors of these sizes (${message})` }
-        : { kind: "internal", message: `the evaluator stopped: ${message}` };
     return {
       ...base,
       status: "failed",
       comparisons: [],
       findings: [],
       problems: [],
-      failure,
+      failure: evaluatorFailure(error),
       unchecked: [],
       ms: Date.now() - started,
     };

@@ -94,6 +94,9 @@ describe("evaluate", () => {
   test("should take a config with other values, checked as any", async () => {
     const seen = await Promise.all([16, 32, 64].map((BLOCK) => scaled.evaluate({ x }, { BLOCK, numWarps: 2 })));
     expect(seen.map(({ correct }) => correct)).toEqual([true, true, true]);
+    await expect(scaled.evaluate({ x }, { order: "backwards" as never })).rejects.toThrow(
+      'order is "backwards"; it is "sequential", "reversed", "shuffled", or each program from 0 to 1 once',
+    );
     await expect(scaled.evaluate({ x }, { BLOCK: 48 })).rejects.toThrow(
       "BLOCK is 48 in config 0; a tile's dimension is a power of two",
     );
@@ -121,6 +124,10 @@ describe("evaluate", () => {
       "T is float16 by a and bfloat16 by b; give one dtype",
       () => gemm.evaluate({ a: NDArray.zeros([1, 1], tl.float16), b: NDArray.zeros([1, 1], tl.bfloat16) }),
     ],
+    ["x is missing", () => (scaled.evaluate as () => Promise<unknown>).call(scaled)],
+    ["scaled: tolerance is 0.001; it is { rtol: 1e-3,", () => scaled.evaluate({ x }, { tolerance: 1e-3 as never })],
+    ['tolerance is {"rtl":1}', () => scaled.evaluate({ x }, { tolerance: { rtl: 1 } as never })],
+    ['tolerance is {"rtol":-1}', () => scaled.evaluate({ x }, { tolerance: { rtol: -1 } })],
     ["x is an array of JavaScript; give an NDArray", () => scaled.evaluate({ x: [1, 2] as never })],
     ['alpha is "3"; give a number', () => scaled.evaluate({ x, alpha: "3" as never })],
     ["by is missing; give a number", () => counting.evaluate({ n: BigInt64Array.of(1n) })],

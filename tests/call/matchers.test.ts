@@ -1,8 +1,8 @@
 /** The matchers of `tilescript/vitest`, and what they say. */
 import "tilescript/vitest";
 import { expect, test } from "vitest";
-import { NDArray, tl } from "tilescript";
-import { matchers } from "tilescript/testing";
+import { build, NDArray, tl } from "tilescript";
+import { cases, matchers } from "tilescript/testing";
 import { careless, counting, scaled } from "./kernels.js";
 
 const x = NDArray.of([1, -2, 3], [1, 3]);
@@ -41,4 +41,28 @@ test("toEvaluate says what is wrong", async () => {
   expect(await said(careless, { x: new Float32Array(17) }, { y: Array<number>(17).fill(1) })).toMatch(
     /kernels\.ts:\d+:\d+ - error false-in-bounds: .*inBounds/,
   );
+});
+
+test("matchers refuse what they do not know", async () => {
+  const refused = (options: object) => matchers.toVerify(scaled, { device: "eval", ...options });
+  await expect(refused({ shape: { Q: 3 } })).rejects.toThrow("toVerify: shape: there is no size Q; the sizes are M, N");
+  await expect(refused({ shape: { M: 3 } })).rejects.toThrow("toVerify: shape: N missing; give all of M, N");
+  await expect(refused({ dtype: { T: "int8" } })).rejects.toThrow(/toVerify: dtype: T can be .*float16, .*not int8/);
+  await expect(refused({ dtype: { X: "float16" } })).rejects.toThrow("there is no dtype variable X; there is T");
+  await expect(refused({ config: 9 })).rejects.toThrow(/toVerify: config 9: scaled has configs 0 to \d/);
+  await expect(refused({ devise: "eval" })).rejects.toThrow("toVerify: there is no option devise; there is shape,");
+  await expect(refused({ device: "gpu" })).rejects.toThrow("there is no device gpu; it is one of auto, cuda, hip,");
+  await expect(matchers.toEvaluate({}, {}, {})).rejects.toThrow("this is not a kernel; give what kernel(…) returned");
+  await expect(matchers.toEvaluate(scaled, { x }, {})).rejects.toThrow("nothing is expected; name an output");
+});
+
+test("cases refuses what it cannot draw from", async () => {
+  const built = await build(scaled);
+  const refused = (options: object) => () => cases(built, options);
+  expect(() => cases(scaled as never)).toThrow("cases: this is no built kernel; give what build(…) returned");
+  expect(refused({ maxsize: 5 })).toThrow("cases: there is no option maxsize; there is maxSize,");
+  expect(refused({ sizes: { Q: 1 } })).toThrow("cases: there is no size Q; there is M, N");
+  expect(refused({ dtypes: { T: "int8" } })).toThrow("cases: there is no T = int8; there is float32,");
+  expect(refused({ maxSize: 0 })).toThrow("cases: maxSize is 0; it is an integer from 1 up");
+  expect(refused({ config: 2 })).toThrow("cases: there is no config 2; there are 2");
 });

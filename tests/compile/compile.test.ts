@@ -8,7 +8,7 @@ import * as addresses from "../codegen/fixtures/addresses.js";
 import * as flow from "../codegen/fixtures/flow.js";
 import * as numbers from "../codegen/fixtures/numbers.js";
 import { requirePython } from "../runtime/helpers.js";
-import { compileAll, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
+import { compileAll, type Compiled, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
 
 const second = process.env["TILESCRIPT_PYTHON36"];
 const fixtures = [...Object.values(addresses), ...Object.values(flow), ...Object.values(numbers)];
@@ -24,21 +24,26 @@ function operations(ttir: string): string[] {
   ];
 }
 
-async function expectAll(jobs: readonly Job[]): Promise<void> {
+async function expectAll(jobs: readonly Job[]): Promise<readonly Compiled[]> {
+  const compiled: Compiled[] = [];
   for (const python of await pythons()) {
     const results = await compileAll(python, jobs);
     expect(
       results.filter((result) => result.error !== undefined).map(({ label, error }) => `${label}: ${error}`),
     ).toEqual([]);
     expect(results.map((result) => result.label)).toEqual(jobs.map((job) => job.label));
+    compiled.push(...results);
   }
+  return compiled;
 }
 
 describe("Triton", { timeout: 900_000 }, () => {
   const kernels = examples.flatMap(({ kernel }) => kernelsOf(kernel));
 
-  test("should compile every config and dtype of the examples for sm_90", async () => {
-    await expectAll(kernels.flatMap((kernel) => jobsOf(kernel, sm90)));
+  test("should compile every config and dtype of the examples for sm_90, and find no fault of ptxas", async () => {
+    const jobs = kernels.flatMap((kernel) => jobsOf(kernel, sm90)).map((job) => ({ ...job, machineCode: true }));
+    for (const { label, machineCode } of await expectAll(jobs))
+      expect({ label, found: machineCode!.unwritten }).toEqual({ label, found: [] });
   });
 
   test("should compile every config and dtype of the examples for gfx942", async () => {

@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+from tilescript_worker.machine_code import machine_code  # noqa: E402
 from tilescript_worker.resources import resources  # noqa: E402
 
 HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
@@ -60,6 +61,8 @@ def compile_job(folder, job):
         result.update(resources(kernel))
         if job.get("sass"):
             result["sass"] = disassembly(kernel.asm["cubin"])
+        if job.get("machineCode"):
+            result["machineCode"] = machine_code(kernel)
         for text in ("ttir", "amdgcn"):
             if job.get(text):
                 result[text] = kernel.asm[text]

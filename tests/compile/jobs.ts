@@ -7,6 +7,7 @@ import { definitionOf } from "../../src/dsl/kernel.js";
 import { OperatorDefinition, traceOperator } from "../../src/dsl/operator.js";
 import { trace } from "../../src/dsl/trace.js";
 import { lowerViews } from "../../src/ops/lower-views.js";
+import type { MachineCode } from "../../src/runtime/protocol.js";
 import { emit, jitFunctions } from "../codegen/emit.js";
 import { argumentsOf, type Arguments, launchOptions, type Shape } from "./arguments.js";
 
@@ -18,6 +19,8 @@ export interface Job extends Arguments {
   readonly source: string;
   readonly options: Readonly<Record<string, number>>;
   readonly target: readonly [string, number | string, number];
+  /** Also look for faults of ptxas. */
+  readonly machineCode?: boolean;
   /** Also give the disassembly, Triton's own IR, or AMD's assembly. */
   readonly sass?: boolean;
   readonly ttir?: boolean;
@@ -33,6 +36,7 @@ export interface Compiled {
   readonly registers?: number;
   readonly spilled?: number;
   readonly sass?: string;
+  readonly machineCode?: MachineCode;
   readonly ttir?: string;
   readonly amdgcn?: string;
 }

@@ -1,5 +1,5 @@
 /** Small operators, right and wrong. */
-import { constexpr, kernel, op, tensor, tl } from "tilescript";
+import { constexpr, kernel, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.float32]);
 
@@ -14,6 +14,36 @@ export const scaled = kernel(
     const row = tl.inBounds(tl.programId(0));
     const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
     tl.store(y.at(row, cols), tl.load(x.at(row, cols)).mul(tl.load(weight.at(cols))));
+  },
+);
+
+/** x + by, with a number that the caller gives. */
+export const shifted = kernel(
+  "shifted",
+  {
+    params: {
+      x: tensor(T, ["M", "N"]),
+      y: tensor.out(T, ["M", "N"]),
+      by: scalar(tl.int32),
+      BLOCK: constexpr(),
+    },
+    grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 32 },
+  },
+  ({ x, y, by, BLOCK }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(y.at(row, cols), tl.load(x.at(row, cols)).add(by.to(T)));
+  },
+);
+
+/** The first element of each row. */
+export const rows = kernel(
+  "rows",
+  { params: { x: tensor(T, ["M", "N"]), y: tensor.out(T, ["M"]) }, grid: ({ M }) => [M], config: {} },
+  ({ x, y }) => {
+    const row = tl.inBounds(tl.programId(0));
+    tl.store(y.at(row), tl.load(x.at(row, 0)));
   },
 );
 

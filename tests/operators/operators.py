@@ -54,6 +54,113 @@ class Operators(unittest.TestCase):
         opcheck(torch.ops.tilescript.layer_norm, leaves((5, 37), (37,), (37,)))
         opcheck(torch.ops.tilescript.rms_norm, leaves((5, 37), (37,)))
 
+    def test_opcheck_of_what_writes_given_tensors(self):
+        x, weight, bias = (leaf.detach() for leaf in leaves((5, 37), (37,), (37,)))
+        made = torch.ops.tilescript
+        opcheck(made.scale_out, (x, weight, torch.empty(5, 37)))
+        opcheck(made.affine_out, (x, weight, torch.empty(5, 37), bias))
+        opcheck(made.doubled_out, (x[0], torch.empty(37), torch.empty(37)))
+        opcheck(made.layer_norm_out, (x, weight, bias, torch.empty(5, 37)))
+        opcheck(made.rms_norm_out, (x, weight, torch.empty(37, 5).T))
+
+    def test_schemas(self):
+        schemas = [
+            str(getattr(torch.ops.tilescript, name).default._schema)
+            for name in ("affine_out", "doubled_out", "affine_backward")
+        ]
+        self.assertEqual(
+            schemas,
+            [
+                "tilescript::affine_out(Tensor x, Tensor weight, Tensor(a2!) out, Tensor? bias=None) -> ()",
+                "tilescript::doubled_out(Tensor x, Tensor(a1!) before, Tensor(a2!) after) -> ()",
+                "tilescript::affine_backward(Tensor grad_y, Tensor? x, Tensor? weight, bool needs_x, "
+                "bool needs_weight, bool needs_bias) -> (Tensor, Tensor, Tensor)",
+            ],
+        )
+
+    def test_out(self):
+        for module, shapes in ((*DIFFERENTIABLE, (doubled, ((70,),)))):
+            inputs = [leaf.detach() for leaf in leaves(*shapes)]
+            expected = module.kernel_fn(*inputs)
+            results = expected if isinstance(expected, tuple) else (expected,)
+            # Every second element of what is given.
+            given = [torch.full((*each.shape, 2), -1.0)[..., 0] for each in results]
+            names = ["out"] if len(results) == 1 else ["before", "after"]
+            got = module.kernel_fn(*inputs, **dict(zip(names, given, strict=True)))
+            got = got if isinstance(got, tuple) else (got,)
+            for value, out, right in zip(got, given, results, strict=True):
+                self.assertIs(value, out)
+                self.assertTrue(torch.equal(out, right), module.__name__)
+        x = torch.randn(70)
+        before, after = doubled.doubled(x, after=(out := torch.empty(70)))
+        self.assertIs(after, out)
+        self.assertTrue(torch.equal(before, x + 1) and torch.equal(after, x * 2))
+
+    def test_what_cannot_be_written(self):
+        x, weight, bias = leaves((5, 37), (37,), (37,))
+        with self.assertRaisesRegex(RuntimeError, "layer_norm: a result that is written to a given tensor has no"):
+            layer_norm.layer_norm(x, weight, bias, out=torch.empty(5, 37))
+        with torch.no_grad():
+            layer_norm.layer_norm(x, weight, bias, out=torch.empty(5, 37))
+            wrong = (
+                (torch.empty(5, 36), ValueError, r"layer_norm: out must have shape \[5, 37\], got \[5, 36\]"),
+                (torch.empty(5, 37).half(), TypeError, "layer_norm: out must be torch.float32, got torch.float16"),
+                (x.detach(), ValueError, "layer_norm: out shares memory with x; give a tensor of its own"),
+            )
+            for out, error, message in wrong:
+                with self.assertRaisesRegex(error, message):
+                    layer_norm.layer_norm(x, weight, bias, out=out)
+                with self.assertRaisesRegex(error, message):
+                    torch.ops.tilescript.layer_norm_out(x, weight, bias, out)
+            with self.assertRaisesRegex(ValueError, r"layer_norm: weight must have shape \[N=37\], got \[5\]"):
+                layer_norm.layer_norm(x, torch.ones(5), bias, out=torch.empty(5, 37))
+            y = torch.empty(37)
+            with self.assertRaisesRegex(ValueError, "doubled: after shares memory with before"):
+                doubled.doubled(torch.randn(37), before=y, after=y)
+
+    def test_out_under_compile(self):
+        def call(x, weight, bias):
+            y = torch.empty_like(x)
+            layer_norm.layer_norm(x * 2, weight, bias, out=y)
+            return y + 1
+
+        inputs = [leaf.detach() for leaf in leaves((5, 37), (37,), (37,))]
+        compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+        self.assertTrue(torch.equal(compiled(*inputs), call(*inputs)))
+
+    def test_only_what_is_needed_is_kept(self):
+        def kept(call, *inputs):
+            seen = []
+            with torch.autograd.graph.saved_tensors_hooks(lambda x: seen.append(x.data_ptr()) or x, lambda x: x):
+                call(*inputs)
+            return [i for i, each in enumerate(inputs) if each.data_ptr() in seen]
+
+        x, weight, bias = leaves((5, 37), (37,), (37,))
+        self.assertEqual(kept(affine.affine, x, weight, bias), [0, 1])
+        self.assertEqual(kept(affine.affine, x, weight.detach(), bias.detach()), [1])
+        self.assertEqual(kept(affine.affine, x.detach(), weight, bias.detach()), [0])
+        self.assertEqual(kept(scale.scale, x, weight.detach()), [1])
+        self.assertEqual(kept(scale.scale, x.detach(), weight), [0])
+        # One kernel makes all its gradients.
+        self.assertEqual(kept(layer_norm.layer_norm, x, weight.detach(), bias.detach()), [0, 1])
+
+    def test_some_gradients_alone_under_compile(self):
+        for module in (affine, scale):
+            count = 3 if module is affine else 2
+            for chosen in range(1, 2**count):
+                torch.compiler.reset()
+                shapes = ((5, 37), (37,), (37,))[:count]
+                some = [x.detach().requires_grad_(bool(chosen >> i & 1)) for i, x in enumerate(leaves(*shapes))]
+                wanted = [x for x in some if x.requires_grad]
+
+                def loss(*inputs, module=module):
+                    return module.kernel_fn(*inputs).square().sum()
+
+                compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+                got = torch.autograd.grad(compiled(*some), wanted)
+                for value, right in zip(got, torch.autograd.grad(loss(*some), wanted), strict=True):
+                    self.assertTrue(torch.equal(value, right), (module.__name__, chosen))
+
     def test_gradients(self):
         for module, shapes in DIFFERENTIABLE:
             inputs = leaves(*shapes)

@@ -11,6 +11,7 @@ import { examples } from "../codegen/examples.js";
 import { runPython } from "../host/python.js";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { affine, doubled, scale } from "./kernels.js";
 import { newFolder, packaged } from "./packaged.js";
 
 const op = { namespace: "traced", form: "triton_op" } as const;
@@ -79,6 +80,7 @@ const moments = kernel(
 
 test("schemas, shapes and graphs, without a GPU and without the interpreter", { timeout: 180_000 }, async () => {
   const built: Record<string, { readonly python: string }> = { moments: (await build(moments)).emit({ op }) };
+  for (const each of [scale, affine, doubled]) built[each.name] = (await build(each)).emit({ op });
   const refused: string[] = [];
   for (const example of examples) {
     const compiled = await build(example.kernel);
@@ -116,7 +118,7 @@ const refusals = [
     "clusters: triton_op cannot have numCtas outside autotune.configs",
   ],
   [adamwStochastic, "adamw_stochastic: triton_op cannot have the float argument lr"],
-  [layerNorm, "layer_norm: triton_op is for one kernel; an operator of several is a custom_op"],
+  [layerNorm, "layer_norm: its kernel layer_norm_forward: triton_op cannot have the float argument eps"],
 ] as const;
 
 test.each(refusals)("$0.name is refused", async (refused, message) => {

@@ -3,6 +3,7 @@
 import importlib
 import os
 import pathlib
+import sys
 import unittest
 
 import gemm
@@ -14,6 +15,11 @@ from torch._library.triton import get_triton_kernels_for_op
 from torch._subclasses import FakeTensorMode
 
 
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "python"))
+from tilescript_worker.launching import aim, anywhere
+
+# PyTorch has Triton's front end say which tensors a kernel changes, for the GPU that is there.
+aim(["cuda", 90, 32])
 MODULES = {
     path.stem: importlib.import_module(path.stem) for path in pathlib.Path(os.environ["PYTHONPATH"]).glob("*.py")
 }
@@ -21,11 +27,8 @@ MODULES = {
 
 def inputs_of(module):
     """Its inputs, drawn where there is no GPU: to be moved in name only."""
-    module._INTERPRETED = True
-    try:
+    with anywhere(module):
         return module.get_inputs()
-    finally:
-        module._INTERPRETED = False
 
 
 class Call(torch.nn.Module):
@@ -73,7 +76,7 @@ class TritonOp(unittest.TestCase):
                 call = Call(getattr(torch.ops.traced, name), inputs)
                 graph, _ = aot_export_module(call, tensors, trace_joint=False)
                 targets = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
-                self.assertEqual(targets.count("triton_kernel_wrapper_functional"), 1)
+                self.assertEqual(targets.count("triton_kernel_wrapper_functional"), 1, targets)
                 self.assertFalse([target for target in targets if target.startswith("traced.")])
 
     def test_launches_in_a_graph(self):
@@ -89,6 +92,42 @@ class TritonOp(unittest.TestCase):
         self.assertEqual([launch.kwargs["kwargs"]["N"] for launch in launches], [37, 9, 9])
         self.assertEqual([len(launch.kwargs["grid"]) for launch in launches], [5, 5, len(gemm.gemm_kernel.configs)])
         self.assertFalse([node for node in graph.graph.nodes if "traced" in str(node.target)])
+
+    def test_a_gradient_becomes_launches(self):
+        class Loss(torch.nn.Module):
+            def __init__(self, operator):
+                super().__init__()
+                self.operator = operator
+
+            def forward(self, *inputs):
+                return (self.operator(*inputs).square().sum(),)
+
+        shapes = ((5, 37), (37,), (37,))
+        # Of affine: its forward kernel, and the gradient of x by the same kernel where that is asked for.
+        cases = (("scale", 2, (0, 1), 2), ("affine", 3, (0, 1, 2), 2), ("affine", 3, (1, 2), 1))
+        for name, count, wanted, launches in cases:
+            # Autograd asks the GPU of a tensor for its context, so that these are the CPU's, in name only too.
+            with anywhere(MODULES[name]), FakeTensorMode(), self.subTest(name, wanted=wanted):
+                inputs = [torch.empty(shape, requires_grad=i in wanted) for i, shape in enumerate(shapes[:count])]
+                loss = Loss(getattr(torch.ops.traced, name))
+                graph, _ = aot_export_module(loss, inputs, trace_joint=True, output_loss_index=0)
+                targets = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+                self.assertEqual(targets.count("triton_kernel_wrapper_functional"), launches, targets)
+                self.assertFalse([target for target in targets if target.startswith("traced.")])
+
+    def test_temporaries_become_part_of_the_graph(self):
+        class Model(torch.nn.Module):
+            def forward(self, x, before, after):
+                torch.ops.traced.doubled_out(x, before, after)
+                return before, after
+
+        with FakeTensorMode():
+            graph, _ = aot_export_module(
+                Model(), [torch.empty(70, device="cuda") for _ in range(3)], trace_joint=False
+            )
+        targets = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+        self.assertEqual(targets.count("triton_kernel_wrapper_functional"), 1, targets)
+        self.assertIn("aten.add.Tensor", targets)
 
     def test_pytorch_knows_the_kernels(self):
         # What its caches of compiled graphs look at.

@@ -128,6 +128,21 @@ class Verify(unittest.TestCase):
         self.assertIn("name 'undefined' is not defined (scale me.py:1", result["details"])
         self.assertNotIn("Traceback", errors)
 
+    def test_inputs_that_are_no_list(self):
+        source = "def kernel_fn(x): return x\nreference_fn = kernel_fn\ndef get_inputs(): return 5\n"
+        code, result, _ = run("verify_kernel.py", source)
+        self.assertEqual(code, 1)
+        self.assertIn("get_inputs returns int; it must return a list", result["details"])
+
+    def test_a_python_without_torch(self):
+        with tempfile.NamedTemporaryFile(suffix=".py") as file:
+            # Without site-packages, and so without torch.
+            command = [sys.executable, "-S", os.path.join(PYTHON, "verify_kernel.py"), file.name]
+            ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("has no torch; install torch and triton there", json.loads(ran.stdout)["details"])
+        self.assertNotIn("Traceback", ran.stderr)
+
     def test_no_file(self):
         command = [sys.executable, os.path.join(PYTHON, "verify_kernel.py"), "missing.py"]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -139,7 +154,7 @@ class Verify(unittest.TestCase):
         for old, new, says in (
             ("return 2 * x", "return None", "reference_fn must return a tensor or several; it returned None"),
             ("return y", "return None", "kernel_fn must return a tensor or several; it returned None"),
-            ("return [torch", "return None and [torch", "get_inputs must return a list of arguments; it returned a No"),
+            ("return [torch", "return None and [torch", "get_inputs returns NoneType; it must return a list"),
             ("(n=200)", "(n)", "get_inputs needs n; give sizes defaults, as in get_inputs(n=512)"),
         ):
             code, result, errors = run("verify_kernel.py", whole.replace(old, new))

@@ -1,4 +1,7 @@
 /** Measuring, as far as it goes without a GPU: what would be measured, what is refused, and what a time is held against. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { measuredCases, parseSweep } from "../../src/runtime/measured-cases.js";
@@ -23,12 +26,14 @@ describe("mistakes", () => {
     [["--bench", "--shape", "N=3"], /--shape does not go with --bench/],
     [["--bench", "--config", "7"], /configs 0 to 1/],
     [["--bench", "--iterations", "many"], /not a whole number/],
+    [["--bench", "--iterations", "0"], /'0' is invalid\. It is at least 1/],
     [["--bench", "--budget", "60s"], /--budget does not go with --bench/],
     [["--bench", "--tune"], /two commands; give one/],
     [["--tune", "--budget", "soon"], /soon is no budget; write 60s, 5m, or a number of configs/],
     [["--tune"], /vector_add is not autotuned; give it autotune: \{ key, configs, space \}/],
     [["--tune", "--dry-run", "--write"], /--dry-run finds no configs to write/],
     [["--prewarm", "--out", "x"], /--out does not go with --prewarm/],
+    [["--profile", "--sweep", "N=1..8:x2"], /--sweep does not go with --profile/],
   ])("%j should end with one line and code 2", async (args, message) => {
     expectUsage(await cli(vector, ...args), message);
   });
@@ -38,6 +43,20 @@ describe("mistakes", () => {
     expectUsage(await cli(shapeless, "--bench"), /vector_add has no shapes to measure; give --shapes or --sweep/);
     expect((await cli(gemm, "--bench", "--sweep", "M=1..4:x2", "--shapes", "N=4")).err).toMatch(/K missing/);
   });
+});
+
+it.each([
+  ["a part of the path is a file; name another", vector, ["--bench", "--out", "FILE/results"]],
+  ["it is a folder; name a file in it", gemm, ["--tune", "--bake", "FOLDER"]],
+  ["a part of the path is a file; name another", gemm, ["--tune", "--bake", "FILE/gemm.py"]],
+])("should say before it measures that a file can't be written: %s", async (why, kernel, args) => {
+  const folder = await mkdtemp(join(tmpdir(), "tilescript-out-"));
+  const file = join(folder, "file");
+  await writeFile(file, "kept");
+  const { code, err } = await cli(kernel, ...args.map((arg) => arg.replace("FILE", file).replace("FOLDER", folder)));
+  expect({ code, err }).toEqual({ code: 3, err: expect.stringContaining(`: ${why}`) });
+  expect(await readFile(file, "utf8")).toBe("kept");
+  await rm(folder, { recursive: true });
 });
 
 describe("without a GPU", { timeout: 120_000 }, () => {

@@ -1,13 +1,15 @@
 /** Compiling for GPUs that are not there, through real Triton. */
-import { mkdtemp } from "node:fs/promises";
+import { copyFile, mkdtemp, utimes } from "node:fs/promises";
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tl } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
-import { compileForTargets } from "../../src/runtime/compile-targets.js";
+import { compileForTargets, type KernelCompilations } from "../../src/runtime/compile-targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/environment.js";
+import type { MachineCode } from "../../src/runtime/protocol.js";
 import { compileDiagnostics, compileJson, compileText } from "../../src/runtime/report-compile.js";
 import { parseTargets } from "../../src/runtime/targets.js";
 import pc from "picocolors";
@@ -41,13 +43,17 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const selection = { config: 7 };
     const first = await compile(kernel, "cuda:80,cuda:90,cuda:100,hip:gfx942,hip:gfx950", selection);
     expect(first.compilations).toHaveLength(10);
-    for (const { cached, failure, resources, occupancy, at } of first.compilations) {
+    for (const { target, cached, failure, resources, occupancy, at } of first.compilations) {
       expect({ cached, failure, config: at.config }).toEqual({ cached: false, failure: undefined, config: 7 });
       expect(resources!.warps).toBe(2);
       expect(resources!.registers).toBeGreaterThan(16);
       // Two tiles of each operand in float16 at the least.
       expect(resources!.shared).toBeGreaterThanOrEqual(2 * 2 * (32 * 32 + 32 * 64));
       expect(occupancy!.fraction).toBeGreaterThan(0);
+      const code = { compiler: expect.stringMatching(/^ptxas \d+\.\d+\.\d+$/), unwritten: [] };
+      expect(resources!.machineCode).toEqual(
+        target.name.startsWith("cuda") ? [{ ...code, variable: expect.stringMatching(/^TRITON_PTXAS_/) }] : [],
+      );
     }
     const again = await compile(kernel, "cuda:90,hip:gfx942", selection);
     expect(again.compilations.map(({ cached }) => cached)).toEqual([true, true, true, true]);
@@ -95,6 +101,66 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const json = compileJson([found], [[error!, ...warnings]], facts);
     expect(json).toMatchObject({ ok: false, kernels: [{ compiled: [{ config: 0 }, { config: 1 }, { config: 2 }] }] });
     expect(json.kernels[0]!.compiled[1]!.spilled_bytes).toBeGreaterThan(0);
+  });
+
+  it("should say at the config's line what ptxas did wrong, and what was not looked at", async () => {
+    const found = await compile(large, "cuda:90", { config: 2 });
+    const [compilation] = found.compilations;
+    const withCode = (code: Partial<MachineCode>): KernelCompilations => ({
+      ...found,
+      compilations: [
+        {
+          ...compilation!,
+          resources: {
+            ...compilation!.resources!,
+            machineCode: [{ compiler: "ptxas 12.8.93", variable: "TRITON_PTXAS_PATH", ...code }],
+          },
+        },
+      ],
+    });
+    const reads = ["UR8", "UR9"].map((register) => ({
+      register,
+      address: "0x0410",
+      instruction: `UMOV UR4, ${register}`,
+    }));
+    const wrong = withCode({ unwritten: reads });
+    const [error, ...others] = compileDiagnostics(wrong);
+    expect(others).toEqual([]);
+    const lines = readFileSync(error!.at!.file, "utf8").split("\n");
+    expect(error).toMatchObject({
+      severity: "error",
+      code: "compile-miscompiled",
+      message:
+        "too_large: ptxas 12.8.93 made machine code that reads UR8 and UR9 before anything writes them: results would be wrong (cuda:90, config 2); set TRITON_PTXAS_PATH to a newer ptxas, or change the config",
+      at: { line: lines.findIndex((line) => line.includes("{ BLOCK: 64, numWarps: 4, numStages: 2 }")) + 1 },
+    });
+    const facts = { triton: environment.versions.triton!, python: environment.python, seconds: 1 };
+    expect(compileJson([wrong], [[error!]], facts)).toMatchObject({
+      ok: false,
+      kernels: [{ compiled: [{ unwritten_reads: reads }], not_checked: [] }],
+    });
+
+    const unread = withCode({ unchecked: "nvdisasm gives no disassembly: it is not there" });
+    expect(compileDiagnostics(unread)).toEqual([]);
+    const why = "machine code: nvdisasm gives no disassembly: it is not there";
+    expect(compileText(unread, facts, pc.createColors(false))).toContain(`  not checked\n    - ${why}`);
+    expect(compileJson([unread], [[]], facts)).toMatchObject({ ok: true, kernels: [{ not_checked: [why] }] });
+  });
+
+  it("should compile again with another ptxas", async () => {
+    await compile(large, "cuda:80", { config: 2 });
+    const other = join(env["XDG_CACHE_HOME"]!, "ptxas");
+    const own = await execa(environment.python, ["-c", "from triton import knobs; print(knobs.nvidia.ptxas.path)"]);
+    await copyFile(own.stdout, other);
+    const [before, after] = [env, { ...env, TRITON_PTXAS_PATH: other }];
+    const cachedWith = async (given: NodeJS.ProcessEnv): Promise<boolean> => {
+      const selections = [{ seed: 0, config: 2 }];
+      const options = { environment, env: given, targets: parseTargets("cuda:80"), selections };
+      return (await compileForTargets([large], options))[0]!.compilations[0]!.cached;
+    };
+    expect([await cachedWith(before), await cachedWith(after), await cachedWith(after)]).toEqual([true, false, true]);
+    await utimes(other, 1, 1);
+    expect(await cachedWith(after)).toBe(false);
   });
 
   it("should compile kernels with raw pointers, given and left out", async () => {

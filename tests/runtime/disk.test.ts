@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { recordedReport } from "./fixtures/recorded.js";
 import { requirePython } from "./helpers.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -77,6 +78,14 @@ describe.skipIf(!mounted)("a full disk", { timeout: 120_000 }, () => {
     await expectFull([command, kernel, "--out", join(disk, "out"), ...args], /ENOSPC.*the disk is full/);
     const left = await readdir(disk, { recursive: true, withFileTypes: true });
     expect(left.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual(["filler"]);
+  });
+
+  it("should take no part of a plot", async () => {
+    const report = join(disk, "bench.json");
+    await writeFile(report, JSON.stringify(recordedReport()));
+    await fill();
+    await expectFull(["plot", report], /gemm\.(svg|png) can't be written \(ENOSPC\): the disk is full/);
+    for (const name of await readdir(disk)) expect(name).toMatch(/^(bench\.json|filler|gemm\.svg)$/);
   });
 
   it("should cost the cache of probes only", async () => {

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { build } from "tilescript";
 import { codeFrame } from "../../src/runtime/code-frame.js";
+import { openDevice } from "../../src/runtime/devices.js";
 import { compileForTargets } from "../../src/runtime/compile-targets.js";
 import { findPython } from "../../src/runtime/environment.js";
 import { parseTargets } from "../../src/runtime/targets.js";
@@ -49,6 +50,30 @@ describe("on the interpreter", { timeout: 60_000 }, () => {
     });
     expect(codeFrame(failure!.at!)).toContain(`> ${lineOf(text)} | ${lines[lineOf(text) - 1]}`);
     expect(failure!.raw).toMatch(/^Traceback/);
+  });
+});
+
+describe("a reference that does not fit", { timeout: 60_000 }, () => {
+  const at = { sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 };
+  const shape = "y has shape [100], its reference has []; return one of y's shape";
+  it.each([
+    ["a kernel's", failing.otherShape, "x.mul(2).sum()"],
+    ["an operator's", failing.otherShapeOperator, "x.mul(2).sum(0)"],
+  ] as const)("%s has the same message on the interpreter and on the evaluator", async (_, kernel, text) => {
+    for (const on of [device(), await openDevice({ device: "eval" })]) {
+      const { status, failure } = await verifyCase(await build(kernel), on, at);
+      expect(status).toBe("failed");
+      expect(failure).toMatchObject({ kind: "reference", message: shape, at: { file, line: lineOf(text) } });
+    }
+  });
+
+  it("stops at the call that torch refuses, where it is called from TypeScript too", async () => {
+    const compiled = await build(failing.misfit);
+    const line = lineOf("torch.matmul(x.");
+    const { failure } = await verifyCase(compiled, await openDevice({ device: "eval" }), at);
+    const message = "matmul: [1, 100] and [1, 100] do not match";
+    expect(failure).toMatchObject({ kind: "torch", message, at: { file, line } });
+    expect(() => compiled.evaluate(at)).toThrow(`failing.ts:${line}:`);
   });
 });
 

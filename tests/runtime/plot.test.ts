@@ -71,6 +71,12 @@ it("should write pictures with the command, and refuse what is no report", async
   expect(await runBinary(["plot", file], streams)).toBe(0);
   expect(await readdir(folder)).toEqual(["bench.json", "gemm.png", "gemm.svg", "softmax.png", "softmax.svg"]);
   expect((await readFile(join(folder, "gemm.png"))).subarray(1, 4).toString()).toBe("PNG");
+  await writeFile(file, JSON.stringify({ ...report, kernels: [{ ...gemm, cases: [] }] }));
+  err = "";
+  expect(await runBinary(["plot", file], streams)).toBe(0);
+  expect(err).toBe(`nothing to draw: no case of ${file} was measured\n`);
+  await writeFile(file, JSON.stringify({ ...report, kernels: [{ ...gemm, kernel: "../elsewhere" }] }));
+  expect(await runBinary(["plot", file], streams)).toBe(2);
   await writeFile(file, "{}");
   err = "";
   expect(await runBinary(["plot", file], streams)).toBe(2);

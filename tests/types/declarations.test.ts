@@ -5,7 +5,23 @@ import { expect, test } from "vitest";
 import { inFolder, root, tsc } from "./tsc.js";
 
 const examples = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"));
-const sources = Object.fromEntries(examples.map((file) => [file, readFileSync(join(root, "examples", file), "utf8")]));
+/** What a caller does with a kernel. */
+const uses = `import { NDArray, tl } from "tilescript";
+import { cases, matchers } from "tilescript/testing";
+import { gemm } from "./gemm.js";
+
+const a = NDArray.randn([50, 50], tl.float16, 1);
+export const evaluated: number[] = [...(await gemm.evaluate({ a, b: a }, { BLOCK_M: 32 })).outputs.c.shape];
+export const findings: string[] = (await gemm.check({ a, b: a })).findings.map(({ message }) => message);
+export const device: "cuda" | "hip" | "interpreter" | "eval" = (await gemm.run({ a, b: a })).device;
+// @ts-expect-error: b is missing
+await gemm.run({ a });
+export const testing: unknown[] = [cases, matchers.toVerify];
+`;
+const sources = {
+  ...Object.fromEntries(examples.map((file) => [file, readFileSync(join(root, "examples", file), "utf8")])),
+  "uses.ts": uses,
+};
 
 test("declarations of kernels name nothing but tilescript", { timeout: 30_000 }, () => {
   // Without `paths`, `tilescript` is what the folder's node_modules hold: the package as it is published.

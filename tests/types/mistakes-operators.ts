@@ -32,6 +32,21 @@ export const operators: Chapter = {
       made("({ x, scales }) => softmax.call({ x, scales, CAUSAL: true })"),
     ),
     mistake(
+      "a kernel called with a tensor for a number",
+      made("({ x, scales }) => softmax.call({ x, scales, alpha: x })"),
+      made("({ x, scales }) => softmax.call({ x, scales, alpha: 2 })"),
+    ),
+    mistake(
+      "a kernel called with one of its outputs",
+      made("({ x, scales }) => softmax.call({ x, scales, y: x })"),
+      made("({ x, scales }) => ({ y: softmax.call({ x, scales }).y })"),
+    ),
+    mistake(
+      "a kernel called with a size that its tensors have",
+      made("({ x, scales }) => softmax.call({ x, scales, N: 64 })"),
+      made(forward),
+    ),
+    mistake(
       "an output that a called kernel does not have",
       made("({ x, scales }) => ({ y: softmax.call({ x, scales }).z })"),
       made("({ x, scales }) => ({ y: softmax.call({ x, scales }).y })"),

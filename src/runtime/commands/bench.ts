@@ -1,13 +1,13 @@
 import { Option } from "commander";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import pc from "picocolors";
 import { aheadText } from "../ahead.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../bench.js";
 import { closeDevice, openGpu } from "../devices.js";
-import { writeOutput } from "../files.js";
+import { checkOutput, writeOutput } from "../files.js";
 import { compileAll, warn } from "../kernels.js";
 import { measuredCases } from "../measured-cases.js";
-import { measuring, measuringOptions, options, pythonOf, whole, type MeasuringOptions } from "../options.js";
+import { count, measuring, measuringOptions, options, pythonOf, whole, type MeasuringOptions } from "../options.js";
 import { exitCodes } from "../problems.js";
 import { benchJson, benchText } from "../report-bench.js";
 import { printJson, progress } from "../streams.js";
@@ -30,7 +30,7 @@ export const bench: KernelCommand<BenchOptions> = {
     new Option("--warmup <number>", "calls before the first that counts")
       .argParser(whole)
       .default(defaultIterations.warmup),
-    new Option("--iterations <number>", "calls that are timed").argParser(whole).default(defaultIterations.iterations),
+    new Option("--iterations <number>", "calls that are timed").argParser(count).default(defaultIterations.iterations),
     new Option("--no-torch-compile", "leave torch.compile out"),
     options.folder,
     options.json,
@@ -40,6 +40,8 @@ export const bench: KernelCommand<BenchOptions> = {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
+    const file = given.out === undefined ? undefined : join(given.out, "bench.json");
+    if (file !== undefined) await checkOutput(file);
     const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
     const device = await openGpu({ what: "a benchmark", instead }, pythonOf(given, streams));
     const show = progress(streams);
@@ -67,11 +69,10 @@ export const bench: KernelCommand<BenchOptions> = {
     const colors = pc.createColors(streams.color);
     if (given.json) printJson(streams, report);
     else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
-    if (given.out !== undefined) {
-      const file = join(given.out, "bench.json");
+    if (file !== undefined) {
       await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
       streams.err(`wrote ${file}\n`);
-      await writePlots(report, given.out, streams);
+      await writePlots(report, dirname(file), streams);
     }
     return report.ok ? exitCodes.ok : exitCodes.failed;
   },

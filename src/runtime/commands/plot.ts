@@ -16,7 +16,10 @@ export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
   argument: { text: "<report>", description: "the JSON report of bench" },
   options: [new Option("--out <path>", "write into this folder instead of the report's"), options.json],
   async run(file = "", { out, json }, streams) {
-    const files = await writePlots(await readReport(file), out ?? dirname(file), streams);
+    const report = await readReport(file);
+    const files = await writePlots(report, out ?? dirname(file), streams);
+    if (report.kernels.every(({ cases }) => cases.length === 0))
+      streams.err(`nothing to draw: no case of ${file} was measured\n`);
     if (json) printJson(streams, { ok: true, files } satisfies PlotReport);
     return exitCodes.ok;
   },
@@ -48,7 +51,11 @@ async function readReport(file: string): Promise<BenchReport> {
   });
   try {
     const report = JSON.parse(text) as BenchReport;
-    if (report.kernels.every(({ kernel, cases }) => kernel && cases.every(({ sizes, times }) => sizes && times)))
+    if (
+      report.kernels.every(
+        ({ kernel, cases }) => /^\w+$/.test(kernel) && cases.every(({ sizes, times }) => sizes && times),
+      )
+    )
       return report;
   } catch {
     // Said below.

@@ -3,27 +3,32 @@ import type { Case, CompiledKernel } from "../../compiled.js";
 import { writeOutput } from "../files.js";
 import { compileAll, warn } from "../kernels.js";
 import { measuredCases } from "../measured-cases.js";
-import { measuring, measuringOptions, options, type MeasuringOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
+import { measuring, options, type JsonOptions, type MeasuringOptions } from "../options.js";
+import { exitCodes, UsageError } from "../problems.js";
 import type { ProfileReport } from "../reports.js";
 import { printJson } from "../streams.js";
 import { pythonFolder } from "../worker.js";
 import type { KernelCommand } from "./command.js";
 
-export const profile: KernelCommand<MeasuringOptions & { readonly out?: string }> = {
+interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | "dtype"> {
+  readonly out?: string;
+}
+
+export const profile: KernelCommand<ProfileOptions> = {
   name: "profile",
   description: "emit the module and print the command lines that profile it",
-  options: [...measuringOptions, options.folder, options.json],
+  options: [options.shapes, options.dtype, options.kernel, options.folder, options.json],
   async run(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const folder = given.out ?? "profile";
     const found: ProfileReport["kernels"][number][] = [];
     for (const kernel of compiled) {
-      const [at] = measuredCases(kernel, measuring(kernel, given)).cases;
-      if (!at) continue;
+      const { cases, left } = measuredCases(kernel, measuring(kernel, { ...given, seed: 0 }));
+      const [at] = cases;
+      if (!at) throw new UsageError(`${kernel.signature.name}: ${left.join("; ")}`);
       const file = join(folder, kernel.file);
-      await writeOutput(file, kernel.python);
+      await writeOutput(file, kernel.emit({ dtypes: at.dtypes }).python);
       found.push({ kernel: kernel.signature.name, file, commands: commandsFor(kernel, at, file, folder) });
     }
     if (given.json) printJson(streams, { ok: true, kernels: found } satisfies ProfileReport);
@@ -38,18 +43,32 @@ export const profile: KernelCommand<MeasuringOptions & { readonly out?: string }
 
 /** Profilers see one call in an NVTX range, after the calls that compile and tune. */
 function commandsFor(
-  { signature: { name, jit } }: CompiledKernel,
+  { signature, parts = [] }: CompiledKernel,
   at: Case,
   file: string,
   folder: string,
 ): ProfileReport["kernels"][number]["commands"] {
   const script = resolve(pythonFolder, "benchmark_kernel.py");
-  const sizes = Object.entries(at.sizes).map(([size, value]) => `--size ${size}=${value}`);
-  const python = ["python", script, file, ...sizes, "--profile"].join(" ");
-  const out = join(folder, name);
+  const sizes = Object.entries(at.sizes).flatMap(([size, value]) => ["--size", `${size}=${value}`]);
+  const python = ["python", script, file, ...sizes, "--profile"];
+  const out = join(folder, signature.name);
+  const jits = [...new Set([signature.jit, ...parts.map((part) => part.signature.jit)])];
+  const regex = jits.length > 1 ? `^(${jits.join("|")})$` : signature.jit;
+  const command = (start: string, ...words: readonly string[]) => [start, ...words.map(quoted)].join(" ");
   return {
-    ncu: `ncu --set full --import-source yes --profile-from-start off --kernel-name ${jit} -o ${out} ${python}`,
-    nsys: `nsys profile --trace=cuda,nvtx --capture-range=cudaProfilerApi -o ${out} ${python}`,
-    rocprofv3: `rocprofv3 --kernel-trace --stats --kernel-include-regex ${jit} -d ${out} -- ${python}`,
+    ncu: command(
+      "ncu --set full --import-source yes --profile-from-start off --kernel-name",
+      jits.length > 1 ? `regex:${regex}` : regex,
+      "-o",
+      out,
+      ...python,
+    ),
+    nsys: command("nsys profile --trace=cuda,nvtx --capture-range=cudaProfilerApi -o", out, ...python),
+    rocprofv3: command("rocprofv3 --kernel-trace --stats --kernel-include-regex", regex, "-d", out, "--", ...python),
   };
+}
+
+/** A word of a command line of the shell. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

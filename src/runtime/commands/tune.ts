@@ -5,7 +5,7 @@ import { aheadText } from "../ahead.js";
 import { compileForTargets } from "../compile-targets.js";
 import { closeDevice, missingPython, openGpu } from "../devices.js";
 import { findPython } from "../environment.js";
-import { writeOutput } from "../files.js";
+import { checkOutput, writeOutput } from "../files.js";
 import { warn } from "../kernels.js";
 import { measuredCases, type Measured } from "../measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
@@ -81,6 +81,7 @@ export const tune: KernelCommand<TuneOptions> = {
       else streams.out(`${tuneText(report, colors)}\n`);
       return exitCodes.ok;
     }
+    if (given.bake !== undefined) await checkOutput(given.bake);
     const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
     const device = await openGpu({ what: "tuning", instead }, pythonOf(given, streams));
     const show = progress(streams);
@@ -97,11 +98,18 @@ export const tune: KernelCommand<TuneOptions> = {
       show("");
       const best = bestOf(searched, cases, own);
       const configs = winners(kernel, best);
-      const written = await write(runnable, source, configs, given);
-      const report = tuneJson(facts, { configs, searched, best, device, ...written });
-      if (given.json) printJson(streams, report);
-      else streams.out(`${tuneText(report, colors)}\n`);
-      return report.ok ? exitCodes.ok : exitCodes.failed;
+      const print = (written: Written): boolean => {
+        const report = tuneJson(facts, { configs, searched, best, device, ...written });
+        if (given.json) printJson(streams, report);
+        else streams.out(`${tuneText(report, colors)}\n`);
+        return report.ok;
+      };
+      const written = await write(runnable, source, configs, given).catch((error: unknown) => {
+        // What was found took minutes, and is worth more than the file.
+        print({});
+        throw error;
+      });
+      return print(written) ? exitCodes.ok : exitCodes.failed;
     } finally {
       show("");
       await closeDevice(device);
@@ -135,12 +143,17 @@ async function misfits(
   return reasons;
 }
 
+interface Written {
+  readonly written?: string;
+  readonly baked?: string;
+}
+
 async function write(
   runnable: Runnable,
   source: CompiledKernel,
   configs: readonly Config[],
   { write: intoSource, bake }: TuneOptions,
-): Promise<{ readonly written?: string; readonly baked?: string }> {
+): Promise<Written> {
   if (configs.length === 0) return {};
   if (bake !== undefined) await writeOutput(bake, (await runnable.compile(configs)).python);
   const written = intoSource ? await rewriteConfigs(source, configs) : undefined;

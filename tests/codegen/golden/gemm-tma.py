@@ -206,14 +206,16 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    if not written.is_contiguous() and not _nest(
-        _axes(written.stride(), written.shape)
-    ):
+    start = written.data_ptr()
+    if written.is_contiguous():
+        end = start + written.nbytes
+    elif _nest(_axes(written.stride(), written.shape)):
+        end = _end(written)
+    else:
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
         if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue

@@ -809,8 +809,45 @@ layer_norm_op.register_autograd(
 )
 
 
+@torch.library.custom_op("tilescript::layer_norm_out", mutates_args=("out",))
+def layer_norm_out_op(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    out: torch.Tensor,
+    eps: float = 1e-5,
+) -> None:
+    """layer_norm into tensors of the caller, as torch.ops.tilescript.layer_norm_out."""
+    if x.ndim != 2:
+        raise ValueError(f"layer_norm: x must have shape [M, N], got {list(x.shape)}")
+    M, N = x.shape
+    if weight.shape != (N,):
+        raise ValueError(
+            f"layer_norm: weight must have shape [N={N}], got {list(weight.shape)}"
+        )
+    if bias.shape != (N,):
+        raise ValueError(
+            f"layer_norm: bias must have shape [N={N}], got {list(bias.shape)}"
+        )
+    device = x.device
+    _check_out(
+        "layer_norm: out",
+        out,
+        (M, N),
+        x.dtype,
+        device,
+        {"x": x, "weight": weight, "bias": bias},
+    )
+    layer_norm_forward(x, weight, bias, eps, y=out)
+
+
 def layer_norm(
-    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    eps: float = 1e-5,
+    *,
+    out: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Layer normalisation over the last axis of a matrix, with its gradient.
 
@@ -819,6 +856,8 @@ def layer_norm(
         weight: [N] float16 or bfloat16 or float32.
         bias: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
+        out: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
 
     Returns:
         y: [M, N] float16 or bfloat16 or float32.
@@ -826,9 +865,14 @@ def layer_norm(
     Raises:
         ValueError: a shape, stride, device or size that a kernel cannot take.
         TypeError: a dtype that a kernel cannot take.
+        RuntimeError: an output is given where there would be a gradient.
     """
-    y, _, _ = layer_norm_op(x, weight, bias, eps)
-    return y
+    if out is None:
+        y, _, _ = layer_norm_op(x, weight, bias, eps)
+        return y
+    _refuse_gradient("layer_norm", x, weight, bias)
+    layer_norm_out_op(x, weight, bias, out, eps)
+    return out
 
 
 def reference_fn(
@@ -881,9 +925,9 @@ def _launch(kernel, grid, tensors, numbers, *others, **options):
 
 def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    key = [float if type(number) is float else number for number in numbers]
-    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
-    return *key, *options.values()
+    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+    numbers = [float if type(number) is float else number for number in numbers]
+    return *places, *numbers, *options.values()
 
 
 def _check_choice(label, value, *choices):
@@ -902,6 +946,16 @@ def _beyond_int32(label):
     )
 
 
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
 def _check_out(label, out, shape, dtype, device, others):
     """The tensor that a result is to be written to, if it can be."""
     if out.shape != shape:
@@ -918,14 +972,16 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    if not written.is_contiguous() and not _nest(
-        _axes(written.stride(), written.shape)
-    ):
+    start = written.data_ptr()
+    if written.is_contiguous():
+        end = start + written.nbytes
+    elif _nest(_axes(written.stride(), written.shape)):
+        end = _end(written)
+    else:
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
         if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue

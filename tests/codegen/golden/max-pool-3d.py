@@ -317,9 +317,8 @@ def _launch(kernel, grid, tensors, numbers, *others, **options):
 
 def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    key = [float if type(number) is float else number for number in numbers]
-    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
-    return *key, *options.values()
+    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+    return *places, *numbers, *options.values()
 
 
 def _check_type(label, value, *types):
@@ -352,14 +351,16 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    if not written.is_contiguous() and not _nest(
-        _axes(written.stride(), written.shape)
-    ):
+    start = written.data_ptr()
+    if written.is_contiguous():
+        end = start + written.nbytes
+    elif _nest(_axes(written.stride(), written.shape)):
+        end = _end(written)
+    else:
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
         if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue

@@ -506,13 +506,40 @@ def _rms_norm_backward(ctx, grad_y, *_):
 rms_norm_op.register_autograd(_rms_norm_backward, setup_context=_rms_norm_setup_context)
 
 
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
+@torch.library.custom_op("tilescript::rms_norm_out", mutates_args=("out",))
+def rms_norm_out_op(
+    x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, eps: float = 1e-6
+) -> None:
+    """rms_norm into tensors of the caller, as torch.ops.tilescript.rms_norm_out."""
+    if x.ndim != 2:
+        raise ValueError(f"rms_norm: x must have shape [M, N], got {list(x.shape)}")
+    M, N = x.shape
+    if weight.shape != (N,):
+        raise ValueError(
+            f"rms_norm: weight must have shape [N={N}], got {list(weight.shape)}"
+        )
+    device = x.device
+    _check_out(
+        "rms_norm: out", out, (M, N), x.dtype, device, {"x": x, "weight": weight}
+    )
+    rms_norm_forward(x, weight, eps, y=out)
+
+
+def rms_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    eps: float = 1e-6,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
     """RMS normalisation over the last axis of a matrix, with its gradient.
 
     Args:
         x: [M, N] float16 or bfloat16 or float32.
         weight: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
+        out: where to write [M, N] float16 or bfloat16 or float32; allocated if
+        None.
 
     Returns:
         y: [M, N] float16 or bfloat16 or float32.
@@ -520,9 +547,14 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.
     Raises:
         ValueError: a shape, stride, device or size that a kernel cannot take.
         TypeError: a dtype that a kernel cannot take.
+        RuntimeError: an output is given where there would be a gradient.
     """
-    y, _ = rms_norm_op(x, weight, eps)
-    return y
+    if out is None:
+        y, _ = rms_norm_op(x, weight, eps)
+        return y
+    _refuse_gradient("rms_norm", x, weight)
+    rms_norm_out_op(x, weight, out, eps)
+    return out
 
 
 def reference_fn(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6):
@@ -572,9 +604,9 @@ def _launch(kernel, grid, tensors, numbers, *others, **options):
 
 def _launch_key(tensors, numbers, options):
     """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
-    key = [float if type(number) is float else number for number in numbers]
-    key += [tensor if tensor is None else tensor.data_ptr() % 16 for tensor in tensors]
-    return *key, *options.values()
+    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+    numbers = [float if type(number) is float else number for number in numbers]
+    return *places, *numbers, *options.values()
 
 
 def _beyond_int32(label):
@@ -583,6 +615,16 @@ def _beyond_int32(label):
         f"{label} spans more elements than int32 offsets reach; "
         "build the kernel with { offsets: tl.int64 } for it"
     )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
 
 
 def _check_out(label, out, shape, dtype, device, others):
@@ -601,14 +643,16 @@ def _check_out(label, out, shape, dtype, device, others):
 
 def _check_memory(label, written, others):
     """Refuses to write a tensor that overlaps itself or another."""
-    if not written.is_contiguous() and not _nest(
-        _axes(written.stride(), written.shape)
-    ):
+    start = written.data_ptr()
+    if written.is_contiguous():
+        end = start + written.nbytes
+    elif _nest(_axes(written.stride(), written.shape)):
+        end = _end(written)
+    else:
         raise ValueError(
             f"{label} has elements that share memory, with shape {list(written.shape)} "
             f"and strides {list(written.stride())}; give a tensor of its own"
         )
-    start, end = written.data_ptr(), _end(written)
     for name, other in others.items():
         if other is None or other.data_ptr() >= end or _end(other) <= start:
             continue

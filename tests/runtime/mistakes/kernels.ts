@@ -186,7 +186,7 @@ export const semantics: readonly Mistake[] = [
     args: evaluated,
     file: add({ reference: "({ x }) => x.sum() as any" }),
     code: 1,
-    says: "its reference has []; return one of z's shape",
+    says: "z has shape [2003], its reference has []; return one of z's shape",
   },
   {
     title: "a reference with an unknown function",

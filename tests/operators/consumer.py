@@ -1,0 +1,40 @@
+"""Calls each example as its stub says: a type checker finds nothing wrong here."""
+
+import torch
+from torch import Tensor
+
+import examples
+from examples.kernels import gemm as gemm_module
+
+
+def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
+    updated: tuple[Tensor, Tensor, Tensor] = examples.adamw_stochastic(x, x, x, x, lr=1e-3, seed=7)
+    values, indices = examples.bitonic_topk(x, 8, values=x)
+    pooled, places = examples.max_pool3d(x, KERNEL=2, STRIDE=2, PADDING=0)
+    experts = examples.moe_gemm(x, x, ids, ids, ids, 2, topk_weights=mask)
+    return [
+        *updated,
+        values,
+        indices,
+        pooled,
+        places,
+        experts,
+        examples.attention(x, x, x, CAUSAL=True),
+        examples.gemm(x, x, out=x),
+        examples.gemm_tma(x, x),
+        examples.int4_gemm(x, ids, x, ids, GROUP_SIZE=64),
+        examples.jagged_softmax(x, ids),
+        examples.layer_norm(x, x, x, eps=1e-6),
+        examples.layer_norm(x, x, x, out=x),
+        examples.mamba_chunk_scan(x, x, x, x, x, x, x),
+        examples.paged_attention(x, x, x, ids, ids, out=None),
+        examples.rms_norm(x, x, 1e-6),
+        examples.softmax(x),
+        examples.vector_add(x, x),
+    ]
+
+
+def module(x: Tensor) -> Tensor:
+    a, b = gemm_module.get_inputs(M=64, N=64, K=64)
+    expected: Tensor = gemm_module.reference_fn(a, b)
+    return torch.maximum(gemm_module.kernel_fn(a, b), expected)

@@ -1,0 +1,28 @@
+"""Calls each example in a way that its stub refuses, with the code of the error that mypy has for it."""
+
+from torch import Tensor
+
+import examples
+from examples import nothing  # attr-defined
+from examples.kernels import gemm as gemm_module
+
+
+def calls(x: Tensor, ids: Tensor) -> None:
+    examples.adamw_stochastic(x, x, x)  # call-arg
+    examples.attention(x, x, x, True, x)  # call-arg
+    examples.bitonic_topk(x, K=2.5)  # arg-type
+    examples.gemm(x, "x")  # arg-type
+    examples.gemm_tma(x, x, out=1)  # arg-type
+    examples.int4_gemm(x, ids, x, ids, group_size=64)  # call-arg
+    examples.jagged_softmax(x)  # call-arg
+    examples.layer_norm(x, x, None)  # arg-type
+    examples.layer_norm(x, x, x, y=x)  # call-arg
+    examples.mamba_chunk_scan(x, x, x, x, x, x, [x])  # arg-type
+    pooled: Tensor = examples.max_pool3d(x)  # assignment
+    examples.moe_gemm(x, x, ids, ids, ids)  # call-arg
+    examples.paged_attention(x, x, x, ids, ids)[0].no_such_method()  # attr-defined
+    examples.rms_norm(x, x, eps="small")  # arg-type
+    text: str = examples.softmax(x)  # assignment
+    examples.vector_add(x, x, x)  # call-arg
+    gemm_module.get_inputs(M="large")  # arg-type
+    gemm_module.gemm_kernel  # attr-defined

@@ -3,7 +3,7 @@ import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "
 import { compileAhead, inEveryConfig } from "./ahead.js";
 import { planCases, type Limits, type PlannedCase, type Selection, workOf } from "./cases.js";
 import type { Device, PythonDevice } from "./devices.js";
-import type { CaseFailure, Outcome, OutputComparison } from "./outcome.js";
+import type { Outcome, OutputComparison } from "./outcome.js";
 import { evaluatorFailure, failureOf } from "./failure.js";
 import { faultsOfCase } from "./machine-code.js";
 import { fromWire, type WireComparison } from "./protocol.js";

@@ -39,9 +39,8 @@ const isAutotune = partsOf(
   },
   ["key", "configs"],
 );
-const isTolerance: Test = (given) => Number.isFinite(given) && (given as number) >= 0;
 
-/** What each part may be, and how to write it. */
+/** What each part may be, and how to write it; the tolerance has a check of its own, `src/tolerance.ts`. */
 const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
   dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
   autotune: [
@@ -59,10 +58,6 @@ const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
   providers: [recordOf(isTorch), "an object of functions or python`…` by name"],
   flops: [isFunction, "a function, such as ({ M, N, K }) => 2 * M * N * K"],
   shapes: [listOf(recordOf(isConstant)), "a list of objects, such as [{ N: 1000 }]"],
-  tolerance: [
-    partsOf({ rtol: isTolerance, atol: isTolerance }),
-    "an object of numbers from 0 up, such as { rtol: 1e-3, atol: 1e-3 }",
-  ],
   doc: [(given) => typeof given === "string", "a string"],
 };
 

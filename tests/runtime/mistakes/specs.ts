@@ -57,12 +57,17 @@ export const specs: readonly Mistake[] = [
   at(10, "shapes that are no list", { spec: "shapes: { N: 3 } as any," }, "shapes must be a list of objects"),
   at(10, "nothing among shapes", { spec: "shapes: [null] as any," }, "shapes must be a list of objects"),
   at(
-    10,
+    3,
     "a negative tolerance",
     { spec: "tolerance: { rtol: -1 }," },
-    "tolerance must be an object of numbers from 0 up",
+    "it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up",
   ),
-  at(10, "a tolerance by dtype", { spec: "tolerance: { float32: 1 } as any," }, "such as { rtol: 1e-3, atol: 1e-3 }"),
+  at(
+    3,
+    "a tolerance by dtype",
+    { spec: "tolerance: { float32: 1 } as any," },
+    "it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up",
+  ),
   at(10, "a doc of digits", { spec: "doc: 3 as any," }, "doc must be a string"),
   at(10, "heuristics that are none", { spec: "heuristics: 3 as any," }, "heuristics must be an object of functions"),
   at(

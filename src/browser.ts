@@ -1,7 +1,7 @@
 /** TileScript in a page, which bundlers take for `tilescript`: kernels are built without their source, and evaluated. */
 import { compile } from "./compile.js";
 import type { CompiledKernel } from "./compiled.js";
-import type { KernelFunction } from "./ir/params.js";
+import type { KernelFunction } from "./ir/kernel.js";
 import { kernelOn } from "./runnable.js";
 
 export * from "./language.js";

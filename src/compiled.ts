@@ -76,6 +76,8 @@ export interface Signature {
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
   /** Sizes that descriptors ask to be multiples of a number. */
   readonly multiples?: Readonly<Record<string, number>>;
+  /** Sizes that tiles are made of, so powers of two: the least that an op takes. */
+  readonly tileSizes?: Readonly<Record<string, number>>;
   /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
   readonly drawn?: {
     readonly arguments: readonly { readonly name: string; readonly python: string }[];
@@ -102,6 +104,9 @@ export interface Config {
   readonly maxnreg?: number;
   readonly at?: Location | undefined;
 }
+
+/** What a config may say beside the values of constexprs. */
+export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
 
 /** Values to try of constexprs and launch options, by the names of a config. */
 export type Space = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;

@@ -2,7 +2,7 @@
 import { buildWith } from "./build.js";
 import { definitionOf, KernelDefinition } from "./dsl/kernel.js";
 import { OperatorDefinition } from "./dsl/operator.js";
-import type { Kernel } from "./ir/params.js";
+import type { Kernel } from "./ir/kernel.js";
 import type { Operator } from "./ir/params-operator.js";
 import { addBuilder } from "./runtime/builders.js";
 import type { Runnable } from "./runtime/commands/command.js";

@@ -1,6 +1,6 @@
 /** `kernel` on Node: built from the author's source, and run on the devices of this machine. */
 import { build } from "./build.js";
-import type { KernelFunction } from "./ir/params.js";
+import type { KernelFunction } from "./ir/kernel.js";
 import { kernelOn } from "./runnable.js";
 
 /**

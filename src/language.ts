@@ -26,9 +26,13 @@ export type { ConstBool, Constexpr, ConstFloat, ConstFn, ConstLike, ConstString 
 export type { Descriptor, DescriptorLike } from "./ir/descriptor.js";
 export type { DType, DTypeName, Element, OneOf } from "./ir/dtype.js";
 export type { AddressLike, MutPointer, OptionalPointer, OptionalTensor, Pointer, Tensor, View } from "./ir/memory.js";
+export type { Args, Meta } from "./ir/args.js";
+export type * from "./ir/kernel.js";
+export type { DimsOfParams, FreeSizes, SizeNames, TensorNames } from "./ir/param-names.js";
 export type * from "./ir/params.js";
 export type * from "./ir/params-operator.js";
 export type { Problem } from "./ir/problem.js";
 export type { Dim, Shape } from "./ir/shape.js";
+export type * from "./ir/spec.js";
 export type { Mut, Scalar, Tile, TileLike } from "./ir/tile.js";
 export type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./ir/torch.js";

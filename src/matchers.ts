@@ -7,12 +7,13 @@ import type { CallOptions, Constexprs, Inputs, KernelEvaluation, Outputs, RunOpt
 import { formatDiagnostic } from "./diagnostics.js";
 import { definitionOf } from "./dsl/kernel.js";
 import { compareOutput } from "./eval/compare.js";
-import type { Kernel } from "./ir/params.js";
+import type { Kernel } from "./ir/kernel.js";
 import { sharedDevice } from "./runtime/devices.js";
 import { selectionFor } from "./runtime/options.js";
 import { UsageError } from "./runtime/problems.js";
 import { textReport } from "./runtime/report-text.js";
-import { isCorrect, verify } from "./runtime/verify.js";
+import { isCorrect } from "./runtime/outcome.js";
+import { verify } from "./runtime/verify.js";
 import { toleranceFor } from "./tolerance.js";
 
 /** What is verified, and where: as on the command line, everything that is left out is chosen. */

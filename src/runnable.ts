@@ -9,7 +9,7 @@ import { captureLocation } from "./ir/callsite.js";
 import { type DType, type DTypeName, dtypes } from "./ir/dtype.js";
 import type { Handle } from "./ir/handle.js";
 import { fromBytes, toBytes } from "./ir/numeric-bits.js";
-import type { KernelFunction } from "./ir/params.js";
+import type { KernelFunction } from "./ir/kernel.js";
 import type { callOnDevice } from "./runtime/call.js";
 import { checkTolerance } from "./tolerance.js";
 

@@ -1,6 +1,6 @@
 /** `import "tilescript/vitest"` gives vitest's `expect` the matchers of kernels. */
 import { expect } from "vitest";
-import type { Kernel } from "./ir/params.js";
+import type { Kernel } from "./ir/kernel.js";
 import { type KernelMatchers, matchers } from "./matchers.js";
 
 declare module "vitest" {

@@ -1,5 +1,13 @@
 /** Reads sizes and dtypes off the arguments of a call, and refuses what the kernel cannot take. */
-import type { Case, CompiledKernel, ConstexprSignature, Layout, SignatureDType, TensorData } from "../compiled.js";
+import {
+  type Case,
+  type CompiledKernel,
+  type ConstexprSignature,
+  type Layout,
+  type SignatureDType,
+  type TensorData,
+  launchOptionNames,
+} from "../compiled.js";
 import { fail, type Location } from "../diagnostics.js";
 import { fromNumbers } from "../ir/array.js";
 import { isDType, type DTypeName } from "../ir/dtype.js";
@@ -14,8 +22,6 @@ export interface Bound {
   readonly inputs: Readonly<Record<string, TensorData>>;
 }
 
-export const LAUNCH_OPTIONS = ["numWarps", "numStages", "numCtas", "maxnreg"] as const;
-
 /**
  * The config's part of what was given beside the inputs, to be laid over a config.
  *
@@ -25,7 +31,7 @@ export function configPart({ signature }: CompiledKernel, given: Given, at: Loca
   const known = new Map(signature.constexprs.map((each) => [each.name, each]));
   const part = Object.entries(given).filter(([name, value]) => {
     if (value === undefined) return false;
-    if ((LAUNCH_OPTIONS as readonly string[]).includes(name)) return true;
+    if (launchOptionNames.includes(name)) return true;
     const constexpr = known.get(name);
     if (!constexpr)
       wrong(signature.name, `${name} is no constexpr of the kernel; it has ${listed([...known.keys()])}`, at);

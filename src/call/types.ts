@@ -1,26 +1,19 @@
 /** What a kernel's callers give and get, by the types of its params. */
 import type { Comparison, Finding, ProgramOrder, Tolerance } from "../compiled.js";
 import type { DType, DTypeName, Element, Members } from "../ir/dtype.js";
-import type { Config, ConstexprParam, DimsOfParams, DTypeChoice, Param } from "../ir/params.js";
-import type { IsAny } from "../ir/problem.js";
+import type { DimsOfParams, DTypeNames, NamesWhere } from "../ir/param-names.js";
+import type { $param } from "../ir/params.js";
+import type { Flat, IsAny } from "../ir/problem.js";
+import type { Config } from "../ir/spec.js";
 import type { NDArray, TypedArray, TypedArrayOf } from "./ndarray.js";
 
-type Tag = keyof Param;
-type NamesWhere<P, T> = { [K in keyof P]: P[K] extends { readonly [tag in Tag]: T } ? K : never }[keyof P] & string;
-type DTypeNames<P> = {
-  [K in keyof P]: P[K] extends ConstexprParam<DTypeChoice<any> | DType<any>> ? K : never;
-}[keyof P] &
-  string;
-/** One object type, so that an editor shows its names. */
-type Flat<T> = { [K in keyof T]: T[K] };
-
 /** The dtypes of a tensor's or pointer's elements; a descriptor's element comes with its block. */
-type DTypesOf<T> = T extends { readonly [tag in Tag]: readonly [string, infer E, ...any] }
+type DTypesOf<T> = T extends { readonly [$param]: readonly [string, infer E, ...any] }
   ? E extends readonly [infer D extends Element, any]
     ? Members<D>
     : Members<E>
   : never;
-type RankOf<T> = T extends { readonly [tag in Tag]: readonly [string, any, infer Dims extends readonly unknown[], any] }
+type RankOf<T> = T extends { readonly [$param]: readonly [string, any, infer Dims extends readonly unknown[], any] }
   ? Dims["length"]
   : 1;
 /** A typed array says nothing of its shape, so it stands for one axis. */
@@ -92,7 +85,7 @@ export interface KernelRun<P = any> {
 }
 
 // Here, since the declarations of the package lead here: they leave out what is imported for its values alone.
-declare module "../ir/params.js" {
+declare module "../ir/kernel.js" {
   interface Kernel<out Name extends string, in out P> {
     /**
      * Runs the kernel in-process on these inputs, every access checked, and compares with its reference.

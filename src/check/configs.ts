@@ -1,7 +1,7 @@
 /** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
-import type { Config } from "../compiled.js";
+import { type Config, launchOptionNames } from "../compiled.js";
 import { type Diagnostic, problem, warning } from "../diagnostics.js";
-import { type ConstexprParam, type KernelIR, launchOptionNames } from "../ir/nodes.js";
+import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 const POWERS = new Set([1, 2, 4, 8, 16, 32]);

@@ -28,8 +28,7 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
       if (statement.kind === "op") checkLeast(statement, numbers, where).forEach(report);
     });
     const constant = constants(ir, numbers);
-    for (const body of bodiesOf(ir))
-      for (const statement of compiledOps(body, constant)) report(checkSizes(statement, numbers, where));
+    for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, numbers, where));
     for (const { value } of ir.params) report(checkTile(value, numbers, where));
   });
   return [...found.values()];

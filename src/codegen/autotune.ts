@@ -7,6 +7,8 @@ import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, Keyword } from "./py.js";
 
+export { constant as constantExpression } from "./py-build.js";
+
 /** Launch options of a config, by Triton's names. */
 export function launchOptions(config: Config): readonly Keyword[] {
   const { numWarps, numStages, numCtas, maxnreg } = config;
@@ -14,12 +16,6 @@ export function launchOptions(config: Config): readonly Keyword[] {
   return Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [py.keyword(name, py.numberLiteral(value, "int"))],
   );
-}
-
-export function constantExpression(value: number | boolean | string): Expression {
-  if (typeof value === "boolean") return py.boolean(value);
-  if (typeof value === "string") return py.string(value);
-  return py.numberLiteral(value, Number.isInteger(value) ? "int" : "float");
 }
 
 /** `pruner` is the function that drops configs whose requirements do not hold. */
@@ -30,7 +26,7 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
   const listed = configs.map((config) => {
     const values = Object.entries(config.values).map(([name, value]) => ({
       key: py.string(parameterName(ir, names, name)),
-      value: constantExpression(value),
+      value: py.constant(value),
     }));
     return py.withOrigin(
       py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(ir)),
@@ -78,5 +74,5 @@ function jit(ir: KernelIR, names: KernelNames): Expression {
 /** What every launch says to the driver, by Triton's names. */
 export function driverOptions({ launch }: KernelIR): readonly Keyword[] {
   const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.entries(launch.options).map(([name, value]) => py.keyword(python(name), constantExpression(value)));
+  return Object.entries(launch.options).map(([name, value]) => py.keyword(python(name), py.constant(value)));
 }

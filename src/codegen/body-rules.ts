@@ -1,6 +1,6 @@
 /** Rules of a body's Python that need to know nothing of its state. */
 import type { Location } from "../diagnostics.js";
-import type { Argument } from "../ir/nodes.js";
+import { type Argument, isValue, type OpStatement } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import * as py from "./py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "./py.js";
@@ -30,6 +30,21 @@ export class Comments {
     }
     return { comments, isApart };
   }
+}
+
+/** What a value without a name would be called. */
+export function hintOf(statement: OpStatement): string {
+  const type = statement.results[0]?.type;
+  if (type?.kind === "pointer") return type.shape.length > 0 ? "ptrs" : "ptr";
+  if (type?.kind !== "tile") return statement.op.name;
+  if (type.dtype === "int1") {
+    // `mask_m = rm[:, None] < M`, where a tile has other axes too.
+    const [, limit] = statement.operands;
+    const dim = type.shape.length > 1 && isValue(limit) ? limit.parameter : undefined;
+    return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
+  }
+  if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
+  return statement.op.spelling.form === "call" && statement.op.effect === "pure" ? statement.op.name : "value";
 }
 
 /** `num_stages=3` for `numStages: 3`. */

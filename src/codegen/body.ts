@@ -21,22 +21,14 @@ import {
 } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 import { showType } from "../ir/types.js";
-import { augmentedOperator, Comments, isFree, optionKeywords, orPass } from "./body-rules.js";
+import { augmentedOperator, Comments, hintOf, isFree, optionKeywords, orPass } from "./body-rules.js";
 import { Names } from "./names.js";
 import * as py from "./py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "./py.js";
 import { castBack, type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
 import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
-
-/** An expression that waits to be written where it is used. */
-interface Pending {
-  readonly expression: Expression;
-  readonly reads: ReadonlySet<Written>;
-  readonly sites: readonly Location[];
-  /** What it would be called if it had to be written before its use. */
-  readonly hint: string;
-}
+import { type Pending, Waiting } from "./waiting.js";
 
 export interface BodyOptions {
   readonly names: Names;
@@ -62,15 +54,10 @@ class BodyEmitter {
   readonly #source: SourceIndex | undefined;
   readonly #written = new Map<Value, Expression>();
   readonly #variables = new Map<Variable, Expression>();
-  readonly #pending = new Map<Value, Pending>();
-  /** How many uses of a value that waits are still to come. */
-  readonly #left = new Map<Value, number>();
+  readonly #waiting: Waiting;
   readonly #comments: Comments;
   /** How many unrolled loops are open. */
   #unrolled = 0;
-  /** What the statement being written is made of: its reads and the author's places. */
-  #reads = new Set<Written>();
-  #sites: Location[] = [];
   #out: PyStatement[] = [];
   /** Values that are weak constants where a size is 1; what is bound to a name is not. */
   readonly #weak: Set<Value>;
@@ -80,6 +67,7 @@ class BodyEmitter {
   constructor(block: Block, options: BodyOptions) {
     this.#options = options;
     this.#usage = usageOf(block);
+    this.#waiting = new Waiting(this.#usage.uses);
     this.#names = options.names;
     this.#source = options.source;
     this.#comments = new Comments(options.source);
@@ -144,21 +132,6 @@ class BodyEmitter {
 
   // ---- values -------------------------------------------------------------------------------------------------------
 
-  /** What a value without a name would be called. */
-  #hint(statement: OpStatement): string {
-    const type = statement.results[0]?.type;
-    if (type?.kind === "pointer") return type.shape.length > 0 ? "ptrs" : "ptr";
-    if (type?.kind !== "tile") return statement.op.name;
-    if (type.dtype === "int1") {
-      // `mask_m = rm[:, None] < M`, where a tile has other axes too.
-      const [, limit] = statement.operands;
-      const dim = type.shape.length > 1 && isValue(limit) ? limit.parameter : undefined;
-      return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
-    }
-    if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
-    return statement.op.spelling.form === "call" && statement.op.effect === "pure" ? statement.op.name : "value";
-  }
-
   #op(statement: OpStatement): void {
     const expression = spell(statement, this.#speaker);
     const [result] = statement.results;
@@ -168,16 +141,9 @@ class BodyEmitter {
     if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
     if (statement.results.length > 1) return this.#unpack(statement, expression);
     if (staysWeak(statement, this.#strength)) this.#weak.add(result);
-    const reads = new Set(this.#reads);
+    const reads = new Set(this.#waiting.reads);
     if (effect === "read") reads.add(MEMORY);
-    this.#bind(
-      result,
-      expression,
-      reads,
-      statement.at,
-      this.#hint(statement),
-      effect === "atomic" || effect === "write",
-    );
+    this.#bind(result, expression, reads, statement.at, hintOf(statement), effect === "atomic" || effect === "write");
   }
 
   #unpack(statement: OpStatement, expression: Expression): void {
@@ -206,15 +172,11 @@ class BodyEmitter {
     const once = this.#usage.uses.get(value) === 1;
     // What is only written to state has the state's name already.
     const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
-    const sites = at ? [...this.#sites, at] : this.#sites;
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
     if (isInline || (!mustWrite && named === undefined && (once || isFree(expression)))) {
       const author = value.anonymous ? undefined : this.#nameAt(at);
-      this.#pending.set(value, { expression, reads, sites, hint: author ?? hint });
-      this.#reads = new Set();
-      this.#sites = [];
-      return;
+      return this.#waiting.put(value, { expression, reads, hint: author ?? hint }, at);
     }
     this.#assign(value, expression, named ?? hint, at);
   }
@@ -234,25 +196,9 @@ class BodyEmitter {
 
   #say(argument: Argument): Expression {
     if (isList(argument)) return py.list(...argument.map((item) => this.#say(item)));
-    if (!isValue(argument)) return this.#literal(argument);
-    const written = this.#written.get(argument) ?? this.#options.parameters.get(argument);
-    if (written) return written;
-    const pending = this.#pending.get(argument);
-    if (!pending) throw new Error(`value %${argument.id} is used before it is made`);
-    for (const read of pending.reads) this.#reads.add(read);
-    this.#sites.push(...pending.sites);
-    const left = (this.#left.get(argument) ?? this.#usage.uses.get(argument) ?? 1) - 1;
-    this.#left.set(argument, left);
-    if (left === 0) this.#pending.delete(argument);
-    return pending.expression;
-  }
-
-  #literal(argument: Argument): Expression {
-    if (!isLiteral(argument)) throw new Error("a dtype stands where a value is needed");
-    const { value } = argument;
-    if (typeof value === "boolean") return py.boolean(value);
-    if (typeof value === "string") return py.string(value);
-    return py.numberLiteral(value, typeof value === "bigint" || Number.isInteger(value) ? "int" : "float");
+    if (isLiteral(argument)) return py.constant(argument.value);
+    if (!isValue(argument)) throw new Error("a dtype stands where a value is needed");
+    return this.#written.get(argument) ?? this.#options.parameters.get(argument) ?? this.#waiting.use(argument);
   }
 
   #variable(variable: Variable): Expression {
@@ -278,7 +224,7 @@ class BodyEmitter {
     this.#flush(writesOf(statement));
     this.#settle(statement.body);
     const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
-    const head = { sites: this.#takeSites(statement.at) };
+    const sites = this.#waiting.takeSites(statement.at);
     const wanted = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
     const type = showType(statement.index.type);
     const index = this.#names.block(statement.unrolled || this.#unrolled > 0, () => {
@@ -290,7 +236,7 @@ class BodyEmitter {
       this.#pushWithComments(
         { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPass(body) },
         statement.at,
-        head.sites,
+        sites,
       );
       return index;
     });
@@ -305,7 +251,7 @@ class BodyEmitter {
     this.#settle(statement.body);
     const before = this.emit(statement.condition);
     const asked = this.#say(statement.condition.yields[0]!);
-    const sites = this.#takeSites(statement.at);
+    const sites = this.#waiting.takeSites(statement.at);
     let [test, again]: [Expression, readonly PyStatement[]] = [asked, []];
     if (before.length > 0) {
       const name = asked.kind === "name" ? undefined : py.name(this.#names.take("running", "int1"));
@@ -344,7 +290,7 @@ class BodyEmitter {
   #branches(statement: IfStatement, targets: readonly Name[], sites: Location[]): Omit<If, "kind"> {
     const test = this.#say(statement.condition);
     this.#flush(writesOf(statement));
-    sites.push(...this.#takeSites(statement.at));
+    sites.push(...this.#waiting.takeSites(statement.at));
     statement.results.forEach((value, i) => this.#written.set(value, targets[i]!));
     const then = { test, body: orPass(this.#arm(statement.then, targets)) };
     const [next] = statement.otherwise.statements;
@@ -393,25 +339,13 @@ class BodyEmitter {
   }
 
   #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
-    for (const [value, pending] of this.#pending) {
-      if (!isDue(value, pending)) continue;
-      this.#pending.delete(value);
-      const sites = this.#sites;
-      this.#sites = [...pending.sites];
-      this.#assign(value, pending.expression, pending.hint, pending.sites.at(-1));
-      this.#sites = sites;
-    }
+    this.#waiting.writeOut(isDue, (value, { expression, hint, sites }) =>
+      this.#assign(value, expression, hint, sites.at(-1)),
+    );
   }
 
   #push(statement: PyStatement, at: Location | undefined): void {
-    this.#pushWithComments(statement, at, this.#takeSites(at));
-  }
-
-  #takeSites(at: Location | undefined): readonly Location[] {
-    const sites = at ? [...this.#sites, at] : this.#sites;
-    this.#sites = [];
-    this.#reads = new Set();
-    return sites;
+    this.#pushWithComments(statement, at, this.#waiting.takeSites(at));
   }
 
   #pushWithComments(

@@ -24,10 +24,7 @@ export function hostExpressions(host: HostBlock, name: (value: Value) => Express
     }
     if (isList(argument)) return py.list(...argument.map(say));
     if (!isLiteral(argument)) throw new Error("a dtype stands in a host expression");
-    const { value } = argument;
-    if (typeof value === "boolean") return py.boolean(value);
-    if (typeof value === "string") return py.string(value);
-    return py.numberLiteral(value, typeof value === "number" && !Number.isInteger(value) ? "float" : "int");
+    return py.constant(argument.value);
   };
   const speaker = {
     value: say,

@@ -4,9 +4,8 @@
  */
 import { type DTypeName, type Elem, isInt } from "../ir/dtype.js";
 import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../ir/nodes.js";
-import { constantExpression } from "./autotune.js";
 import { TorchPython } from "./torch-python.js";
-import { isTorchNode, partsOf, type TorchArgument } from "../ir/reference.js";
+import { inputsOf } from "../ir/reference.js";
 import type { SourceIndex } from "../ir/source.js";
 import { callOrder, givenSizes, type NumberParam } from "./call-order.js";
 import { hostExpressions, hostInputs } from "./host.js";
@@ -18,14 +17,7 @@ import { INTERPRETED, torchDType } from "./wrapper-checks.js";
 
 /** The numbers that the author's inputs look at, in the order of the signature. */
 export function drawArguments(ir: KernelIR): readonly NumberParam[] {
-  const used = new Set<string>();
-  const use = (argument: TorchArgument): void => {
-    if (Array.isArray(argument)) argument.forEach(use);
-    if (!isTorchNode(argument)) return;
-    if (argument.kind === "input") used.add(argument.name);
-    partsOf(argument).forEach(use);
-  };
-  Object.values(ir.inputs).forEach(use);
+  const used = inputsOf(Object.values(ir.inputs));
   return ir.params.filter(
     (param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer" && used.has(param.name),
   );
@@ -150,7 +142,7 @@ function valueExpression(param: NumberParam, given: number | boolean | string | 
   if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? 1));
   if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
   const fallback = param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : 1;
-  return constantExpression(given ?? param.default ?? fallback);
+  return py.constant(given ?? param.default ?? fallback);
 }
 
 function scalarExpression(param: ScalarParam, value: number): Expression {

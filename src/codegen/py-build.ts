@@ -109,6 +109,13 @@ export function numberLiteral(value: number | bigint, as: "int" | "float"): Py.E
   return negative ? unary("-", literal) : literal;
 }
 
+/** A number, a truth value or a string; a number that is whole is an int. */
+export function constant(value: number | bigint | boolean | string): Py.Expression {
+  if (typeof value === "boolean") return boolean(value);
+  if (typeof value === "string") return string(value);
+  return numberLiteral(value, typeof value === "bigint" || Number.isInteger(value) ? "int" : "float");
+}
+
 /**
  * JavaScript and Python both print the shortest decimal that reads back; only the exponent's sign and `.0` differ. Small numbers read
  * better with an exponent: `1e-5`.

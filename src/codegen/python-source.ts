@@ -77,7 +77,7 @@ export function topLevel(text: string): readonly TopLevel[] {
 }
 
 /** Names that a function binds itself: its parameters, what it assigns, what its loops count with. */
-export function boundNames(statement: TopLevel): ReadonlySet<string> {
+function boundNames(statement: TopLevel): ReadonlySet<string> {
   const bound = new Set<string>();
   const { tokens: list } = statement;
   const def = list.findIndex(({ text, begins }) => begins && text === "def");

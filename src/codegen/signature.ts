@@ -4,6 +4,7 @@ import type { Elem } from "../ir/dtype.js";
 import { describedTensors, sizeMultiples } from "../ir/described.js";
 import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../ir/nodes.js";
 import type { OperatorIR } from "../ir/operator.js";
+import { tileSizes } from "../ir/tile-sizes.js";
 import { walkAll } from "../ir/walk.js";
 import { givenSizes, numberParams } from "./call-order.js";
 import { drawArguments, drawnTensors } from "./inputs.js";
@@ -14,6 +15,7 @@ export function signatureOf(ir: KernelIR): Signature {
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
   const described = new Set(describedTensors(ir).map(({ param }) => param));
   const multiples = sizeMultiples(ir);
+  const tiles = tileSizes(ir).filter(({ param }) => param.from === "dim");
   const drawn = drawnTensors(ir);
   const python = (param: ScalarParam | ConstexprParam) => names.parameters.get(param.value)!;
   return {
@@ -63,6 +65,9 @@ export function signatureOf(ir: KernelIR): Signature {
       })),
     sizes: freeSizes(ir),
     ...(Object.keys(multiples).length > 0 && { multiples }),
+    ...(tiles.length > 0 && {
+      tileSizes: Object.fromEntries(tiles.map(({ param, least }) => [param.name, least])),
+    }),
     givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: names.parameters.get(param.value)! })),
     ...(drawn.length > 0 && {
       drawn: {

@@ -223,7 +223,8 @@ function args(
   }
   const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
   for (const [name, value] of Object.entries(pinned))
-    if (!(name in statement.options)) named.push(py.keyword(keywordName(name), symbol(name, value) ?? constant(value)));
+    if (!(name in statement.options))
+      named.push(py.keyword(keywordName(name), symbol(name, value) ?? py.constant(value)));
   return [...positional, ...named];
 }
 
@@ -284,19 +285,9 @@ function isTruthOrText(argument: Literal | Value): boolean {
 
 /** A number among floats is written as a float: `1` as `1.0`. */
 function literal({ value }: Literal, weak: Elem | undefined): Expression {
-  if (typeof value === "boolean" || typeof value === "string") return constant(value);
-  const float = weak !== undefined && members(weak).every((name) => !isInt(name));
-  return py.numberLiteral(value, float || !isInteger(value) ? "float" : "int");
-}
-
-function constant(value: number | bigint | boolean | string): Expression {
-  if (typeof value === "boolean") return py.boolean(value);
-  if (typeof value === "string") return py.string(value);
-  return py.numberLiteral(value, isInteger(value) ? "int" : "float");
-}
-
-function isInteger(value: number | bigint): boolean {
-  return typeof value === "bigint" || Number.isInteger(value);
+  const isNumber = typeof value === "number" || typeof value === "bigint";
+  const isFloat = weak !== undefined && members(weak).every((name) => !isInt(name));
+  return isNumber && isFloat ? py.numberLiteral(value, "float") : py.constant(value);
 }
 
 function operandKind(statement: OpStatement, argument: Argument): string | undefined {

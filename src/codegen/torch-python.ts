@@ -3,6 +3,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import {
   isTorchNode,
   type Launched,
+  numberComparisons,
   numberOperators,
   partsOf,
   type TorchArgument,
@@ -124,10 +125,8 @@ export class TorchPython {
   argument(argument: TorchArgument): Expression {
     if (isTorchNode(argument)) return this.expression(argument);
     if (argument === null) return py.none;
-    if (typeof argument === "boolean") return py.boolean(argument);
-    if (typeof argument === "string") return py.string(argument);
-    if (typeof argument === "number") return py.numberLiteral(argument, Number.isInteger(argument) ? "int" : "float");
-    return py.list(...argument.map((item) => this.argument(item)));
+    if (typeof argument === "object") return py.list(...argument.map((item) => this.argument(item)));
+    return py.constant(argument);
   }
 
   #compute(node: TorchNode): Expression {
@@ -146,6 +145,12 @@ export class TorchPython {
         const [left, right] = node.args.map((side) => this.argument(side));
         return py.binary(left!, numberOperators[node.operator], right!);
       }
+      case "comparison": {
+        const [left, right] = node.args.map((side) => this.argument(side));
+        return py.compare(left!, [numberComparisons[node.operator], right!]);
+      }
+      case "choice":
+        return py.conditional(this.argument(node.then), this.expression(node.condition), this.argument(node.otherwise));
       case "launched":
         throw new Error(`${node.output} is asked for before its kernel is launched`);
       case "otherwise": {

@@ -1,8 +1,7 @@
 /** A kernel as its author defines it. */
-import type { Config, Space } from "../compiled.js";
+import { type Config, type Space, launchOptionNames } from "../compiled.js";
 import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
-import { launchOptionNames } from "../ir/nodes.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../tolerance.js";
 import { launch } from "./launch.js";

@@ -11,8 +11,9 @@ import { checkTolerance } from "../tolerance.js";
 import { KernelDefinition, type RawSpec } from "./kernel.js";
 import { whyNoInput, whyNoResult, whyResult } from "../ir/params-operator.js";
 import { type Described, includes, launching } from "./launch.js";
+import { variablesOf } from "./recorded.js";
 import { isRecord, logging, nodeOf, record, tensorProxy } from "./torch-proxy.js";
-import { trace, variablesOf } from "./trace.js";
+import { trace } from "./trace.js";
 
 type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 type Backward = (

@@ -1,6 +1,6 @@
 /** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
 import { fail, type Location } from "../diagnostics.js";
-import type { Reference, TorchNode } from "../ir/reference.js";
+import { inputsOf, type Reference, type TorchNode } from "../ir/reference.js";
 import { type Author, isRecord, nodeOf, type Given, record, tensorProxy } from "./torch-proxy.js";
 
 /** Python source for a reference that the recorder has no words for: the body of `reference_fn`. */
@@ -20,7 +20,8 @@ export function recordReference(
 ): Reference | undefined {
   if (author === undefined) return undefined;
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
-  const result = record(author, given, at);
+  const taken = new Set<string>();
+  const result = record(author, given, at, taken);
   const node = nodeOf(result);
   const list = Array.isArray(result)
     ? result
@@ -35,7 +36,16 @@ export function recordReference(
       `reference: gives ${counted(list.length, "result")}, the kernel has ${counted(outputs.length, "output")} (${outputs.join(", ") || "declare one, z: tensor.out(…)"}); give one for each`,
       at,
     );
-  return { kind: "recorded", outputs: list.map((item, i) => outputNode(item, outputs[i]!, at)) };
+  const nodes = list.map((item, i) => outputNode(item, outputs[i]!, at));
+  const used = inputsOf(nodes);
+  for (const flag of taken)
+    if (!used.has(flag))
+      fail(
+        "reference",
+        `reference: takes ${flag}, and no result depends on it; JavaScript takes every recorded value for true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
+        at,
+      );
+  return { kind: "recorded", outputs: nodes };
 }
 
 /**

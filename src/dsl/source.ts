@@ -1,6 +1,5 @@
 /**
- * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, code frames, and
- * the lint. Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
+ * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, and the lint. Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -11,9 +10,6 @@ import { lintFiles } from "./source-lint.js";
 import { findSite, locate, siteIndex, type SiteIndex } from "./source-site.js";
 import { withConfigs } from "./source-rewrite.js";
 import { specPlaces } from "./source-spec.js";
-
-/** Lines shown before and after the line of a code frame. */
-const CONTEXT = 2;
 
 /** A source index over the files on disk, as they are when first asked for. */
 export function createSourceIndex(): SourceIndex {
@@ -59,28 +55,5 @@ export function createSourceIndex(): SourceIndex {
       return found && withConfigs(found.node, configs);
     },
     lint: (paths) => lintFiles(paths, read),
-    frame(at) {
-      const file = read(at.file);
-      return file && codeFrame(file.text, at);
-    },
   };
-}
-
-function codeFrame(text: string, at: Location): string | undefined {
-  const lines = text.split(/\r?\n/);
-  const line = lines[at.line - 1];
-  if (line === undefined) return undefined;
-  const first = Math.max(1, at.line - CONTEXT);
-  const last = Math.min(lines.length, at.line + CONTEXT);
-  const width = String(last).length;
-  const shown: string[] = [];
-  for (let number = first; number <= last; number++) {
-    const mark = number === at.line ? ">" : " ";
-    shown.push(`${mark} ${String(number).padStart(width)} | ${lines[number - 1]}`.trimEnd());
-    // Tabs stay tabs, so that the caret is under its column however wide they are shown.
-    if (number === at.line) {
-      shown.push(`  ${" ".repeat(width)} | ${line.slice(0, at.column - 1).replace(/[^\t]/g, " ")}^`);
-    }
-  }
-  return shown.join("\n");
 }

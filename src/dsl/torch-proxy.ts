@@ -2,11 +2,19 @@
 import { fail, type Location } from "../diagnostics.js";
 import { captureLocation } from "../ir/callsite.js";
 import { type DTypeName, isDType } from "../ir/dtype.js";
-import { numberOperators, type NumberOperator } from "../ir/reference.js";
-import type { TorchArgument, TorchNode } from "../ir/reference.js";
+import {
+  type NumberComparison,
+  numberComparisons,
+  type NumberOperator,
+  numberOperators,
+  type TorchArgument,
+  type TorchNode,
+} from "../ir/reference.js";
 
 const NODE: unique symbol = Symbol("tilescript.torch");
 const PATH: unique symbol = Symbol("tilescript.torch path");
+/** Marks a number of Python among proxies. */
+const NUMBER: unique symbol = Symbol("tilescript.torch number");
 
 export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
 
@@ -15,23 +23,40 @@ export interface Given {
   readonly tensors: readonly string[];
   /** Sizes, scalars and constexprs: numbers of Python. */
   readonly numbers: readonly string[];
+  /** Which of these are flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
+  readonly flags?: readonly string[];
   /** How each dtype variable is read off the arguments. */
   readonly variables?: Readonly<Record<string, TorchNode>>;
 }
 
-/** Runs the author's function with proxies; gives what it returns. */
-export function record(author: Author, { tensors, numbers, variables = {} }: Given, at: Location | undefined): unknown {
+/** Runs the author's function with proxies; gives what it returns, and puts the flags that it takes by name into `taken`. */
+export function record(
+  author: Author,
+  { tensors, numbers, flags = [], variables = {} }: Given,
+  at: Location | undefined,
+  taken: Set<string> = new Set(),
+): unknown {
   // An operator's function meets kernels, whose references are recorded on the way.
   const around = dtypeVariables;
   dtypeVariables = variables;
   try {
-    return author(
-      Object.fromEntries([
-        ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
-        ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
-      ]),
-      namespaceProxy("", at),
-    );
+    const inputs: Record<string, unknown> = Object.fromEntries([
+      ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
+      ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
+    ]);
+    let isByName = true;
+    const watched = new Proxy(inputs, {
+      get(_, key) {
+        if (isByName && flags.includes(String(key))) taken.add(String(key));
+        return inputs[String(key)];
+      },
+      // `{ x, ...others }` takes all.
+      ownKeys() {
+        isByName = false;
+        return Object.keys(inputs);
+      },
+    });
+    return author(watched, namespaceProxy("", at));
   } finally {
     dtypeVariables = around;
   }
@@ -104,20 +129,38 @@ function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
 }
 const MANY_ITEMS = 16;
 
-/** A number of Python: its methods are the operators. */
+/** A number of Python: its methods are the operators, the comparisons, and the choice of one of two. */
 function numberProxy(node: TorchNode, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === NODE) return node;
+      if (key === NUMBER) return true;
       if (key === Symbol.toPrimitive)
         fail("reference", "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)", at);
       if (typeof key === "symbol") return undefined;
+      if (key === "choose") return (then: unknown, otherwise: unknown) => chosen(node, then, otherwise, at);
+      if (Object.hasOwn(numberComparisons, key))
+        return (other: unknown) =>
+          numberProxy({ kind: "comparison", operator: key as NumberComparison, args: [node, argument(other, at)] }, at);
       if (!Object.hasOwn(numberOperators, key))
-        fail("reference", `reference: a number has no .${key}; it has ${Object.keys(numberOperators).join(", ")}`, at);
+        fail("reference", `reference: a number has no .${key}; it has ${NUMBER_METHODS.join(", ")}`, at);
       return (other: unknown) =>
         numberProxy({ kind: "arithmetic", operator: key as NumberOperator, args: [node, argument(other, at)] }, at);
     },
   });
+}
+
+const NUMBER_METHODS = [...Object.keys(numberOperators), ...Object.keys(numberComparisons), "choose"];
+
+/** One of two tensors, or of two numbers. */
+function chosen(condition: TorchNode, then: unknown, otherwise: unknown, at: Location | undefined): unknown {
+  const [isNumber, other] = [then, otherwise].map(
+    (each) =>
+      typeof each === "number" || (nodeOf(each) !== undefined && (each as { [NUMBER]?: true })[NUMBER] === true),
+  );
+  if (isNumber !== other) fail("reference", "reference: choose takes two tensors or two numbers", at);
+  const node = { kind: "choice", condition, then: argument(then, at), otherwise: argument(otherwise, at) } as const;
+  return isNumber ? numberProxy(node, at) : tensorProxy(node, at);
 }
 
 /** A trailing object becomes keyword arguments. */

@@ -1,34 +1,26 @@
 /** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
-import { fail, type Location, TileScriptError } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
-import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
-import { Handle } from "../ir/handle.js";
+import type { Handle } from "../ir/handle.js";
 import {
-  type Argument,
   type ConstexprParam,
   type HostBlock,
   isLiteral,
   type KernelIR,
   type LaunchSpec,
   type Param,
-  type SizeParam,
-  type TensorParam,
   type Tuning,
-  type Value,
 } from "../ir/nodes.js";
+import type { SpecPlaces } from "../ir/source.js";
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
-import type { TorchNode } from "../ir/reference.js";
-import { chosenFunction } from "./choice.js";
-import type { SpecPlaces } from "../ir/source.js";
+import { declare, type Described, handles, isMeta } from "./declare.js";
 import { configOf, type KernelDefinition, type RawSpec } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
-import { isOptional, type ParamDescription } from "./params.js";
-import { recordInputs, recordReference } from "./reference.js";
+import { inputsOf, providersOf, recorded } from "./recorded.js";
 import { checkShapes, checkSpec } from "./spec.js";
 
 type Meta = Readonly<Record<string, Handle>>;
-type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
 
 /** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
 export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
@@ -44,8 +36,6 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if (param.kind === "tensor") registerTensor(param);
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
-    checkBound(params, kernel);
-    checkRanges(params, kernel);
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
     checkShapes(kernel, completed, placeOf("shapes"));
@@ -121,274 +111,6 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
   }
 }
 
-function providersOf(
-  kernel: KernelDefinition,
-  params: readonly Param[],
-  at: Location | undefined,
-): KernelIR["providers"] {
-  const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
-    if (!/^[A-Za-z_]\w*$/.test(name))
-      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, at);
-    if (RESERVED_PROVIDERS.includes(name))
-      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, at);
-    try {
-      return [name, recorded(kernel, author, params, at)!] as const;
-    } catch (error) {
-      // It is recorded as a reference is, whose messages say "reference".
-      if (!(error instanceof TileScriptError)) throw error;
-      const say = (message: string) => message.replace(/^reference:/, `${kernel.name}: the provider ${name}`);
-      throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
-    }
-  });
-  return Object.fromEntries(made);
-}
-const RESERVED_PROVIDERS = ["kernel", "eager"];
-
-function recorded(
-  { spec }: KernelDefinition,
-  author: typeof spec.reference,
-  params: readonly Param[],
-  at: Location | undefined,
-) {
-  const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
-  const given = {
-    tensors: tensorNames(params, ["in", "inout"]),
-    numbers: numbers.map(({ name }) => name),
-    variables: variablesOf(params),
-  };
-  return recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
-}
-
-/** Inputs are made before a config is chosen. */
-function inputsOf({ spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
-  if (!spec.inputs) return {};
-  const early = (param: Param) =>
-    param.kind === "size" ||
-    param.kind === "scalar" ||
-    (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
-  const numbers = params.filter(early).map(({ name }) => name);
-  return recordInputs(spec.inputs, { tensors: [], numbers }, tensorNames(params, ["in", "inout"]), at);
-}
-
-function tensorNames(params: readonly Param[], roles: readonly string[]): readonly string[] {
-  return params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
-}
-
-/** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
-export function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
-  const found: Record<string, TorchNode> = {};
-  for (const param of params)
-    if (param.kind === "tensor" && param.role !== "out" && typeof param.dtype !== "string")
-      found[param.dtype.name] ??= { kind: "attribute", of: { kind: "input", name: param.name }, name: "dtype" };
-  for (const param of params)
-    if (param.kind === "constexpr" && param.variable) found[param.variable.name] = { kind: "input", name: param.name };
-  return found;
-}
-
-// ---- parameters -----------------------------------------------------------------------------------------------------
-
-function declare(recorder: Builder, kernel: KernelDefinition): Param[] {
-  const described = Object.entries(kernel.spec.params);
-  const at = kernel.at;
-  const constexprs = described.flatMap(([name, p]) =>
-    p.kind === "constexpr" ? [constexprParam(recorder, kernel, name, p)] : [],
-  );
-  const sizes = sizeNames(kernel).map((name): SizeParam => ({
-    kind: "size",
-    name,
-    value: recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, name),
-  }));
-  const dim = (name: string | number): Argument =>
-    typeof name === "number"
-      ? { kind: "literal", value: name }
-      : ([...sizes, ...constexprs].find((param) => param.name === name)?.value ?? takenName(kernel, name));
-  const others = described.flatMap(([name, p]): Param[] => {
-    if (p.kind === "tensor" && p.block)
-      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
-    if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
-    if (p.kind === "constexpr") return [];
-    const dtype = elemOf(p.dtype);
-    if (p.kind === "pointer")
-      return [
-        {
-          kind: "pointer",
-          name,
-          dtype,
-          value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name),
-          ...(isOptional(p) && { given: givenValue(recorder, name, at) }),
-        },
-      ];
-    const value = recorder.value({ kind: "tile", dtype, shape: [] }, at, name);
-    return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
-  });
-  return [...others, ...sizes, ...constexprs];
-}
-
-/** A dim that is also called as something else than a size. */
-function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
-  return fail("param", `${name}: ${dim} is a ${spec.params[dim]!.kind} and a size of a tensor; rename one`, at);
-}
-
-/** Sizes in order of first use: every name among the dims that is not a constexpr. */
-function sizeNames(kernel: KernelDefinition): string[] {
-  const names = new Set<string>();
-  for (const p of Object.values(kernel.spec.params))
-    if (p.kind === "tensor")
-      for (const dim of p.dims) if (typeof dim === "string" && !(dim in kernel.spec.params)) names.add(dim);
-  return [...names];
-}
-
-/** A size is read off a tensor that is always there. */
-function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
-  const tensors = params.filter((param) => param.kind === "tensor");
-  const bound = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
-  for (const { optional, name, dimNames } of tensors)
-    for (const dim of optional ? dimNames : [])
-      if (typeof dim === "string" && !bound.has(dim) && !(dim in (kernel.spec.dims ?? {})))
-        fail(
-          "param",
-          `${kernel.name}: ${dim} is a dim of ${name} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
-          kernel.at,
-        );
-}
-
-/** A range ends at numbers, and at sizes that are known when inputs are made. */
-function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDefinition): void {
-  const known = params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
-  const names = known.map(({ name }) => name);
-  for (const [name, described] of Object.entries(spec.params)) {
-    if (described.kind !== "tensor") continue;
-    for (const bound of described.options.range ?? [])
-      if (typeof bound === "string" && !names.includes(bound))
-        fail(
-          "param",
-          `${kernel}: the range of ${name} names ${bound}, which is no size of a tensor; those are ${names.join(", ")}`,
-          described.at,
-        );
-  }
-}
-
-function tensorParam(
-  recorder: Builder,
-  { spec, at }: KernelDefinition,
-  name: string,
-  p: Described<"tensor">,
-  dims: readonly Argument[],
-): TensorParam {
-  // A trial that begins with zeros says that a launch does.
-  const zeroed = p.options.zeroed ?? (p.role === "out" && (spec.autotune?.resetToZero ?? []).includes(name));
-  const dtype = elemOf(p.dtype);
-  const contiguous = p.options.contiguous ?? false;
-  const offsets = p.options.offsets ? (elemOf(p.options.offsets) as "int32" | "int64") : "int32";
-  const access = p.role;
-  const optional = isOptional(p);
-  const rank = dims.length;
-  const strides = dims.map((_, axis): Argument => {
-    if (contiguous && axis === rank - 1) return { kind: "literal", value: 1 };
-    if (contiguous && axis === rank - 2) return dims[rank - 1]!;
-    return recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, `${name}.stride(${axis})`);
-  });
-  return {
-    kind: "tensor",
-    name,
-    value: recorder.value({ kind: "tensor", to: dtype, dims: p.dims, access }, at, name),
-    pointer: recorder.value({ kind: "pointer", to: dtype, shape: [], access }, at, `${name}.ptr`),
-    strides,
-    dims,
-    dimNames: p.dims,
-    dtype,
-    role: p.role,
-    optional,
-    ...(optional && { given: givenValue(recorder, name, at) }),
-    contiguous,
-    offsets,
-    ...(p.options.range && { range: p.options.range }),
-    ...(zeroed && { zeroed: true }),
-  };
-}
-
-/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
-function descriptorParam(
-  recorder: Builder,
-  { name: kernel, at }: KernelDefinition,
-  name: string,
-  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
-  dims: readonly Argument[],
-  constexprs: readonly ConstexprParam[],
-): TensorParam {
-  const blockDims = block.map((dim): Argument => {
-    if (typeof dim === "number") return { kind: "literal", value: dim };
-    const param = constexprs.find((each) => each.name === dim);
-    if (param?.of === "int" && param.from !== "heuristic") return param.value;
-    const why =
-      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
-    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
-  });
-  const dtype = elemOf(token);
-  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
-  return {
-    kind: "tensor",
-    name,
-    value,
-    pointer: value,
-    strides: [],
-    dims,
-    dimNames,
-    dtype,
-    role,
-    optional: false,
-    contiguous: false,
-    offsets: "int64",
-    block: blockDims,
-    ...(paddingOption && { padding: paddingOption }),
-  };
-}
-
-/** Whether the caller gave an argument: Triton knows it when it compiles. */
-function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
-  return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
-}
-
-function constexprParam(
-  recorder: Builder,
-  kernel: KernelDefinition,
-  name: string,
-  p: Described<"constexpr">,
-): ConstexprParam {
-  const isDim = Object.values(kernel.spec.params).some((q) => q.kind === "tensor" && q.dims.includes(name));
-  return {
-    kind: "constexpr",
-    name,
-    value: recorder.value({ kind: "constexpr", of: p.of, text: name }, kernel.at, name),
-    of: p.of,
-    from: p.launch
-      ? "launch"
-      : name in (kernel.spec.heuristics ?? {})
-        ? "heuristic"
-        : isDim
-          ? "dim"
-          : p.size || configured(kernel, name)
-            ? "config"
-            : "argument",
-    ...(p.choices && { choices: p.choices }),
-    ...(p.dtype && { variable: variableOf(name, p.dtype), choices: variableOf(name, p.dtype).members }),
-    ...(p.default !== undefined && { default: p.default }),
-  };
-}
-
-function configured(kernel: KernelDefinition, name: string): boolean {
-  return kernel.spec.autotune?.configs.some((config) => name in config) ?? name in (kernel.spec.config ?? {});
-}
-
-/** The dtype variable behind a constexpr: the author's, or one that has the param's name. */
-function variableOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DTypeVariable {
-  return elemOf(tokenOf(name, dtype)) as DTypeVariable;
-}
-
-function tokenOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DType<any> {
-  return "name" in dtype ? dtype : dtypeVariable(name, dtype);
-}
-
 /** Adds what is computed on the host before a launch: derived sizes, launch-time constexprs and heuristics. */
 function complete(
   param: Param,
@@ -418,29 +140,6 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
     param.from === "launch" && param.of === "int" && isBool ? "; declare it constexpr.launch.bool(…)" : "";
   fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
 }
-
-/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
-function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
-  return Object.fromEntries(
-    params.map((param) => {
-      const handle = new Handle(param.value);
-      const described = kernel.spec.params[param.name];
-      if (described?.kind !== "constexpr") return [param.name, handle];
-      const { dtype, functions } = described;
-      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
-      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
-      return [param.name, other as unknown as Handle];
-    }),
-  );
-}
-
-/** Whether a grid or a requirement may look at it: sizes, scalars and constexprs. */
-function isMeta(params: readonly Param[], name: string): boolean {
-  const param = params.find((p) => p.name === name);
-  return param !== undefined && param.kind !== "tensor" && param.kind !== "pointer";
-}
-
-// ---- callbacks ------------------------------------------------------------------------------------------------------
 
 function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<string, Handle>) {
   recorder.open("the kernel", kernel.at);

@@ -31,7 +31,7 @@ export function makeInputs(
   return Object.fromEntries(drawn);
 }
 
-export const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
+const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
 
 /** One element in this many is special, lest a reduction over a row of them says nothing else. */
 const RARE = 16;

@@ -2,7 +2,13 @@
 import type { TensorData } from "../compiled.js";
 import { fail } from "../diagnostics.js";
 import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
-import { isTorchNode, type NumberOperator, type TorchArgument, type TorchNode } from "../ir/reference.js";
+import {
+  isTorchNode,
+  type NumberComparison,
+  type NumberOperator,
+  type TorchArgument,
+  type TorchNode,
+} from "../ir/reference.js";
 import { isArray, type TorchFunction, type TorchValue } from "./torch-call.js";
 import { torchFunctions } from "./torch-functions.js";
 import { isTruth } from "./torch-truth.js";
@@ -60,6 +66,12 @@ export function evaluateReference(
         const [x, y] = node.args.map((side) => Number(argument(side)));
         return arithmetic[node.operator](x!, y!);
       }
+      case "comparison": {
+        const [x, y] = node.args.map(argument);
+        return comparison[node.operator](x as number, y as number);
+      }
+      case "choice":
+        return argument(value(node.condition) ? node.then : node.otherwise);
       case "launched":
         throw new NotEvaluated("a kernel's output stands outside its operator");
       case "otherwise":
@@ -138,6 +150,16 @@ const arithmetic: Readonly<Record<NumberOperator, (x: number, y: number) => numb
   floorDiv: (x, y) => Math.floor(x / y),
   mod: (x, y) => x - y * Math.floor(x / y),
   pow: (x, y) => x ** y,
+};
+
+/** Python's comparisons of numbers and of strings. */
+const comparison: Readonly<Record<NumberComparison, (x: number, y: number) => boolean>> = {
+  eq: (x, y) => x === y,
+  ne: (x, y) => x !== y,
+  lt: (x, y) => x < y,
+  le: (x, y) => x <= y,
+  gt: (x, y) => x > y,
+  ge: (x, y) => x >= y,
 };
 
 function notRandom(name: string): () => never {

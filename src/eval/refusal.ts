@@ -107,7 +107,7 @@ function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
 function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
   const elem = (of: Elem): Elem => bindings.dtype(of);
   const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);
-  for (const statement of compiledOps(ir.body)) {
+  for (const statement of compiledOps(ir)) {
     for (const bound of statement.op.least?.(typedArguments(statement, { type, elem })) ?? []) {
       const why = isUnrolled(bound.dim) ? undefined : tooThin(bound, bindings.dim(bound.dim));
       if (why !== undefined) return why;

@@ -48,6 +48,10 @@ export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceIn
       const { launch, output } = argument;
       return launch.kernel.params.some((param) => param.name === output && "dtype" in param && param.dtype === "int1");
     }
+    case "choice":
+      return all([argument.then, argument.otherwise]);
+    case "comparison":
+      return true;
     case "arithmetic":
     case "dtype":
       return false;

@@ -12,37 +12,23 @@ export type Inside = (file: string) => boolean;
 const NEAR = 6;
 const FAR = 40;
 
-/**
- * Runs the author's function as the root of a trace: no stack reaches beyond it, so the code that started the build is
- * not taken for a part of the kernel. Stack frames are recognised by this function's name.
- */
-export function traceBoundary<T>(body: () => T): T {
-  return body();
-}
-
 /** The innermost place in the author's code that led to this call, or undefined if there is none. */
 export function captureLocation(inside: Inside = isTileScript): Location | undefined {
   for (const limit of [NEAR, FAR]) {
     const raw = stackOf(limit, captureLocation, rawFrames);
     // An engine without CallSite objects.
-    if (!Array.isArray(raw)) return authorFrames(stackOf(FAR, captureLocation), inside)[0];
+    if (!Array.isArray(raw)) return authorFrame(stackOf(FAR, captureLocation), inside);
     const index = findAuthor(raw, inside);
-    if (index === "none") return undefined;
-    if (index === "deeper") continue;
+    if (index === undefined) continue;
     const cache = cacheOf(inside);
     const frame: NodeJS.CallSite = raw[index];
     const key = `${frame.getFileName()}:${frame.getLineNumber()}:${frame.getColumnNumber()}`;
     // Frames below the author's are not asked for: mapping each costs.
-    const at = cache.get(key) ?? authorFrames(stackOf(index + 1, captureLocation), inside)[0];
+    const at = cache.get(key) ?? authorFrame(stackOf(index + 1, captureLocation), inside);
     if (at) cache.set(key, at);
     return at;
   }
   return undefined;
-}
-
-/** Every place of the author's code that led to this call, innermost first: an inlined helper, then who called it. */
-export function captureStack(inside: Inside = isTileScript): readonly Location[] {
-  return authorFrames(stackOf(200, captureStack), inside);
 }
 
 const rawFrames = (_error: Error, frames: NodeJS.CallSite[]): NodeJS.CallSite[] => frames;
@@ -63,53 +49,39 @@ function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): u
 }
 
 /** Which frame is the first outside the library, before source maps. */
-function findAuthor(frames: readonly NodeJS.CallSite[], inside: Inside): number | "none" | "deeper" {
-  for (const [index, frame] of frames.entries()) {
+function findAuthor(frames: readonly NodeJS.CallSite[], inside: Inside): number | undefined {
+  const index = frames.findIndex((frame) => {
     const file = normalise(frame.getFileName() ?? "");
-    if (file === undefined) continue;
-    if (!isHere(file)) {
-      if (!inside(file)) return index;
-    } else if (frame.getFunctionName() === BOUNDARY) return "none";
-  }
-  return "deeper";
+    return file !== undefined && !inside(file);
+  });
+  return index < 0 ? undefined : index;
 }
 
-function authorFrames(stack: unknown, inside: Inside): readonly Location[] {
-  const found: Location[] = [];
+/** The first place outside the library. */
+function authorFrame(stack: unknown, inside: Inside): Location | undefined {
   for (const line of String(stack).split("\n")) {
-    const frame = parseFrame(line);
-    if (!frame) continue;
-    if (!isHere(frame.at.file)) {
-      if (!inside(frame.at.file)) found.push(frame.at);
-    } else if (frame.name === BOUNDARY) break;
+    const at = parseFrame(line);
+    if (at && !inside(at.file)) return at;
   }
-  return found;
+  return undefined;
 }
 
-interface StackFrame {
-  /** The function's name as the engine prints it, without `async`. */
-  readonly name: string | undefined;
-  readonly at: Location;
-}
-
-const parsed = new Map<string, StackFrame | undefined>();
+const parsed = new Map<string, Location | undefined>();
 
 /**
  * One line of a V8 stack: `at f (file:1:2)`, `at new X (…)`, `at Object.m [as n] (…)`, `at async f (…)`, `at file:1:2`.
  * Undefined for lines without a file of their own: natives, `node:` internals, evaluated code.
  */
-export function parseFrame(line: string): StackFrame | undefined {
+export function parseFrame(line: string): Location | undefined {
   if (parsed.has(line)) return parsed.get(line);
   const match = line.includes("(eval at ")
     ? undefined
-    : (/^\s*at (?:async )?(?<name>.*?) \((?<file>.+):(?<line>\d+):(?<column>\d+)\)$/.exec(line) ??
+    : (/^\s*at (?:async )?.*? \((?<file>.+):(?<line>\d+):(?<column>\d+)\)$/.exec(line) ??
       /^\s*at (?:async )?(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line));
   const groups = match?.groups;
   const file = normalise(groups?.file ?? "");
   const frame =
-    groups && file !== undefined
-      ? { name: groups.name, at: { file, line: Number(groups.line), column: Number(groups.column) } }
-      : undefined;
+    groups && file !== undefined ? { file, line: Number(groups.line), column: Number(groups.column) } : undefined;
   parsed.set(line, frame);
   return frame;
 }
@@ -131,10 +103,6 @@ function normalise(file: string): string | undefined {
 const HERE = normalise(import.meta.url);
 /** The package's folder. Unknown when everything was bundled into one file: then no frame can be told from ours. */
 const PACKAGE = HERE && /^(.*\/)(?:src|dist)\/ir\/callsite\.[cm]?[jt]s$/.exec(HERE)?.[1];
-/** This module, as the engine runs it and as source maps name it. */
-const isHere = (file: string): boolean =>
-  file === HERE || (PACKAGE !== undefined && file === `${PACKAGE}src/ir/callsite.ts`);
-const BOUNDARY = traceBoundary.name;
 const insideCache = new Map<string, boolean>();
 
 /** Whether a file is the library's own. */

@@ -1,23 +1,37 @@
-/** The ops of a block that Triton compiles: of a constexpr condition it takes one arm. */
-import type { Argument, Block, OpStatement } from "./nodes.js";
+/** The ops that Triton compiles of a kernel: one arm of a constexpr condition, and the helper functions that are called. */
+import { type Argument, type Block, type FunctionIR, isFunction, type KernelIR, type OpStatement } from "./nodes.js";
 import type { Constant } from "./runtime.js";
 import { typeOfArgument } from "./types.js";
-import { blocksOf } from "./walk.js";
+import { argumentsOf, blocksOf } from "./walk.js";
 
 /** What an argument is; undefined where that is decided at launch or changes. */
 export type Constants = (argument: Argument) => Constant | undefined;
 
-/** Under a constexpr condition that `constant` does not know, neither arm: what is left is compiled whatever it is. */
-export function* compiledOps(block: Block, constant: Constants = () => undefined): Iterable<OpStatement> {
-  for (const statement of block.statements) {
-    if (statement.kind === "op") yield statement;
-    const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
-    const condition = isConstexpr ? constant(statement.condition) : undefined;
-    const taken = isConstexpr
-      ? condition === undefined
-        ? []
-        : [condition ? statement.then : statement.otherwise]
-      : blocksOf(statement);
-    for (const inner of taken) yield* compiledOps(inner, constant);
+/**
+ * The ops of a kernel and of what it calls. Under a constexpr condition that `constant` does not know, neither arm: what is
+ * left is compiled whatever it is.
+ */
+export function compiledOps({ body }: KernelIR, constant: Constants = () => undefined): Iterable<OpStatement> {
+  const called = new Set<FunctionIR>();
+  function* visit(block: Block): Iterable<OpStatement> {
+    for (const statement of block.statements) {
+      if (statement.kind === "op") {
+        yield statement;
+        for (const argument of argumentsOf(statement)) {
+          if (!isFunction(argument) || called.has(argument.function)) continue;
+          called.add(argument.function);
+          yield* visit(argument.function.body);
+        }
+      }
+      const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
+      const condition = isConstexpr ? constant(statement.condition) : undefined;
+      const taken = isConstexpr
+        ? condition === undefined
+          ? []
+          : [condition ? statement.then : statement.otherwise]
+        : blocksOf(statement);
+      for (const inner of taken) yield* visit(inner);
+    }
   }
+  return visit(body);
 }

@@ -50,7 +50,6 @@ export type SignedName = NamesWhere<{ kind: "int"; signed: true }>;
 /** Integers without sign; a truth value is none of them. */
 export type UnsignedName = Exclude<NamesWhere<{ kind: "int"; signed: false }>, "int1">;
 export type Fp8Name = NamesWhere<{ kind: "float"; bits: 8 }>;
-export type FloatName = Exclude<NamesWhere<{ kind: "float" }>, Fp8Name>;
 
 export const dtypeNames = Object.keys(dtypeTable) as readonly DTypeName[];
 export const isInt = (name: DTypeName): name is IntName => dtypeTable[name].kind === "int";

@@ -282,9 +282,6 @@ export interface Tuning {
   readonly space?: Space;
 }
 
-/** What a config may say beside the values of constexprs. */
-export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
-
 /** What the jit decorator and every launch are told, by the author's names. */
 export interface LaunchSpec {
   readonly options: Readonly<Record<string, boolean | number>>;

@@ -118,7 +118,7 @@ export function fromBytes(dtype: NumericDType, bytes: Uint8Array): TileData {
 }
 
 /** Bytes of one element in memory. */
-export const bytesPerElement = (dtype: NumericDType): number => Math.max(bitsOf(dtype) / 8, 1);
+const bytesPerElement = (dtype: NumericDType): number => Math.max(bitsOf(dtype) / 8, 1);
 
 function rawArray(dtype: NarrowDType, buffer: ArrayBuffer): Uint8Array | Uint16Array | Uint32Array {
   const bytes = bytesPerElement(dtype);

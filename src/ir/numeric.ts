@@ -1,5 +1,5 @@
 /** How values of each dtype are held while a kernel is evaluated in-process. */
-import { dtypeNames, dtypeTable, isInt, isSigned, type DTypeName, type IntName } from "./dtype.js";
+import { dtypeTable, isInt, isSigned, type DTypeName, type IntName } from "./dtype.js";
 import { round } from "./numeric-float.js";
 import { unset, zeros } from "./pool.js";
 
@@ -14,8 +14,6 @@ export type SmallIntDType = Exclude<IntName, BigDType>;
 export type NumberData = Float32Array | Float64Array | Int32Array | Uint32Array | Uint8Array;
 export type BigData = BigInt64Array | BigUint64Array;
 export type TileData = NumberData | BigData;
-
-export const floatDTypes: readonly FloatDType[] = dtypeNames.filter(isFloat);
 
 /** Width of a value in bits; an `int1` takes a byte in memory all the same. */
 export const bitsOf = (dtype: NumericDType): number => dtypeTable[dtype].bits;

@@ -1,6 +1,6 @@
 /** A kernel's call in an operator: what it takes and gives, and what is said where an argument is wrong. */
-import type { DimsOfParams, DTypeNames, FlagNames, Flat, NamesWhere, ScalarNames, TensorNames } from "./params.js";
-import type { IsAny } from "./problem.js";
+import type { DimsOfParams, DTypeNames, FlagNames, NamesWhere, ScalarNames, TensorNames } from "./param-names.js";
+import type { Flat, IsAny } from "./problem.js";
 import type { TorchDType, TorchNumber, TorchTensor } from "./torch.js";
 
 /** Arguments that may be given, for the editor to list: tensors, and numbers where the caller decides them. */

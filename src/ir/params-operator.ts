@@ -1,5 +1,8 @@
 /** The types of `op`: what an operator declares, what its functions receive, and what a kernel's call takes and gives. */
-import type { Args, OptionalParam, Params, Spec, TensorNames, TensorParam } from "./params.js";
+import type { Args } from "./args.js";
+import type { TensorNames } from "./param-names.js";
+import type { OptionalParam, Params, TensorParam } from "./params.js";
+import type { Spec } from "./spec.js";
 import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "./torch.js";
 
 /** As a kernel's, but for what decides how a kernel is launched. */

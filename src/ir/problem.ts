@@ -36,5 +36,8 @@ export type IsAny<T> = 0 extends 1 & T ? true : false;
 /** The same, as far as the checker knows: `any` agrees with everything, so that one mistake gives one error. */
 export type Agree<A, B> = Same<A, B> extends true ? true : IsAny<A> extends true ? true : IsAny<B>;
 
+/** One object type, not an intersection, so that a missing name is reported by name, and an editor shows them all. */
+export type Flat<T> = { [K in keyof T]: T[K] };
+
 /** Whether T has several alternatives. */
 export type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never;

@@ -138,7 +138,7 @@ export type WhyMixed<Op extends string, A, B> =
         : B extends OneOf<infer Name, infer M>
           ? `${Op}: ${Name} may be ${Choices<M>}, this side is ${Call<A>}; cast one side, .to(${Token<A>}) or .to(${Name})`
           : "";
-export function whyMixed(op: string, a: Elem, b: Elem): string {
+function whyMixed(op: string, a: Elem, b: Elem): string {
   const say = (variable: Elem, side: string, other: Elem) =>
     `${op}: ${call(variable)} may be ${choices(members(variable))}, ${side} is ${call(other)}; ` +
     `cast one side, .to(${token(other)}) or .to(${call(variable)})`;
@@ -295,7 +295,7 @@ export function whyNumber(op: string, elem: Elem, value: number): string {
 }
 
 /** Whether an integer fits every member. Floats take any number. */
-export function whyRange(op: string, elem: Elem, value: number): string {
+function whyRange(op: string, elem: Elem, value: number): string {
   const tight = members(elem).find((name) => {
     if (!isInt(name)) return false;
     const bits = dtypeTable[name].bits - (isSigned(name) ? 1 : 0);

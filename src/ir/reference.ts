@@ -29,6 +29,15 @@ export type TorchNode =
   | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
   /** `M * TOP_K`, of numbers of Python */
   | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: readonly TorchArgument[] }
+  /** `N > 16`, `ACTIVATION == "relu"` */
+  | { readonly kind: "comparison"; readonly operator: NumberComparison; readonly args: readonly TorchArgument[] }
+  /** `a if CAUSAL else b` */
+  | {
+      readonly kind: "choice";
+      readonly condition: TorchNode;
+      readonly then: TorchArgument;
+      readonly otherwise: TorchArgument;
+    }
   /** What a kernel that an operator calls gives for one of its outputs. */
   | Launched
   /** An input that may be left out, or what stands for it then. */
@@ -64,6 +73,8 @@ export const numberOperators = {
   pow: "**",
 } as const;
 export type NumberOperator = keyof typeof numberOperators;
+export const numberComparisons = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;
+export type NumberComparison = keyof typeof numberComparisons;
 
 interface TorchCall<Kind extends string> {
   readonly kind: Kind;
@@ -88,7 +99,10 @@ export function partsOf(node: TorchNode): readonly TorchArgument[] {
     case "method":
       return [...node.args, ...Object.values(node.keywords)];
     case "arithmetic":
+    case "comparison":
       return node.args;
+    case "choice":
+      return [node.condition, node.then, node.otherwise];
     case "otherwise":
       return [node.of, node.fallback];
     case "attribute":
@@ -113,4 +127,17 @@ export function owner(node: TorchNode): TorchNode {
   if (node.kind === "attribute" && VIEWS.has(node.name)) return owner(node.of);
   const [receiver] = node.kind === "method" && VIEWS.has(node.name) ? node.args : [];
   return isTorchNode(receiver) ? owner(receiver) : node;
+}
+
+/** Names of the inputs that expressions look at. */
+export function inputsOf(nodes: readonly TorchNode[]): ReadonlySet<string> {
+  const seen = new Set<TorchNode>();
+  const visit = (argument: TorchArgument): void => {
+    if (Array.isArray(argument)) argument.forEach(visit);
+    if (!isTorchNode(argument) || seen.has(argument)) return;
+    seen.add(argument);
+    partsOf(argument).forEach(visit);
+  };
+  nodes.forEach(visit);
+  return new Set([...seen].flatMap((node) => (node.kind === "input" ? [node.name] : [])));
 }

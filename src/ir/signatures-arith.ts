@@ -2,8 +2,8 @@
  * Signatures of operators: `WhyX<Op, E, S, O>` is what the operand O of a tile of E in S must satisfy, `XOut` what comes
  * out; `inferX` is both for run-time types, with a constexpr on either side.
  */
-import type { ConstBool, ConstLike, TextOf } from "./constexpr.js";
-import { compareText, type CompareText } from "./constexpr-text.js";
+import type { ConstLike } from "./constexpr.js";
+import { compareText } from "./constexpr-text.js";
 import { call, type Call, type Elem, type Element } from "./dtype.js";
 import type { AddressLike, TensorLike } from "./memory.js";
 import type { Both, Checked } from "./problem.js";
@@ -51,7 +51,7 @@ export function notATile(op: string, type: Type): string {
 export type NotAnOperand<Op extends string, X> = X extends AddressLike | TensorLike | StateLike
   ? NotATile<Op, X>
   : `${Op}: needs a tile, a constexpr or a number`;
-export function notAnOperand(op: string, type: Type): string {
+function notAnOperand(op: string, type: Type): string {
   return type.kind === "view" || type.kind === "pointer" || type.kind === "tensor"
     ? notATile(op, type)
     : `${op}: needs a tile, a constexpr or a number`;
@@ -95,7 +95,7 @@ function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: s
 }
 
 /** `min(A, B)`, `A + B`: how two constexprs come out, as integers unless one is a float. */
-export function constexprOf(x: Type, y: Type, text: string): ConstexprType {
+function constexprOf(x: Type, y: Type, text: string): ConstexprType {
   const isFloat = [x, y].some((type) => type.kind === "constexpr" && type.of === "float");
   return constexprType(isFloat ? "float" : "int", text);
 }
@@ -157,9 +157,6 @@ const comparison: BinaryRule = {
 export function inferCompare(op: string, x: Type, y: Type, sign: string): Type | string {
   return inferBinary(comparison, op, x, y, (a, b) => constexprType("bool", compareText(a, sign, b)));
 }
-export type ConstCompareOut<Name extends string, Sign extends string, O> = ConstBool<
-  CompareText<Name, Sign, TextOf<O>>
->;
 
 // ---- / // % ---------------------------------------------------------------------------------------------------------
 

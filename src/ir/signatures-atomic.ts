@@ -63,7 +63,7 @@ export type WhyAtomicElement<Op extends string, K extends AtomicKind, E> =
     : [Refused<K, E>] extends [never]
       ? ""
       : `${Op}: does not work on ${Call<E>}; it takes ${Kinds[K]["words"]}`;
-export function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
+function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
   const { dtypes, words }: { readonly dtypes: readonly string[]; readonly words: string } = atomicKinds[kind];
   return members(elem).every((name) => dtypes.includes(name))
     ? ""

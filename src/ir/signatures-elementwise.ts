@@ -29,7 +29,7 @@ const asks = (op: string, elem: Elem, wanted: (name: DTypeName) => boolean, word
 
 /** float32 only. */
 export type WhySingle<Op extends string, E> = Asks<Op, E, "float32", "float32">;
-export const whySingle = (op: string, elem: Elem): string => asks(op, elem, (name) => name === "float32", "float32");
+const whySingle = (op: string, elem: Elem): string => asks(op, elem, (name) => name === "float32", "float32");
 /** Integers of 32 or 64 bits. */
 type WideInt = "int32" | "uint32" | "int64" | "uint64";
 const wideInts: readonly DTypeName[] = ["int32", "uint32", "int64", "uint64"];
@@ -42,7 +42,7 @@ export const whyWord = (op: string, elem: Elem): string =>
   asks(op, elem, (name) => name === "int32" || name === "uint32", "int32 or uint32");
 /** Floats of any width. */
 export type WhyFloats<Op extends string, E> = Asks<Op, E, Exclude<DTypeName, IntName>, "floats">;
-export const whyFloats = (op: string, elem: Elem): string => asks(op, elem, (name) => !isInt(name), "floats");
+const whyFloats = (op: string, elem: Elem): string => asks(op, elem, (name) => !isInt(name), "floats");
 
 // ---- one operand ----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ type WhyHinted<Op extends string, E extends Element> = [Exclude<Members<E>, IntN
   ? ""
   : `${Op}: hints are about integers and pointers`;
 
-/** One value an axis; a scalar takes one. */
+/** One value an axis; a multiple may be a scalar's, which takes one. */
 export type WhyHint<Op extends string, X, V> = X extends TileLike
   ? WhyCount<Op, X[Sh], V>
   : X extends AddressLike
@@ -24,23 +24,25 @@ export type WhyHint<Op extends string, X, V> = X extends TileLike
     : "";
 type WhyCount<Op extends string, S extends Shape, V> = number extends S["length"]
   ? ""
-  : V extends readonly unknown[]
-    ? number extends V["length"]
+  : S extends readonly []
+    ? Op extends "multipleOf"
+      ? WhyValues<Op, S, 1, V>
+      : `${Op}: a scalar has no elements in a row; give it a tile`
+    : WhyValues<Op, S, S["length"], V>;
+type WhyValues<Op extends string, S extends Shape, Count, V> = V extends readonly unknown[]
+  ? number extends V["length"]
+    ? ""
+    : V["length"] extends Count
       ? ""
-      : S extends readonly []
-        ? V extends readonly [any]
-          ? ""
-          : `${Op}: give one value for each axis of ${Show<S>}`
-        : V["length"] extends S["length"]
-          ? ""
-          : `${Op}: give one value for each axis of ${Show<S>}`
-    : S extends readonly [] | readonly [any]
-      ? ""
-      : `${Op}: give one value for each axis of ${Show<S>}`;
+      : `${Op}: give one value for each axis of ${Show<S>}`
+  : Count extends 1
+    ? ""
+    : `${Op}: give one value for each axis of ${Show<S>}`;
 
 export function inferHint(op: string, x: Type, values: readonly number[]): Type | string {
   if (x.kind !== "tile" && x.kind !== "pointer") return notATile(op, x);
   if (x.kind === "tile" && !members(x.dtype).every(isInt)) return `${op}: hints are about integers and pointers`;
+  if (x.shape.length === 0 && op !== "multipleOf") return `${op}: a scalar has no elements in a row; give it a tile`;
   return values.length === Math.max(x.shape.length, 1)
     ? x
     : `${op}: give one value for each axis of ${showShape(x.shape)}`;

@@ -38,8 +38,10 @@ const keep = (elem: Elem): Elem => elem;
 const summing: ReduceRule = { why: whyNoArithmetic, out: sumElement };
 /** max, min: everything widens to 32 bits. */
 const comparing: ReduceRule = { why: () => "", out: maxElement };
-/** argmax, argmin. */
-const indexing: ReduceRule = { why: () => "", out: () => "int32" };
+/** argmax, argmin: elements are compared as they are. */
+const indexing: ReduceRule = { why: whyNoArithmetic, out: () => "int32" };
+/** max, min with indices. */
+const picking: ReduceRule = { why: whyNoArithmetic, out: keep };
 /** xorSum, reduceOr. */
 const combining: ReduceRule = { why: whyInt, out: keep };
 /** `tl.reduce`: what the combine function gives. */
@@ -92,8 +94,10 @@ export function inferReduce(
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
+/** Where the greatest or least element is. */
+export type WhyIndexed<Op extends string, X> = X extends TileLike ? WhyNoArithmetic<Op, X[El]> : NotATile<Op, X>;
 /** max and min: with indices the value keeps its dtype. */
-export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyTile<Op, X> : WhyMax<Op, X>;
+export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyIndexed<Op, X> : WhyMax<Op, X>;
 export type ExtremumOut<X, Ax, Keep, Ret> = Ret extends true
   ? [ReduceOut<X, ElementIn<X>, Ax, Keep>, ReduceOut<X, "int32", Ax, Keep>]
   : ReduceOut<X, MaxOf<X>, Ax, Keep>;
@@ -103,7 +107,7 @@ export function inferReduceIndexed(
   axis: number | undefined,
   keepDims: boolean,
 ): readonly Type[] | string {
-  const value = inferReduce(folding, op, x, axis, keepDims);
+  const value = inferReduce(picking, op, x, axis, keepDims);
   if (typeof value === "string" || value.kind !== "tile") return value as string;
   return [value, tileType("int32", value.shape)];
 }

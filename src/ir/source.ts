@@ -44,6 +44,4 @@ export interface SourceIndex {
   lint(files: readonly string[]): readonly Diagnostic[];
   /** The text of a file, by its path relative to the author's file, and that file's whole path. */
   beside(at: Location, path: string): { readonly text: string; readonly file: string } | undefined;
-  /** The lines around a place, with a caret under its column. */
-  frame(at: Location): string | undefined;
 }

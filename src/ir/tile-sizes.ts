@@ -14,7 +14,7 @@ export interface TileSize {
 export function tileSizes(ir: KernelIR): readonly TileSize[] {
   const dimensions = new Set<number | string>();
   const least = new Map<number | string, number>();
-  for (const statement of compiledOps(ir.body)) {
+  for (const statement of compiledOps(ir)) {
     for (const { type } of resultsOf(statement))
       if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
     for (const bound of statement.op.least?.(typedArguments(statement)) ?? [])

@@ -44,6 +44,15 @@ export interface TorchScalar {
   floorDiv(other: TorchNumber): TorchScalar;
   mod(other: TorchNumber): TorchScalar;
   pow(other: TorchNumber): TorchScalar;
+  eq(other: TorchNumber | string): TorchScalar;
+  ne(other: TorchNumber | string): TorchScalar;
+  lt(other: TorchNumber): TorchScalar;
+  le(other: TorchNumber): TorchScalar;
+  gt(other: TorchNumber): TorchScalar;
+  ge(other: TorchNumber): TorchScalar;
+  /** One of two, by a flag or a comparison: `CAUSAL.choose(a, b)` is written `a if CAUSAL else b`. */
+  choose(then: TorchTensor, otherwise: TorchTensor): TorchTensor;
+  choose(then: TorchNumber, otherwise: TorchNumber): TorchScalar;
 }
 
 /** A tensor that the caller may leave out. */

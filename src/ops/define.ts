@@ -141,7 +141,7 @@ function describe(given: unknown): string {
 }
 
 /** The result types by the record's rule; the build's verifier asks the same rule again. */
-export function inferTypes(
+function inferTypes(
   op: Op,
   operands: OpStatement["operands"],
   options: OpStatement["options"],

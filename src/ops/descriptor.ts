@@ -43,10 +43,7 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, 
 }) as MakeTensorDescriptor);
 
 /** Types of a descriptor and of the offsets of a block in it. */
-export function blockOf(
-  op: string,
-  { desc, offsets }: Readonly<Record<string, Typed | undefined>>,
-): DescriptorType | string {
+function blockOf(op: string, { desc, offsets }: Readonly<Record<string, Typed | undefined>>): DescriptorType | string {
   const { type } = desc!;
   if (type.kind !== "descriptor") return whyDescriptor(op, type);
   const given = (offsets!.items ?? []).map((item) => item.type);

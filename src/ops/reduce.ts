@@ -15,11 +15,12 @@ import {
   type SumOf,
   type WhyCombine,
   type WhyExtremum,
+  type WhyIndexed,
   type WhyReduceAxis,
   type WhySum,
 } from "../ir/signatures-reduce.js";
 import { members } from "../ir/dtype.js";
-import { type ElementIn, whyTile, type WhyTile } from "../ir/signatures-math.js";
+import type { ElementIn } from "../ir/signatures-math.js";
 import type { TileLike } from "../ir/tile.js";
 import type { Context, Runtime } from "../ir/runtime.js";
 import type { Typed } from "../ir/op.js";
@@ -63,13 +64,13 @@ declare module "../ir/tile.js" {
     ): ExtremumOut<T, Ax, Keep, Ret>;
     /** Where the largest element of an axis is: `tl.argmax(x, axis=0)`. */
     argmax<T extends TileLike, const Ax extends number, const Keep = false>(
-      this: T,
+      this: Checked<T, WhyIndexed<"argmax", T>>,
       axis: Checked<Ax, WhyReduceAxis<"argmax", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
     ): ReduceOut<T, "int32", Ax, Keep>;
     /** Where the smallest element of an axis is: `tl.argmin(x, axis=0)`. */
     argmin<T extends TileLike, const Ax extends number, const Keep = false>(
-      this: T,
+      this: Checked<T, WhyIndexed<"argmin", T>>,
       axis: Checked<Ax, WhyReduceAxis<"argmin", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
     ): ReduceOut<T, "int32", Ax, Keep>;
@@ -185,7 +186,7 @@ export const max = extremum("max", (a, b) => a > b);
 export const min = extremum("min", (a, b) => a < b);
 
 type IndexCall<Name extends string> = <X, const Ax extends number, const Keep = false>(
-  x: Checked<X, WhyTile<Name, X>>,
+  x: Checked<X, WhyIndexed<Name, X>>,
   axis: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
   options?: KeepDims<Keep> & Ties,
 ) => ReduceOut<X, "int32", Ax, Keep>;
@@ -198,9 +199,7 @@ function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
     method: true,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
-    infer: (args) =>
-      whyTile(name, args.x!.type) ||
-      inferReduce(reduceRules.indexing, name, args.x!.type, axisOf(args), keepsDims(args)),
+    infer: (args) => inferReduce(reduceRules.indexing, name, args.x!.type, axisOf(args), keepsDims(args)),
     evaluate: (args) => withIndex(args, first)[1]!,
     nonNegative: () => true,
   });

@@ -1,13 +1,14 @@
 /** Measures a kernel on a GPU, beside PyTorch and what the author names. What is not verified is not measured. */
 import type { Case, CompiledKernel } from "../compiled.js";
 import { compileAhead, inEveryConfig } from "./ahead.js";
+import { describeCase } from "./case-text.js";
+import { askWorker } from "./case-worker.js";
 import type { PythonDevice } from "./devices.js";
 import { failureOf } from "./failure.js";
 import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
 import type { BenchResult } from "./protocol.js";
 import { benchRequest, openWorkspace, runRequest } from "./request.js";
 import { headline } from "./summary.js";
-import { askWorker, describeCase } from "./verify.js";
 
 /** Calls before the first that counts, and calls that are timed. */
 export interface Iterations {

@@ -6,10 +6,10 @@ import {
   type Case,
   type CompiledKernel,
   type ConstexprSignature,
-  formatSizes,
   type Layout,
   type Signature,
   type TensorSignature,
+  formatSizes,
 } from "../compiled.js";
 
 /** What the user fixed on the command line. */
@@ -194,8 +194,10 @@ function shrink(shape: Shape): Shape | undefined {
 
 export const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
 
-/** The next size that the kernel takes. */
-export function allowed({ multiples = {} }: Signature, name: string, size: number): number {
+/** The size nearest above that a kernel takes. */
+export function allowed({ multiples = {}, tileSizes = {} }: Signature, name: string, size: number): number {
+  const least = tileSizes[name];
+  if (least !== undefined) return 2 ** Math.ceil(Math.log2(Math.max(least, size)));
   const multiple = multiples[name] ?? 1;
   return Math.ceil(size / multiple) * multiple;
 }
@@ -332,10 +334,4 @@ export function largestTensor(kernel: CompiledKernel, at: Case): number {
 /** The shape that dims have with these sizes. */
 export function shapeOf(dims: readonly (string | number)[], sizes: Readonly<Record<string, number>>): number[] {
   return dims.map((dim) => (typeof dim === "number" ? dim : (sizes[dim] ?? Number.NaN)));
-}
-
-/** `M=300 N=200 T=float16 CAUSAL=true`: a case but for how it lies in memory. */
-export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
-  const chosen = Object.entries({ ...dtypes, ...constexprs }).map((pair) => pair.join("="));
-  return [formatSizes(sizes), ...chosen].join(" ");
 }

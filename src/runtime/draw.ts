@@ -99,31 +99,33 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     if (initial !== undefined) values.push(initial as T);
     return values.length > 0 ? fc.constantFrom(...values) : undefined;
   };
-  return fc
-    .record({
-      sizes: sizesArbitrary(kernel, options, patterned),
-      dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
-        name,
-        fc.constantFrom(...known(name, members)),
-      ]),
-      layouts: recordOf(inputs, (tensor) => [
-        tensor.name,
-        fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
-      ]),
-      config: options.config === undefined ? fc.nat({ max: kernel.configs.length - 1 }) : fc.constant(options.config),
-      // No seed is smaller than another.
-      seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
-      scalars: recordOf(signature.scalars, ({ name, dtype }) => [
-        name,
-        given<number>(name) ??
-          (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
-      ]),
-      constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
-      ...(optional.length > 0 && { absent: fc.subarray(optional) }),
-      ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
-    })
-    .filter((at) => isAffordable(kernel, at, options))
-    .filter((at) => kernel.refusal(at) === undefined);
+  const any: fc.Arbitrary<Case> = fc.record({
+    sizes: sizesArbitrary(kernel, options, patterned),
+    dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
+      name,
+      fc.constantFrom(...known(name, members)),
+    ]),
+    layouts: recordOf(inputs, (tensor) => [
+      tensor.name,
+      fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
+    ]),
+    config: options.config === undefined ? fc.nat({ max: kernel.configs.length - 1 }) : fc.constant(options.config),
+    // No seed is smaller than another.
+    seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
+    scalars: recordOf(signature.scalars, ({ name, dtype }) => [
+      name,
+      given<number>(name) ??
+        (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
+    ]),
+    constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
+    ...(optional.length > 0 && { absent: fc.subarray(optional) }),
+    ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
+  });
+  const isTaken = (at: Case): boolean => kernel.refusal(at) === undefined;
+  const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && isTaken(at);
+  // Of many sizes few products are small: waiting for one could take for ever, and would find ones and empty tensors.
+  const tries = patterned ? 1 : 5;
+  return new Tried<Case>(any, isRight, (at) => fitted(kernel, at, options), tries).filter(isTaken);
 }
 
 /**
@@ -172,6 +174,16 @@ function isAffordable(
   return workOf(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
 }
 
+/** The case with its largest size made smaller, again and again, until it is affordable. */
+function fitted(kernel: CompiledKernel, at: Case, options: CaseOptions): Case {
+  const { sizes } = at;
+  if (isAffordable(kernel, at, options)) return at;
+  const free = Object.keys(sizes).filter((name) => !(name in (options.sizes ?? {})));
+  const smaller = (name: string) => allowed(kernel.signature, name, Math.max(1, Math.floor(sizes[name]! / 5)));
+  const name = free.toSorted((x, y) => sizes[y]! - sizes[x]!).find((each) => smaller(each) < sizes[each]!);
+  return name === undefined ? at : fitted(kernel, { ...at, sizes: { ...sizes, [name]: smaller(name) } }, options);
+}
+
 /** A record whose values are drawn one by one. */
 function recordOf<From, To>(
   from: readonly From[],
@@ -217,7 +229,7 @@ function sizesArbitrary(
 }
 
 /** Sizes that may be 0: every output has them, so that all of it is empty, and no input depends on their values. */
-function emptyable({ tensors, drawn, multiples = {} }: Signature): readonly string[] {
+function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature): readonly string[] {
   if (drawn) return [];
   const outputs = tensors.filter(({ role }) => role !== "in");
   const bounds = new Set(tensors.flatMap(({ range }) => range ?? []));
@@ -227,6 +239,7 @@ function emptyable({ tensors, drawn, multiples = {} }: Signature): readonly stri
       typeof dim === "string" &&
       !bounds.has(dim) &&
       !(dim in multiples) &&
+      !(dim in tileSizes) &&
       outputs.every(({ dims }) => dims.includes(dim)),
   );
 }
@@ -257,6 +270,37 @@ class DrawnFrom<T> extends fc.Arbitrary<T> {
 
   override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
     return this.as.shrink(value, context);
+  }
+}
+
+/** Draws until a value is right, a few times: then the last one is repaired. Shrinks to right ones. */
+class Tried<T> extends fc.Arbitrary<T> {
+  readonly #right: fc.Arbitrary<T>;
+
+  constructor(
+    private readonly any: fc.Arbitrary<T>,
+    private readonly isRight: (value: T) => boolean,
+    private readonly repair: (value: T) => T,
+    private readonly tries: number,
+  ) {
+    super();
+    this.#right = any.filter(isRight);
+  }
+
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<T> {
+    for (let left = this.tries; ; left--) {
+      const { value } = this.any.generate(random, bias);
+      if (this.isRight(value)) return new fc.Value(value, undefined);
+      if (left <= 1) return new fc.Value(this.repair(value), undefined);
+    }
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is T {
+    return this.#right.canShrinkWithoutContext(value);
+  }
+
+  override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
+    return this.#right.shrink(value, context);
   }
 }
 

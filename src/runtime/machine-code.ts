@@ -1,7 +1,7 @@
 /** What `python/tilescript_worker/machine_code.py` found in the machine code that ptxas made. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
-import { listed } from "./config-text.js";
+import { listed } from "./case-text.js";
 import type { PythonDevice } from "./devices.js";
 import type { MachineCode, RunRequest } from "./protocol.js";
 

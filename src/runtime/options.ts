@@ -1,12 +1,12 @@
 /** Options that several commands have, and their values checked against the kernel. */
 import { InvalidArgumentError, Option } from "commander";
 import type { Case, CompiledKernel, Tolerance } from "../compiled.js";
+import { defaultDeadlineMs } from "./case-worker.js";
 import { allLayouts, sizeNames, type Selection } from "./cases.js";
 import { deviceNames, type DeviceName } from "./devices.js";
 import { parseSweep, type Measured, type Sweep } from "./measured-cases.js";
 import { UsageError } from "./problems.js";
 import type { Streams } from "./streams.js";
-import { defaultDeadlineMs } from "./verify.js";
 
 export interface JsonOptions {
   readonly json?: true;

@@ -61,3 +61,8 @@ export interface Outcome {
   readonly compiled?: number;
   readonly ms: number;
 }
+
+/** Whether every case passed, and at least one was compared with a reference. */
+export function isCorrect(outcomes: readonly Outcome[]): boolean {
+  return outcomes.some(({ status }) => status === "passed") && outcomes.every(({ status }) => status !== "failed");
+}

@@ -198,15 +198,12 @@ export interface WireComparison {
 }
 
 export interface VerifyResult {
+  /** None without a reference. */
   readonly comparisons: readonly WireComparison[];
   /** Writes to memory that the kernel does not own. */
   readonly problems: readonly string[];
   /** Something was written outside every tensor, so the process may be damaged. */
   readonly corrupted: boolean;
-  /** How the expected values were computed; without a reference there are none, and no comparisons. */
-  readonly reference: "float64" | "dtype" | "none";
-  readonly kernelMs: number;
-  readonly referenceMs: number;
   /** Kernels that Triton compiled for it, because its cache did not have them. */
   readonly compiled: number;
   /** Why these numbers can't be trusted on this device, if they can't. */

@@ -1,8 +1,7 @@
 /** What measuring showed: a table, and JSON from which plots are made. */
 import type pc from "picocolors";
 import type { Benchmark, Iterations, Measurement } from "./bench.js";
-import { caseText } from "./cases.js";
-import { valuesOf } from "./config-text.js";
+import { caseText, valuesOf } from "./case-text.js";
 import type { PythonDevice } from "./devices.js";
 import { limitsOf, type DeviceLimits } from "./peaks.js";
 import type { Timing } from "./protocol.js";

@@ -1,7 +1,7 @@
 /** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../compiled.js";
-import { configText, listed, valuesOf } from "./config-text.js";
+import { configText, listed, valuesOf } from "./case-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../diagnostics.js";
 import type { Compilation, KernelCompilations } from "./compile-targets.js";
 import { faultsOf, uncheckedOf } from "./machine-code.js";

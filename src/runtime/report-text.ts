@@ -2,12 +2,13 @@
 import type pc from "picocolors";
 import { formatSizes, type Finding } from "../compiled.js";
 import { formatLocation, type Location } from "../diagnostics.js";
+import { describeCase } from "./case-text.js";
 import { codeFrame } from "./code-frame.js";
 import type { Device } from "./devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "./outcome.js";
-
+import type { Compiling } from "./runner.js";
 import { headline, larger, summarize, type Summary } from "./summary.js";
-import { describeCase, type Compiling, type Verification } from "./verify.js";
+import type { Verification } from "./verify.js";
 
 type Colors = ReturnType<typeof pc.createColors>;
 

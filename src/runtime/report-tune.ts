@@ -1,8 +1,7 @@
 /** What tuning showed: what was dropped and why, the fastest config of each case, the configs to keep. */
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../compiled.js";
-import { caseText } from "./cases.js";
-import { valuesOf } from "./config-text.js";
+import { caseText, valuesOf } from "./case-text.js";
 import type { PythonDevice } from "./devices.js";
 import type { ConfigValues, TuneReport } from "./reports.js";
 import { table } from "./table.js";

@@ -1,7 +1,8 @@
 /** A verification as numbers and sentences, from which both forms of the report are made. */
 import type { Device } from "./devices.js";
 import type { Outcome } from "./outcome.js";
-import { isCorrect, type Verification } from "./verify.js";
+import { isCorrect } from "./outcome.js";
+import type { Verification } from "./verify.js";
 
 export interface Summary {
   readonly correct: boolean;

@@ -5,8 +5,9 @@ import type { Selection } from "./cases.js";
 import type { Device } from "./devices.js";
 import { cases, type CaseOptions } from "./draw.js";
 import type { Outcome } from "./outcome.js";
-import { openRunner, type RunnerOptions, verifyCase, type Verification } from "./verify.js";
+import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
 import { shellWord } from "./shell.js";
+import type { Verification } from "./verify.js";
 
 export interface ThoroughOptions {
   readonly selection: Selection;
@@ -145,7 +146,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
 }
 
 /** The flag that runs this very case again. */
-export function replayOf(at: Case): string {
+function replayOf(at: Case): string {
   return `--case ${shellWord(JSON.stringify(at))}`;
 }
 

@@ -1,19 +1,19 @@
 /** Looks for better configs: the declared space, pruned by rules, each candidate verified and measured on a GPU. */
 import fc from "fast-check";
 import { join } from "node:path";
-import type { Case, CompiledKernel, Config } from "../compiled.js";
+import { type Case, type CompiledKernel, type Config, launchOptionNames } from "../compiled.js";
 import { compileAhead } from "./ahead.js";
 import type { Iterations } from "./bench.js";
 import { cacheFolder } from "./cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "./cached.js";
-import { valuesOf } from "./config-text.js";
+import { valuesOf } from "./case-text.js";
+import { askWorker } from "./case-worker.js";
 import type { PythonDevice } from "./devices.js";
 import { failureOf } from "./failure.js";
 import { UsageError } from "./problems.js";
 import type { Timing } from "./protocol.js";
 import { benchRequest, openWorkspace, runRequest } from "./request.js";
 import { headline } from "./summary.js";
-import { askWorker } from "./verify.js";
 
 /** How long to search. The author's own configs are measured in any case. */
 export interface Budget {
@@ -60,11 +60,9 @@ function exampleSpace({ values }: Config): string {
   return `space: { ${name}: [${Number(value)}, ${2 * Number(value)}] }`;
 }
 
-const launchOptions = new Set(["numWarps", "numStages", "numCtas", "maxnreg"]);
-
 function configOf(point: Record<string, number | boolean | string>): Config {
   const part = (wanted: boolean) =>
-    Object.fromEntries(Object.entries(point).filter(([name]) => launchOptions.has(name) === wanted));
+    Object.fromEntries(Object.entries(point).filter(([name]) => launchOptionNames.includes(name) === wanted));
   return { values: part(false), ...(part(true) as Omit<Config, "values">) };
 }
 

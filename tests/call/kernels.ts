@@ -17,11 +17,10 @@ export const scaled = kernel(
     },
     grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
     autotune: { key: ["N"], configs: [{ BLOCK: 32, numWarps: 1 }, { BLOCK: 64 }] },
-    reference: ({ x, bias, alpha, NEGATE }, torch) =>
-      x
-        .mul(alpha)
-        .add(bias.otherwise(torch.zeros_like(x)))
-        .mul(NEGATE.mul(-2).add(1)),
+    reference: ({ x, bias, alpha, NEGATE }, torch) => {
+      const sum = x.mul(alpha).add(bias.otherwise(torch.zeros_like(x)));
+      return NEGATE.choose(sum.neg(), sum);
+    },
   },
   ({ x, bias, alpha, y, NEGATE, BLOCK }) => {
     const row = tl.programId(0);

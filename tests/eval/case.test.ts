@@ -1,6 +1,7 @@
 /** What surrounds a run: whether a case can be launched, what it is tried with, what could not be checked. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { compile } from "../../src/compile.js";
 import { signatureOf } from "../../src/codegen/signature.js";
 import { definitionOf } from "../../src/dsl/kernel.js";
 import { kernel } from "../../src/kernel.js";
@@ -9,6 +10,7 @@ import { python } from "../../src/dsl/reference.js";
 import { trace } from "../../src/dsl/trace.js";
 import * as tl from "../../src/dsl/tl.js";
 import { makeInputs, refusal } from "../../src/eval/index.js";
+import type { Tile } from "../../src/ir/tile.js";
 import { evaluate, float32s } from "./helpers.js";
 
 const rows = kernel(
@@ -67,6 +69,26 @@ describe("refusal", () => {
     expect(thin(8, "float16")).toBe("dot: the inner dimension K is 8; 16-bit operands need at least 16");
     expect(thin(8, "float32")).toBeUndefined();
     expect(thin(16, "float16")).toBeUndefined();
+  });
+
+  test("should look into helper functions", () => {
+    const product = tl.fn((x: Tile<"float16", [16, "K"]>) => tl.dot(x, x.T));
+    const calling = kernel(
+      "calling",
+      {
+        params: { x: tensor(tl.float16, [16, "K"]), out: tensor.out(tl.float32, [16, 16]), K: constexpr() },
+        grid: () => [1],
+      },
+      ({ x, out, K }) => {
+        const rows = tl.arange(0, 16);
+        tl.store(out.at(rows, rows), product(tl.load(x.at(rows, tl.arange(0, K)))));
+      },
+    );
+    const compiled = compile(calling);
+    const refused = (K: number) => compiled.refusal({ sizes: { K }, dtypes: {}, config: 0, seed: 1 });
+    expect(refused(8)).toBe("dot: the inner dimension K is 8; 16-bit operands need at least 16");
+    expect(refused(16)).toBeUndefined();
+    expect(compiled.python).toContain("K must be a power of two from 16 up");
   });
 
   test("should not keep a kernel from running on the right sizes", () => {

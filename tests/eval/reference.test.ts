@@ -247,6 +247,29 @@ describe("torch functions of places", () => {
     expect(result!.data[0]).toBe(2);
   });
 
+  test("should choose by flags, words and numbers", () => {
+    const author = ({ FLAG, MODE, M, x }: Record<"FLAG" | "MODE" | "M", TorchScalar> & { x: TorchTensor }) =>
+      FLAG.choose(x.mul(M.gt(3).choose(10, M)), MODE.eq("neg").choose(x.neg(), x));
+    const given = { tensors: ["x"], numbers: ["FLAG", "MODE", "M"], flags: ["FLAG", "MODE"] };
+    const reference = recordReference(author as never, given, ["out"], undefined);
+    if (reference?.kind !== "recorded") throw new Error("not recorded");
+    const first = (FLAG: boolean, MODE: string, M: number) =>
+      evaluateReference(reference.outputs, { x, FLAG, MODE, M })[0]!.data[1];
+    expect([first(true, "neg", 4), first(true, "neg", 3), first(false, "neg", 4), first(false, "as is", 4)]).toEqual([
+      -20, -6, 2, -2,
+    ]);
+  });
+
+  test("should see a flag that JavaScript has decided", () => {
+    const record = (author: (given: Record<"FLAG" | "x", any>) => unknown) => () =>
+      recordReference(author as never, { tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] }, ["out"], undefined);
+    expect(record(({ FLAG, x }) => (FLAG ? x : x.neg()))).toThrow(
+      "reference: takes FLAG, and no result depends on it; JavaScript takes every recorded value for true, so write FLAG.choose(a, b) instead of FLAG ? a : b, or leave FLAG out",
+    );
+    expect(record(({ x, ...others }) => x.mul(Object.keys(others).length))).not.toThrow();
+    expect(record(({ FLAG, x }) => FLAG.choose(x, 1))).toThrow("choose takes two tensors or two numbers");
+  });
+
   test("should draw random numbers for inputs only", () => {
     expect(() => values((_, t) => t.rand([3]))).toThrow("those belong into inputs");
   });
@@ -255,7 +278,7 @@ describe("torch functions of places", () => {
     const record = (author: (given: { M: TorchScalar }) => unknown) => () =>
       recordReference(author as never, { tensors: [], numbers: ["M"] }, ["out"], undefined);
     expect(record(({ M }) => (M as unknown as TorchTensor).exp())).toThrow(
-      "reference: a number has no .exp; it has add, sub, mul, div, floorDiv, mod, pow",
+      "reference: a number has no .exp; it has add, sub, mul, div, floorDiv, mod, pow, eq, ne, lt, le, gt, ge, choose",
     );
   });
 });

@@ -7,7 +7,7 @@ import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import type { Case, CompiledKernel } from "../../src/compiled.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
 import type { FailureKind } from "../../src/runtime/protocol.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 
 const params = { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() };
 

@@ -6,7 +6,8 @@ import { build } from "tilescript";
 import { examples } from "../codegen/examples.js";
 import { newFolder, packaged, runTests } from "../operators/packaged.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices.js";
-import { verify, verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
+import { verify } from "../../src/runtime/verify.js";
 import { checkFault, faults } from "./faults.js";
 import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
 

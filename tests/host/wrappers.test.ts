@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CompiledKernel } from "../../src/compiled.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
-import { verify, verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
+import { verify } from "../../src/runtime/verify.js";
 import * as kernels from "./kernels.js";
 import { buildAll, runPython } from "./python.js";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type Case } from "tilescript";
 import type { TensorData } from "../../src/compiled.js";
 import { atomicKinds, type AtomicKind } from "../../src/ir/signatures-atomic.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import { evaluate, lineOf, only } from "../eval/helpers.js";
 import { interpreter } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";

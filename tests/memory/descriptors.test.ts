@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type Case } from "tilescript";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { planCases } from "../../src/runtime/cases.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import { gfx942, jobsOf, compileAll as compileJobs } from "../compile/jobs.js";
 import { evaluate, lineOf, only } from "../eval/helpers.js";
 import { interpreter, requirePython } from "../runtime/helpers.js";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type Case } from "tilescript";
 import { closeDevice, openDevice } from "../../src/runtime/devices.js";
 import { planCases } from "../../src/runtime/cases.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import { evaluate, float32s } from "../eval/helpers.js";
 import { interpreter } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, python, tensor, tl, type Case, type CompiledKernel } from "tilescript";
 import { closeDevice, type Device, openDevice } from "../../src/runtime/devices.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import { evaluate } from "../eval/helpers.js";
 import { requirePython } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";

@@ -22,10 +22,10 @@ function fits(x: number, dtype: DTypeName): boolean {
 
 test("casts", { timeout: 120_000 }, async () => {
   const python = await requirePython();
-  const { results, torn } = JSON.parse(await runPython(python, "cast_truth.py", [], await mlDtypes(python))) as {
+  const { results, torn } = await runPython<{
     results: Record<string, [string, string]>;
     torn: string[];
-  };
+  }>(python, "cast_truth.py", [], await mlDtypes(python));
   expect(torn).toEqual([]);
   let compared = 0;
   const wrong = Object.entries(results).flatMap(([pair, [given, wanted]]) => {

@@ -7,7 +7,7 @@ import { dtypeTargets, type Backend, type Targets } from "../../src/ir/targets.j
 import type { DTypeName } from "../../src/ir/dtype.js";
 import { table } from "../../src/ops/table.js";
 import { requirePython } from "../runtime/helpers.js";
-import { runPython } from "./python.js";
+import { type CaseError, runPython } from "./python.js";
 import { cases, type OpCase, pointerTypes, tritonModule } from "./harness.js";
 
 type Version = "3.6" | "3.9";
@@ -42,17 +42,17 @@ async function surprises(python: string, target: Target, version: Version, of = 
     params: pointerTypes(testCase),
     target,
   }));
-  const reasons = JSON.parse(await runPython(python, "compile_cases.py", lines)) as Record<string, string>;
+  const reasons = await runPython<Record<string, CaseError>>(python, "compile_cases.py", lines);
   const [has, lacks] = [true, false].map((wanted) => of.filter((given) => isOn(given, target, version) === wanted));
   const counts = new Map<string, number>();
   for (const { id } of lacks!) {
-    const why = reasons[id]?.replace(/attribute \W*\w+\W*$/, "attribute …") ?? "nothing";
+    const why = reasons[id]?.error.replace(/attribute \W*\w+\W*$/, "attribute …") ?? "nothing";
     counts.set(why, (counts.get(why) ?? 0) + 1);
   }
   const summary = [...counts].map(([why, count]) => `\n  ${count} × ${why}`).join("");
   console.log(`Triton ${version}, ${target[1]}: ${has!.length} calls compile, ${lacks!.length} are refused${summary}`);
   return {
-    refused: Object.fromEntries(has!.flatMap(({ id }) => (id in reasons ? [[id, reasons[id]]] : []))),
+    refused: Object.fromEntries(has!.flatMap(({ id }) => (id in reasons ? [[id, reasons[id]!.error]] : []))),
     taken: lacks!.filter(({ id }) => !(id in reasons)).map(({ id }) => id),
   };
 }

@@ -38,6 +38,18 @@ describe("the build says", () => {
     ["histogram: needs int32 or uint32, got float32", (x) => tl.histogram(x, 8)],
     ["rand: the seed is a scalar, this is [4, 8]", (_, i) => tl.rand(i, i)],
     ["multipleOf: give one value for each axis of [4, 8]", (_, i) => tl.multipleOf(i, 8)],
+    [
+      "maxConstancy: a scalar has no elements in a row; give it a tile",
+      (_, i) => tl.maxConstancy(tl.sum(i) as never, 1 as never),
+    ],
+    [
+      "argmax: float8e5 has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)",
+      (x) => tl.argmax(x.to(tl.float8e5), 1),
+    ],
+    [
+      "min: float8e5 has no arithmetic; cast with .to(tl.float16) or .to(tl.float32)",
+      (x) => tl.min(x.to(tl.float8e5), 1, { returnIndices: true }),
+    ],
     ["libdevice.asin: takes (float32), (float64), got (int32)", (_, i) => libdevice.asin(i)],
     [
       "to: fpDowncastRounding is for casts of floats to narrower floats",
@@ -55,6 +67,10 @@ test("the editor refuses the same", () => {
       tl.fma(i, 1, 2);
       // @ts-expect-error works on float32 and float64
       i.exp();
+      // @ts-expect-error no arithmetic
+      tl.argmax(i.to(tl.float16).to(tl.float8e5), 0);
+      // @ts-expect-error no elements in a row
+      tl.maxContiguous(tl.sum(i), 1);
       // @ts-expect-error no overload
       libdevice.asin(i);
       // @ts-expect-error not the same number of elements

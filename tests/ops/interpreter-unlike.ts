@@ -6,7 +6,7 @@ interface Entry {
   readonly is: (testCase: OpCase) => boolean;
 }
 
-export const unlikes: readonly Entry[] = [
+const unlikes: readonly Entry[] = [
   {
     why: "it has no reductions through descriptors",
     is: ({ op }) => op.startsWith("descriptorAtomic"),

@@ -140,9 +140,7 @@ test("every overload is modelled", () => {
 
 describe("mathematics", () => {
   test("float64 to a few places, float32 rounded correctly or nearly", { timeout: 120_000 }, async () => {
-    const { results } = JSON.parse(await runPython(await requirePython(), "libdevice_truth.py", [])) as {
-      results: Results;
-    };
+    const { results } = await runPython<{ results: Results }>(await requirePython(), "libdevice_truth.py", []);
     const table = Object.entries(results).map(([key, hex]) => {
       const isDouble = key.endsWith("d");
       const isNormal = (wanted: number, given: readonly number[]) =>

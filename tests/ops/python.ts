@@ -1,7 +1,7 @@
-/** Runs one of the Python scripts beside this file on a list of cases. */
+/** Runs one of the Python scripts beside this file, on a list of cases if it takes one. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { execa } from "execa";
 
 /** A folder with ml_dtypes, which only tests need; made with pip when it is first asked for. */
@@ -12,19 +12,25 @@ export async function mlDtypes(python: string): Promise<string> {
   return folder;
 }
 
-/** What the script writes to the file that it is given. `path` is searched for modules too. */
-export async function runPython(
+/** What an answer of `cases.py` is where something was wrong. */
+export interface CaseError {
+  readonly error: string;
+}
+
+/** What the script writes to the file that it is given, as JSON. `path` is searched for modules too. */
+export async function runPython<Written>(
   python: string,
   script: string,
   lines: readonly object[],
-  path?: string,
-): Promise<string> {
+  ...path: readonly string[]
+): Promise<Written> {
   const folder = mkdtempSync(join(tmpdir(), "tilescript-ops-"));
   try {
     const [from, to] = [join(folder, "in.jsonl"), join(folder, "out.jsonl")];
     writeFileSync(from, lines.map((line) => JSON.stringify(line)).join("\n"));
-    await execa(python, [join(import.meta.dirname, script), from, to], { env: path ? { PYTHONPATH: path } : {} });
-    return readFileSync(to, "utf8");
+    const PYTHONPATH = [join(import.meta.dirname, "../../python"), ...path].join(delimiter);
+    await execa(python, [join(import.meta.dirname, script), from, to], { env: { PYTHONPATH } });
+    return JSON.parse(readFileSync(to, "utf8")) as Written;
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -14,7 +14,7 @@ import { isFloat } from "../../src/ir/numeric.js";
 import type { DTypeName } from "../../src/ir/dtype.js";
 import { requirePython } from "../runtime/helpers.js";
 import { cases, evaluated, inputsOf, type OpCase, pythonOf } from "./harness.js";
-import { runPython } from "./python.js";
+import { type CaseError, runPython } from "./python.js";
 import { unlike } from "./interpreter-unlike.js";
 
 const SRC = join(import.meta.dirname, "../../src");
@@ -102,12 +102,13 @@ describe("the evaluator", () => {
           data: Array.from(data as ArrayLike<number | bigint>, String),
         })),
       }));
-    const answers = (await runPython(await requirePython(), "interpret_cases.py", lines)).trim().split("\n");
+    type Answer = Partial<CaseError> & { readonly outputs?: string[][] };
+    const answers = await runPython<Record<string, Answer>>(await requirePython(), "interpret_cases.py", lines);
     const byId = new Map(runs.map((testCase) => [testCase.id, testCase]));
-    const wrong = answers.flatMap((line) => {
-      const answer = JSON.parse(line) as { id: string; error?: string; outputs?: string[][] };
-      const problem = answer.error ?? difference(byId.get(answer.id)!, answer.outputs!);
-      return problem ? [`${answer.id}: ${problem}`] : [];
+    const wrong = lines.flatMap(({ id }) => {
+      const { error, outputs } = answers[id]!;
+      const problem = error ?? difference(byId.get(id)!, outputs!);
+      return problem ? [`${id}: ${problem}`] : [];
     });
     expect(wrong).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { dtypeNames } from "../../src/ir/dtype.js";
 import { requirePython } from "../runtime/helpers.js";
 import { typeCase, typesModule, type TypeCase } from "./harness.js";
-import { runPython } from "./python.js";
+import { type CaseError, runPython } from "./python.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 
 const SHAPES = [[], [1], [8], [4, 8], [4, 1], [2, 4, 8], [2, 2, 2, 4, 2]];
@@ -75,35 +75,21 @@ async function wrong(python: string, of: readonly TypeCase[], size = BATCH): Pro
   if (of.length === 0) return [];
   const parts = batches(of, size);
   const lines = parts.map((part, i) => ({ id: String(i), backend: part[0]!.backend, module: typesModule(part) }));
-  const reasons = JSON.parse(await runPython(python, "types_cases.py", lines)) as Record<string, string>;
+  const reasons = await runPython<Record<string, CaseError>>(python, "types_cases.py", lines);
   const suspects = parts.flatMap((part, i) => (String(i) in reasons ? part : []));
   if (size > 1) return wrong(python, suspects, 1);
-  return parts.flatMap(([only], i) => (String(i) in reasons ? [`${only!.id}: ${reasons[i]}`] : []));
+  return parts.flatMap(([only], i) => (String(i) in reasons ? [`${only!.id}: ${reasons[i]!.error}`] : []));
 }
-
-/** Calls that our rules should refuse and do not yet: Triton's front end has no code for them. */
-const open: readonly RegExp[] = [
-  // One element is fewer than the four that conversions of float8e4b15 take at once.
-  /^to (float8e4b15\[1\]|float(16|32)\[1\]): RuntimeError/,
-  /^(max|min|argmax|argmin) float8e4b15/,
-  // A tile of one element, or none, where Triton reshapes it away.
-  /^(ravel float32\[\]|flip int32\[1\]|maxConstancy int32\[\]): /,
-  // 3.6, with a literal and ieeeRounding.
-  /^fdiv b?float16\[8\]: RuntimeError/,
-  /^histogram int32\[\d+\], int1\[/,
-];
-const unexpected = (found: readonly string[]) => found.filter((line) => !open.some((pattern) => pattern.test(line)));
 
 describe("types of results", { timeout: 600_000 }, () => {
   test("installed Triton", async () => {
     console.log(`${legal.length} calls typed, ${refused} refused by our rules`);
     expect(legal.length).toBeGreaterThan(4000);
-    const found = await wrong(await requirePython(), legal);
-    expect(unexpected(found)).toEqual([]);
+    expect(await wrong(await requirePython(), legal)).toEqual([]);
   });
   test.skipIf(!python36)("Triton 3.6", async () => {
     const these = legal.filter(({ since39 }) => !since39);
     console.log(`${these.length} calls typed`);
-    expect(unexpected(await wrong(python36!, these))).toEqual([]);
+    expect(await wrong(python36!, these)).toEqual([]);
   });
 });

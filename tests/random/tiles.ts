@@ -17,7 +17,7 @@ export const isFloating = (x: Tile): boolean => !isInt(dtypeOf(x));
 
 /** Lengths of the axes, with the constexpr's value in its place. */
 export const lengthsOf = (x: Tile): number[] => typeOf(x).shape.map((dim) => lengthOf(dim));
-export const lengthOf = (dim: Dim): number => (typeof dim === "number" ? dim : constexprValue(dim, { BLOCK }));
+const lengthOf = (dim: Dim): number => (typeof dim === "number" ? dim : constexprValue(dim, { BLOCK }));
 export const sizeOf = (x: Tile): number => lengthsOf(x).reduce((size, length) => size * length, 1);
 
 /** A shape as `tl.reshape` and its kin take it, and as types spell it. */

@@ -78,7 +78,7 @@ describe("compiling ahead", { timeout: 600_000 }, () => {
     ["softmax", softmax, {}],
     ["gemm", gemm, { config: 7 }],
     ["layer-norm and its gradients", layerNorm, { config: 0 }],
-    ["attention", attention, { config: 0, sizes: { D: 64 } }],
+    ["attention", attention, { config: 0, sizes: { HEAD_DIM: 64 } }],
   ])("should leave nothing for the launches of %s to compile", async (_, author, fixed) => {
     const kernel = await build(author);
     const specialisations = { most: 3, seed: 1 };

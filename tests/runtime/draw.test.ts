@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { build } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
+import { pagedAttention } from "../../examples/paged-attention.js";
 import { maxPool3d } from "../../examples/max-pool-3d.js";
 import { largestTensor, workOf } from "../../src/runtime/cases.js";
 import { cases } from "../../src/runtime/draw.js";
@@ -25,4 +26,22 @@ it.each([
     expect(Math.max(...drawn.map((at) => largestTensor(kernel, at)))).toBeGreaterThan(2 ** 18);
     expect(Math.max(...drawn.map(workOf))).toBeLessThanOrEqual(2 ** 31);
   }
+});
+
+it("should draw what a kernel takes, also where few of the products of its many sizes are small", async () => {
+  const kernel = await build(pagedAttention);
+  const options = { maxSize: 1100, maxWork: 2 ** 31, specialisations: { most: 8, seed: 0 } };
+  const drawn = fc.sample(cases(kernel, options), { seed: 1, numRuns: 60 });
+  for (const { sizes } of drawn) {
+    expect([16, 32, 64, 128, 256, 512, 1024]).toContain(sizes["HEAD_DIM"]);
+    expect([16, 32, 64, 128, 256, 512, 1024]).toContain(sizes["PAGE_SIZE"]);
+  }
+  // Not ones alone, which are the cases that never are too much.
+  expect(drawn.filter((at) => workOf(at) > 2 ** 20).length).toBeGreaterThan(20);
+});
+
+it("should keep the sizes that are asked for, however large", async () => {
+  const kernel = await build(gemm);
+  const [at] = fc.sample(cases(kernel, { sizes: { M: 4000, N: 3000 }, maxWork: 2 ** 15 }), { seed: 1, numRuns: 1 });
+  expect(at!.sizes).toMatchObject({ M: 4000, N: 3000, K: 1 });
 });

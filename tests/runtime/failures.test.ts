@@ -8,7 +8,7 @@ import { openDevice } from "../../src/runtime/devices.js";
 import { compileForTargets } from "../../src/runtime/compile-targets.js";
 import { findPython } from "../../src/runtime/environment.js";
 import { parseTargets } from "../../src/runtime/targets.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import * as failing from "./fixtures/failing.js";
 import { interpreter } from "./helpers.js";
 

@@ -11,7 +11,7 @@ import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/de
 import { EnvironmentError } from "../../src/runtime/problems.js";
 import { openWorkspace } from "../../src/runtime/request.js";
 import { setup } from "../../src/runtime/setup.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import { Worker } from "../../src/runtime/worker.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
 import { requirePython } from "./helpers.js";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
 import { verifyGiven, verifyThoroughly } from "../../src/runtime/thorough.js";
-import { verifyCase } from "../../src/runtime/verify.js";
+import { verifyCase } from "../../src/runtime/runner.js";
 import type { CompiledKernel } from "../../src/compiled.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
 import { cli, expectUsage, requirePython } from "./helpers.js";

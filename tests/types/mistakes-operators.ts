@@ -1,7 +1,5 @@
 /** Mistakes of operators. `softmax` is the kernel that stands after the setting. */
-import type { Chapter, Mistake } from "./mistakes.js";
-
-const mistake = (title: string, wrong: string, right: string): Mistake => ({ title, wrong, right });
+import { type Chapter, mistake } from "./mistake.js";
 
 const tensors =
   'x: tensor(tl.float16, ["M", "N"]), scales: tensor(tl.float32, ["M"]), y: tensor.out(tl.float16, ["M", "N"])';

@@ -1,7 +1,9 @@
 /** Each mistake is one error with a sentence that helps; what is right compiles. `vitest -u` renews the sentences. */
 import { format } from "prettier";
 import { expect, test } from "vitest";
-import { chapters, imports, setting, settingEnd, unseen, type Mistake } from "./mistakes.js";
+import type { Mistake } from "./mistake.js";
+import { chapters, unseen } from "./mistakes.js";
+import { imports, setting, settingEnd } from "./mistakes-setting.js";
 import { complaints, type Complaint } from "./tsc.js";
 
 type Side = "wrong" | "right";

@@ -3,7 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { build, TileScriptError } from "tilescript";
-import { imports, setting, settingEnd, unseen } from "./mistakes.js";
+import { unseen } from "./mistakes.js";
+import { imports, setting, settingEnd } from "./mistakes-setting.js";
 
 // A folder that the type checker's globs pass by, yet outside node_modules, whose sources the build does not read.
 const folder = join(import.meta.dirname, `.unseen-${process.pid}`);

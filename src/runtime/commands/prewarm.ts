@@ -1,5 +1,5 @@
 import { aheadText, compileAhead, inEveryConfig } from "../ahead.js";
-import { caseText } from "../cases.js";
+import { caseText } from "../case-text.js";
 import { closeDevice, openGpu, type PythonDevice } from "../devices.js";
 import { failureOf } from "../failure.js";
 import { compileAll, warn } from "../kernels.js";

@@ -1,0 +1,239 @@
+/** A kernel's params as its IR has them, with the values that stand for each, and as its body gets them. */
+import { fail, type Location } from "../diagnostics.js";
+import type { Builder } from "../ir/builder.js";
+import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
+import { Handle } from "../ir/handle.js";
+import type { Argument, ConstexprParam, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import { chosenFunction } from "./choice.js";
+import type { KernelDefinition } from "./kernel.js";
+import { isOptional, type ParamDescription } from "./params.js";
+
+/** What an author declared with a builder of this kind. */
+export type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
+
+/** A kernel's params: tensors, pointers and scalars in the author's order, then sizes, then constexprs. */
+export function declare(recorder: Builder, kernel: KernelDefinition): readonly Param[] {
+  const described = Object.entries(kernel.spec.params);
+  const at = kernel.at;
+  const constexprs = described.flatMap(([name, p]) =>
+    p.kind === "constexpr" ? [constexprParam(recorder, kernel, name, p)] : [],
+  );
+  const sizes = sizeNames(kernel).map((name): SizeParam => ({
+    kind: "size",
+    name,
+    value: recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, name),
+  }));
+  const dim = (name: string | number): Argument =>
+    typeof name === "number"
+      ? { kind: "literal", value: name }
+      : ([...sizes, ...constexprs].find((param) => param.name === name)?.value ?? takenName(kernel, name));
+  const others = described.flatMap(([name, p]): Param[] => {
+    if (p.kind === "tensor" && p.block)
+      return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
+    if (p.kind === "tensor") return [tensorParam(recorder, kernel, name, p, p.dims.map(dim))];
+    if (p.kind === "constexpr") return [];
+    const dtype = elemOf(p.dtype);
+    if (p.kind === "pointer")
+      return [
+        {
+          kind: "pointer",
+          name,
+          dtype,
+          value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name),
+          ...(isOptional(p) && { given: givenValue(recorder, name, at) }),
+        },
+      ];
+    const value = recorder.value({ kind: "tile", dtype, shape: [] }, at, name);
+    return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
+  });
+  const params = [...others, ...sizes, ...constexprs];
+  checkBound(params, kernel);
+  checkRanges(params, kernel);
+  return params;
+}
+
+/** A dim that is also called as something else than a size. */
+function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
+  return fail("param", `${name}: ${dim} is a ${spec.params[dim]!.kind} and a size of a tensor; rename one`, at);
+}
+
+/** Sizes in order of first use: every name among the dims that is not a constexpr. */
+function sizeNames(kernel: KernelDefinition): string[] {
+  const names = new Set<string>();
+  for (const p of Object.values(kernel.spec.params))
+    if (p.kind === "tensor")
+      for (const dim of p.dims) if (typeof dim === "string" && !(dim in kernel.spec.params)) names.add(dim);
+  return [...names];
+}
+
+/** A size is read off a tensor that is always there. */
+function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
+  const tensors = params.filter((param) => param.kind === "tensor");
+  const bound = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
+  for (const { optional, name, dimNames } of tensors)
+    for (const dim of optional ? dimNames : [])
+      if (typeof dim === "string" && !bound.has(dim) && !(dim in (kernel.spec.dims ?? {})))
+        fail(
+          "param",
+          `${kernel.name}: ${dim} is a dim of ${name} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
+          kernel.at,
+        );
+}
+
+/** A range ends at numbers, and at sizes that are known when inputs are made. */
+function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDefinition): void {
+  const known = params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
+  const names = known.map(({ name }) => name);
+  for (const [name, described] of Object.entries(spec.params)) {
+    if (described.kind !== "tensor") continue;
+    for (const bound of described.options.range ?? [])
+      if (typeof bound === "string" && !names.includes(bound))
+        fail(
+          "param",
+          `${kernel}: the range of ${name} names ${bound}, which is no size of a tensor; those are ${names.join(", ")}`,
+          described.at,
+        );
+  }
+}
+
+function tensorParam(
+  recorder: Builder,
+  { spec, at }: KernelDefinition,
+  name: string,
+  p: Described<"tensor">,
+  dims: readonly Argument[],
+): TensorParam {
+  // A trial that begins with zeros says that a launch does.
+  const zeroed = p.options.zeroed ?? (p.role === "out" && (spec.autotune?.resetToZero ?? []).includes(name));
+  const dtype = elemOf(p.dtype);
+  const contiguous = p.options.contiguous ?? false;
+  const offsets = p.options.offsets ? (elemOf(p.options.offsets) as "int32" | "int64") : "int32";
+  const access = p.role;
+  const optional = isOptional(p);
+  const rank = dims.length;
+  const strides = dims.map((_, axis): Argument => {
+    if (contiguous && axis === rank - 1) return { kind: "literal", value: 1 };
+    if (contiguous && axis === rank - 2) return dims[rank - 1]!;
+    return recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, `${name}.stride(${axis})`);
+  });
+  return {
+    kind: "tensor",
+    name,
+    value: recorder.value({ kind: "tensor", to: dtype, dims: p.dims, access }, at, name),
+    pointer: recorder.value({ kind: "pointer", to: dtype, shape: [], access }, at, `${name}.ptr`),
+    strides,
+    dims,
+    dimNames: p.dims,
+    dtype,
+    role: p.role,
+    optional,
+    ...(optional && { given: givenValue(recorder, name, at) }),
+    contiguous,
+    offsets,
+    ...(p.options.range && { range: p.options.range }),
+    ...(zeroed && { zeroed: true }),
+  };
+}
+
+/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
+function descriptorParam(
+  recorder: Builder,
+  { name: kernel, at }: KernelDefinition,
+  name: string,
+  { dtype: token, dims: dimNames, block = [], paddingOption, role }: Described<"tensor">,
+  dims: readonly Argument[],
+  constexprs: readonly ConstexprParam[],
+): TensorParam {
+  const blockDims = block.map((dim): Argument => {
+    if (typeof dim === "number") return { kind: "literal", value: dim };
+    const param = constexprs.find((each) => each.name === dim);
+    if (param?.of === "int" && param.from !== "heuristic") return param.value;
+    const why =
+      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
+    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
+  });
+  const dtype = elemOf(token);
+  const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);
+  return {
+    kind: "tensor",
+    name,
+    value,
+    pointer: value,
+    strides: [],
+    dims,
+    dimNames,
+    dtype,
+    role,
+    optional: false,
+    contiguous: false,
+    offsets: "int64",
+    block: blockDims,
+    ...(paddingOption && { padding: paddingOption }),
+  };
+}
+
+/** Whether the caller gave an argument: Triton knows it when it compiles. */
+function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
+  return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
+}
+
+function constexprParam(
+  recorder: Builder,
+  kernel: KernelDefinition,
+  name: string,
+  p: Described<"constexpr">,
+): ConstexprParam {
+  const isDim = Object.values(kernel.spec.params).some((q) => q.kind === "tensor" && q.dims.includes(name));
+  return {
+    kind: "constexpr",
+    name,
+    value: recorder.value({ kind: "constexpr", of: p.of, text: name }, kernel.at, name),
+    of: p.of,
+    from: p.launch
+      ? "launch"
+      : name in (kernel.spec.heuristics ?? {})
+        ? "heuristic"
+        : isDim
+          ? "dim"
+          : p.size || configured(kernel, name)
+            ? "config"
+            : "argument",
+    ...(p.choices && { choices: p.choices }),
+    ...(p.dtype && { variable: variableOf(name, p.dtype), choices: variableOf(name, p.dtype).members }),
+    ...(p.default !== undefined && { default: p.default }),
+  };
+}
+
+function configured(kernel: KernelDefinition, name: string): boolean {
+  return kernel.spec.autotune?.configs.some((config) => name in config) ?? name in (kernel.spec.config ?? {});
+}
+
+/** The dtype variable behind a constexpr: the author's, or one that has the param's name. */
+function variableOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DTypeVariable {
+  return elemOf(tokenOf(name, dtype)) as DTypeVariable;
+}
+
+function tokenOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DType<any> {
+  return "name" in dtype ? dtype : dtypeVariable(name, dtype);
+}
+
+/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
+export function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
+  return Object.fromEntries(
+    params.map((param) => {
+      const handle = new Handle(param.value);
+      const described = kernel.spec.params[param.name];
+      if (described?.kind !== "constexpr") return [param.name, handle];
+      const { dtype, functions } = described;
+      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
+      const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
+      return [param.name, other as unknown as Handle];
+    }),
+  );
+}
+
+/** Whether a grid or a requirement may look at it: sizes, scalars and constexprs. */
+export function isMeta(params: readonly Param[], name: string): boolean {
+  const param = params.find((p) => p.name === name);
+  return param !== undefined && param.kind !== "tensor" && param.kind !== "pointer";
+}

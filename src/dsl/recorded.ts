@@ -1,0 +1,79 @@
+/** The parts of a kernel's spec that are torch, recorded: its reference, its providers and its inputs. */
+import { fail, type Location, TileScriptError } from "../diagnostics.js";
+import type { KernelIR, Param } from "../ir/nodes.js";
+import type { TorchNode } from "../ir/reference.js";
+import type { KernelDefinition } from "./kernel.js";
+import { recordInputs, recordReference } from "./reference.js";
+
+/** Names of what is measured beside the author's providers. */
+const RESERVED_PROVIDERS = ["kernel", "eager"];
+
+/** Functions to measure beside the kernel, which are written at `at`. */
+export function providersOf(
+  kernel: KernelDefinition,
+  params: readonly Param[],
+  at: Location | undefined,
+): KernelIR["providers"] {
+  const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
+    if (!/^[A-Za-z_]\w*$/.test(name))
+      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, at);
+    if (RESERVED_PROVIDERS.includes(name))
+      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, at);
+    try {
+      return [name, recorded(kernel, author, params, at)!] as const;
+    } catch (error) {
+      // It is recorded as a reference is, whose messages say "reference".
+      if (!(error instanceof TileScriptError)) throw error;
+      const say = (message: string) => message.replace(/^reference:/, `${kernel.name}: the provider ${name}`);
+      throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
+    }
+  });
+  return Object.fromEntries(made);
+}
+
+/** A reference, which is written at `at`. */
+export function recorded(
+  { spec }: KernelDefinition,
+  author: typeof spec.reference,
+  params: readonly Param[],
+  at: Location | undefined,
+) {
+  const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
+  const given = {
+    tensors: tensorNames(params, ["in", "inout"]),
+    numbers: numbers.map(({ name }) => name),
+    flags: numbers.flatMap((param) =>
+      param.kind === "constexpr" && !param.variable && (param.of === "bool" || param.of === "string")
+        ? [param.name]
+        : [],
+    ),
+    variables: variablesOf(params),
+  };
+  return recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
+}
+
+/** Inputs are made before a config is chosen. */
+export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
+  if (!spec.inputs) return {};
+  const early = (param: Param) =>
+    param.kind === "size" ||
+    param.kind === "scalar" ||
+    (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
+  const numbers = params.filter(early).map(({ name }) => name);
+  return recordInputs(spec.inputs, { tensors: [], numbers }, tensorNames(params, ["in", "inout"]), at);
+}
+
+function tensorNames(params: readonly Param[], roles: readonly string[]): readonly string[] {
+  return params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
+}
+
+/** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
+export function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
+  const found: Record<string, TorchNode> = {};
+  for (const param of params)
+    if (param.kind === "tensor" && param.role !== "out" && typeof param.dtype !== "string")
+      found[param.dtype.name] ??= { kind: "attribute", of: { kind: "input", name: param.name }, name: "dtype" };
+  for (const param of params)
+    if (param.kind === "constexpr" && param.variable) found[param.variable.name] = { kind: "input", name: param.name };
+  return found;
+}

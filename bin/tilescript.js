@@ -7,5 +7,5 @@ const { runBinary } = existsSync(source)
   ? await import("tsx/esm/api").then(({ tsImport }) => tsImport(source.href, import.meta.url))
   : await import("../dist/runtime/cli.js");
 const code = await runBinary(process.argv.slice(2));
-// Not by itself: a kernel file may have left something running. What goes into a pipe may not be there yet.
-process.stdout.write("", () => process.exit(code));
+// Not by itself: a kernel file may have left something running. What goes into a pipe may not be there yet, nor the error of a full disk.
+process.stdout.write("", () => setImmediate(() => process.exit(code)));

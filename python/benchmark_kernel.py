@@ -22,17 +22,17 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
         raise RequestError("no-device", "a benchmark needs a GPU; times on Triton's interpreter mean nothing")
     import torch
 
-    from tilescript_worker.kernel_file import KernelFile, KernelFileError
+    from tilescript_worker.kernel_file import KernelFile
     from tilescript_worker.timing import measure
 
     kernel = KernelFile.load(args.file)
     unknown = [name for name in args.sizes if name not in kernel.sizes]
     if unknown:
         known = ", ".join(kernel.sizes) or "none"
-        raise KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {known}")
+        raise script.KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {known}")
     for result in kernel.comparisons(args.sizes, args.seed, args.rtol, args.atol):
         if result["wrong"]:
-            raise KernelFileError(
+            raise script.KernelFileError(
                 f"{result['wrong']} of {result['total']} elements of {result['output']} are wrong; "
                 "verify_kernel.py says more. A wrong kernel is not timed"
             )
@@ -87,13 +87,13 @@ def _size(text: str) -> tuple[str, int]:
 def main() -> int:
     parser = script.arguments("Times a Triton kernel beside its PyTorch reference.")
     parser.add_argument("--size", dest="sizes", action="append", type=_size, default=[], metavar="NAME=N")
-    parser.add_argument("--warmup", type=int, default=25, help="calls before the first that counts (25)")
-    parser.add_argument("--iterations", type=int, default=100, help="calls that are timed (100)")
+    parser.add_argument("--warmup", type=script.whole, default=25, help="calls before the first that counts (25)")
+    parser.add_argument("--iterations", type=script.whole, default=100, help="calls that are timed (100)")
     parser.add_argument("--profile", action="store_true", help="call once for a profiler, and time nothing")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
     args = parser.parse_args()
     args.sizes = dict(args.sizes)
-    return script.run(args, benchmark)
+    return script.run(args, benchmark, lambda details: {"error": details})
 
 
 if __name__ == "__main__":

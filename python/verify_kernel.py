@@ -64,6 +64,10 @@ def verify(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     return result, script.OK if result["correct"] else script.FAILED
 
 
+def _unverified(details: str) -> dict[str, Any]:
+    return {"correct": False, "max_abs_diff": None, "max_rel_diff": None, "details": details}
+
+
 def _problem(result: dict[str, Any]) -> str:
     if "problem" in result:
         return f"{result['output']} {result['problem']}"
@@ -80,7 +84,7 @@ def _details(
 ) -> str:
     if ran == 0:
         return f"no case ran: {unfit[0] if unfit else 'every config was pruned at every size'}"
-    tried = f"{ran} cases on {device}: {configs} config{'s' * (configs > 1)} at {sizes} sizes"
+    tried = f"{ran} cases on {device}: {configs} config{'s' * (configs > 1)} at {sizes} size{'s' * (sizes > 1)}"
     if sizes == 1:
         tried += "; give get_inputs sizes as parameters, as in get_inputs(M=512), to have other sizes tried"
     if refused:
@@ -93,7 +97,7 @@ def _details(
 def main() -> int:
     parser = script.arguments("Verifies a Triton kernel against its PyTorch reference.")
     parser.add_argument("--device", choices=("auto", "cuda", "hip", "interpreter"), default="auto")
-    return script.run(parser.parse_args(), verify)
+    return script.run(parser.parse_args(), verify, _unverified, apart=True)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,10 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
+    # And what it reads, such as for a breakpoint, must not be the requests.
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
 
     # A runner that was killed can't stop its worker, which may be in the middle of a kernel that never ends.
     end_with(os.getppid())
@@ -29,7 +33,7 @@ def main() -> None:
 
         return handlers(options.device)
 
-    serve(sys.stdin, replies, make_handlers)
+    serve(requests, replies, make_handlers)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def way_to(name: str, module: ModuleType, request: dict[str, Any], arguments: Ar
         return torch.compile(module.reference_fn, mode=COMPILED[name], dynamic=False)
     function = getattr(module, f"provider_{name}")
     names = request["results"]
-    got, expected = (results(call(each, arguments), arguments, names) for each in (function, module.reference_fn))
+    got, expected = (results(each, arguments, names) for each in (function, module.reference_fn))
     for output in names:
         wrong = compare(output, got[output], expected[output], request["tolerances"][output])
         if wrong["wrong"]:

@@ -11,6 +11,7 @@ import torch
 from torch._library.custom_ops import CustomOpDef
 from torch.overrides import TorchFunctionMode
 
+from .failures import WrongResult
 from .inputs import Guarded, dtype_of
 
 Arguments = dict[str, Any]
@@ -38,13 +39,22 @@ def out_arguments(function: Callable[..., Any], outputs: dict[str, torch.Tensor]
     return dict(outputs) if outputs and all(name in accepted for name in outputs) else None
 
 
-def results(returned: Any, arguments: Arguments, names: list[str]) -> dict[str, torch.Tensor]:
-    """Results by name: what was returned, in the order of the signature, else what was updated in place."""
+def results(
+    function: Callable[..., Any], arguments: Arguments, names: list[str], passed: Arguments | None = None
+) -> dict[str, torch.Tensor]:
+    """Calls a function; its results by name: what it returns, in the order of the signature, else what it updates."""
+    returned = call(function, arguments | (passed or {}))
+    wanted = f"it must give {', '.join(names)}"
     if returned is None:
-        return {name: arguments[name] for name in names if name in arguments}
+        if any(name not in arguments for name in names):
+            raise WrongResult(function, f"it returns None; {wanted}")
+        return {name: arguments[name] for name in names}
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
     if len(values) != len(names):
-        raise ValueError(f"the function returned {len(values)} tensors, the kernel has {len(names)} results")
+        raise WrongResult(function, f"it returns {len(values)} value{'s' * (len(values) != 1)}; {wanted}")
+    for value in values:
+        if not isinstance(value, torch.Tensor):
+            raise WrongResult(function, f"it returns a value of type {type(value).__name__}, no tensor; {wanted}")
     return dict(zip(names, values, strict=True))
 
 

@@ -8,9 +8,17 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
+
+
+class WrongResult(Exception):
+    """A function of the module gave something else than what it is for."""
+
+    def __init__(self, function: Callable[..., Any], message: str) -> None:
+        super().__init__(message)
+        self.function = function
 
 
 def describe(error: BaseException, module: str | None) -> dict[str, Any]:
@@ -73,6 +81,9 @@ def _chain(error: BaseException) -> list[BaseException]:
 def _message(error: BaseException) -> str:
     """What an exception says, without the source that Triton's compiler puts before it."""
     text = getattr(error, "error_message", None) or str(error) or type(error).__name__
+    if isinstance(error, SyntaxError):
+        # Without the file and the line, which the frames have.
+        text = error.msg
     # Triton's compiler gives the `repr` of what went wrong.
     return re.sub(r"^(\w+)\((['\"])(.*)\2\)$", r"\1: \3", text, flags=re.DOTALL)
 
@@ -110,11 +121,19 @@ def _frames(error: BaseException, module: str | None) -> list[dict[str, Any]]:
     """Frames inside the emitted module, outermost first; frames of Triton, torch and the worker are no help."""
     if module is None:
         return []
-    return [
+    frames = [
         {"line": frame.lineno, "function": frame.name, "text": frame.line or ""}
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.lineno is not None and _same_file(frame.filename, module)
     ]
+    if isinstance(error, SyntaxError) and error.lineno and _same_file(error.filename or "", module):
+        before = "\n".join(_lines(module)[: error.lineno])
+        around = re.findall(r"^def (\w+)", before, re.MULTILINE)
+        frames.append(_frame_of_line(module, error.lineno, *around[-1:]))
+    # What a function returned is found to be wrong once it has ended.
+    if isinstance(error, WrongResult) and (code := getattr(error.function, "__code__", None)):
+        frames.append(_frame_of_line(module, code.co_firstlineno, code.co_name))
+    return frames
 
 
 def _compiler_frames(chain: list[BaseException], module: str) -> list[dict[str, Any]]:
@@ -145,8 +164,8 @@ def _printed_error(printed: str, module: str) -> tuple[int, str] | None:
     return (here[-1], f"ptxas: {found[2]}") if here else None
 
 
-def _frame_of_line(module: str, line: int) -> dict[str, Any]:
-    return {"line": line, "function": "", "text": _lines(module)[line - 1].strip()}
+def _frame_of_line(module: str, line: int, function: str = "") -> dict[str, Any]:
+    return {"line": line, "function": function, "text": _lines(module)[line - 1].strip()}
 
 
 def _lines(module: str) -> list[str]:

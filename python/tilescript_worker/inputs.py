@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .failures import WrongResult
+
 # Elements before and after each tensor's own. Wide enough to catch most accesses past the end, and a multiple of
 # every alignment that Triton specialises on.
 GUARD = 1024
@@ -197,8 +199,12 @@ def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Te
             drawn = module.draw_inputs(**described["arguments"], device="cpu")
         for name, value in zip(described["tensors"], drawn if isinstance(drawn, tuple) else [drawn], strict=True):
             # What is left out in this case has no place among the inputs.
-            if name in values:
-                values[name] = value.to(values[name].dtype)
+            if name not in values:
+                continue
+            if value.shape != values[name].shape:
+                shapes = f"inputs give {name} the shape {[*value.shape]}; it is {[*values[name].shape]}"
+                raise WrongResult(module.draw_inputs, shapes)
+            values[name] = value.to(values[name].dtype)
     return values
 
 

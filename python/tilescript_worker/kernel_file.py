@@ -17,6 +17,7 @@ import torch
 
 from .compare import compare
 from .modules import autotuners, import_file
+from .script import KernelFileError
 
 # By output dtype, elementwise; every other dtype is compared exactly.
 TOLERANCES = {
@@ -31,10 +32,6 @@ TF32 = (1e-2, 1e-1)
 SHORT_SUM = 64
 
 EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
-
-
-class KernelFileError(Exception):
-    """A file that cannot be used as it is; the text names the remedy."""
 
 
 class Excluded(Exception):
@@ -77,6 +74,10 @@ class KernelFile:
     def sizes(self) -> dict[str, int]:
         """Parameters of ``get_inputs`` that are sizes, with their defaults."""
         parameters = inspect.signature(self.module.get_inputs).parameters.values()
+        if required := [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]:
+            raise KernelFileError(
+                f"get_inputs needs {', '.join(required)}; give sizes defaults, as in get_inputs({required[0]}=512)"
+            )
         return {p.name: p.default for p in parameters if type(p.default) is int}
 
     @property
@@ -87,12 +88,12 @@ class KernelFile:
 
     def inputs(self, sizes: dict[str, int], seed: int) -> list[Any]:
         torch.manual_seed(seed)
-        inputs = self.module.get_inputs(**sizes)
-        if not isinstance(inputs, list | tuple):
+        given = self.module.get_inputs(**sizes)
+        if not isinstance(given, list | tuple):
             raise KernelFileError(
-                f"get_inputs returns {type(inputs).__name__}; it must return a list, one entry for each argument"
+                f"get_inputs returns {type(given).__name__}; it must return a list, one entry for each argument"
             )
-        return list(inputs)
+        return list(given)
 
     def tolerance(
         self, dtype: torch.dtype, rtol: float | None, atol: float | None, inputs: Sequence[Any] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .calling import Arguments, call, given, results
+from .calling import Arguments, given, results
 from .device import Device
 from .failures import compiler_output
 from .inputs import dtype_of, strides_of, values_of
@@ -27,9 +27,8 @@ def run(request: dict[str, Any], device: Device) -> dict[str, Any]:
     arguments: Arguments = tensors | given(request)
     compiles = not device.interpreted
     with compiler_output(os.path.dirname(request["module"])) if compiles else nullcontext():
-        returned = call(module.kernel_fn, arguments)
+        got = results(module.kernel_fn, arguments, request["results"])
     device.synchronize()
-    got = results(returned, arguments, request["results"]) if request["results"] else {}
     for name, tensor in (got | {name: tensors[name] for name in request["pointers"]}).items():
         raw = tensor.contiguous().cpu().reshape(-1).view(torch.uint8).numpy()
         raw.tofile(os.path.join(request["folder"], f"{name}.out"))

@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +18,18 @@ from typing import Any
 from .protocol import RequestError
 
 OK, FAILED, USAGE, ENVIRONMENT = range(4)
+# Of Ctrl-C, as a shell has it.
+INTERRUPTED = 130
 # What this package needs.
 PACKAGES = ("numpy", "torch", "triton")
+
+
+class KernelFileError(Exception):
+    """A file that cannot be used as it is; the text names the remedy."""
+
+
+Result = dict[str, Any]
+Action = Callable[[argparse.Namespace], tuple[Result, int]]
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
@@ -26,43 +38,109 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument("file", help="a Python file with kernel_fn, reference_fn and get_inputs")
     parser.add_argument("--rtol", type=_tolerance, help="relative tolerance; by the output's dtype if left out")
     parser.add_argument("--atol", type=_tolerance, help="absolute tolerance; by the output's dtype if left out")
-    parser.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
+    parser.add_argument("--seed", type=whole, default=0, help="of the random inputs (0)")
     return parser
 
 
+def whole(text: str) -> int:
+    """An option's value that counts."""
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^63 - 1")
+    return int(text)
+
+
 def _tolerance(text: str) -> float:
-    value = float(text)
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text} is no tolerance; give a number from 0 up")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
     return value
 
 
-def run(args: argparse.Namespace, action: Callable[[argparse.Namespace], tuple[dict[str, Any], int]]) -> int:
-    """Prints what ``action`` answers, or what went wrong in the same form; nothing else reaches stdout."""
+def run(args: argparse.Namespace, action: Action, problem: Callable[[str], Result], apart: bool = False) -> int:
+    """Prints what ``action`` answers, or ``problem`` of what went wrong; nothing else reaches stdout.
+
+    With ``apart`` it runs in a process of its own: what ends that one, such as an illegal access, is reported too.
+    """
+
+    def failed(text: str, code: int) -> tuple[Result, int]:
+        print(f"error: {text}", file=sys.stderr)
+        return problem(text), code
+
     if not os.path.isfile(args.file):
-        print(f"error: there is no file {args.file}", file=sys.stderr)
-        return USAGE
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            result, code = action(args)
-    except RequestError as error:
-        result, code = {"error": str(error)}, ENVIRONMENT
-    except ModuleNotFoundError as error:
-        if error.name not in PACKAGES:
-            result, code = {"error": _text(error, args.file)}, FAILED
-        else:
+        return _print(*failed(f"there is no file {args.file}; check the path", USAGE))
+    if not args.file.endswith(".py"):
+        return _print(*failed(f"{args.file} is no Python file; name one that ends in .py", USAGE))
+
+    def outcome() -> tuple[Result, int]:
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                return action(args)
+        except RequestError as error:
+            return failed(str(error), ENVIRONMENT)
+        except ModuleNotFoundError as error:
+            if error.name not in PACKAGES:
+                return failed(_text(error, args.file), FAILED)
             need = f"{sys.executable} has no {error.name}; install torch and triton there, or take another Python"
-            result, code = {"error": need}, ENVIRONMENT
-    except Exception as error:
-        result, code = {"error": _text(error, args.file)}, FAILED
-    if "error" in result:
-        print(f"error: {result['error']}", file=sys.stderr)
-    print(json.dumps(result))
+            return failed(need, ENVIRONMENT)
+        except SystemExit as error:
+            return failed(f"{args.file} ends the process, with {error.code!r}; leave that to other files", FAILED)
+        except Exception as error:
+            return failed(_text(error, args.file), FAILED)
+
+    try:
+        return _print(*(_apart(outcome, failed) if apart else outcome()))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _apart(outcome: Callable[[], tuple[Result, int]], failed: Callable[[str, int], tuple[Result, int]]) -> Any:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = FAILED
+        try:
+            with os.fdopen(writing, "w") as pipe:
+                json.dump(outcome(), pipe)
+            code = OK
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == OK:
+        return json.loads(text)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return failed(f"the process {how}; does the kernel read or write outside its tensors?", FAILED)
+
+
+def _print(result: Result, code: int) -> int:
+    """The exit code, once the result is written."""
+    try:
+        print(json.dumps(result), flush=True)
+        return code
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        print(f"error: standard output can't be written: {error.strerror}", file=sys.stderr)
+        code = ENVIRONMENT
+    # Python writes what is left once more as it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return code
 
 
 def _text(error: Exception, path: str) -> str:
     """The error, and the last line of the file that it passed through."""
+    if isinstance(error, KernelFileError):
+        return str(error)
     from .failures import describe
 
     known = describe(error, path)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from . import gradients, misses
-from .calling import Arguments, GuardedMemory, call, given, guard_operators, out_arguments, results
+from .calling import Arguments, GuardedMemory, given, guard_operators, out_arguments, results
 from .compare import compare, largest_difference
 from .device import Device
 from .failures import compiler_output
@@ -88,9 +88,8 @@ def _run(
         reversed_programs() if reverse else nullcontext(),
         GuardedMemory(next(marks)) as memory,
     ):
-        returned = call(module.kernel_fn, arguments | passed)
+        got = results(module.kernel_fn, arguments, request["results"], passed)
     device.synchronize()
-    got = results(returned, arguments, request["results"])
     outside = _outside_writes(guarded, outputs, memory)
     return _Run(guarded, got, outside or _changed_inputs(inputs, guarded), bool(outside))
 
@@ -151,7 +150,7 @@ def _reference(
             name: value.to(device.torch, dtype if dtype and value.dtype.is_floating_point else value.dtype, copy=True)
             for name, value in values.items()
         } | given(request)
-        return results(call(module.reference_fn, arguments), arguments, request["results"])
+        return results(module.reference_fn, arguments, request["results"])
 
     try:
         exact = run(torch.float64)

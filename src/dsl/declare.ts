@@ -26,7 +26,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
   const dim = (name: string | number): Argument =>
     typeof name === "number"
       ? { kind: "literal", value: name }
-      : [...sizes, ...constexprs].find((param) => param.name === name)!.value;
+      : ([...sizes, ...constexprs].find((param) => param.name === name)?.value ?? takenName(kernel, name));
   const others = described.flatMap(([name, p]): Param[] => {
     if (p.kind === "tensor" && p.block)
       return [descriptorParam(recorder, kernel, name, p, p.dims.map(dim), constexprs)];
@@ -50,6 +50,11 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
   checkBound(params, kernel);
   checkRanges(params, kernel);
   return params;
+}
+
+/** A dim that is also called as something else than a size. */
+function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
+  return fail("param", `${name}: ${dim} is a ${spec.params[dim]!.kind} and a size of a tensor; rename one`, at);
 }
 
 /** Sizes in order of first use: every name among the dims that is not a constexpr. */

@@ -89,15 +89,23 @@ export function definitionOf(kernel: unknown): KernelDefinition {
   return fail("kernel", "this is not a kernel; give what kernel(…) returned", captureLocation());
 }
 
+/** The module, its source map and the file that it is written to first have longer names than the kernel. */
+const LONGEST_NAME = 200;
+
 /** @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing. */
 export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
     fail("kernel", `kernel: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
+  if (name.length > LONGEST_NAME)
+    fail("kernel", `kernel: a name of ${name.length} letters is too long for a file's; use up to ${LONGEST_NAME}`, at);
   if (typeof (spec?.params ?? undefined) !== "object")
     fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
-  for (const [param, description] of Object.entries(spec.params))
+  for (const [param, description] of Object.entries(spec.params)) {
     if (typeof description !== "object" || !("kind" in (description ?? {})))
       fail("param", `${name}: ${param} is no param; write tensor(…), pointer(…), scalar(…) or constexpr()`, at);
+    if (param in Object.prototype)
+      fail("param", `${name}: every JavaScript object has a ${param} of its own; rename the param`, at);
+  }
   const unknown = Object.keys(spec).find((part) => !(part in specParts));
   if (unknown !== undefined)
     fail("kernel", `${name}: ${unknown} is no part of a spec; it has ${Object.keys(specParts).join(", ")}`, at);

@@ -71,7 +71,7 @@ function optionalTensor(description: TensorDescription, at: ReturnType<typeof ca
 }
 
 function checkDim(what: string, dim: unknown, at: ReturnType<typeof captureLocation>): void {
-  const isName = typeof dim === "string" && /^[A-Za-z_]\w*$/.test(dim);
+  const isName = typeof dim === "string" && /^[A-Za-z_]\w*$/.test(dim) && !(dim in Object.prototype);
   const isSize = typeof dim === "number" && Number.isInteger(dim) && dim > 0;
   if (!isName && !isSize)
     fail("param", `${what}: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`, at);

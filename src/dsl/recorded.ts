@@ -1,5 +1,5 @@
 /** The parts of a kernel's spec that are torch, recorded: its reference, its providers and its inputs. */
-import { fail, TileScriptError } from "../diagnostics.js";
+import { fail, type Location, TileScriptError } from "../diagnostics.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
 import type { TorchNode } from "../ir/reference.js";
 import type { KernelDefinition } from "./kernel.js";
@@ -8,18 +8,19 @@ import { recordInputs, recordReference } from "./reference.js";
 /** Names of what is measured beside the author's providers. */
 const RESERVED_PROVIDERS = ["kernel", "eager"];
 
-export function referenceOf(kernel: KernelDefinition, params: readonly Param[]) {
-  return recorded(kernel, kernel.spec.reference, params);
-}
-
-export function providersOf(kernel: KernelDefinition, params: readonly Param[]): KernelIR["providers"] {
+/** Functions to measure beside the kernel, which are written at `at`. */
+export function providersOf(
+  kernel: KernelDefinition,
+  params: readonly Param[],
+  at: Location | undefined,
+): KernelIR["providers"] {
   const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
     if (!/^[A-Za-z_]\w*$/.test(name))
-      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, kernel.at);
+      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, at);
     if (RESERVED_PROVIDERS.includes(name))
-      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, kernel.at);
+      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, at);
     try {
-      return [name, recorded(kernel, author, params)!] as const;
+      return [name, recorded(kernel, author, params, at)!] as const;
     } catch (error) {
       // It is recorded as a reference is, whose messages say "reference".
       if (!(error instanceof TileScriptError)) throw error;
@@ -30,7 +31,13 @@ export function providersOf(kernel: KernelDefinition, params: readonly Param[]):
   return Object.fromEntries(made);
 }
 
-function recorded({ spec, at }: KernelDefinition, author: typeof spec.reference, params: readonly Param[]) {
+/** A reference, which is written at `at`. */
+export function recorded(
+  { spec }: KernelDefinition,
+  author: typeof spec.reference,
+  params: readonly Param[],
+  at: Location | undefined,
+) {
   const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
   const given = {
     tensors: tensorNames(params, ["in", "inout"]),
@@ -46,7 +53,7 @@ function recorded({ spec, at }: KernelDefinition, author: typeof spec.reference,
 }
 
 /** Inputs are made before a config is chosen. */
-export function inputsOf({ spec, at }: KernelDefinition, params: readonly Param[]) {
+export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
   if (!spec.inputs) return {};
   const early = (param: Param) =>
     param.kind === "size" ||

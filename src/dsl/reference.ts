@@ -33,7 +33,7 @@ export function recordReference(
   if (list.length !== outputs.length)
     fail(
       "reference",
-      `reference: gives ${list.length} results, the kernel has ${outputs.length} outputs (${outputs.join(", ")})`,
+      `reference: gives ${counted(list.length, "result")}, the kernel has ${counted(outputs.length, "output")} (${outputs.join(", ") || "declare one, z: tensor.out(…)"}); give one for each`,
       at,
     );
   const nodes = list.map((item, i) => outputNode(item, outputs[i]!, at));
@@ -72,6 +72,10 @@ export function recordInputs(
     ] as const;
   });
   return Object.fromEntries(drawn);
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function outputNode(item: unknown, name: string, at: Location | undefined): TorchNode {

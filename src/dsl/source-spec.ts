@@ -8,8 +8,18 @@ import { locate, unwrap } from "./source-site.js";
 export function specPlaces(call: ts.Node): SpecPlaces | undefined {
   if (!ts.isCallExpression(call)) return undefined;
   const spec = call.arguments[1];
-  const reference = property(spec, "reference");
-  return { configs: configPlaces(spec), ...(reference && { reference: placeOf(reference) }) };
+  return { configs: configPlaces(spec), parts: partPlaces(spec) };
+}
+
+function partPlaces(spec: ts.Expression | undefined): SpecPlaces["parts"] {
+  const literal = spec && unwrap(spec);
+  if (!literal || !ts.isObjectLiteralExpression(literal)) return {};
+  const places = literal.properties.flatMap((member) => {
+    if (!member.name) return [];
+    const given = ts.isPropertyAssignment(member) ? unwrap(member.initializer) : member;
+    return [[member.name.getText(), placeOf(given)] as const];
+  });
+  return Object.fromEntries(places);
 }
 
 /** Each of `autotune.configs`, or `config`; none where they are computed. */

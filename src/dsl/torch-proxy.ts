@@ -12,6 +12,7 @@ import {
 } from "../ir/reference.js";
 
 const NODE: unique symbol = Symbol("tilescript.torch");
+const PATH: unique symbol = Symbol("tilescript.torch path");
 /** Marks a number of Python among proxies. */
 const NUMBER: unique symbol = Symbol("tilescript.torch number");
 
@@ -70,13 +71,16 @@ export function nodeOf(x: unknown): TorchNode | undefined {
 
 /** Whether an author returned an object of results by name. */
 export function isRecord(x: unknown): x is Record<string, unknown> {
-  return typeof x === "object" && x !== null && nodeOf(x) === undefined;
+  return typeof x === "object" && x !== null && nodeOf(x) === undefined && !(x instanceof Promise);
 }
 
 /** `torch` and its modules: a path until it is called. */
 function namespaceProxy(path: string, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
-    get: (_, key) => (typeof key === "symbol" ? undefined : namespaceProxy(path === "" ? key : `${path}.${key}`, at)),
+    get: (_, key) => {
+      if (key === PATH) return path;
+      return typeof key === "symbol" ? undefined : namespaceProxy(path === "" ? key : `${path}.${key}`, at);
+    },
     apply: (_, __, args: unknown[]) =>
       tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at),
   });
@@ -206,5 +210,9 @@ export function argument(given: unknown, at: Location | undefined): TorchArgumen
   if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string")
     return given;
   if (Array.isArray(given)) return given.map((item) => argument(item, at));
-  fail("reference", "reference: an argument is a torch value, a number, a boolean, a string or a list of these", at);
+  const path = typeof given === "function" ? (given as { [PATH]?: string })[PATH] : undefined;
+  if (path !== undefined) fail("reference", `reference: torch.${path} is no value here; dtypes are those of tl`, at);
+  const kinds = "a torch value, a number, a boolean, a string or a list of these";
+  const got = given === undefined ? "undefined" : `a value of type ${typeof given}`;
+  fail("reference", `reference: an argument is ${kinds}; this one is ${got}`, at);
 }

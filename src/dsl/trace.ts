@@ -2,20 +2,31 @@
 import { fail, type Location } from "../diagnostics.js";
 import { Builder, recording } from "../ir/builder.js";
 import type { Handle } from "../ir/handle.js";
-import type { ConstexprParam, HostBlock, KernelIR, LaunchSpec, Param, Tuning } from "../ir/nodes.js";
+import {
+  type ConstexprParam,
+  type HostBlock,
+  isLiteral,
+  type KernelIR,
+  type LaunchSpec,
+  type Param,
+  type Tuning,
+} from "../ir/nodes.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import { declare, type Described, handles, isMeta } from "./declare.js";
-import { configOf, type KernelDefinition } from "./kernel.js";
+import { configOf, type KernelDefinition, type RawSpec } from "./kernel.js";
 import { registerGiven, registerTensor } from "./methods.js";
-import { inputsOf, providersOf, referenceOf } from "./recorded.js";
+import { inputsOf, providersOf, recorded } from "./recorded.js";
+import { checkShapes, checkSpec } from "./spec.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
 /** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
 export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
+  const placeOf = (part: keyof RawSpec) => places?.parts[part] ?? kernel.at;
+  checkSpec(kernel, placeOf);
   return recording(recorder, () => {
     recorder.open("the kernel", kernel.at);
     const params = declare(recorder, kernel);
@@ -25,17 +36,18 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if (param.kind === "tensor") registerTensor(param);
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
-    const host = (body: () => unknown) => hostBlock(recorder, body, kernel.at);
+    const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
+    checkShapes(kernel, completed, placeOf("shapes"));
     const body = traceBody(recorder, kernel, args);
-    const grid = host(() => asList(kernel.spec.grid(meta)));
-    const requires = host(() => kernel.spec.requires?.(meta) ?? []);
-    checkGrid(grid, kernel.at);
+    const grid = host(() => asList(kernel.spec.grid(meta)), placeOf("grid"));
+    const requires = host(() => kernel.spec.requires?.(meta) ?? [], placeOf("requires"));
+    checkGrid(grid, placeOf("grid"));
     recorder.close();
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
-    const reference = referenceOf(kernel, params);
-    const inputs = inputsOf(kernel, params);
+    const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
+    const inputs = inputsOf(kernel, params, placeOf("inputs"));
     const tuning = tuningOf(kernel, completed, places);
     return {
       name: kernel.name,
@@ -48,8 +60,8 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
-      reference: reference && { ...reference, at: places?.reference ?? kernel.at },
-      providers: providersOf(kernel, params),
+      reference: reference && { ...reference, at: placeOf("reference") },
+      providers: providersOf(kernel, params, placeOf("providers")),
       flops: kernel.spec.flops,
       inputs,
       shapes,
@@ -143,7 +155,13 @@ function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<str
   return recorder.close();
 }
 
-function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefined): HostBlock {
+/** What a callback of the spec computes; `place` is where it is written. */
+function hostBlock(
+  recorder: Builder,
+  body: () => unknown,
+  at: Location | undefined,
+  place: Location | undefined,
+): HostBlock {
   recorder.place = "host";
   try {
     recorder.open("the launch", at);
@@ -154,7 +172,7 @@ function hostBlock(recorder: Builder, body: () => unknown, at: Location | undefi
         fail(
           "host",
           "this callback returns something else than sizes, constexprs and numbers; compute it from them",
-          at,
+          place,
         );
       return argument;
     });
@@ -175,5 +193,7 @@ function checkGrid(grid: HostBlock, at: Location | undefined): void {
     const type = typeOfArgument(axis);
     const isInt = type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && type.shape.length === 0;
     if (!isInt) fail("grid", "grid: an axis is a number of programs, an integer", at);
+    if (isLiteral(axis) && Number(axis.value) < 1)
+      fail("grid", `grid: ${axis.value} programs compute nothing; give 1 or more`, at);
   }
 }

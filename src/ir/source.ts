@@ -26,7 +26,8 @@ export interface Site {
 export interface SpecPlaces {
   /** Each config, in order; none where they are computed. */
   readonly configs: readonly Location[];
-  readonly reference?: Location;
+  /** What each part is given, by its name. */
+  readonly parts: Readonly<Record<string, Location>>;
 }
 
 /** Answers questions about the author's files. Every file is read and parsed once. */

@@ -1,5 +1,6 @@
 /** Runs the command that the arguments name, and turns every outcome into an exit code. Nothing here throws at the user. */
 import { Command, CommanderError, Option } from "commander";
+import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { problem, TileScriptError } from "../diagnostics.js";
 import { diagnosticText } from "./code-frame.js";
@@ -8,9 +9,11 @@ import { kernelCommands, plainCommands } from "./commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "./kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "./problems.js";
 import type { Problem } from "./reports.js";
-import { printJson, terminal, type Streams } from "./streams.js";
+import { printJson, terminal, type Streams, watchOutput } from "./streams.js";
 import { thrownDiagnostics } from "./thrown.js";
 import { watch } from "./watch.js";
+
+const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
 
 /** Options of any command, as commander gives them. */
 interface Given extends Readonly<Record<string, unknown>> {
@@ -38,7 +41,11 @@ export function runCli(
       const given = program.opts<Given>();
       const chosen = kernelCommands.filter(({ name }) => given[name] !== undefined);
       const [command] = chosen;
-      if (!command) return streams.out(program.helpInformation());
+      if (!command) {
+        if (args.length > 0)
+          throw new UsageError(`${args[0]} alone does nothing; add --run, --check or what --help lists`);
+        return streams.out(program.helpInformation());
+      }
       if (chosen.length > 1)
         throw new UsageError(`${chosen.map(({ name }) => `--${name}`).join(" and ")} are two commands; give one`);
       for (const option of all)
@@ -55,6 +62,7 @@ export function runCli(
 export function runBinary(args: readonly string[], to: Streams = terminal): Promise<number> {
   return guarded(args, to, (running, streams) => {
     const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
+    program.version(version, "--version", "show the version");
     const sub = (name: string, description: string, options: readonly Option[]): Command => {
       const command = quiet(program.command(name), streams).description(description);
       for (const option of options) command.addOption(option);
@@ -118,6 +126,7 @@ async function guarded(
     streams.err(code === exitCodes.failed ? `${message}\n` : `error: ${message}\n`);
     return code;
   };
+  if (to === terminal) watchOutput();
   const stopWatching = watchForStrays(report);
   try {
     let action = async (): Promise<number> => exitCodes.ok;
@@ -166,11 +175,14 @@ const mistake = (message: string): TileScriptError => new TileScriptError([probl
 /** Commander's sentence as a UsageError; nothing is thrown when help was printed. */
 function parse(command: Command, args: readonly string[]): void {
   try {
-    command.parse(args, { from: "user" });
+    command.parse(
+      args.map((each) => (each === "-h" ? "--help" : each)),
+      { from: "user" },
+    );
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return;
-    const message = error.message.replace(/^error: /, "");
+    const message = error.message.replace(/^error: /, "").replace(/(too many arguments).*/s, "$1");
     const help = error.code === "commander.invalidArgument" ? "" : "; --help lists what there is";
     throw new UsageError(`${message}${help}`);
   }

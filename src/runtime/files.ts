@@ -55,8 +55,12 @@ export async function checkOutput(path: string): Promise<void> {
 }
 
 function unwritable(path: string, error: unknown): EnvironmentError {
-  const { code = "" } = error as NodeJS.ErrnoException;
-  return new EnvironmentError(`${path} can't be written (${code}): ${reasons[code] ?? "name another place"}`);
+  return new EnvironmentError(writeProblem(path, (error as NodeJS.ErrnoException).code));
+}
+
+/** Why a place takes no output, and what to do. */
+export function writeProblem(place: string, code = ""): string {
+  return `${place} can't be written (${code}): ${reasons[code] ?? "name another place"}`;
 }
 
 const full = "the disk is full; free some of it or name another place";

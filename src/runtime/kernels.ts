@@ -24,15 +24,19 @@ export async function kernelFiles(given: readonly string[]): Promise<string[]> {
     if (found) files.push(name);
     else if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
     else {
-      const matched = (await glob(name, { ignore: "**/node_modules/**", expandDirectories: false })).filter(isScript);
+      const found = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
+      const matched = found.filter((path) => isScript(path) && !isTest(path));
       if (matched.length === 0) throw new UsageError(`no file matches ${name}; quote it and check the path`);
       files.push(...matched.sort());
     }
   }
-  return [...new Set(files)];
+  // One file may be named in several ways.
+  return [...new Map(files.map((file) => [resolve(file), file])).values()];
 }
 
-const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
+export const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
+/** Tests do not load outside their runner, and declarations hold no kernel. */
+const isTest = (name: string): boolean => /\.(test|spec|d)\.[cm]?[jt]sx?$/.test(name);
 
 /** Imports `files`, which `given` names, with the tsx that is installed, and takes what can be compiled. */
 export async function importKernels(files: readonly string[], given: readonly string[]): Promise<Runnable[]> {
@@ -78,7 +82,7 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
 
 /** The project's settings where the file lies, whatever folder the command runs in. */
 function projectOf(file: string): { readonly tsconfig?: string } {
-  const tsconfig = givenTsconfig ?? above(resolve(file));
+  const tsconfig = givenTsconfig ?? above(resolve(file), "tsconfig.json");
   // What tsx asks for CommonJS files.
   if (tsconfig === undefined) delete process.env["TSX_TSCONFIG_PATH"];
   else process.env["TSX_TSCONFIG_PATH"] = tsconfig;
@@ -87,11 +91,11 @@ function projectOf(file: string): { readonly tsconfig?: string } {
 
 const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
 
-/** The nearest tsconfig.json in the folders above. */
-function above(path: string): string | undefined {
+/** The nearest one of this name in the folders above. */
+export function above(path: string, name: string): string | undefined {
   const folder = dirname(path);
-  const tsconfig = join(folder, "tsconfig.json");
-  return existsSync(tsconfig) ? tsconfig : folder === path ? undefined : above(folder);
+  const found = join(folder, name);
+  return existsSync(found) ? found : folder === path ? undefined : above(folder, name);
 }
 
 /** The kernel of this name, or all of them. */

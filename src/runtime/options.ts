@@ -212,6 +212,8 @@ function assignments(text: string): Record<string, string> {
   if (parts.some((part) => part.length !== 2 || part.includes(""))) {
     throw new InvalidArgumentError("Write NAME=VALUE,NAME=VALUE.");
   }
+  const twice = parts.find(([name], index) => parts.findIndex(([other]) => other === name) < index);
+  if (twice) throw new InvalidArgumentError(`It gives ${twice[0]} twice.`);
   return Object.fromEntries(parts) as Record<string, string>;
 }
 

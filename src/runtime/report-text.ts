@@ -1,6 +1,6 @@
 /** The report for people: where it ran, what was tried, how large the errors are, and what stays open. */
 import type pc from "picocolors";
-import { formatSizes } from "../compiled.js";
+import { formatSizes, type Finding } from "../compiled.js";
 import { formatLocation, type Location } from "../diagnostics.js";
 import { describeCase } from "./case-text.js";
 import { codeFrame } from "./code-frame.js";
@@ -91,8 +91,11 @@ function errorRows(outcomes: readonly Outcome[]): [string, string][] {
     const dtypes = [...new Set(Object.values(outcome.at.dtypes))].join(", ");
     groups.set(dtypes, [...(groups.get(dtypes) ?? []), outcome]);
   }
-  return [...groups].map(([dtypes, group], i) => {
-    const compared = group.flatMap(({ comparisons }) => comparisons);
+  const compared = [...groups].map(
+    ([dtypes, group]) => [dtypes, group.flatMap(({ comparisons }) => comparisons)] as const,
+  );
+  const shown = compared.filter(([, comparisons]) => comparisons.length > 0);
+  return shown.map(([dtypes, compared], i) => {
     const abs = compared.map(({ maxAbsDiff }) => maxAbsDiff).reduce(larger, 0);
     const rel = compared.map(({ maxRelDiff }) => maxRelDiff).reduce(larger, 0);
     const limits = compared.flatMap(({ tolerance }) => tolerance ?? []);
@@ -141,15 +144,19 @@ function failureText(outcome: Outcome, configs: number, colors: Colors, verbose:
     if (failure.raw !== undefined && verbose) lines.push("", ...failure.raw.trimEnd().split("\n"));
   }
   for (const finding of outcome.findings.slice(0, SHOWN_FAILURES)) {
-    lines.push(
-      `${finding.code} in program (${finding.program.join(", ")}), lane [${finding.lane.join(", ")}]: ${finding.message}`,
-    );
+    lines.push(`${finding.code}${placeText(finding)}: ${finding.message}`);
     if (finding.at) lines.push(...frame(finding.at));
   }
   if (outcome.at.special?.includes("nan")) lines.push("NaN and infinities were among the inputs, as --special asks");
   lines.push(...outcome.problems.slice(lines.includes(outcome.problems[0] ?? "") ? 1 : 0));
-  for (const comparison of outcome.comparisons) if (comparison.wrong > 0) lines.push(...comparisonText(comparison));
+  const wrong = outcome.comparisons.filter((comparison) => comparison.wrong > 0);
+  lines.push(...wrong.flatMap(comparisonText).filter((line) => line !== lines[1]));
   return lines.join("\n");
+}
+
+/** Which program and lane; what is missing from an output has none. */
+function placeText({ program, lane }: Finding): string {
+  return program.length > 0 ? ` in program (${program.join(", ")}), lane [${lane.join(", ")}]` : "";
 }
 
 function comparisonText(comparison: OutputComparison): string[] {

@@ -1,5 +1,7 @@
 /** Where a command's output goes: results to standard output, all else to standard error. */
 import pc from "picocolors";
+import { writeProblem } from "./files.js";
+import { exitCodes } from "./problems.js";
 
 export interface Streams {
   readonly out: (text: string) => void;
@@ -15,9 +17,18 @@ export const terminal: Streams = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   color: pc.isColorSupported && process.stdout.isTTY === true,
-  live: process.stderr.isTTY === true,
+  live: process.stderr.isTTY === true && process.env["TERM"] !== "dumb",
   width: process.stdout.columns,
 };
+
+/** Ends the process where standard output takes no more: in silence where its reader has left, as `head` does. */
+export function watchOutput(): void {
+  process.stdout.once("error", ({ code }: NodeJS.ErrnoException) => {
+    if (code === "EPIPE") process.exit(exitCodes.ok);
+    process.stderr.write(`error: ${writeProblem("standard output", code)}\n`);
+    process.exit(exitCodes.environment);
+  });
+}
 
 /** A function that replaces the line of progress; an empty text removes it. */
 export function progress(streams: Streams): (text: string) => void {

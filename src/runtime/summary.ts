@@ -62,7 +62,7 @@ function hasFloat32(outcomes: readonly Outcome[], { signature }: Verification["k
 }
 
 function detailsOf(outcomes: readonly Outcome[], correct: boolean, device: string, left: readonly string[]): string {
-  if (outcomes.length === 0) return ["no case could be run", ...left.slice(0, 1)].join(": ");
+  if (outcomes.length === 0) return ["no case could be run", ...left.slice(-1)].join(": ");
   const passed = outcomes.filter(({ status }) => status === "passed").length;
   if (correct) return `${passed} of ${outcomes.length} cases passed on ${device}`;
   const failed = outcomes.filter(({ status }) => status === "failed");

@@ -6,6 +6,7 @@ import type { Device } from "./devices.js";
 import { cases, type CaseOptions } from "./draw.js";
 import type { Outcome } from "./outcome.js";
 import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
+import { shellWord } from "./shell.js";
 import type { Verification } from "./verify.js";
 
 export interface ThoroughOptions {
@@ -146,7 +147,7 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
 
 /** The flag that runs this very case again. */
 function replayOf(at: Case): string {
-  return `--case '${JSON.stringify(at).replaceAll("'", String.raw`'\''`)}'`;
+  return `--case ${shellWord(JSON.stringify(at))}`;
 }
 
 /** Runs one case again, as a failure prints it. */

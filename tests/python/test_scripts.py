@@ -117,26 +117,22 @@ class Verify(unittest.TestCase):
     def test_a_file_without_a_reference(self):
         code, result, errors = run("verify_kernel.py", "def kernel_fn(): ...\ndef get_inputs(): return []\n")
         self.assertEqual(code, 1)
-        self.assertIn("has no reference_fn", result["error"])
+        self.assertIn("has no reference_fn", result["details"])
+        self.assertEqual((result["correct"], result["max_abs_diff"], result["max_rel_diff"]), (False, None, None))
         self.assertNotIn("Traceback", errors)
 
     def test_an_error_in_the_file(self):
         source = "def kernel_fn(x): return undefined + x\nreference_fn = kernel_fn\ndef get_inputs(): return [1]\n"
         code, result, errors = run("verify_kernel.py", source)
         self.assertEqual(code, 1)
-        self.assertIn("name 'undefined' is not defined (scale me.py:1", result["error"])
+        self.assertIn("name 'undefined' is not defined (scale me.py:1", result["details"])
         self.assertNotIn("Traceback", errors)
 
     def test_inputs_that_are_no_list(self):
         source = "def kernel_fn(x): return x\nreference_fn = kernel_fn\ndef get_inputs(): return 5\n"
         code, result, _ = run("verify_kernel.py", source)
         self.assertEqual(code, 1)
-        self.assertIn("get_inputs returns int; it must return a list", result["error"])
-
-    def test_a_negative_tolerance(self):
-        code, result, errors = run("verify_kernel.py", SCALE, "--rtol", "-1")
-        self.assertEqual((code, result), (2, None))
-        self.assertIn("-1 is no tolerance; give a number from 0 up", errors)
+        self.assertIn("get_inputs returns int; it must return a list", result["details"])
 
     def test_a_python_without_torch(self):
         with tempfile.NamedTemporaryFile(suffix=".py") as file:
@@ -144,14 +140,64 @@ class Verify(unittest.TestCase):
             command = [sys.executable, "-S", os.path.join(PYTHON, "verify_kernel.py"), file.name]
             ran = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(ran.returncode, 3)
-        self.assertIn("has no torch; install torch and triton there", json.loads(ran.stdout)["error"])
+        self.assertIn("has no torch; install torch and triton there", json.loads(ran.stdout)["details"])
         self.assertNotIn("Traceback", ran.stderr)
 
     def test_no_file(self):
         command = [sys.executable, os.path.join(PYTHON, "verify_kernel.py"), "missing.py"]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
-        self.assertEqual(ran.stderr, "error: there is no file missing.py\n")
+        self.assertEqual((ran.returncode, json.loads(ran.stdout)["correct"]), (2, False))
+        self.assertEqual(ran.stderr, "error: there is no file missing.py; check the path\n")
+
+    def test_functions_that_give_something_else(self):
+        whole = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
+        for old, new, says in (
+            ("return 2 * x", "return None", "reference_fn must return a tensor or several; it returned None"),
+            ("return y", "return None", "kernel_fn must return a tensor or several; it returned None"),
+            ("return [torch", "return None and [torch", "get_inputs returns NoneType; it must return a list"),
+            ("(n=200)", "(n)", "get_inputs needs n; give sizes defaults, as in get_inputs(n=512)"),
+        ):
+            code, result, errors = run("verify_kernel.py", whole.replace(old, new))
+            self.assertEqual((code, result["correct"]), (1, False), says)
+            self.assertIn(says, result["details"])
+            self.assertNotIn("Traceback", errors)
+
+    def test_what_ends_the_process(self):
+        whole = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
+        for line, says in (
+            ("import sys; sys.exit(5)", "ends the process, with 5; leave that to other files"),
+            ("import os; os._exit(7)", "the process ended with exit code 7; does the kernel"),
+            ("import os; os.abort()", "the process was ended by SIGABRT; does the kernel read or write outside"),
+        ):
+            code, result, errors = run("verify_kernel.py", whole.replace("    return 2 * x", f"    {line}"))
+            self.assertEqual((code, result["correct"], result["max_abs_diff"]), (1, False, None))
+            self.assertIn(says, result["details"])
+            self.assertNotIn("Traceback", errors)
+
+    def test_options_that_are_none(self):
+        for option, says in (
+            (("--rtol", "-1"), "'-1' is not a number from 0 up"),
+            (("--atol", "nan"), "'nan' is not a number from 0 up"),
+            (("--seed", "9" * 20), "is not a whole number from 0 to 2^63 - 1"),
+        ):
+            code, result, errors = run("verify_kernel.py", SCALE, *option)
+            self.assertEqual((code, result), (2, None))
+            self.assertIn(says, errors)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_output_that_nobody_takes(self):
+        for target, code, errors in (
+            ("/dev/full", 3, "error: standard output can't be written: No space"),
+            (None, 2, ""),
+        ):
+            command = [sys.executable, os.path.join(PYTHON, "verify_kernel.py"), "missing.py"]
+            reading, writing = os.pipe()
+            os.close(reading)
+            with open(target, "w") if target else os.fdopen(writing, "w") as output:
+                ran = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(ran.returncode, code)
+            self.assertIn(errors, ran.stderr)
+            self.assertNotIn("Traceback", ran.stderr)
 
 
 class Benchmark(unittest.TestCase):

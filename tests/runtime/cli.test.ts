@@ -27,7 +27,11 @@ describe("mistakes on the command line", () => {
     [["--check", "--shape", "N=3"], /--shape does not go with --check/],
     [["--compile"], /argument missing/],
     [["--compile", "cuda:91"], /cuda:91 is no target/],
-    [["gemm.py"], /too many arguments|unexpected argument/],
+    [["gemm.py"], /^error: too many arguments; --help lists what there is$/m],
+    [["--triton-op"], /--triton-op alone does nothing; add --run, --check/],
+    [["--shape", "N=3"], /--shape alone does nothing/],
+    [["--emit="], /an empty path takes no Python module/],
+    [["--run", "--shape", "N=1,N=2"], /It gives N twice/],
   ])("%j should end with one line and code 2", async (args, message) => {
     expectUsage(await cli(vector, ...args), message);
   });

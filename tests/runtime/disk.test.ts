@@ -1,5 +1,6 @@
 /** A disk that is full: a message and its remedy, nothing half-written, and a run that needs only caches goes on. */
 import { execa } from "execa";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,6 +43,20 @@ async function expectFull(args: readonly string[], says: RegExp, env: NodeJS.Pro
 }
 
 const kernel = "examples/vector-add.ts";
+
+describe.skipIf(!existsSync("/dev/full"))("standard output on a full disk", { timeout: 120_000 }, () => {
+  it.each([
+    ["tilescript", ["bin/tilescript.js", "check", kernel]],
+    ["a kernel file", ["--import", "tsx", kernel, "--check"]],
+  ])("should be an error of %s", async (_, args) => {
+    const toFull = ["-c", 'exec "$0" "$@" > /dev/full', process.execPath, ...args];
+    const ran = await execa("sh", toFull, { cwd: root, reject: false });
+    expect({ exitCode: ran.exitCode, stderr: ran.stderr }).toEqual({
+      exitCode: 3,
+      stderr: expect.stringMatching(/^error: standard output can't be written \(ENOSPC\): the disk is full; [^\n]*$/),
+    });
+  });
+});
 
 // Mounting a small disk takes the rights of root.
 describe.skipIf(!mounted)("a full disk", { timeout: 120_000 }, () => {

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../compiled.js";
 import { writeOutput } from "../files.js";
-import { compileAll, warn } from "../kernels.js";
+import { compileAll, isScript, warn } from "../kernels.js";
 import { options, type JsonOptions } from "../options.js";
 import { exitCodes, UsageError } from "../problems.js";
 import type { EmitReport } from "../reports.js";
@@ -37,6 +37,10 @@ export const emit: KernelCommand<EmitOptions> = {
       const names = kernels.map(({ name }) => name).join(", ");
       throw new UsageError(`one kernel fits there; choose by --kernel ${names}, or name a folder such as out/`);
     }
+    if (typeof out === "string" && (out === "" || isScript(out)))
+      throw new UsageError(
+        `${out || "an empty path"} takes no Python module; name a file such as gemm.py, or a folder`,
+      );
     if (tritonOp && namespace === undefined) throw new UsageError("--triton-op goes with --emit-op NAMESPACE");
     const form = tritonOp ? "triton_op" : "custom_op";
     const compiled = await compileAll(kernels);

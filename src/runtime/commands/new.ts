@@ -1,9 +1,10 @@
 import { Option } from "commander";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeOutput } from "../files.js";
+import { above } from "../kernels.js";
 import { options, type JsonOptions } from "../options.js";
 import { exitCodes, UsageError } from "../problems.js";
 import type { NewReport } from "../reports.js";
@@ -37,12 +38,25 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
     else {
       for (const path of files) streams.out(`made ${path}\n`);
+      const first = project ? [] : await missing(resolve(files[0]!));
+      if (first.length > 0) streams.out(`first: ${first.join(" && ")}\n`);
       const start = project ? `cd ${name} && npm install && npm start` : `npx tsx ${name}.ts --run`;
       streams.out(`next: ${start}, and \`npx vitest run\` tests it\n`);
     }
     return exitCodes.ok;
   },
 };
+
+/** What the project around lacks, as commands: packages that the files import, and that these are ES modules. */
+async function missing(file: string): Promise<readonly string[]> {
+  const packages = ["tsx", "vitest", "fast-check"].filter((name) => !above(file, join("node_modules", name)));
+  const manifest = above(file, "package.json");
+  const isModule = manifest !== undefined && /"type":\s*"module"/.test(await readFile(manifest, "utf8"));
+  return [
+    ...(packages.length > 0 ? [`npm install --save-dev ${packages.join(" ")}`] : []),
+    ...(isModule ? [] : ["npm pkg set type=module"]),
+  ];
+}
 
 /** The template with the kernel's name in place of `starter`: as a word, in snake_case, or as a file's. */
 function named(text: string, template: string, name: string): string {

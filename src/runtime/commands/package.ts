@@ -7,6 +7,7 @@ import { options, type JsonOptions } from "../options.js";
 import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package.js";
 import { exitCodes, UsageError } from "../problems.js";
 import type { PackageReport } from "../reports.js";
+import { shellWord } from "../shell.js";
 import { printJson, type Streams } from "../streams.js";
 import type { KernelCommand } from "./command.js";
 
@@ -43,8 +44,8 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     if (json) printJson(streams, { ok: true, package: name, files: paths } satisfies PackageReport);
     else {
       for (const path of paths) streams.out(`wrote ${path}\n`);
-      const tests = join(resolve(out), "tests");
-      streams.out(`next: pip install ${resolve(out)}, and python -m unittest discover ${tests} tests it\n`);
+      const [folder, tests] = [resolve(out), join(resolve(out), "tests")].map(shellWord);
+      streams.out(`next: pip install ${folder}, and python -m unittest discover ${tests} tests it\n`);
     }
     return exitCodes.ok;
   },

@@ -17,6 +17,33 @@ export const commandLine: readonly Mistake[] = [
     says: "add.py is no TypeScript file; name one that exports kernels",
   },
   {
+    title: "a pattern that matches tests only",
+    args: "check *.test.ts",
+    beside: { "kernel.test.ts": "throw new Error();\n" },
+    code: 2,
+    says: "no file matches *.test.ts",
+  },
+  {
+    title: "a pattern beside tests",
+    args: "check *.ts",
+    beside: { "kernel.test.ts": "throw 1;\n" },
+    code: 0,
+    says: "ok",
+  },
+  {
+    title: "a module in place of the kernel",
+    args: "emit FILE --out kernel.ts",
+    code: 2,
+    says: "kernel.ts takes no Python module; name a file such as gemm.py",
+  },
+  { title: "a size given twice", args: `${evaluated} --shape N=1,N=2`, code: 2, says: "It gives N twice." },
+  {
+    title: "no time for a case",
+    args: "verify FILE --device eval --time-limit 0",
+    code: 1,
+    says: "no case could be run: 101 of 101 cases: the time limit of 0 s was reached",
+  },
+  {
     title: "an option without its value",
     args: "run FILE --json --shape",
     code: 2,

@@ -12,6 +12,8 @@ export interface Mistake {
   readonly code: 0 | 1 | 2 | 3;
   /** A part of what is said: what is wrong and what to do. */
   readonly says: string;
+  /** The line of the kernel file that is named. */
+  readonly line?: number;
 }
 
 /** Parts of a kernel file that a mistake replaces. */

@@ -173,7 +173,10 @@ class ModulePrinter {
   }
 
   private docstring(text: string, depth: number): void {
-    const lines = docstringLines(text).flatMap((line) => wrapText(line, LINE_LENGTH - depth * INDENT - 6));
+    const lines = docstringLines(text).flatMap((line) =>
+      // An argument's description goes on further in than its name.
+      wrapText(line, LINE_LENGTH - depth * INDENT - 6, line.startsWith(" ") ? INDENT : 0),
+    );
     const [first = "", ...rest] = lines;
     if (rest.length === 0) {
       this.put(`"""${first}"""`, depth);
@@ -246,15 +249,16 @@ function blanksAtStart(subject: Py.Statement | undefined, owner: Owner, docstrin
 }
 
 /** Greedy wrapping at spaces; a longer word stays whole. The author's own lines and their indentation are kept. */
-function wrapText(text: string, width: number): readonly string[] {
+function wrapText(text: string, width: number, hanging = 0): readonly string[] {
   return text.split(/\r\n|\r|\n/).flatMap((line) => {
     const indentation = /^\s*/.exec(line)?.[0] ?? "";
+    const further = indentation + " ".repeat(hanging);
     const rows: string[] = [];
     let row = indentation;
     for (const word of line.trim().split(/\s+/)) {
       if (row.trim() && row.length + 1 + word.length > width) {
         rows.push(row);
-        row = indentation + word;
+        row = further + word;
       } else row += row.trim() ? ` ${word}` : word;
     }
     return [...rows, row.trimEnd()];

@@ -140,7 +140,7 @@ def bitonic_topk(
         x: [M, N] float32 or float16 or bfloat16.
         K: a size of the result.
         values: where to write [M, K] float32 or float16 or bfloat16; allocated if
-        None.
+            None.
         indices: where to write [M, K] int64; allocated if None.
 
     Raises:

@@ -118,7 +118,7 @@ def attention(
         v: [H, S, HEAD_DIM] float16 or bfloat16.
         CAUSAL: a bool that the kernel is compiled for.
         out: where to write [H, S, HEAD_DIM] float16 or bfloat16; allocated if
-        None.
+            None.
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.

@@ -87,7 +87,7 @@ def jagged_softmax(
         values: [TOTAL, D] float32 or float16 or bfloat16.
         offsets: [OFFSETS] int32.
         out: where to write [TOTAL, D] float32 or float16 or bfloat16; allocated
-        if None.
+            if None.
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.

@@ -95,7 +95,7 @@ def layer_norm_forward(
         bias: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
         y: where to write [M, N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
         mean: where to write [M] float32; allocated if None.
         rstd: where to write [M] float32; allocated if None.
 
@@ -355,7 +355,7 @@ def layer_norm_gradients(
         rstd: [M] float32.
         GROUPS: a size of the result.
         dx: where to write [M, N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
         dw_partial: where to write [GROUPS, N] float32; allocated if None.
         db_partial: where to write [GROUPS, N] float32; allocated if None.
 
@@ -633,9 +633,9 @@ def column_sums(
         b: [R, N] float32.
         OUT: torch.float16 or torch.bfloat16 or torch.float32.
         a_sum: where to write [N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
         b_sum: where to write [N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.
@@ -857,7 +857,7 @@ def layer_norm(
         bias: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
         out: where to write [M, N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
 
     Returns:
         y: [M, N] float16 or bfloat16 or float32.

@@ -217,7 +217,7 @@ def mamba_chunk_scan(
         state: [BATCH, CHUNKS, HEADS, STATE, HEAD_DIM] float16 or bfloat16.
         skip: [HEADS] float32.
         out: where to write [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or
-        bfloat16; allocated if None.
+            bfloat16; allocated if None.
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.

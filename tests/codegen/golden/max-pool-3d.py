@@ -133,7 +133,7 @@ def max_pool3d(
         STRIDE: an int that the kernel is compiled for.
         PADDING: an int that the kernel is compiled for.
         y: where to write [N, C, OD, OH, OW] float32 or float16 or bfloat16;
-        allocated if None.
+            allocated if None.
         indices: where to write [N, C, OD, OH, OW] int64; allocated if None.
 
     Raises:

@@ -139,7 +139,7 @@ def paged_attention(
         block_tables: [B, MAX_PAGES] int32.
         seq_lens: [B] int32.
         out: where to write [B, H, G, HEAD_DIM] float16 or bfloat16; allocated if
-        None.
+            None.
 
     Raises:
         ValueError: a shape, stride, device or size that the kernel cannot take.

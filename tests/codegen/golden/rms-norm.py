@@ -77,7 +77,7 @@ def rms_norm_forward(
         weight: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
         y: where to write [M, N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
         rstd: where to write [M] float32; allocated if None.
 
     Raises:
@@ -282,7 +282,7 @@ def rms_norm_gradients(
         rstd: [M] float32.
         GROUPS: a size of the result.
         dx: where to write [M, N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
         dw_partial: where to write [GROUPS, N] float32; allocated if None.
 
     Raises:
@@ -539,7 +539,7 @@ def rms_norm(
         weight: [N] float16 or bfloat16 or float32.
         eps: a number, passed as float32.
         out: where to write [M, N] float16 or bfloat16 or float32; allocated if
-        None.
+            None.
 
     Returns:
         y: [M, N] float16 or bfloat16 or float32.

@@ -33,7 +33,7 @@ export const chunkScan = kernel(
       configs: [
         { BLOCK_L: 128, BLOCK_S: 64, BLOCK_D: 64, numWarps: 4, numStages: 3 },
         { BLOCK_L: 64, BLOCK_S: 64, BLOCK_D: 64, numWarps: 4, numStages: 3 },
-        { BLOCK_L: 64, BLOCK_S: 32, BLOCK_D: 64, numWarps: 4, numStages: 3 },
+        { BLOCK_L: 128, BLOCK_S: 64, BLOCK_D: 64, numWarps: 8, numStages: 3 },
       ],
     },
     reference: ({ x, dt, decay, b, c, state, skip }, torch) => {

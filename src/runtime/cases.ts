@@ -97,12 +97,13 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
 }
 
 /**
- * What to compile: every config with every dtype, flag and choice, each at the first sizes that it takes, the author's
- * before ours.
+ * What to compile: every config with every dtype, flag and choice, and inputs in each layout, at the first sizes that it
+ * takes, the author's before ours.
  */
 export function compileCases(
   kernel: CompiledKernel,
   selection: Selection,
+  layouts: readonly Layout[] = ["contiguous"],
 ): Omit<Plan, "cases"> & { cases: readonly Case[] } {
   const { signature } = kernel;
   const known = shapesFor(kernel, selection);
@@ -114,10 +115,13 @@ export function compileCases(
   const left = new Set<string>();
   for (const config of selection.config === undefined ? kernel.configs.keys() : [selection.config]) {
     for (const variant of variantsFor(signature, selection)) {
-      const tried = shapes.map((shape) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
-      const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
-      if (at) cases.push(...withAndWithout([...signature.tensors, ...signature.pointers], at, true, 0));
-      else left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
+      for (const layout of layouts) {
+        const tried = shapes.map((shape) => caseOf(signature, shape, variant, layout, config, selection.seed));
+        const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
+        if (!at) left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
+        else if (at.layouts && Object.keys(at.layouts).length === 0) left.add(`${layout}: no input may lie so`);
+        else cases.push(...withAndWithout([...signature.tensors, ...signature.pointers], at, true, 0));
+      }
     }
   }
   return { cases, left: [...left] };

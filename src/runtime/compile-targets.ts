@@ -1,6 +1,6 @@
 /** Compiles a kernel with real Triton for GPUs that need not be there: every config, dtype, flag and choice. */
 import { join } from "node:path";
-import type { Case, CompiledKernel } from "../compiled.js";
+import type { Case, CompiledKernel, Layout } from "../compiled.js";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
 import { cacheFolder } from "./cache-folder.js";
 import { keyOfText, readCached, withoutConfigs, writeCached } from "./cached.js";
@@ -39,6 +39,8 @@ export interface CompileOptions {
   readonly targets: readonly Target[];
   /** Of each kernel. */
   readonly selections: readonly Selection[];
+  /** How inputs lie in memory, all alike. Default contiguous. */
+  readonly layouts?: readonly Layout[] | undefined;
   readonly env?: NodeJS.ProcessEnv;
   /** At most so many processes. */
   readonly processes?: number | undefined;
@@ -58,9 +60,9 @@ interface Job {
 /** Compiles in as many processes as there are cores. A process that dies fails its config, and no other. */
 export async function compileForTargets(
   kernels: readonly CompiledKernel[],
-  { environment, targets, selections, env = process.env, processes, onDone, onOutput }: CompileOptions,
+  { environment, targets, selections, layouts, env = process.env, processes, onDone, onOutput }: CompileOptions,
 ): Promise<KernelCompilations[]> {
-  const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!));
+  const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
   const workspaces = await Promise.all(kernels.map(openWorkspace));
   const compiler = [environment.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>

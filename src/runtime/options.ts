@@ -143,8 +143,8 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
     const tensors = kernel.signature.tensors.map((tensor) => tensor.name);
     if (!tensors.includes(name))
       throw new UsageError(`--case: there is no tensor ${name}; the tensors are ${tensors.join(", ")}`);
-    if (!(allLayouts as readonly unknown[]).includes(layout))
-      throw new UsageError(`--case: a layout is ${allLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
+    if (!drawnLayouts.includes(layout))
+      throw new UsageError(`--case: a layout is ${drawnLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
   }
   const missing = Object.keys(kernel.signature.dtypes).filter((name) => !(name in entries(dtypes)));
   if (missing.length > 0) throw new UsageError(`--case: dtypes has no ${missing.join(", no ")}`);
@@ -153,6 +153,9 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
   if (refusal !== undefined) throw new UsageError(`--case: the kernel refuses it (${refusal})`);
   return at;
 }
+
+/** Those that cases are drawn with. */
+const drawnLayouts: readonly unknown[] = [...allLayouts, "expanded"];
 
 const CASE_KEYS = [
   "sizes",

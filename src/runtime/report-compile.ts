@@ -92,10 +92,11 @@ function placesOf(where: readonly Compilation[]): string {
     .join(", ");
 }
 
-/** What the caller chooses: `T=float16 causal=true without bias`. */
+/** What the caller chooses: `T=float16 causal=true sliced without bias`. */
 function variantText({ at }: Compilation): string {
   const chosen = Object.entries({ ...at.dtypes, ...at.constexprs }).map(([name, value]) => `${name}=${value}`);
-  return [...chosen, ...(at.absent ?? []).map((name) => `without ${name}`)].join(" ");
+  const layouts = [...new Set(Object.values(at.layouts ?? {}).map(String))];
+  return [...chosen, ...layouts, ...(at.absent ?? []).map((name) => `without ${name}`)].join(" ");
 }
 
 /** What was not compiled, or compiled and not looked at, and why. */
@@ -171,6 +172,7 @@ function compilationJson({ target, at, failure, resources, occupancy, cached }: 
     sizes: at.sizes,
     dtypes: at.dtypes,
     ...(at.constexprs && { constexprs: at.constexprs }),
+    ...(at.layouts && { layouts: at.layouts }),
     ...(at.absent && { absent: at.absent }),
     ...(resources && {
       registers: resources.registers,

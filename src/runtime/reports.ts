@@ -125,6 +125,8 @@ export interface CompilationReport {
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** How inputs lie in memory, where not contiguous. */
+  readonly layouts?: Readonly<Record<string, Layout>>;
   /** Optional tensors that were left out. */
   readonly absent?: readonly string[];
   /** Of a thread. */

@@ -7,6 +7,8 @@ import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tl } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
+import { vectorAdd } from "../../examples/vector-add.js";
+import { allLayouts, compileCases } from "../../src/runtime/cases.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/compile-targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/environment.js";
 import type { MachineCode } from "../../src/runtime/protocol.js";
@@ -62,6 +64,35 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     );
     for (const { target, at, resources } of again.compilations)
       expect(resources).toEqual(known.get(`${target.name} ${at.dtypes["T"]}`));
+  });
+
+  it("should compile for inputs that lie otherwise, each layout by itself", async () => {
+    const kernel = await build(gemm);
+    const one = { selection: { config: 7, seed: 0, dtypes: { T: "float16" } }, layouts: allLayouts };
+    const { cases, left } = compileCases(kernel, one.selection, one.layouts);
+    expect(left).toEqual([]);
+    expect(cases.map(({ layouts }) => layouts?.["a"] ?? "contiguous")).toEqual(allLayouts);
+    const [found] = await compileForTargets([kernel], {
+      environment,
+      env,
+      targets: parseTargets("cuda:90"),
+      selections: [one.selection],
+      layouts: ["contiguous", "sliced"],
+    });
+    // Rows that are not side by side are loaded element by element, without asynchronous copies.
+    const [contiguous, sliced] = found!.compilations.map(({ resources }) => resources!);
+    expect(sliced!.registers).not.toBe(contiguous!.registers);
+    expect(compileText(found!, { triton: "", python: "", seconds: 1 }, pc.createColors(false))).toContain(
+      "T=float16 sliced",
+    );
+    const [json] = compileJson([found!], [[]], { triton: "", python: "", seconds: 1 }).kernels;
+    expect(json!.compiled.map(({ layouts }) => layouts)).toEqual([undefined, { a: "sliced", b: "sliced" }]);
+  });
+
+  it("should say that no input may lie so", async () => {
+    const { cases, left } = compileCases(await build(vectorAdd), { seed: 0 }, ["sliced", "offset"]);
+    expect(left).toEqual(["sliced: no input may lie so"]);
+    expect(cases.map(({ layouts }) => layouts)).toEqual([{ x: "offset", y: "offset" }]);
   });
 
   it("should compile again what changed, and nothing else", async () => {

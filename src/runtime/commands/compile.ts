@@ -1,6 +1,8 @@
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
 import { diagnosticText } from "../code-frame.js";
+import type { Layout } from "../../compiled.js";
+import { allLayouts } from "../cases.js";
 import { compileForTargets } from "../compile-targets.js";
 import { missingPython } from "../devices.js";
 import { findPython } from "../environment.js";
@@ -14,6 +16,7 @@ import type { KernelCommand } from "./command.js";
 
 interface CompileOptions extends SelectionOptions {
   readonly targets?: string;
+  readonly layouts?: readonly Layout[];
 }
 
 export const compile: KernelCommand<CompileOptions> = {
@@ -24,6 +27,10 @@ export const compile: KernelCommand<CompileOptions> = {
     options.shape,
     options.dtype,
     options.config,
+    new Option(
+      "--layouts <list>",
+      `how inputs lie in memory, of ${allLayouts.join(", ")}, or all (default: contiguous)`,
+    ).argParser(parseLayouts),
     options.seed,
     options.kernel,
     options.python,
@@ -48,6 +55,7 @@ export const compile: KernelCommand<CompileOptions> = {
       environment: discovery.environment,
       targets,
       selections,
+      layouts: given.layouts,
       processes: given.processes,
       onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
       ...(given.verbose && { onOutput: streams.err }),
@@ -70,3 +78,13 @@ export const compile: KernelCommand<CompileOptions> = {
     return ok ? exitCodes.ok : exitCodes.failed;
   },
 };
+
+/** `transposed,sliced` or `all`. */
+function parseLayouts(text: string): readonly Layout[] {
+  if (text === "all") return allLayouts;
+  const names = [...new Set(text.split(",").map((name) => name.trim()))];
+  const unknown = names.find((name) => !(allLayouts as readonly unknown[]).includes(name));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`a layout is ${allLayouts.join(", ")} or all, not ${JSON.stringify(unknown)}`);
+  return names as Layout[];
+}

@@ -91,6 +91,14 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
     expect(report.cases).toMatchObject([{ sizes: { N: 38 }, outputs: [{ wrong: 1 }] }]);
   });
 
+  it("should run a case again however its inputs lie", async () => {
+    for (const x of ["contiguous", "sliced", "offset", "expanded"]) {
+      const json = JSON.stringify({ sizes: { N: 38 }, layouts: { x } });
+      const again = await cli(await increment(), "--verify", "--device", kind, "--case", json, "--json");
+      expect({ x, code: again.code, err: again.err }).toEqual({ x, code: 0, err: "" });
+    }
+  });
+
   it("should see what overflows where the reference does not, and run it again", async () => {
     const wrong = await build(naiveSoftmax);
     const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);

@@ -88,7 +88,7 @@ def main() -> int:
     parser = script.arguments("Times a Triton kernel beside its PyTorch reference.")
     parser.add_argument("--size", dest="sizes", action="append", type=_size, default=[], metavar="NAME=N")
     parser.add_argument("--warmup", type=script.whole, default=25, help="calls before the first that counts (25)")
-    parser.add_argument("--iterations", type=script.whole, default=100, help="calls that are timed (100)")
+    parser.add_argument("--iterations", type=script.positive, default=100, help="calls that are timed (100)")
     parser.add_argument("--profile", action="store_true", help="call once for a profiler, and time nothing")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out")
     args = parser.parse_args()

@@ -49,6 +49,14 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> int:
+    """An option's value that counts, from 1 up."""
+    value = whole(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("0 is too few; give 1 or more")
+    return value
+
+
 def _tolerance(text: str) -> float:
     try:
         value = float(text)

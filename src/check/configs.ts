@@ -11,6 +11,11 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   const found: Diagnostic[] = [];
   const place = (i: number) => (key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`);
   configs.forEach((config, i) => found.push(...checkConfig(ir, config, place(i))));
+  const texts = configs.map(({ at: _, ...config }) => JSON.stringify(config));
+  configs.forEach(({ at }, i) => {
+    const first = texts.indexOf(texts[i]!);
+    if (first < i) found.push(warning("config", `${place(i)}: it is config ${first} again; leave one out`, at));
+  });
   if (key) {
     if (configs.length === 0)
       found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));

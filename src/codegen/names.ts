@@ -27,6 +27,11 @@ export function snakeCase(name: string, fallback = "value"): string {
   return /^[a-z_]/.test(words) ? words : `_${words}`;
 }
 
+/** Whether the word is Python's own, so that it cannot stand after a dot. */
+export function isKeyword(word: string): boolean {
+  return PYTHON_KEYWORDS.split(" ").includes(word);
+}
+
 /** Whether Python would take it as an identifier that is free to use. */
 export function isUsable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name);

@@ -1,4 +1,5 @@
 /** Functions as operators of PyTorch: how they are registered, and what PyTorch could not have. */
+import { isKeyword } from "./names.js";
 import { fail } from "../diagnostics.js";
 import { describedTensors, makesDescriptors } from "../ir/described.js";
 import { isInt, members } from "../ir/dtype.js";
@@ -29,6 +30,8 @@ export function registration(
 export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
   if (!/^[A-Za-z_]\w*$/.test(namespace))
     fail("op", `${name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, at);
+  const owner = isKeyword(namespace) ? "Python" : ["aten", "prim", "prims"].includes(namespace) ? "PyTorch" : undefined;
+  if (owner) fail("op", `${name}: the namespace ${namespace} is ${owner}'s own; use your project's name`, at);
 }
 
 /** Why PyTorch could not have it as an operator. */

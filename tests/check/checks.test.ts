@@ -39,8 +39,8 @@ function product({ configs = [{ BLOCK: 64, BLOCK_K: 32 }], key = ["M"], extra = 
 
 async function messagesOf(given: Given): Promise<string[]> {
   try {
-    await build(product(given));
-    return [];
+    const { warnings } = await build(product(given));
+    return warnings.map(({ code, message }) => `${code}: ${message}`);
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
     expect(error.diagnostics.every(({ at }) => at?.file.endsWith("checks.test.ts"))).toBe(true);
@@ -78,6 +78,17 @@ describe("configs", () => {
       "the key names nothing",
       { key: ["Q"] },
       "host: product: the autotune key Q is no size, scalar or constexpr; it may be M, K",
+    ],
+    [
+      "one is there twice",
+      {
+        configs: [
+          { BLOCK: 64, BLOCK_K: 32 },
+          { BLOCK: 64, BLOCK_K: 32, numWarps: 8 },
+          { BLOCK: 64, BLOCK_K: 32 },
+        ],
+      },
+      "config: product: config 2 (BLOCK: 64, BLOCK_K: 32): it is config 0 again; leave one out",
     ],
     ["there is none", { configs: [] }, "config: product: autotune has no configs; list at least one"],
     [

@@ -209,7 +209,7 @@ describe("the order of programs", () => {
   });
 
   test("should name each program once", () => {
-    expect(() => run([0, 1, 2])).toThrow("order: names each program from 0 to 5 once");
-    expect(() => run([0, 1, 2, 3, 4, 4])).toThrow("order: names each program from 0 to 5 once");
+    expect(() => run([0, 1, 2])).toThrow("or each program from 0 to 5 once");
+    expect(() => run([0, 1, 2, 3, 4, 4])).toThrow("or each program from 0 to 5 once");
   });
 });

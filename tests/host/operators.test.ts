@@ -65,4 +65,11 @@ test("a kernel that reads nothing, and a namespace that is no name", () => {
   expect(() => built.even.emit({ op: { namespace: "my-ops" } })).toThrow(
     'even: "my-ops" cannot be a namespace; use letters, digits and _',
   );
+  for (const [namespace, owner] of [
+    ["class", "Python"],
+    ["aten", "PyTorch"],
+  ] as const)
+    expect(() => built.even.emit({ op: { namespace } })).toThrow(
+      `even: the namespace ${namespace} is ${owner}'s own; use your project's name`,
+    );
 });

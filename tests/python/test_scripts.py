@@ -175,12 +175,14 @@ class Verify(unittest.TestCase):
             self.assertNotIn("Traceback", errors)
 
     def test_options_that_are_none(self):
-        for option, says in (
-            (("--rtol", "-1"), "'-1' is not a number from 0 up"),
-            (("--atol", "nan"), "'nan' is not a number from 0 up"),
-            (("--seed", "9" * 20), "is not a whole number from 0 to 2^63 - 1"),
+        verify, benchmark = "verify_kernel.py", "benchmark_kernel.py"
+        for script, option, says in (
+            (verify, ("--rtol", "-1"), "'-1' is not a number from 0 up"),
+            (verify, ("--atol", "nan"), "'nan' is not a number from 0 up"),
+            (verify, ("--seed", "9" * 20), "is not a whole number from 0 to 2^63 - 1"),
+            (benchmark, ("--iterations", "0"), "0 is too few; give 1 or more"),
         ):
-            code, result, errors = run("verify_kernel.py", SCALE, *option)
+            code, result, errors = run(script, SCALE, *option)
             self.assertEqual((code, result), (2, None))
             self.assertIn(says, errors)
 

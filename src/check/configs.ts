@@ -11,7 +11,7 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   const found: Diagnostic[] = [];
   const place = (i: number) => (key ? `${ir.name}: config ${i} (${describe(configs[i]!)})` : `${ir.name}: its config`);
   configs.forEach((config, i) => found.push(...checkConfig(ir, config, place(i))));
-  const texts = configs.map(({ at: _, ...config }) => JSON.stringify(config));
+  const texts = configs.map((config) => JSON.stringify({ ...config, at: undefined }));
   configs.forEach(({ at }, i) => {
     const first = texts.indexOf(texts[i]!);
     if (first < i) found.push(warning("config", `${place(i)}: it is config ${first} again; leave one out`, at));

@@ -25,7 +25,7 @@ _LAUNCHES = {}
             {"BLOCK_L": 64, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=4, num_stages=3
         ),
         triton.Config(
-            {"BLOCK_L": 64, "BLOCK_S": 32, "BLOCK_D": 64}, num_warps=4, num_stages=3
+            {"BLOCK_L": 128, "BLOCK_S": 64, "BLOCK_D": 64}, num_warps=8, num_stages=3
         ),
     ],
     key=["CHUNK", "HEAD_DIM", "STATE"],

@@ -7,8 +7,6 @@ import { type KernelNames, parameterName } from "./kernel-names.js";
 import * as py from "./py-build.js";
 import type { Expression, Keyword } from "./py.js";
 
-export { constant as constantExpression } from "./py-build.js";
-
 /** Launch options of a config, by Triton's names. */
 export function launchOptions(config: Config): readonly Keyword[] {
   const { numWarps, numStages, numCtas, maxnreg } = config;

@@ -7,7 +7,7 @@ import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
 
 /** Launches a kernel. */
 export const LAUNCH = "_launch";
-export const LAUNCH_KEY = "_launch_key";
+const LAUNCH_KEY = "_launch_key";
 /** What it remembers. */
 export const LAUNCHES = "_LAUNCHES";
 /** For what writes tensors of its caller though it has a gradient. */

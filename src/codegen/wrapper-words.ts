@@ -1,6 +1,5 @@
 /** How the wrapper speaks of an argument: its annotation, its default and its line in the docstring. */
 import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../ir/nodes.js";
-import { constantExpression } from "./autotune.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "./call-order.js";
 import type { KernelNames } from "./kernel-names.js";
 import * as py from "./py-build.js";
@@ -82,16 +81,16 @@ export function annotationOf(param: NumberParam): string {
 }
 
 /** A default as its annotation says: `2.0` for a float. */
-export function defaultOf(param: NumberParam): Expression | undefined {
+function defaultOf(param: NumberParam): Expression | undefined {
   if (param.kind === "size" || param.default === undefined) return undefined;
   if (param.kind === "constexpr" && param.of === "dtype") return torchDType(String(param.default));
   if (annotationOf(param) === "bool") return py.boolean(Boolean(param.default));
   const isFloat = annotationOf(param) === "float";
-  return isFloat ? py.numberLiteral(Number(param.default), "float") : constantExpression(param.default);
+  return isFloat ? py.numberLiteral(Number(param.default), "float") : py.constant(param.default);
 }
 
 /** What the docstring says of it. */
-export function numberWords(param: NumberParam): string {
+function numberWords(param: NumberParam): string {
   if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim")) return "a size of the result";
   if (param.kind === "scalar")
     return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
@@ -109,6 +108,6 @@ const torchName = (name: string): string => {
   return dtype.kind === "attribute" ? dtype.name : name;
 };
 
-export function dtypeWords(param: TensorParam | PointerParam): string {
+function dtypeWords(param: TensorParam | PointerParam): string {
   return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
 }

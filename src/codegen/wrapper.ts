@@ -12,7 +12,7 @@ import type {
   TensorParam,
   Value,
 } from "../ir/nodes.js";
-import { constantExpression, driverOptions, launchOptions } from "./autotune.js";
+import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "./host.js";
 import { givenSizes } from "./call-order.js";
 import { type KernelNames, parameterName } from "./kernel-names.js";
@@ -302,7 +302,7 @@ class WrapperEmitter extends WrapperScope {
     const constexprs = params.filter((param): param is ConstexprParam => param.kind === "constexpr");
     const [only] = this.ir.tuning.configs;
     const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
-      py.keyword(parameterName(this.ir, this.names, name), constantExpression(value)),
+      py.keyword(parameterName(this.ir, this.names, name), py.constant(value)),
     );
     const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
     return {
@@ -339,7 +339,7 @@ class WrapperEmitter extends WrapperScope {
     const config = this.#configOf(value);
     if (config !== undefined && this.ir.tuning.configs.length === 1) {
       const fixed = this.ir.tuning.configs[0]?.values[config];
-      if (fixed !== undefined) return constantExpression(fixed);
+      if (fixed !== undefined) return py.constant(fixed);
     }
     return super.local(value);
   }

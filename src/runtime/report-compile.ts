@@ -1,7 +1,7 @@
 /** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../compiled.js";
-import { configText, listed, valuesOf } from "./case-text.js";
+import { caseText, configText, listed, valuesOf } from "./case-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../diagnostics.js";
 import type { Compilation, KernelCompilations } from "./compile-targets.js";
 import { faultsOf, uncheckedOf } from "./machine-code.js";
@@ -94,9 +94,9 @@ function placesOf(where: readonly Compilation[]): string {
 
 /** What the caller chooses: `T=float16 causal=true sliced without bias`. */
 function variantText({ at }: Compilation): string {
-  const chosen = Object.entries({ ...at.dtypes, ...at.constexprs }).map(([name, value]) => `${name}=${value}`);
   const layouts = [...new Set(Object.values(at.layouts ?? {}).map(String))];
-  return [...chosen, ...layouts, ...(at.absent ?? []).map((name) => `without ${name}`)].join(" ");
+  const chosen = [caseText({ ...at, sizes: {} }), ...layouts, ...(at.absent ?? []).map((name) => `without ${name}`)];
+  return chosen.filter(Boolean).join(" ");
 }
 
 /** What was not compiled, or compiled and not looked at, and why. */

@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
-import { closeDevice, openGpu } from "../src/runtime/devices.js";
-import { summarize } from "../src/runtime/summary.js";
-import { verifyThoroughly } from "../src/runtime/thorough.js";
+import { closeDevice, openGpu } from "../src/runtime/devices/devices.js";
+import { summarize } from "../src/runtime/verify/summary.js";
+import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { examples } from "../tests/codegen/examples.js";
 
 const { values: given } = parseArgs({

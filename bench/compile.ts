@@ -8,8 +8,8 @@ import { constexpr, kernel, tensor, tl } from "tilescript";
 import { gemm } from "../examples/gemm.js";
 import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import { compile } from "../src/compile.js";
-import { createSourceIndex } from "../src/dsl/source.js";
+import { compile } from "../src/pipeline/compile-kernel.js";
+import { createSourceIndex } from "../src/source/source-index.js";
 
 const source = createSourceIndex();
 

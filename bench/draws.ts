@@ -3,8 +3,8 @@
  * --mistakes 50 --device eval`. Prints the counts as JSON, and exits with 1 if any is not as it must be.
  */
 import { parseArgs } from "node:util";
-import { closeDevice, openDevice, type DeviceName } from "../src/runtime/devices.js";
-import { verifyThoroughly } from "../src/runtime/thorough.js";
+import { closeDevice, openDevice, type DeviceName } from "../src/runtime/devices/devices.js";
+import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
 import { subjects } from "../tests/mutants/mutations.js";
 import { buildRight, Seeded } from "../tests/mutants/seed.js";
 

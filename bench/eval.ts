@@ -23,13 +23,13 @@ import { pagedAttention } from "../examples/paged-attention.js";
 import { softmax } from "../examples/softmax.js";
 import { adamwStochastic } from "../examples/stochastic-rounding.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import type { Case } from "../src/compiled.js";
-import { definitionOf, type KernelDefinition } from "../src/dsl/kernel.js";
+import type { Case } from "../src/contract/compiled.js";
+import { definitionOf, type KernelDefinition } from "../src/dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../src/dsl/operator.js";
 import { trace } from "../src/dsl/trace.js";
 import { evaluateKernel, inputsOf, launchOf } from "../src/eval/index.js";
-import { findPython } from "../src/runtime/environment.js";
-import { openWorkspace, verifyRequest } from "../src/runtime/request.js";
+import { findPython } from "../src/runtime/python/environment.js";
+import { openWorkspace, verifyRequest } from "../src/runtime/devices/request.js";
 
 const CASES = 8;
 /** Property tests run hundreds of cases, so V8 has compiled the loops of most. */

@@ -11,7 +11,7 @@ import { build } from "tilescript";
 import { gemm } from "../examples/gemm.js";
 import { softmax } from "../examples/softmax.js";
 import { vectorAdd } from "../examples/vector-add.js";
-import { findPython } from "../src/runtime/environment.js";
+import { findPython } from "../src/runtime/python/environment.js";
 
 const { values: given } = parseArgs({
   options: { out: { type: "string", default: "gpu.json" }, prepare: { type: "string" } },

@@ -1,12 +1,12 @@
 /** docs/language.md, made from the op records and the comments above them. */
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { dtypeNames, isFp8, isInt, type DTypeName } from "../src/ir/dtype.js";
-import { libdeviceTable, libdeviceTargets } from "../src/ir/libdevice-table.js";
-import type { Op, Typed } from "../src/ir/op.js";
-import { dtypeOfLetter } from "../src/ir/signatures-libdevice.js";
-import { dtypeTargets, targetWords } from "../src/ir/targets.js";
-import { constexprType, tileType, type TileType } from "../src/ir/types.js";
+import { dtypeNames, isFp8, isInt, type DTypeName } from "../src/types/dtype.js";
+import { libdeviceTable, libdeviceTargets } from "../src/rules/libdevice-table.js";
+import type { Op } from "../src/ir/op.js";
+import { dtypeOfLetter } from "../src/rules/libdevice-rules.js";
+import { dtypeTargets, targetWords } from "../src/types/targets.js";
+import { constexprType, tileType, type TileType, type Typed } from "../src/types/types.js";
 import * as ops from "../src/ops/index.js";
 import { table } from "../src/ops/table.js";
 import { elsewhere, excluded } from "../tests/ops/conformance-excluded.js";

@@ -6,11 +6,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { format } from "prettier";
 import { gemm } from "../examples/gemm.js";
-import { compile } from "../src/compile.js";
-import { createSourceIndex } from "../src/dsl/source.js";
-import { runBinary, runCli } from "../src/runtime/cli.js";
+import { compile } from "../src/pipeline/compile-kernel.js";
+import { createSourceIndex } from "../src/source/source-index.js";
+import { runBinary, runCli } from "../src/runtime/cli/cli.js";
 import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js";
-import type { Streams } from "../src/runtime/streams.js";
+import type { Streams } from "../src/runtime/system/streams.js";
 import { languagePage } from "./language.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -44,7 +44,7 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
     emitted: fence("python", jit),
     wrapper: fence("python", wrapper),
     ir: fence("", compiled.ir),
-    compile: fence("ts", between(read("src/compile.ts"), /^export function compile/, /^}/)),
+    compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),
     exp: fence("ts", between(read("src/ops/math.ts"), /^function math/, /^}/)),
@@ -74,7 +74,7 @@ async function commandParts(): Promise<Record<string, string>> {
   await help("help_file", (streams) => runCli("gemm.ts", ["--help"], [], streams));
   for (const { name } of [...kernelCommands, ...plainCommands])
     await help(`help_${name}`, (streams) => runBinary([name, "--help"], streams));
-  const types = read("src/runtime/reports.ts")
+  const types = read("src/runtime/report/reports.ts")
     .split(/^\/\/ (\w+)$/m)
     .slice(1);
   for (let i = 0; i < types.length; i += 2) found[`json_${types[i]}`] = fence("ts", types[i + 1]!);

@@ -1,8 +1,8 @@
 /** TileScript in a page, which bundlers take for `tilescript`: kernels are built without their source, and evaluated. */
-import { compile } from "./compile.js";
-import type { CompiledKernel } from "./compiled.js";
-import type { KernelFunction } from "./ir/kernel.js";
-import { kernelOn } from "./runnable.js";
+import { compile } from "./pipeline/compile-kernel.js";
+import type { CompiledKernel } from "./contract/compiled.js";
+import type { KernelFunction } from "./params/kernel.js";
+import { kernelOn } from "./pipeline/runnable.js";
 
 export * from "./language.js";
 

@@ -1,15 +1,15 @@
 /** TileScript: Triton kernels in TypeScript. */
-import { buildWith } from "./build.js";
-import { definitionOf, KernelDefinition } from "./dsl/kernel.js";
+import { buildWith } from "./pipeline/build.js";
+import { definitionOf, KernelDefinition } from "./dsl/definition.js";
 import { OperatorDefinition } from "./dsl/operator.js";
-import type { Kernel } from "./ir/kernel.js";
-import type { Operator } from "./ir/params-operator.js";
-import { addBuilder } from "./runtime/builders.js";
-import type { Runnable } from "./runtime/commands/command.js";
-import { type FileMeta, main as runMain } from "./runtime/main.js";
+import type { Kernel } from "./params/kernel.js";
+import type { Operator } from "./params/operator-types.js";
+import { addBuilder } from "./runtime/invocation/builders.js";
+import type { Runnable } from "./runtime/invocation/command.js";
+import { type FileMeta, main as runMain } from "./runtime/cli/main.js";
 
-export { build } from "./build.js";
-export { kernel } from "./kernel.js";
+export { build } from "./pipeline/build.js";
+export { kernel } from "./pipeline/kernel-on-node.js";
 export * from "./language.js";
 
 /**

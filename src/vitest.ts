@@ -1,7 +1,7 @@
 /** `import "tilescript/vitest"` gives vitest's `expect` the matchers of kernels. */
 import { expect } from "vitest";
-import type { Kernel } from "./ir/kernel.js";
-import { type KernelMatchers, matchers } from "./matchers.js";
+import type { Kernel } from "./params/kernel.js";
+import { type KernelMatchers, matchers } from "./testing/matchers.js";
 
 declare module "vitest" {
   interface Matchers<T = any> extends KernelMatchers<T extends Kernel<any, infer P> ? P : never, void> {}

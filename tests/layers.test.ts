@@ -1,73 +1,62 @@
-/** The direction of imports between folders, and that what runs in a browser asks nothing of Node. */
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+/** The order of folders, names of files, and that what runs in a browser asks nothing of Node. */
+import { basename } from "node:path";
 import { expect, test } from "vitest";
+import { folderOf, folders, imports, inner, sourceFiles, specifiersOf } from "../docs/folders.js";
 
-const SRC = resolve(import.meta.dirname, "../src");
+const order = Object.keys(folders);
+/** What runs where files are read and processes are started. */
+const onNode = new Set(["source", "runtime", "pipeline", "testing"]);
 
-/** What each folder may import besides itself; files directly in `src` join them. */
-const allowed: Readonly<Record<string, readonly string[]>> = {
-  ir: [],
-  ops: ["ir"],
-  dsl: ["ir", "ops"],
-  check: ["ir"],
-  eval: ["ir"],
-  codegen: ["ir"],
-  call: ["ir", "eval"],
-  runtime: [],
-};
-/** Types and messages that everything shares. */
-const shared = new Set(["diagnostics", "compiled", "tolerance"]);
-const portable = ["ir", "ops", "check", "eval", "codegen", "dsl", "call"];
-
-interface Import {
-  readonly from: string;
-  readonly to: string;
-  readonly typeOnly: boolean;
+/** The imports that go up in a list of folders, or out of it. */
+function upwards(list: readonly string[], depth: number): string[] {
+  return imports().flatMap(({ from, to }) => {
+    const [above, below] = [folderOf(from, depth), folderOf(to, depth)];
+    if (above === undefined || above === below || !list.includes(above)) return [];
+    if (depth > 1 && !below?.startsWith(`${list[0]!.split("/")[0]}/`)) return [];
+    return list.indexOf(below ?? "") < list.indexOf(above) && list.includes(below ?? "")
+      ? []
+      : [`${from} imports ${to}`];
+  });
 }
 
-function filesOf(folder: string): string[] {
-  return readdirSync(join(SRC, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => join(SRC, folder, name));
-}
+test("every folder is listed with its sentence, in docs/folders.ts", () => {
+  const found = new Set(sourceFiles().flatMap((file) => folderOf(file) ?? []));
+  expect(order.toSorted()).toEqual([...found].sort());
+});
 
-function importsOf(file: string): Import[] {
-  const text = readFileSync(file, "utf8");
-  const found: Import[] = [];
-  for (const match of text.matchAll(
-    /^(?:import|export)\s(type\s)?[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm,
-  ))
-    found.push({ from: file, to: (match[2] ?? match[3] ?? match[4])!, typeOnly: match[1] !== undefined });
-  return found;
-}
+test("a folder imports only folders that stand before it, types included", () => {
+  expect(upwards(order, 1)).toEqual([]);
+});
 
-function folderOf(file: string): string | undefined {
-  const path = relative(SRC, file);
-  return path.includes("/") ? path.split("/")[0] : undefined;
-}
-
-test.each(Object.keys(allowed))("src/%s imports only what lies below it", (folder) => {
-  const wrong = filesOf(folder).flatMap((file) =>
-    importsOf(file).flatMap(({ to }) => {
-      if (!to.startsWith(".")) return [];
-      const target = resolve(dirname(file), to);
-      const other = folderOf(target);
-      if (other === folder || (other !== undefined && allowed[folder]!.includes(other))) return [];
-      if (other === undefined && shared.has(relative(SRC, target).replace(/\.js$/, ""))) return [];
-      return [`${relative(SRC, file)} imports ${to}`];
-    }),
+test.each(Object.keys(inner))("so do the folders inside of %s", (folder) => {
+  const list = inner[folder]!.map((name) => `${folder}/${name}`);
+  const found = new Set(
+    sourceFiles().flatMap((file) => (folderOf(file) === folder ? (folderOf(file, 2) ?? file) : [])),
   );
-  expect(wrong).toEqual([]);
+  expect([...found].sort()).toEqual(list.toSorted());
+  expect(upwards(list, 2)).toEqual([]);
+});
+
+test("runtime sees compiled kernels only, and the pipeline is joined by entry files and tests", () => {
+  const seen = imports().filter(({ from }) => folderOf(from) === "runtime");
+  const folder = new Set(seen.map(({ to }) => folderOf(to)));
+  expect([...folder].sort()).toEqual(["contract", "diagnostics", "runtime"]);
+});
+
+test("no two files have one name, but the indexes of folders", () => {
+  const names = sourceFiles()
+    .map((file) => basename(file))
+    .filter((name) => name !== "index.ts");
+  expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
 
 test("what is evaluated, checked and emitted needs no Node module", () => {
-  const wrong = portable.flatMap(filesOf).flatMap((file) => {
-    // The index of the author's source reads files: it is loaded on demand, and only on Node.
-    if (/\/dsl\/source[\w-]*\.ts$/.test(file)) return [];
-    return importsOf(file).flatMap(({ to, typeOnly }) =>
-      to.startsWith("node:") && !typeOnly ? [`${relative(SRC, file)} imports ${to}`] : [],
-    );
+  const wrong = sourceFiles().flatMap((file) => {
+    const folder = folderOf(file);
+    if (folder === undefined || onNode.has(folder)) return [];
+    return specifiersOf(file)
+      .filter((specifier) => specifier.startsWith("node:"))
+      .map((specifier) => `${file} imports ${specifier}`);
   });
   expect(wrong).toEqual([]);
 });

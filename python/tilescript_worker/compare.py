@@ -2,7 +2,7 @@
 
 An element is right when ``|got - expected| <= atol + rtol * |expected|`` with ``expected`` in float64, when it is
 exactly what rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it
-is due), or when both are NaN. The tolerance comes with the request: ``src/tolerance.ts`` decides it. Gradients may
+is due), or when both are NaN. The tolerance comes with the request: ``src/contract/tolerance.ts`` decides it. Gradients may
 differ by what rounding leaves of them besides (``rounding.py``).
 """
 

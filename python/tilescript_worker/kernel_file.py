@@ -101,7 +101,7 @@ class KernelFile:
         """The default of a dtype, unless it was given.
 
         Where matrices are multiplied, ``atol`` grows with the square root of the number of terms beyond 64, as in
-        ``src/tolerance.ts``; the first matrix among the inputs has as many columns.
+        ``src/contract/tolerance.ts``; the first matrix among the inputs has as many columns.
         """
         base = TF32 if dtype == torch.float32 and self.multiplies else TOLERANCES.get(dtype, (0.0, 0.0))
         matrices = [value for value in inputs if isinstance(value, torch.Tensor) and value.dim() >= 2]

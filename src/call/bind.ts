@@ -7,10 +7,10 @@ import {
   type SignatureDType,
   type TensorData,
   launchOptionNames,
-} from "../compiled.js";
-import { fail, type Location } from "../diagnostics.js";
-import { fromNumbers } from "../ir/array.js";
-import { isDType, type DTypeName } from "../ir/dtype.js";
+} from "../contract/compiled.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { fromNumbers } from "../numerics/array.js";
+import { isDType, type DTypeName } from "../types/dtype.js";
 import { dtypeOf, NDArray, type TypedArray } from "./ndarray.js";
 
 type Constant = number | boolean | string;

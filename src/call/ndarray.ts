@@ -1,11 +1,11 @@
 /** Arrays that a kernel is called with from TypeScript, and those that it gives. */
-import { fail } from "../diagnostics.js";
-import { normal, uniform } from "../eval/random.js";
-import { sizeOf, stridedIndex, stridesOf } from "../ir/array.js";
-import { captureLocation } from "../ir/callsite.js";
-import { type DType, type DTypeName, dtypes, isDType } from "../ir/dtype.js";
-import { holdsExactly, isBig, isFloat } from "../ir/numeric.js";
-import { round } from "../ir/numeric-float.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { normal, uniform } from "../numerics/seeded-random.js";
+import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
+import { holdsExactly, isBig, isFloat } from "../numerics/numeric.js";
+import { round } from "../numerics/numeric-float.js";
 
 const arrayTypes = {
   int1: Uint8Array,

@@ -1,5 +1,5 @@
 /** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
-import { type Diagnostic, problem } from "../diagnostics.js";
+import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import {
   type Block,
   isFunction,

@@ -1,6 +1,6 @@
 /** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
-import { type Config, launchOptionNames } from "../compiled.js";
-import { type Diagnostic, problem, warning } from "../diagnostics.js";
+import { type Config, launchOptionNames } from "../contract/compiled.js";
+import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
 import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 

@@ -1,5 +1,5 @@
 /** What may be left out is used only where the kernel knows that it is there. */
-import { type Diagnostic, problem } from "../diagnostics.js";
+import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import { type Argument, type Block, isList, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, blocksOf, definitions } from "../ir/walk.js";
 

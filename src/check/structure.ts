@@ -2,12 +2,12 @@
  * Checks a finished kernel against the rules that built it: every op is typed again by its own rule, for each member of
  * each dtype variable, and every field of the type must come out the same.
  */
-import { type Diagnostic, problem } from "../diagnostics.js";
-import type { DTypeName, Elem } from "../ir/dtype.js";
+import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import type { DTypeName, Elem } from "../types/dtype.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
-import type { Dim } from "../ir/shape.js";
+import type { Dim } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
-import { sameType, showType, type Type } from "../ir/types.js";
+import { sameType, showType, type Type } from "../types/types.js";
 import { walkAll } from "../ir/walk.js";
 
 /** Concrete dtypes by the name of the variable that has them. */

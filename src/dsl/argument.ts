@@ -1,5 +1,5 @@
 /** What the author gives to control flow, as arguments of the program. */
-import { fail, type Location } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
 import type { Argument } from "../ir/nodes.js";
 import { toArgument } from "../ops/define.js";

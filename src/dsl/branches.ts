@@ -1,12 +1,12 @@
 /** Branches of the kernel, and the way out of it. */
-import { fail, type Location } from "../diagnostics.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { type Builder, builder } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, type Block, type IfStatement, isValue, type Value } from "../ir/nodes.js";
-import type { Checked } from "../ir/problem.js";
-import { whyAssign, whyCondition, type WhyWhen } from "../ir/signatures-control.js";
-import { typeOfArgument } from "../ir/types.js";
+import type { Checked } from "../types/problem.js";
+import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { argumentOf, must } from "./argument.js";
 
 type Arm = () => unknown;

@@ -1,11 +1,11 @@
 /** A kernel's params as its IR has them, with the values that stand for each, and as its body gets them. */
-import { fail, type Location } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
-import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../ir/dtype.js";
+import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
 import type { Argument, ConstexprParam, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
 import { chosenFunction } from "./choice.js";
-import type { KernelDefinition } from "./kernel.js";
+import type { KernelDefinition } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
 
 /** What an author declared with a builder of this kind. */

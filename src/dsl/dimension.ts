@@ -1,6 +1,6 @@
 /** The value of a tile's dimension, as an author computes with it. */
 import { builder } from "../ir/builder.js";
-import { readText } from "../ir/constexpr-value.js";
+import { readText } from "../types/constexpr-value.js";
 import { Handle } from "../ir/handle.js";
 import * as ops from "../ops/index.js";
 

@@ -1,11 +1,12 @@
 /** Loops of the kernel: counted, unrolled, and as long as a condition holds. */
-import { fail, type Location } from "../diagnostics.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { type Builder, builder } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
-import type { Constexpr, ConstLike } from "../ir/constexpr.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import { Handle, isHandle } from "../ir/handle.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
-import type { Checked } from "../ir/problem.js";
+import type { Checked } from "../types/problem.js";
 import {
   type RangeElement,
   rangeElement,
@@ -16,10 +17,9 @@ import {
   type WhyStep,
   whyWhile,
   type WhyWhile,
-} from "../ir/signatures-control.js";
-import type { Scalar } from "../ir/tile.js";
-import type { Type } from "../ir/types.js";
-import { typeOfArgument } from "../ir/types.js";
+} from "../rules/control-rules.js";
+import type { Scalar } from "../types/tile.js";
+import type { Type } from "../types/types.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /**

@@ -1,10 +1,10 @@
 /** Gives handles the methods and properties that authors call: those that op records name, and a few of tensors. */
-import { fail } from "../diagnostics.js";
-import { captureLocation } from "../ir/callsite.js";
-import { type Elem, dtype as dtypeVariable, dtypes } from "../ir/dtype.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import type { TensorParam, Value } from "../ir/nodes.js";
-import { showType } from "../ir/types.js";
+import { showType } from "../types/types.js";
 import * as ops from "../ops/index.js";
 import * as pointers from "../ops/pointer.js";
 import "../ops/reflect.js";

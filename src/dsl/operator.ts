@@ -1,18 +1,18 @@
 /** An operator of PyTorch, as its author defines it out of kernels. */
-import { fail, type Location, TileScriptError } from "../diagnostics.js";
-import { captureLocation } from "../ir/callsite.js";
-import { isInt, members } from "../ir/dtype.js";
+import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
-import { type Composition, gradientOf, type OperatorIR } from "../ir/operator.js";
-import type { OperatorFunction } from "../ir/params-operator.js";
-import { type Launch, owner, type TorchNode } from "../ir/reference.js";
+import { type Composition, gradientOf, type OperatorIR, type KernelLaunch } from "../ir/operator-ir.js";
+import type { OperatorFunction } from "../params/operator-types.js";
+import { owner, type TorchNode } from "../torch/torch-node.js";
 import type { SpecPlaces } from "../ir/source.js";
-import { checkTolerance } from "../tolerance.js";
-import { KernelDefinition, type RawSpec } from "./kernel.js";
-import { whyNoInput, whyNoResult, whyResult } from "../ir/params-operator.js";
-import { type Described, includes, launching } from "./launch.js";
+import { checkTolerance } from "../contract/tolerance.js";
+import { KernelDefinition, type RawSpec } from "./definition.js";
+import { whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
+import { type Described, includes, launching } from "./kernel-call.js";
 import { variablesOf } from "./recorded.js";
-import { isRecord, logging, nodeOf, record, tensorProxy } from "./torch-proxy.js";
+import { isRecord, logging, nodeOf, record, tensorProxy } from "../torch/torch-proxy.js";
 import { trace } from "./trace.js";
 
 type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
@@ -186,13 +186,13 @@ class Recording {
     author: Forward,
     results: (returned: unknown) => Composition["results"],
   ): Composition {
-    const steps: (Launch | TorchNode)[] = [];
+    const steps: (KernelLaunch | TorchNode)[] = [];
     const inputs = new Set(given);
     const numbers = this.face.params.filter((param) => param.kind !== "tensor").map((param) => param.name);
     const into = {
       name: this.face.name,
       kernel: (definition: KernelDefinition) => this.#kernel(definition),
-      launched: (launch: Launch) => void steps.push(launch),
+      launched: (launch: KernelLaunch) => void steps.push(launch),
       describe: (node: TorchNode) => this.#describe(node),
       describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
       isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),

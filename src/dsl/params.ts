@@ -1,8 +1,8 @@
 /** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
-import { fail, type Location } from "../diagnostics.js";
-import { captureLocation } from "../ir/callsite.js";
-import { type DType, elemOf, isDType } from "../ir/dtype.js";
-import { whyPadding } from "../ir/signatures-descriptor.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { type DType, elemOf, isDType } from "../types/dtype.js";
+import { whyPadding } from "../rules/descriptor-rules.js";
 import type {
   ConstexprBuilder,
   DescriptorBuilder,
@@ -11,7 +11,7 @@ import type {
   PointerBuilder,
   ScalarBuilder,
   TensorBuilder,
-} from "../ir/params.js";
+} from "../params/param-types.js";
 
 type AnyDType = DType<any>;
 type Role = "in" | "out" | "inout";

@@ -1,9 +1,9 @@
 /** The parts of a kernel's spec that are torch, recorded: its reference, its providers and its inputs. */
-import { fail, type Location, TileScriptError } from "../diagnostics.js";
+import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
-import type { TorchNode } from "../ir/reference.js";
-import type { KernelDefinition } from "./kernel.js";
-import { recordInputs, recordReference } from "./reference.js";
+import type { TorchNode } from "../torch/torch-node.js";
+import type { KernelDefinition } from "./definition.js";
+import { recordInputs, recordReference } from "./record-reference.js";
 
 /** Names of what is measured beside the author's providers. */
 const RESERVED_PROVIDERS = ["kernel", "eager"];

@@ -1,13 +1,13 @@
 /** State that loops and branches change. */
+import { typeOfArgument } from "../ir/typed.js";
 import { type Builder, builder } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
 import type { Argument, Variable } from "../ir/nodes.js";
-import type { Checked } from "../ir/problem.js";
-import { type MutOut, whyAssign, type WhyMut, whyMut } from "../ir/signatures-control.js";
-import type { Type } from "../ir/types.js";
+import type { Checked } from "../types/problem.js";
+import { type MutOut, whyAssign, type WhyMut, whyMut } from "../rules/control-rules.js";
+import type { Type } from "../types/types.js";
 import { full } from "../ops/create.js";
-import { typeOfArgument } from "../ir/types.js";
 import { opOf } from "../ops/define.js";
 import { argumentOf, literal, must } from "./argument.js";
 

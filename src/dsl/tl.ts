@@ -1,10 +1,10 @@
 /** Triton's language as authors write it: `tl.load`, `tl.float16`, `tl.range`, … */
-import { dtypes } from "../ir/dtype.js";
+import { dtypes } from "../types/dtype.js";
 import "./methods.js";
 
 export * from "../ops/index.js";
 export * as targetInfo from "../ops/target.js";
-export { dtype } from "../ir/dtype.js";
+export { dtype } from "../types/dtype.js";
 export { exit, when } from "./branches.js";
 export { range, staticRange, whileLoop } from "./loops.js";
 export { mut } from "./state.js";

@@ -1,5 +1,6 @@
 /** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
-import { fail, type Location } from "../diagnostics.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { Builder, recording } from "../ir/builder.js";
 import type { Handle } from "../ir/handle.js";
 import {
@@ -12,13 +13,12 @@ import {
   type Tuning,
 } from "../ir/nodes.js";
 import type { SpecPlaces } from "../ir/source.js";
-import { typeOfArgument } from "../ir/types.js";
 import { toArgument } from "../ops/define.js";
 import { declare, type Described, handles, isMeta } from "./declare.js";
-import { configOf, type KernelDefinition, type RawSpec } from "./kernel.js";
+import { configOf, type KernelDefinition, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { inputsOf, providersOf, recorded } from "./recorded.js";
-import { checkShapes, checkSpec } from "./spec.js";
+import { checkShapes, checkSpec } from "./check-spec.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 

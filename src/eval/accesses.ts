@@ -2,8 +2,8 @@
  * Who read or wrote what: two programs that meet at one element with nothing to order them, and elements without a value.
  * Atomics are ordered among themselves.
  */
-import type { Location } from "../diagnostics.js";
-import type { Addresses } from "../ir/runtime.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import type { Addresses } from "../values/runtime-values.js";
 import type { Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
 

@@ -1,11 +1,11 @@
 /** Atomics: performed lane by lane, in program order. */
-import type { Location } from "../diagnostics.js";
-import { sizeOf, type TileArray, tileArray } from "../ir/array.js";
-import { allocate } from "../ir/numeric.js";
-import type { Addresses, AtomicAccess } from "../ir/runtime.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
+import { allocate } from "../numerics/numeric.js";
+import type { Addresses, AtomicAccess } from "../values/runtime-values.js";
 import { noteAtomic } from "./accesses.js";
 import { lanesOf, type Mask } from "./lanes.js";
-import { spread, tensorOf, union } from "./memory.js";
+import { spread, tensorOf, union } from "./memory-access.js";
 import type { Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
 

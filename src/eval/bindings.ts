@@ -1,5 +1,5 @@
 /** What a launch knows before a program runs: sizes, scalars, constexprs and dtypes, and what the host computes of them. */
-import { type DTypeName, type Elem, reflect } from "../ir/dtype.js";
+import { type DTypeName, type Elem, reflect } from "../types/dtype.js";
 import {
   type Argument,
   isDType,
@@ -11,10 +11,10 @@ import {
   type Param,
   type Value,
 } from "../ir/nodes.js";
-import type { Constant, ResultType } from "../ir/runtime.js";
-import type { Dim } from "../ir/shape.js";
-import type { Type } from "../ir/types.js";
-import { constexprValue } from "../ir/constexpr-value.js";
+import type { Constant, ResultType } from "../values/runtime-values.js";
+import type { Dim } from "../types/shape.js";
+import type { Type } from "../types/types.js";
+import { constexprValue } from "../types/constexpr-value.js";
 
 /** What the caller decides. */
 export interface Launch {

@@ -1,6 +1,6 @@
 /** What a check demands of an evaluation. */
-import { type Case, type Evaluation, formatSizes, type Signature } from "../compiled.js";
-import { formatLocation } from "../diagnostics.js";
+import { type Case, type Evaluation, formatSizes, type Signature } from "../contract/compiled.js";
+import { formatLocation } from "../diagnostics/diagnostic.js";
 
 /**
  * The evaluation, if it agrees with the reference and the sanitiser is silent.

@@ -1,15 +1,23 @@
 /** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
-import type { Case, Comparison, EvaluateOptions, Evaluation, Signature, TensorData, Tolerance } from "../compiled.js";
+import type {
+  Case,
+  Comparison,
+  EvaluateOptions,
+  Evaluation,
+  Signature,
+  TensorData,
+  Tolerance,
+} from "../contract/compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
-import { fail, formatLocation } from "../diagnostics.js";
+import { fail, formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
-import { compareOutput, joined } from "./compare.js";
+import { compareOutput, joined } from "./compare-outputs.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
-import { checkRanges, describedInputs, makeInputs } from "./inputs.js";
-import { launchOf, sizesOf } from "./launch.js";
-import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
-import { evaluateReference, type ReferenceInputs } from "./reference.js";
+import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
+import { launchOf, sizesOf } from "./case-launch.js";
+import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
 
 import { UnknownAddress } from "./tensor.js";
 

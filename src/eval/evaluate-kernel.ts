@@ -1,8 +1,8 @@
 /** Runs a kernel in-process: every program of its grid, on tensors whose every access is checked. */
-import type { Finding, Layout, ProgramOrder, TensorData } from "../compiled.js";
-import { formatLocation, type Location } from "../diagnostics.js";
-import { full } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
+import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
+import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
+import { full } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
 import {
   type Argument,
   type HostBlock,
@@ -12,7 +12,7 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import type { Addresses, DescriptorRuntime, Runtime } from "../ir/runtime.js";
+import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { programOrder } from "./program-order.js";

@@ -1,6 +1,6 @@
 /** What the sanitiser saw, kept to a readable number: one finding for each rule and place, with how often it recurred. */
-import type { Finding } from "../compiled.js";
-import type { Location } from "../diagnostics.js";
+import type { Finding } from "../contract/compiled.js";
+import type { Location } from "../diagnostics/diagnostic.js";
 
 /** Findings that are kept; what is wrong beyond them is only counted. */
 const LIMIT = 20;

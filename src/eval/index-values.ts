@@ -8,8 +8,8 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { isFloat, type NumericDType } from "../ir/numeric.js";
-import type { Type } from "../ir/types.js";
+import { isFloat, type NumericDType } from "../numerics/numeric.js";
+import type { Type } from "../types/types.js";
 import { argumentsOf, bodiesOf, definitions, handedOver, resultsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 export function indexValues(ir: KernelIR): ReadonlySet<Value> {

@@ -1,8 +1,8 @@
 /** Which lanes of an access are performed: those that no mask turns off and with whose address nothing is wrong. */
-import type { Location } from "../diagnostics.js";
-import { broadcastTo, either, sizeOf, type TileArray } from "../ir/array.js";
-import { ones, zeros } from "../ir/pool.js";
-import type { Addresses } from "../ir/runtime.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { broadcastTo, either, sizeOf, type TileArray } from "../numerics/array.js";
+import { ones, zeros } from "../numerics/pool.js";
+import type { Addresses } from "../values/runtime-values.js";
 import type { Describe, Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
 

@@ -1,6 +1,6 @@
 /** The order in which programs run. */
-import type { ProgramOrder } from "../compiled.js";
-import { seedOf, shuffled, uniform } from "./random.js";
+import type { ProgramOrder } from "../contract/compiled.js";
+import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
 
 /**
  * Which program runs at each turn, counted in the grid's order, whose first axis is fastest.

@@ -2,9 +2,11 @@
  * A kernel's body as a flat list of steps over numbered slots. It is prepared once for each choice of dtypes and
  * constexprs, then run for every program of every launch that has them.
  */
-import type { Location } from "../diagnostics.js";
-import { full, isSameShape, type TileArray } from "../ir/array.js";
-import type { DTypeName } from "../ir/dtype.js";
+import { buffersOf } from "../values/buffers.js";
+import { typeOfArgument } from "../ir/typed.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { full, isSameShape, type TileArray } from "../numerics/array.js";
+import type { DTypeName } from "../types/dtype.js";
 import {
   type Argument,
   type Block,
@@ -23,12 +25,12 @@ import {
   type Variable,
   type WhileStatement,
 } from "../ir/nodes.js";
-import { isBig } from "../ir/numeric.js";
-import { type Mark, mark, pooled, release, unpooled } from "../ir/pool.js";
-import type { Constant, FunctionRuntime, ResultType, Runtime } from "../ir/runtime.js";
-import { type Type, typeOfArgument } from "../ir/types.js";
+import { isBig } from "../numerics/numeric.js";
+import { type Mark, mark, pooled, release, unpooled } from "../numerics/pool.js";
+import type { Constant, FunctionRuntime, ResultType, Runtime } from "../values/runtime-values.js";
+import { type Type } from "../types/types.js";
 import { assignedIn } from "../ir/walk.js";
-import { Arithmetic } from "./arithmetic.js";
+import { Arithmetic } from "./watched-arithmetic.js";
 import type { Bindings } from "./bindings.js";
 import { FixedValues } from "./fixed.js";
 import { type Launched, Running } from "./running.js";
@@ -78,7 +80,7 @@ export class Program {
     } catch (thrown) {
       if (thrown !== EXIT) throw thrown;
     }
-    release(0, []);
+    release(0);
   }
 
   #slot(key: Value | Variable): number {
@@ -165,7 +167,7 @@ export class Program {
         args.forEach((arg, i) => (slots[params[i]!] = arg));
         runAll(steps);
         const given = results.map((get) => get());
-        release(start, given);
+        release(start, buffersOf(given));
         return given;
       },
     };
@@ -292,10 +294,7 @@ export class Program {
     const living = blocks.flatMap((block) => assignedIn(block)).map((variable) => this.#slot(variable));
     return (start) => {
       runAll(steps);
-      release(
-        start,
-        living.map((slot) => slots[slot]),
-      );
+      release(start, buffersOf(living.map((slot) => slots[slot])));
     };
   }
 

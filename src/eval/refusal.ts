@@ -1,22 +1,18 @@
 /** Why a kernel cannot be launched with some sizes, asked before anything runs. */
-import type { Case } from "../compiled.js";
-import { sizeOf } from "../ir/array.js";
-import { compiledOps } from "../ir/compiled-ops.js";
-import { describedTensors } from "../ir/described.js";
-import { dtypeTable, type Elem } from "../ir/dtype.js";
+import { MAX_GRID, tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
+import type { Case } from "../contract/compiled.js";
+import { sizeOf } from "../numerics/array.js";
+import { compiledOps } from "../analysis/compiled-ops.js";
+import { describedTensors } from "../analysis/described.js";
+import { dtypeTable, type Elem } from "../types/dtype.js";
 import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
-import { tooThin } from "../ir/op.js";
-import { isUnrolled, MAX_NUMEL } from "../ir/shape.js";
+import { isUnrolled } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
-import type { Type } from "../ir/types.js";
-import { DESCRIPTOR_BYTES } from "../ir/signatures-descriptor.js";
+import type { Type } from "../types/types.js";
 import { Bindings } from "./bindings.js";
-import { launchOf } from "./launch.js";
+import { launchOf } from "./case-launch.js";
 import { layoutStrides } from "./tensor.js";
-
-/** Programs on each axis of a grid, as CUDA has it. */
-const MAX_GRID = [2 ** 31 - 1, 65_535, 65_535];
 
 /** A sentence, or undefined if the lowered kernel can be launched. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {

@@ -1,9 +1,9 @@
 /** The launch and the program that run now, as prepared steps see them. */
-import type { Location } from "../diagnostics.js";
-import type { DTypeName } from "../ir/dtype.js";
-import type { Context, ResultType } from "../ir/runtime.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import type { DTypeName } from "../types/dtype.js";
+import type { Context, ResultType } from "../values/runtime-values.js";
 import { atomic, poll } from "./atomics.js";
-import { load, store } from "./memory.js";
+import { load, store } from "./memory-access.js";
 import { Sanitiser } from "./sanitiser.js";
 import { type Tensor, tensorAt } from "./tensor.js";
 

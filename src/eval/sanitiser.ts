@@ -1,5 +1,5 @@
 /** Who is running, and what is wrong with what it does. */
-import type { Location } from "../diagnostics.js";
+import type { Location } from "../diagnostics/diagnostic.js";
 import { coordinates, Findings } from "./findings.js";
 import { Order } from "./order.js";
 

@@ -1,11 +1,11 @@
 /** A tensor's memory while a kernel is evaluated: elements where its strides put them, and who touched each. */
-import type { Layout, TensorData } from "../compiled.js";
-import type { Location } from "../diagnostics.js";
-import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../ir/array.js";
-import type { DTypeName } from "../ir/dtype.js";
-import { movable } from "../ir/loops.js";
-import { allocate, type BigData, isBig, type NumberData, type TileData } from "../ir/numeric.js";
-import type { Allocation } from "../ir/runtime.js";
+import type { Layout, TensorData } from "../contract/compiled.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../numerics/array.js";
+import type { DTypeName } from "../types/dtype.js";
+import { movable } from "../numerics/lane-loops.js";
+import { allocate, type BigData, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
+import type { Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
 
 /** Allocations lie this far apart, so that an address tells which it is in. */

@@ -2,8 +2,8 @@
  * The block that is being written. Authoring appends statements here; nothing else makes IR, so scoping, locations and
  * value identity are decided in one place.
  */
-import { fail, type Location } from "../diagnostics.js";
-import { captureLocation } from "./callsite.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import {
   type Argument,
   type Block,
@@ -19,7 +19,7 @@ import {
   Variable,
 } from "./nodes.js";
 import type { Op } from "./op.js";
-import type { Type } from "./types.js";
+import type { Type } from "../types/types.js";
 import { valuesIn } from "./walk.js";
 
 interface Frame {

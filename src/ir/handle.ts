@@ -2,10 +2,10 @@
  * What an author holds while a kernel is traced. A handle only stands for a value of the program; whatever JavaScript
  * would do with it by itself (arithmetic, comparison, printing, iteration) is refused.
  */
-import { fail } from "../diagnostics.js";
-import { captureLocation } from "./callsite.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";
-import { showType } from "./types.js";
+import { showType } from "../types/types.js";
 
 const VALUE: unique symbol = Symbol("tilescript.value");
 

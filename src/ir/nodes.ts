@@ -14,12 +14,12 @@
  *
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
-import type { Config, Space, Tolerance } from "../compiled.js";
-import type { Location } from "../diagnostics.js";
+import type { Config, Space, Tolerance } from "../contract/compiled.js";
+import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
-import type { Reference, TorchNode } from "./reference.js";
-import type { DTypeVariable } from "./dtype.js";
-import type { ConstKind, Elem, Type } from "./types.js";
+import type { Reference, TorchNode } from "../torch/torch-node.js";
+import type { DTypeVariable } from "../types/dtype.js";
+import type { ConstKind, Elem, Type } from "../types/types.js";
 
 /** Where a value may be used: the block that made it and the blocks inside. Closed once the block is complete. */
 export interface Scope {

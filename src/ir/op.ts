@@ -4,10 +4,10 @@
  * on an op's name.
  */
 import type { Argument } from "./nodes.js";
-import type { Constant, Context, Runtime } from "./runtime.js";
-import type { Dim } from "./shape.js";
-import type { Targets } from "./targets.js";
-import type { Elem, Type } from "./types.js";
+import type { Constant, Context, Runtime } from "../values/runtime-values.js";
+import type { Least } from "../types/limits.js";
+import type { Targets } from "../types/targets.js";
+import type { Elem, Type, Typed } from "../types/types.js";
 
 /**
  * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but
@@ -19,16 +19,6 @@ import type { Elem, Type } from "./types.js";
 export type OperandKind =
   "value" | "index" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
-
-/** An argument as type rules see it. A number is a constexpr whose value is known. */
-export interface Typed {
-  readonly type: Type;
-  readonly literal?: number | bigint | boolean | string;
-  readonly dtype?: Elem;
-  readonly items?: readonly Typed[];
-  /** Of a helper function. */
-  readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
-}
 
 /** A call: `tl.sum(x, axis=1)`. */
 export interface CallSpelling {
@@ -66,20 +56,6 @@ export type Spelling =
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */
   | { readonly form: "lowered" };
-
-/** A lower bound of a dimension, and the words for it: `the inner dimension BLOCK_K is 8; 16-bit operands need at least 16`. */
-export interface Least {
-  readonly what: string;
-  readonly dim: Dim;
-  /** Who need it. */
-  readonly who: string;
-  readonly least: number;
-}
-
-/** The sentence that says so, where a size is below it; `where` names the config. */
-export function tooThin({ what, dim, who, least }: Least, size: number, where = ""): string | undefined {
-  return size < least ? `${what} ${dim} is ${size}${where}; ${who} need at least ${least}` : undefined;
-}
 
 /** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
 export type Effect = "pure" | "read" | "write" | "atomic";
@@ -139,5 +115,3 @@ export interface Op {
   /** Whether these arguments ask for what Triton has since 3.9 only. */
   readonly since39?: (args: Readonly<Record<string, Typed | undefined>>) => boolean;
 }
-
-export type { Constant } from "./runtime.js";

@@ -12,8 +12,8 @@ import {
   type Statement,
   type Value,
 } from "./nodes.js";
-import { call } from "./dtype.js";
-import { showType } from "./types.js";
+import { call } from "../types/dtype.js";
+import { showType } from "../types/types.js";
 
 export function printIR(ir: KernelIR): string {
   const numbers = new Map<unknown, number>();

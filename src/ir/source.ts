@@ -1,9 +1,9 @@
 /**
  * What tracing and reports ask about the author's source. The implementation reads files and parses them
- * (`dsl/source.ts`), so it is loaded lazily and injected; nothing here depends on Node.
+ * (`source/source-index.ts`), so it is loaded lazily and injected; nothing here depends on Node.
  */
-import type { Config } from "../compiled.js";
-import type { Diagnostic, Location } from "../diagnostics.js";
+import type { Config } from "../contract/compiled.js";
+import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 
 /** What the source says about one call or property access. */
 export interface Site {

@@ -1,8 +1,7 @@
 /** The arguments of a statement as the rules in its record see them: asked while tracing, again by checks and emission. */
-import type { Elem } from "./dtype.js";
+import type { Elem } from "../types/dtype.js";
 import { type Argument, isDType, isFunction, isList, isLiteral, type OpStatement } from "./nodes.js";
-import type { Typed } from "./op.js";
-import { none, type Type, typeOfArgument } from "./types.js";
+import { literalType, none, type Type, type Typed } from "../types/types.js";
 
 /** How dtype variables are replaced; as they stand unless a binding is given. */
 export interface Substitution {
@@ -37,4 +36,13 @@ function typedOf(argument: Argument, substitution: Substitution): Typed {
   }
   const type = substitution.type(typeOfArgument(argument));
   return isLiteral(argument) ? { type, literal: argument.value } : { type };
+}
+
+/** The type of what stands at an operand. Lists and dtypes are no values of the program. */
+export function typeOfArgument(argument: Argument): Type {
+  if (!("kind" in argument)) return none;
+  if (argument.kind === "value") return argument.type;
+  if (argument.kind === "dtype" || argument.kind === "function") return none;
+  const { value } = argument;
+  return literalType(value);
 }

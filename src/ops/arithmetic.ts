@@ -1,9 +1,9 @@
 /** `+ - * / // %` and negation. */
-import { type Constant, type Typed } from "../ir/op.js";
-import { addText, divText, floorDivText, modText, mulText, subText } from "../ir/constexpr-text.js";
-import { divide, divideBig, remainder, remainderBig } from "../ir/numeric-int.js";
-import type { Checked } from "../ir/problem.js";
-import { offsetOut, whyOffset } from "../ir/signatures-memory.js";
+import type { Constant } from "../values/runtime-values.js";
+import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
+import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
+import type { Checked } from "../types/problem.js";
+import { offsetOut, whyOffset } from "../rules/memory-rules.js";
 import {
   type ArithArgs,
   type ArithFold,
@@ -19,13 +19,13 @@ import {
   type WhyFloor,
   type WhyNeg,
   type WhyQuotient,
-} from "../ir/signatures-arith.js";
-import type { PairOut, WhyPairFirst, WhyPairSecond } from "../ir/signatures-math.js";
-import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
-import type { Some1 } from "../ir/constexpr.js";
-import type { Type } from "../ir/types.js";
+} from "../rules/arithmetic-rules.js";
+import type { PairOut, WhyPairFirst, WhyPairSecond } from "../rules/math-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import type { Some1 } from "../types/constexpr.js";
+import type { Type, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { binary, binaryInResult, quotient, unary } from "./evaluate.js";
+import { binary, binaryInResult, quotient, unary } from "../values/operands.js";
 import { offsetPointer } from "./pointer.js";
 
 type Pair<Name extends string> = <const X, const Y>(
@@ -33,7 +33,7 @@ type Pair<Name extends string> = <const X, const Y>(
   y: Checked<Y, WhyPairSecond<Name, X, Y>>,
 ) => PairOut<Name, X, Y>;
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** `x + y`. Several operands add up from the left: `a.add(b, c)` is `a + b + c`. */
     add<T extends TileLike, const O extends Some1>(

@@ -1,8 +1,7 @@
 /** Atomics: memory that several programs change, one at a time. Each gives what was there before. */
-import type { TileArray } from "../ir/array.js";
-import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../ir/array-atomic.js";
-import type { Typed } from "../ir/op.js";
-import type { Addresses, Context, Runtime } from "../ir/runtime.js";
+import type { TileArray } from "../numerics/array.js";
+import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
+import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import {
   type Atomic,
   type AtomicCas,
@@ -15,9 +14,9 @@ import {
   whyAtomicRead,
   whyAtomicValue,
   whySwap,
-} from "../ir/signatures-atomic.js";
-import { loadOut } from "../ir/signatures-memory.js";
-import { none, type PointerType, tileType, type Type, type ViewType } from "../ir/types.js";
+} from "../rules/atomic-rules.js";
+import { loadOut } from "../rules/memory-rules.js";
+import { none, type PointerType, tileType, type Type, type ViewType, type Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;

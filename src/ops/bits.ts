@@ -1,17 +1,24 @@
 /** Shifts, and the logic of masks. */
-import type { Constexpr, TextOf, WhyConstInt } from "../ir/constexpr.js";
-import { callText, type CallText } from "../ir/constexpr-text.js";
-import { bitsOf, isBig, type SmallIntDType } from "../ir/numeric.js";
-import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../ir/numeric-int.js";
-import type { Checked } from "../ir/problem.js";
-import type { Context, Runtime } from "../ir/runtime.js";
-import { type ArithOut, inferBits, notATile, type WhyBits, whyLogic, type WhyLogic } from "../ir/signatures-arith.js";
-import { broadcastShapes, broadcastTo } from "../ir/array.js";
-import { type Broadcast, broadcast } from "../ir/shape.js";
-import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
-import { tileType } from "../ir/types.js";
+import type { Constexpr, TextOf, WhyConstInt } from "../types/constexpr.js";
+import { callText, type CallText } from "../types/constexpr-text.js";
+import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
+import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
+import type { Checked } from "../types/problem.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
+import {
+  type ArithOut,
+  inferBits,
+  notATile,
+  type WhyBits,
+  whyLogic,
+  type WhyLogic,
+} from "../rules/arithmetic-rules.js";
+import { broadcastShapes, broadcastTo } from "../numerics/array.js";
+import { type Broadcast, broadcast } from "../types/shape.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { binary, common } from "./evaluate.js";
+import { binary, common } from "../values/operands.js";
 
 type Shift<Name extends string> = <const X, const O>(
   x: Checked<X, WhyShifted<Name, X>>,
@@ -35,7 +42,7 @@ type Logic<Name extends string> = <T extends TileLike, const O>(
   y: Checked<O, WhyLogic<Name, T[El], T[Sh], O>>,
 ) => LogicOut<T[Sh], O>;
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** `x << y` */
     shl<T extends TileLike, const O>(

@@ -1,18 +1,19 @@
 /** Casts. */
-import { cast as castArray } from "../ir/array-cast.js";
-import type { DType, Dt } from "../ir/dtype.js";
-import { type DTypeName, members } from "../ir/dtype.js";
-import { bitsOf, isFloat } from "../ir/numeric.js";
-import type { Rounding } from "../ir/numeric-float.js";
-import type { Least, Typed } from "../ir/op.js";
-import { type Checked, whyChoice } from "../ir/problem.js";
-import type { Context, Runtime } from "../ir/runtime.js";
-import type { AsShape } from "../ir/shape.js";
-import { notATile } from "../ir/signatures-arith.js";
-import { inferTo, type WhyTo } from "../ir/signatures-create.js";
-import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
+import type { Least } from "../types/limits.js";
+import type { Typed } from "../types/types.js";
+import { cast as castArray } from "../numerics/array-cast.js";
+import type { DType, Dt } from "../types/dtype.js";
+import { type DTypeName, members } from "../types/dtype.js";
+import { bitsOf, isFloat } from "../numerics/numeric.js";
+import type { Rounding } from "../numerics/numeric-float.js";
+import { type Checked, whyChoice } from "../types/problem.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
+import type { AsShape } from "../types/shape.js";
+import { notATile } from "../rules/arithmetic-rules.js";
+import { inferTo, type WhyTo } from "../rules/create-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
-import { tileOf } from "./evaluate.js";
+import { tileOf } from "../values/operands.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
 
@@ -24,7 +25,7 @@ export interface CastOptions<Bitcast = false> {
   bitcast?: Bitcast;
 }
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** `x.to(tl.float16)`: the nearest value of the dtype, ties to even; floats to integers truncate. */
     to<T extends TileLike, const D, const B = false>(

@@ -1,13 +1,12 @@
 /** Ops that take a function over elements: reductions, scans and maps with a combine function of the author. */
-import { fail, type Location } from "../diagnostics.js";
-import { expandDims, type TileArray } from "../ir/array.js";
-import { foldLanes, lastAlong, mapLanes } from "../ir/array-fold.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { expandDims, type TileArray } from "../numerics/array.js";
+import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { Checked } from "../ir/problem.js";
-import type { FunctionRuntime, Runtime } from "../ir/runtime.js";
-import type { Typed } from "../ir/op.js";
+import type { Checked } from "../types/problem.js";
+import type { FunctionRuntime, Runtime } from "../values/runtime-values.js";
 import {
   type Combine,
   type FirstOf,
@@ -20,8 +19,8 @@ import {
   type WhyFoldAxis,
   type WhyTiles,
   whyTiles,
-} from "../ir/signatures-reduce.js";
-import { tileType, type Type } from "../ir/types.js";
+} from "../rules/reduce-rules.js";
+import { tileType, type Type, type Typed } from "../types/types.js";
 import { capturesOf } from "../ir/walk.js";
 import { defineOp, withRecord } from "./define.js";
 import { definitionOfHelper, effectOf } from "./fn.js";

@@ -1,7 +1,7 @@
 /** Comparisons, which give masks, and the operators that combine masks and bits. */
-import { callText } from "../ir/constexpr-text.js";
-import type { Checked } from "../ir/problem.js";
-import type { Constant } from "../ir/op.js";
+import type { Constant } from "../values/runtime-values.js";
+import { callText } from "../types/constexpr-text.js";
+import type { Checked } from "../types/problem.js";
 import {
   type ArithFold,
   type ArithOut,
@@ -13,13 +13,13 @@ import {
   type WhyBits,
   type WhyCmp,
   type WhyNot,
-} from "../ir/signatures-arith.js";
-import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
-import type { Some1 } from "../ir/constexpr.js";
+} from "../rules/arithmetic-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import type { Some1 } from "../types/constexpr.js";
 import { defineOp } from "./define.js";
-import { binary, type Loops, unary } from "./evaluate.js";
+import { binary, type Loops, unary } from "../values/operands.js";
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** `x < y` */
     lt<T extends TileLike, const O>(this: T, other: Checked<O, WhyCmp<"lt", T[El], T[Sh], O>>): CmpOut<T[Sh], O>;

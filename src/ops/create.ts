@@ -1,18 +1,17 @@
 /** Where values come from: program ids, ranges, constants. */
-import { arange as arangeArray, full as fullArray, tileArray } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../ir/constexpr.js";
-import type { DType, Element } from "../ir/dtype.js";
+import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
+import type { DType, Element } from "../types/dtype.js";
 import { isLiteral } from "../ir/nodes.js";
-import { isBig } from "../ir/numeric.js";
-import type { Typed } from "../ir/op.js";
-import type { Checked } from "../ir/problem.js";
-import { type ArangeCall, inferArange, whyFill, type WhyFill } from "../ir/signatures-create.js";
-import { type Plain, whyTile, type WhyTile } from "../ir/signatures-math.js";
-import type { Scalar, Tile } from "../ir/tile.js";
-import { tileType } from "../ir/types.js";
+import { isBig } from "../numerics/numeric.js";
+import type { Checked } from "../types/problem.js";
+import { type ArangeCall, inferArange, whyFill, type WhyFill } from "../rules/create-rules.js";
+import { type Plain, whyTile, type WhyTile } from "../rules/math-rules.js";
+import type { Scalar, Tile } from "../types/tile.js";
+import { tileType, type Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { tileOf } from "./evaluate.js";
+import { tileOf } from "../values/operands.js";
 
 const scalarInt = tileType("int32", []);
 const never = () => true;

@@ -1,8 +1,8 @@
 /** Assertions, printing and barriers. They keep their place in the program. */
-import type { ConstLike } from "../ir/constexpr.js";
-import type { Checked } from "../ir/problem.js";
-import { whyCond, type WhyCond } from "../ir/signatures-math.js";
-import type { TileLike } from "../ir/tile.js";
+import type { ConstLike } from "../types/constexpr.js";
+import type { Checked } from "../types/problem.js";
+import { whyCond, type WhyCond } from "../rules/math-rules.js";
+import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { reportFalse } from "./hints.js";
 

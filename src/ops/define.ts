@@ -1,12 +1,12 @@
 /** Makes the author's function out of an op's record. */
-import { fail, type Location } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { type Builder, builder } from "../ir/builder.js";
-import { elemOf, isDType as isDTypeToken } from "../ir/dtype.js";
+import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import type { Argument, FunctionArgument, OpStatement } from "../ir/nodes.js";
 import type { Op, OperandKind, Operands } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
-import type { Type } from "../ir/types.js";
+import type { Type } from "../types/types.js";
 
 type OptionalFields = "options" | "method" | "variadic" | "rest" | "strongLiterals36";
 

@@ -1,9 +1,9 @@
 /** What a tensor descriptor does beside loads and stores: rows by their numbers, and reductions into memory. */
-import type { TileArray } from "../ir/array.js";
-import { bitwise, changeIn, greatest, least, sum, type Change } from "../ir/array-atomic.js";
-import { dtypeTable, members } from "../ir/dtype.js";
-import type { Least, Typed } from "../ir/op.js";
-import type { DescriptorRuntime, Runtime } from "../ir/runtime.js";
+import type { Least } from "../types/limits.js";
+import type { TileArray } from "../numerics/array.js";
+import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
+import { dtypeTable, members } from "../types/dtype.js";
+import type { DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import {
   type ReduceKind,
   rowsShape,
@@ -13,14 +13,14 @@ import {
   whyDescriptor,
   whyReduced,
   whyRows,
-} from "../ir/signatures-descriptor.js";
-import { type DescriptorType, none, tileType } from "../ir/types.js";
-import { blockAt, paddingOf, rowsAt } from "./block-addresses.js";
+} from "../rules/descriptor-rules.js";
+import { type DescriptorType, none, tileType, type Typed } from "../types/types.js";
+import { blockAt, paddingOf, rowsAt } from "../values/block-addresses.js";
 import { defineOp } from "./define.js";
 import { writtenBlock } from "./descriptor.js";
 
 type Typeds = Readonly<Record<string, Typed | undefined>>;
-/** Authors call these as methods, whose types are in `ir/descriptor.ts`. */
+/** Authors call these as methods, whose types are in `rules/descriptor-types.ts`. */
 type Method = (desc: unknown, ...args: unknown[]) => unknown;
 
 function rowsOf(op: string, { desc, rows, column }: Typeds): DescriptorType | string {

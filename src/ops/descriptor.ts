@@ -1,7 +1,6 @@
 /** Tensor descriptors: tensors that are read and written in blocks, by the copy engine where the GPU has one (TMA). */
-import type { TileArray } from "../ir/array.js";
-import type { Typed } from "../ir/op.js";
-import type { DescriptorRuntime, Runtime } from "../ir/runtime.js";
+import type { TileArray } from "../numerics/array.js";
+import type { DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import {
   inferDescriptor,
   type LoadTensorDescriptor,
@@ -11,9 +10,9 @@ import {
   whyBlockValue,
   whyBlockWrite,
   whyDescriptor,
-} from "../ir/signatures-descriptor.js";
-import { type DescriptorType, none, tileType } from "../ir/types.js";
-import { blockAt, descriptorAt, paddingOf } from "./block-addresses.js";
+} from "../rules/descriptor-rules.js";
+import { type DescriptorType, none, tileType, type Typed } from "../types/types.js";
+import { blockAt, descriptorAt, paddingOf } from "../values/block-addresses.js";
 import { defineOp, withRecord } from "./define.js";
 
 const described = defineOp<

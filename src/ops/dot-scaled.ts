@@ -1,11 +1,11 @@
 /** The matrix product of small floats with scales. */
-import { type TileArray, tileArray } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import type { DTypeName } from "../ir/dtype.js";
-import type { Typed } from "../ir/op.js";
-import type { Checked } from "../ir/problem.js";
-import type { Context, Runtime } from "../ir/runtime.js";
-import { leastInner } from "../ir/signatures-dot.js";
+import type { Typed } from "../types/types.js";
+import { type TileArray, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import type { DTypeName } from "../types/dtype.js";
+import type { Checked } from "../types/problem.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
+import { leastInner } from "../rules/dot-rules.js";
 import {
   inferDotScaled,
   type ScaledFormat,
@@ -15,7 +15,7 @@ import {
   type WhyScaledAcc,
   type WhyScaledSecond,
   type WhyScaledSide,
-} from "../ir/signatures-dot-scaled.js";
+} from "../rules/dot-scaled-rules.js";
 import { defineOp } from "./define.js";
 
 interface ScaledOptions<PA, PB> {

@@ -1,7 +1,7 @@
 /** The matrix product. */
-import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../ir/array-dot.js";
-import type { TileArray } from "../ir/array.js";
-import { type Checked, whyChoice } from "../ir/problem.js";
+import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
+import type { TileArray } from "../numerics/array.js";
+import { type Checked, whyChoice } from "../types/problem.js";
 import {
   dotAcc,
   type DotOptions,
@@ -11,9 +11,9 @@ import {
   type WhyDotAcc,
   type WhyDotFirst,
   type WhyDotSecond,
-} from "../ir/signatures-dot.js";
-import { members } from "../ir/dtype.js";
-import type { Type } from "../ir/types.js";
+} from "../rules/dot-rules.js";
+import { members } from "../types/dtype.js";
+import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 /** How many products may add up in fewer bits: no more than there are. */

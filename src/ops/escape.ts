@@ -1,12 +1,12 @@
 /** What Triton offers and TileScript does not model: Python as it is, inline assembly, dependent launches. */
-import { fail } from "../diagnostics.js";
-import { captureLocation } from "../ir/callsite.js";
-import type { DType, Element } from "../ir/dtype.js";
-import type { DimsOf } from "../ir/constexpr.js";
-import type { Checked } from "../ir/problem.js";
-import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../ir/signatures-escape.js";
-import type { Tile } from "../ir/tile.js";
-import type { Typed } from "../ir/op.js";
+import type { Typed } from "../types/types.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import type { DType, Element } from "../types/dtype.js";
+import type { DimsOf } from "../types/constexpr.js";
+import type { Checked } from "../types/problem.js";
+import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../rules/escape-rules.js";
+import type { Tile } from "../types/tile.js";
 import { defineOp, type OpFunction, withRecord } from "./define.js";
 
 type Effects = "pure" | "read" | "write";

@@ -1,11 +1,12 @@
 /** `tl.extern`: a `@triton.jit` function of a Python file that the author has. */
-import { fail, type Location } from "../diagnostics.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { builder, type Builder } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, isList, isValue } from "../ir/nodes.js";
 import type { Effect, Op } from "../ir/op.js";
-import { none, type Type, typeOfArgument } from "../ir/types.js";
+import { none, type Type } from "../types/types.js";
 import { capturesOf } from "../ir/walk.js";
 import { defineOp, opOf, toArgument } from "./define.js";
 import { appendCall, resultOf } from "./fn.js";

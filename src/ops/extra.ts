@@ -1,7 +1,7 @@
 /** What Triton has for the GPUs of one vendor. */
-import type { Constexpr } from "../ir/constexpr.js";
-import type { Scalar } from "../ir/tile.js";
-import { constexprType, none, tileType } from "../ir/types.js";
+import type { Constexpr } from "../types/constexpr.js";
+import type { Scalar } from "../types/tile.js";
+import { constexprType, none, tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 function gridControl(name: string, python: string) {

@@ -1,12 +1,12 @@
 /** `tl.fn`: a function of the author that is one function of the emitted Python, called where the author calls it. */
-import { fail, type Location } from "../diagnostics.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { builder, type Builder } from "../ir/builder.js";
-import { captureLocation } from "../ir/callsite.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
 import type { FunctionIR, OpStatement } from "../ir/nodes.js";
-import type { Effect, Op, Typed } from "../ir/op.js";
-import type { FunctionRuntime, Runtime } from "../ir/runtime.js";
-import { sameType, showType, type Type } from "../ir/types.js";
+import type { Effect, Op } from "../ir/op.js";
+import type { FunctionRuntime, Runtime } from "../values/runtime-values.js";
+import { sameType, showType, type Type, type Typed } from "../types/types.js";
 import { walk } from "../ir/walk.js";
 import { defineOp, opOf } from "./define.js";
 import { actuals, type HelperDefinition, type ResultForm, traceHelper } from "./helper.js";

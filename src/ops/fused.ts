@@ -1,10 +1,10 @@
 /** Elementwise functions of two and three operands that ask for certain dtypes. */
-import { map2, mapBig2 } from "../ir/array-map.js";
-import { cast } from "../ir/array-cast.js";
-import type { Checked } from "../ir/problem.js";
-import { directed } from "../ir/exact.js";
-import { fma as fmaOf } from "../ir/numeric-float.js";
-import { umulhi as umulhiOf, umulhiBig } from "../ir/numeric-int.js";
+import { map2, mapBig2 } from "../numerics/array-map.js";
+import { cast } from "../numerics/array-cast.js";
+import type { Checked } from "../types/problem.js";
+import { directed } from "../numerics/exact.js";
+import { fma as fmaOf } from "../numerics/numeric-float.js";
+import { umulhi as umulhiOf, umulhiBig } from "../numerics/numeric-int.js";
 import {
   type FdivOut,
   inferClamp,
@@ -22,13 +22,12 @@ import {
   type WhySingleSecond,
   type WhyThird,
   type WhyUmulhi,
-} from "../ir/signatures-elementwise.js";
-import { members } from "../ir/dtype.js";
-import type { Typed } from "../ir/op.js";
-import type { Type } from "../ir/types.js";
-import { isBig } from "../ir/numeric.js";
+} from "../rules/elementwise-rules.js";
+import { members } from "../types/dtype.js";
+import type { Type, Typed } from "../types/types.js";
+import { isBig } from "../numerics/numeric.js";
 import { defineOp } from "./define.js";
-import { binaryInResult, common, ternary } from "./evaluate.js";
+import { binaryInResult, common, ternary } from "../values/operands.js";
 import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;

@@ -1,10 +1,11 @@
 /** Helper functions: what `tl.fn` and combine functions are made of. Each is traced once for each signature. */
-import { fail, type Location } from "../diagnostics.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
-import { isDType } from "../ir/dtype.js";
+import { isDType } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import { type Argument, type ExternSource, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
-import { showType, type Type, typeOfArgument } from "../ir/types.js";
+import { showType, type Type } from "../types/types.js";
 import { toArgument } from "./define.js";
 import { parameterNames } from "./parameter-names.js";
 

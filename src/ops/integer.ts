@@ -1,6 +1,6 @@
 /** Integer helpers that exist on the host too. */
-import type { Checked } from "../ir/problem.js";
-import type { ConstLike } from "../ir/constexpr.js";
+import type { Checked } from "../types/problem.js";
+import type { ConstLike } from "../types/constexpr.js";
 import {
   type CdivOut,
   type BitLengthOut,
@@ -9,16 +9,16 @@ import {
   type WhyCdiv,
   whyInts,
   type WhyInts,
-} from "../ir/signatures-math.js";
-import type { TileLike } from "../ir/tile.js";
+} from "../rules/math-rules.js";
+import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { quotient } from "./evaluate.js";
-import { divide, divideBig, wrap, wrapBig } from "../ir/numeric-int.js";
-import { isBig, isFloat } from "../ir/numeric.js";
-import { bitLength as bitLengthOf } from "../ir/constexpr-value.js";
-import { constexprType } from "../ir/types.js";
+import { quotient } from "../values/operands.js";
+import { divide, divideBig, wrap, wrapBig } from "../numerics/numeric-int.js";
+import { isBig, isFloat } from "../numerics/numeric.js";
+import { bitLength as bitLengthOf } from "../types/constexpr-value.js";
+import { constexprType } from "../types/types.js";
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** How many blocks of `y` cover this: `tl.cdiv(x, y)`. */
     cdiv<T extends TileLike, const Y>(this: T, y: Checked<Y, WhyCdiv<T, Y>>): CdivOut<T, Y>;

@@ -1,4 +1,5 @@
 /** Putting tiles together, taking them apart, and moving elements within one. */
+import type { Typed } from "../types/types.js";
 import {
   broadcastShapes,
   broadcastTo,
@@ -9,12 +10,11 @@ import {
   stridesOf,
   take,
   type TileArray,
-} from "../ir/array.js";
-import { axisOf, type WhyAxis } from "../ir/axis.js";
-import { map1 } from "../ir/array-map.js";
-import type { Typed } from "../ir/op.js";
-import type { Checked } from "../ir/problem.js";
-import type { Context, Runtime } from "../ir/runtime.js";
+} from "../numerics/array.js";
+import { axisOf, type WhyAxis } from "../types/axis.js";
+import { map1 } from "../numerics/array-map.js";
+import type { Checked } from "../types/problem.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
 import {
   type CatOut,
   type GatherOut,
@@ -31,15 +31,15 @@ import {
   type WhyGatherIndex,
   type WhyJoin,
   type WhySplit,
-} from "../ir/signatures-create.js";
-import { inferFlip, inferSwizzle, type Swizzled, type WhyFlip, type WhySwizzle } from "../ir/signatures-order.js";
-import type { Plain, WhyTile } from "../ir/signatures-math.js";
-import type { Sh, TileLike } from "../ir/tile.js";
+} from "../rules/create-rules.js";
+import { inferFlip, inferSwizzle, type Swizzled, type WhyFlip, type WhySwizzle } from "../rules/order-rules.js";
+import type { Plain, WhyTile } from "../rules/math-rules.js";
+import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { tileOf } from "./evaluate.js";
-import { cast } from "../ir/array-cast.js";
+import { tileOf } from "../values/operands.js";
+import { cast } from "../numerics/array-cast.js";
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** The two tiles that the last axis of size 2 holds: `tl.split(x)`. */
     split<T extends TileLike>(this: Checked<T, WhySplit<T>>): SplitOut<T>;

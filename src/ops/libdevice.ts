@@ -1,21 +1,21 @@
 /** libdevice, made from its table: `libdevice.asin(x)`. Emitted modules import it where they use it. */
-import { broadcastTo, sizeOf, type TileArray, tileArray } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import { libdeviceBitcasts, libdeviceOverload } from "../ir/libdevice-functions.js";
-import { subnormals } from "../ir/libdevice-subnormals.js";
-import { libdeviceTable, libdeviceTargets } from "../ir/libdevice-table.js";
-import { allocate, isBig } from "../ir/numeric.js";
-import type { Checked } from "../ir/problem.js";
-import type { Context, Runtime } from "../ir/runtime.js";
+import { broadcastTo, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { libdeviceBitcasts, libdeviceOverload } from "../numerics/libdevice-functions.js";
+import { subnormals } from "../numerics/libdevice-subnormals.js";
+import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
+import { allocate, isBig } from "../numerics/numeric.js";
+import type { Checked } from "../types/problem.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
 import {
   inferLibdevice,
   letterOf,
   type LibdeviceName,
   type LibdeviceOut,
   type WhyLibdevice,
-} from "../ir/signatures-libdevice.js";
+} from "../rules/libdevice-rules.js";
 import { defineOp, type OpFunction } from "./define.js";
-import { tileOf } from "./evaluate.js";
+import { tileOf } from "../values/operands.js";
 
 type Libdevice<Name extends LibdeviceName> = <const A extends readonly [unknown, ...unknown[]]>(
   ...args: { readonly [K in keyof A]: Checked<A[K], WhyLibdevice<Name, A>> }

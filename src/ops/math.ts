@@ -1,15 +1,15 @@
 /** Functions of float32 and float64 elements. The evaluator computes them in float64 and rounds once. */
-import type { Checked } from "../ir/problem.js";
-import { inferMath, type MathOut, type WhyMath, whyTile, type WhyTile } from "../ir/signatures-math.js";
-import { inferSingle, type WhySingleOf } from "../ir/signatures-elementwise.js";
-import { erf as erfOf } from "../ir/special.js";
-import type { El, Sh, Tile, TileLike } from "../ir/tile.js";
+import type { Checked } from "../types/problem.js";
+import { inferMath, type MathOut, type WhyMath, whyTile, type WhyTile } from "../rules/math-rules.js";
+import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
+import { erf as erfOf } from "../numerics/special.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { unary } from "./evaluate.js";
+import { unary } from "../values/operands.js";
 
 type MathFunction<Name extends string> = <const X>(x: Checked<X, WhyMath<Name, X>>) => MathOut<X>;
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** e to the power of x: `tl.exp(x)`. */
     exp<T extends TileLike>(this: Checked<T, WhyMath<"exp", T>>): Tile<T[El], T[Sh]>;

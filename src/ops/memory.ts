@@ -1,5 +1,5 @@
 /** Loads and stores. */
-import { type Checked, whyChoice } from "../ir/problem.js";
+import { type Checked, whyChoice } from "../types/problem.js";
 import {
   type Load,
   loadOut,
@@ -11,12 +11,11 @@ import {
   whyOther,
   whyValue,
   whyWrite,
-} from "../ir/signatures-memory.js";
-import type { Plain } from "../ir/signatures-math.js";
-import type { Typed } from "../ir/op.js";
-import type { Addresses } from "../ir/runtime.js";
-import type { PointerType, ViewType } from "../ir/types.js";
-import type { TileArray } from "../ir/array.js";
+} from "../rules/memory-rules.js";
+import type { Plain } from "../rules/math-rules.js";
+import type { Addresses } from "../values/runtime-values.js";
+import type { PointerType, ViewType, Typed } from "../types/types.js";
+import type { TileArray } from "../numerics/array.js";
 import { defineOp } from "./define.js";
 
 type Options = Readonly<Record<string, Typed | undefined>>;

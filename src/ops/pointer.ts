@@ -1,21 +1,21 @@
 /** Pointers: casts to and from numbers, and address arithmetic while a kernel is evaluated. */
-import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../ir/array.js";
-import { dtypeTable, type DType, type DTypeName, type Dt } from "../ir/dtype.js";
-import type { AddressLike, Pl, Pointer } from "../ir/memory.js";
-import { isBig, type NumberData } from "../ir/numeric.js";
-import type { Checked } from "../ir/problem.js";
-import type { Addresses, Context, DTypeRuntime, Runtime } from "../ir/runtime.js";
-import { whyPointer, type WhyPointer } from "../ir/signatures-memory.js";
-import type { AsShape } from "../ir/shape.js";
-import type { Sh, Tile, TileLike } from "../ir/tile.js";
-import { tileType } from "../ir/types.js";
+import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
+import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
+import type { AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
+import { isBig, type NumberData } from "../numerics/numeric.js";
+import type { Checked } from "../types/problem.js";
+import type { Addresses, Context, DTypeRuntime, Runtime } from "../values/runtime-values.js";
+import { whyPointer, type WhyPointer } from "../rules/memory-rules.js";
+import type { AsShape } from "../types/shape.js";
+import type { Sh, Tile, TileLike } from "../types/tile.js";
+import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { isAddresses, tileOf } from "./evaluate.js";
+import { isAddresses, tileOf } from "../values/operands.js";
 
 type PlaceOf<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
 type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>> : never;
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** Addresses, out of a table of them, as pointers to elements of a dtype. */
     toPointer<T extends TileLike, D extends DType<any>>(this: Checked<T, WhyPointer<T>>, dtype: D): PointerTo<D, T>;

@@ -1,11 +1,11 @@
 /** Random numbers: the same seed and offset give the same number, on the GPU and in the evaluator. */
-import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import { allocate, type BigData, isBig, type NumberData } from "../ir/numeric.js";
-import { normals, philox32, philox64, uniform32, uniform64 } from "../ir/philox.js";
-import { unset } from "../ir/pool.js";
-import type { Checked } from "../ir/problem.js";
-import type { Runtime } from "../ir/runtime.js";
+import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { allocate, type BigData, isBig, type NumberData } from "../numerics/numeric.js";
+import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
+import { unset } from "../numerics/pool.js";
+import type { Checked } from "../types/problem.js";
+import type { Runtime } from "../values/runtime-values.js";
 import {
   inferNormals,
   inferPhilox,
@@ -21,9 +21,9 @@ import {
   type WhyUniform,
   type WhyUniformPair,
   type WhyWords,
-} from "../ir/signatures-random.js";
+} from "../rules/random-rules.js";
 import { defineOp } from "./define.js";
-import { tileOf } from "./evaluate.js";
+import { tileOf } from "../values/operands.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
 type Kind = "float32" | "uint32";

@@ -1,10 +1,11 @@
 /** Reductions over an axis, or over all. */
-import { expandDims as expand, type TileArray, reshape } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import { indexOfFirst, reduce, reduceBig } from "../ir/array-reduce.js";
-import { axisOf as axisFrom } from "../ir/axis.js";
-import { isBig } from "../ir/numeric.js";
-import type { Checked } from "../ir/problem.js";
+import type { Typed } from "../types/types.js";
+import { expandDims as expand, type TileArray, reshape } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
+import { axisOf as axisFrom } from "../types/axis.js";
+import { isBig } from "../numerics/numeric.js";
+import type { Checked } from "../types/problem.js";
 import {
   inferReduce,
   inferReduceIndexed,
@@ -18,14 +19,13 @@ import {
   type WhyIndexed,
   type WhyReduceAxis,
   type WhySum,
-} from "../ir/signatures-reduce.js";
-import { members } from "../ir/dtype.js";
-import type { ElementIn } from "../ir/signatures-math.js";
-import type { TileLike } from "../ir/tile.js";
-import type { Context, Runtime } from "../ir/runtime.js";
-import type { Typed } from "../ir/op.js";
+} from "../rules/reduce-rules.js";
+import { members } from "../types/dtype.js";
+import type { ElementIn } from "../rules/math-rules.js";
+import type { TileLike } from "../types/tile.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
 import { defineOp } from "./define.js";
-import { keepsSign } from "./evaluate.js";
+import { keepsSign } from "../values/operands.js";
 
 interface KeepDims<Keep> {
   /** Leaves the axis in place, with size 1. */
@@ -42,7 +42,7 @@ interface Indices<Ret> {
   returnIndicesTieBreakLeft?: boolean;
 }
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** The sum over an axis: `tl.sum(x, axis=0)`. */
     sum<T extends TileLike, const Ax = undefined, const Keep = false, D = undefined>(

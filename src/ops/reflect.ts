@@ -1,9 +1,9 @@
 /** What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles. */
-import type { ConstBool, Constexpr } from "../ir/constexpr.js";
+import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import { activeBuilder } from "../ir/builder.js";
-import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../ir/dtype.js";
+import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../types/dtype.js";
 import type { Spelling } from "../ir/op.js";
-import { constexprType } from "../ir/types.js";
+import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 type Member = Omit<Extract<Spelling, { form: "reflect" }>, "form">;

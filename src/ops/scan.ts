@@ -1,31 +1,24 @@
 /** Scans, sorts and counts along an axis. */
-import { fromNumbers, type TileArray } from "../ir/array.js";
-import { cast } from "../ir/array-cast.js";
-import { scan, scanBig } from "../ir/array-reduce.js";
-import { bitonicMerge as mergeArray, sortLast } from "../ir/array-sort.js";
-import { axisOf, type WhyAxis } from "../ir/axis.js";
-import { sumElement } from "../ir/cast.js";
-import type { ConstLike } from "../ir/constexpr.js";
-import { members, sameElem } from "../ir/dtype.js";
-import { isBig, isFloat } from "../ir/numeric.js";
-import type { Typed } from "../ir/op.js";
-import type { Checked } from "../ir/problem.js";
-import type { Context, Runtime } from "../ir/runtime.js";
-import { type HistogramOut, inferHistogram, type WhyHistogram } from "../ir/signatures-create.js";
-import {
-  inferSort,
-  inferTop,
-  type TopOut,
-  type WhySort,
-  type WhySortDim,
-  type WhyTop,
-} from "../ir/signatures-order.js";
-import { whyCond } from "../ir/signatures-math.js";
-import type { Plain } from "../ir/signatures-math.js";
-import { inferScan, reduceRules, type SumOf, type WhySum } from "../ir/signatures-reduce.js";
-import type { Sh, Tile, TileLike } from "../ir/tile.js";
+import type { Typed } from "../types/types.js";
+import { fromNumbers, type TileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { scan, scanBig } from "../numerics/array-reduce.js";
+import { bitonicMerge as mergeArray, sortLast } from "../numerics/array-sort.js";
+import { axisOf, type WhyAxis } from "../types/axis.js";
+import { sumElement } from "../types/casts.js";
+import type { ConstLike } from "../types/constexpr.js";
+import { members, sameElem } from "../types/dtype.js";
+import { isBig, isFloat } from "../numerics/numeric.js";
+import type { Checked } from "../types/problem.js";
+import type { Context, Runtime } from "../values/runtime-values.js";
+import { type HistogramOut, inferHistogram, type WhyHistogram } from "../rules/create-rules.js";
+import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type WhyTop } from "../rules/order-rules.js";
+import { whyCond } from "../rules/math-rules.js";
+import type { Plain } from "../rules/math-rules.js";
+import { inferScan, reduceRules, type SumOf, type WhySum } from "../rules/reduce-rules.js";
+import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { isTile, keepsSign } from "./evaluate.js";
+import { isTile, keepsSign } from "../values/operands.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
 type Typeds = Readonly<Record<string, Typed | undefined>>;
@@ -44,7 +37,7 @@ interface SortOptions {
   descending?: boolean;
 }
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** Sums of the elements up to each: `tl.cumsum(x, axis=0)`. */
     cumsum<T extends TileLike, const Ax extends number = 0, D = undefined>(

@@ -1,7 +1,7 @@
 /** Choosing between values, lane by lane. */
-import { select } from "../ir/array-map.js";
-import { cast } from "../ir/array-cast.js";
-import type { Checked } from "../ir/problem.js";
+import { select } from "../numerics/array-map.js";
+import { cast } from "../numerics/array-cast.js";
+import type { Checked } from "../types/problem.js";
 import {
   inferPair,
   inferWhere,
@@ -12,11 +12,11 @@ import {
   type WhyPairSecond,
   type WhyWhereFirst,
   type WhyWhereSecond,
-} from "../ir/signatures-math.js";
-import { type DTypeName, members, sameElem } from "../ir/dtype.js";
-import { tileType, type Type } from "../ir/types.js";
+} from "../rules/math-rules.js";
+import { type DTypeName, members, sameElem } from "../types/dtype.js";
+import { tileType, type Type } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { binary, common, isTile, tileOf } from "./evaluate.js";
+import { binary, common, isTile, tileOf } from "../values/operands.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
   x: Checked<X, WhyPairFirst<Name, X>>,

@@ -1,13 +1,13 @@
 /** softmax. */
-import { broadcastTo, expandDims, type TileArray } from "../ir/array.js";
-import { map1, map2 } from "../ir/array-map.js";
-import { reduce } from "../ir/array-reduce.js";
-import { axisOf, type WhyAxis } from "../ir/axis.js";
-import type { DTypeName } from "../ir/dtype.js";
-import type { Checked } from "../ir/problem.js";
-import type { Plain } from "../ir/signatures-math.js";
-import { inferScan, reduceRules, type WhyNormalise } from "../ir/signatures-reduce.js";
-import type { Sh, TileLike } from "../ir/tile.js";
+import { broadcastTo, expandDims, type TileArray } from "../numerics/array.js";
+import { map1, map2 } from "../numerics/array-map.js";
+import { reduce } from "../numerics/array-reduce.js";
+import { axisOf, type WhyAxis } from "../types/axis.js";
+import type { DTypeName } from "../types/dtype.js";
+import type { Checked } from "../types/problem.js";
+import type { Plain } from "../rules/math-rules.js";
+import { inferScan, reduceRules, type WhyNormalise } from "../rules/reduce-rules.js";
+import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 
 type WhySoftmaxAxis<X, Ax> = X extends TileLike ? WhyAxis<"softmax", X[Sh], Ax> : "";
@@ -16,7 +16,7 @@ interface SoftmaxOptions {
   ieeeRounding?: boolean;
 }
 
-declare module "../ir/tile.js" {
+declare module "../types/tile.js" {
   interface TileOps {
     /** `exp(x)` over its sum along an axis, the first unless one is named: `tl.softmax(x, 0)`. */
     softmax<T extends TileLike, const Ax extends number = 0>(

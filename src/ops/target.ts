@@ -1,6 +1,6 @@
 /** What Triton compiles for: truth values that are known then, so that `tl.when` on them is folded. */
-import type { ConstBool } from "../ir/constexpr.js";
-import { constexprType } from "../ir/types.js";
+import type { ConstBool } from "../types/constexpr.js";
+import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 function query<Name extends string, Python extends string>(name: Name, python: Python, since39 = false) {

@@ -1,13 +1,12 @@
 /** Views of tensors. Authors call them as methods, `x.at(…)` and `x.gather(…)`; emission writes them as pointers. */
-import type { TileArray } from "../ir/array.js";
-import type { Typed } from "../ir/op.js";
-import type { TensorRuntime } from "../ir/runtime.js";
-import { permuteShape, whyPermute } from "../ir/reshape.js";
-import { gatherShape, spans, whyCount, whyIndex } from "../ir/signatures-memory.js";
-import type { TensorType, ViewType } from "../ir/types.js";
+import type { TileArray } from "../numerics/array.js";
+import type { TensorRuntime } from "../values/runtime-values.js";
+import { permuteShape, whyPermute } from "../types/dims.js";
+import { gatherShape, spans, whyCount, whyIndex } from "../rules/memory-rules.js";
+import type { TensorType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { isAddresses } from "./evaluate.js";
-import { permuteAddresses, viewAddresses } from "./view-addresses.js";
+import { isAddresses } from "../values/operands.js";
+import { permuteAddresses, viewAddresses } from "../values/view-addresses.js";
 
 type Typeds = Readonly<Record<string, Typed | undefined>>;
 

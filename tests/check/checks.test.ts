@@ -1,7 +1,7 @@
 /** What a build refuses after tracing: configs, tile limits, dtypes of every member. Messages are pinned. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl, TileScriptError } from "tilescript";
-import { build } from "../../src/build.js";
+import { build } from "../../src/pipeline/build.js";
 
 const T = tl.dtype("T", [tl.float16, tl.float32]);
 

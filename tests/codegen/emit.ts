@@ -1,12 +1,12 @@
 /** Emission for tests: a kernel's module, its jit function alone, and what ruff thinks of either. */
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { expect } from "vitest";
-import { emitModule } from "../../src/codegen/module.js";
-import type { PrintedModule } from "../../src/codegen/layout.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
-import { createSourceIndex } from "../../src/dsl/source.js";
+import { emitModule } from "../../src/codegen/module/module.js";
+import type { PrintedModule } from "../../src/codegen/python/layout.js";
+import { definitionOf } from "../../src/dsl/definition.js";
+import { createSourceIndex } from "../../src/source/source-index.js";
 import { trace } from "../../src/dsl/trace.js";
-import { lowerViews } from "../../src/ops/lower-views.js";
+import { lowerViews } from "../../src/lower/lower-views.js";
 
 const source = createSourceIndex();
 const ruff = new Workspace({ "line-length": 88, lint: { select: ["E", "F", "I"] } }, PositionEncoding.Utf16);

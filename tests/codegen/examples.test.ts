@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { build } from "tilescript";
 import { readFileSync } from "node:fs";
-import { snakeCase } from "../../src/codegen/names.js";
+import { snakeCase } from "../../src/codegen/names/names.js";
 import { lint } from "./emit.js";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { examples } from "./examples.js";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { constexpr, kernel, type Shape, tensor, type Tile, tl, TileScriptError } from "tilescript";
-import { build } from "../../src/build.js";
-import { compile } from "../../src/compile.js";
+import { build } from "../../src/pipeline/build.js";
+import { compile } from "../../src/pipeline/compile-kernel.js";
 import { emit, lint } from "./emit.js";
 
 const OPS = "../control/ops.py";

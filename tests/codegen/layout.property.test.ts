@@ -1,9 +1,9 @@
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { printModule } from "../../src/codegen/layout.js";
-import * as b from "../../src/codegen/py-build.js";
-import type * as Py from "../../src/codegen/py.js";
+import { printModule } from "../../src/codegen/python/layout.js";
+import * as b from "../../src/codegen/python/py-build.js";
+import type * as Py from "../../src/codegen/python/py.js";
 import { expression, nested, statement } from "./python-arbitraries.js";
 
 const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);

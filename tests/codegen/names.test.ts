@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
-import { isUsable, Names, snakeCase } from "../../src/codegen/names.js";
+import { isUsable, Names, snakeCase } from "../../src/codegen/names/names.js";
 import { emit } from "./emit.js";
 
 describe("snakeCase", () => {

@@ -1,7 +1,7 @@
 /** What a launcher would tell Triton of a kernel's arguments. */
-import { kernelNames } from "../../src/codegen/kernel-names.js";
-import type { Config } from "../../src/compiled.js";
-import type { DTypeName, Elem } from "../../src/ir/dtype.js";
+import { kernelNames } from "../../src/codegen/names/kernel-names.js";
+import type { Config } from "../../src/contract/compiled.js";
+import type { DTypeName, Elem } from "../../src/types/dtype.js";
 import { Bindings } from "../../src/eval/bindings.js";
 import { type Argument, isLiteral, isValue, type KernelIR } from "../../src/ir/nodes.js";
 

@@ -1,13 +1,13 @@
 /** Compile jobs for `compile_kernels.py`: the specialisations of a kernel that a launcher could ask for. */
 import { execa } from "execa";
 import { fileURLToPath } from "node:url";
-import { members } from "../../src/ir/dtype.js";
-import { kernelNames } from "../../src/codegen/kernel-names.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { members } from "../../src/types/dtype.js";
+import { kernelNames } from "../../src/codegen/names/kernel-names.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { OperatorDefinition, traceOperator } from "../../src/dsl/operator.js";
 import { trace } from "../../src/dsl/trace.js";
-import { lowerViews } from "../../src/ops/lower-views.js";
-import type { MachineCode } from "../../src/runtime/protocol.js";
+import { lowerViews } from "../../src/lower/lower-views.js";
+import type { MachineCode } from "../../src/runtime/python/protocol.js";
 import { emit, jitFunctions } from "../codegen/emit.js";
 import { argumentsOf, type Arguments, launchOptions, type Shape } from "./arguments.js";
 

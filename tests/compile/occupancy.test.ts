@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { gemm } from "../../examples/gemm.js";
 import { softmax } from "../../examples/softmax.js";
-import { occupancyOf, targets } from "../../src/runtime/targets.js";
+import { occupancyOf, targets } from "../../src/runtime/system/gpu-targets.js";
 import { requirePython } from "../runtime/helpers.js";
 import { compileAll, jobsOf } from "./jobs.js";
 

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { build, type Case, type CompiledKernel } from "tilescript";
-import type { TensorData } from "../../src/compiled.js";
+import type { TensorData } from "../../src/contract/compiled.js";
 import { requirePython } from "../runtime/helpers.js";
 import * as control from "./kernels.js";
 

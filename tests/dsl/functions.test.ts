@@ -1,7 +1,7 @@
 /** Helper functions, combine functions and escapes: what they become, and what is refused. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, tensor, tl } from "tilescript";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { printIR } from "../../src/ir/print.js";
 import { parameterNames } from "../../src/ops/parameter-names.js";

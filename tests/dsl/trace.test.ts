@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, pointer, scalar, tensor, tl, TileScriptError } from "tilescript";
-import type { Diagnostic } from "../../src/diagnostics.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import type { Diagnostic } from "../../src/diagnostics/diagnostic.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { printIR } from "../../src/ir/print.js";
 

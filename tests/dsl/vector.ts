@@ -1,6 +1,6 @@
 /** A kernel over one vector, so that each test is only its body. */
 import { constexpr, kernel, pointer, scalar, tensor, tl, TileScriptError } from "tilescript";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { printIR } from "../../src/ir/print.js";
 

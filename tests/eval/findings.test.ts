@@ -1,7 +1,7 @@
 /** Each thing that the sanitiser tells, on the smallest kernel that does it, with the author's line. */
 import { describe, expect, test } from "vitest";
-import { definitionOf } from "../../src/dsl/kernel.js";
-import { kernel } from "../../src/kernel.js";
+import { definitionOf } from "../../src/dsl/definition.js";
+import { kernel } from "../../src/pipeline/kernel-on-node.js";
 import { constexpr, tensor } from "../../src/dsl/params.js";
 import { trace } from "../../src/dsl/trace.js";
 import * as tl from "../../src/dsl/tl.js";

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/compiled.js";
-import { signatureOf } from "../../src/codegen/signature.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../../src/contract/compiled.js";
+import { signatureOf } from "../../src/codegen/module/signature.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { evaluateCase, type Tolerances } from "../../src/eval/index.js";
 

@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
-import type { SpecialValue } from "../../src/compiled.js";
+import type { SpecialValue } from "../../src/contract/compiled.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
-import { signatureOf } from "../../src/codegen/signature.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { signatureOf } from "../../src/codegen/module/signature.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { makeInputs } from "../../src/eval/index.js";
 

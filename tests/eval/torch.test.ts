@@ -1,14 +1,14 @@
 /** Each function that references may call, against PyTorch itself: one recorded expression, emitted and evaluated. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
-import { compile } from "../../src/compile.js";
-import type { TensorData } from "../../src/compiled.js";
-import { evaluateReference } from "../../src/eval/reference.js";
-import { torchFunctions } from "../../src/eval/torch-functions.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { compile } from "../../src/pipeline/compile-kernel.js";
+import type { TensorData } from "../../src/contract/compiled.js";
+import { evaluateReference } from "../../src/torch/evaluate-torch.js";
+import { torchFunctions } from "../../src/torch/torch-functions.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
-import type { TorchNode } from "../../src/ir/reference.js";
-import type { Torch, TorchTensor } from "../../src/ir/torch.js";
+import type { TorchNode } from "../../src/torch/torch-node.js";
+import type { Torch, TorchTensor } from "../../src/torch/torch-types.js";
 import { runPython } from "../ops/python.js";
 import { requirePython } from "../runtime/helpers.js";
 

@@ -5,9 +5,9 @@ import { afterAll, describe, expect, test } from "vitest";
 import { build } from "tilescript";
 import { examples } from "../codegen/examples.js";
 import { newFolder, packaged, runTests } from "../operators/packaged.js";
-import { closeDevice, openDevice } from "../../src/runtime/devices.js";
-import { verifyCase } from "../../src/runtime/runner.js";
-import { verify } from "../../src/runtime/verify.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
+import { verify } from "../../src/runtime/verify/verify-cases.js";
 import { checkFault, faults } from "./faults.js";
 import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
 

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
 import { vectorAdd } from "../../examples/vector-add.js";
-import { closeDevice, openDevice } from "../../src/runtime/devices.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { requirePython } from "../runtime/helpers.js";
 
 const device = await openDevice({ device: "auto" });

@@ -1,7 +1,7 @@
 /** What a build refuses on the host side, with the sentence; and what it emits in the decorators. */
 import { describe, expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl, TileScriptError } from "tilescript";
-import { build } from "../../src/build.js";
+import { build } from "../../src/pipeline/build.js";
 import * as kernels from "./kernels.js";
 
 type Params = Readonly<Record<string, unknown>>;

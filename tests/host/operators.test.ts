@@ -1,6 +1,6 @@
 /** Emission mode `op`: a kernel that PyTorch knows as an operator. */
 import { beforeAll, expect, test } from "vitest";
-import type { CompiledKernel } from "../../src/compiled.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
 import * as kernels from "./kernels.js";
 import { buildAll, runPython } from "./python.js";
 

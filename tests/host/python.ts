@@ -3,8 +3,8 @@ import { execa } from "execa";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "../../src/build.js";
-import type { CompiledKernel } from "../../src/compiled.js";
+import { build } from "../../src/pipeline/build.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
 import { requirePython } from "../runtime/helpers.js";
 
 /** Builds kernels by the names under which a module exports them. */

@@ -1,9 +1,9 @@
 /** The host side of emitted modules, run: on Triton's interpreter with real PyTorch, and by the evaluator. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CompiledKernel } from "../../src/compiled.js";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
-import { verifyCase } from "../../src/runtime/runner.js";
-import { verify } from "../../src/runtime/verify.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
+import { verify } from "../../src/runtime/verify/verify-cases.js";
 import * as kernels from "./kernels.js";
 import { buildAll, runPython } from "./python.js";
 

@@ -14,12 +14,12 @@ import {
   stack,
   tileArray,
   type TileArray,
-} from "../../src/ir/array.js";
-import { cast } from "../../src/ir/array-cast.js";
-import { dot } from "../../src/ir/array-dot.js";
-import { map1, map2, map3, mapBig1, mapBig2, mapBig3, select } from "../../src/ir/array-map.js";
-import { reduce, reduceBig, scan, scanBig } from "../../src/ir/array-reduce.js";
-import { multiply } from "../../src/ir/numeric-int.js";
+} from "../../src/numerics/array.js";
+import { cast } from "../../src/numerics/array-cast.js";
+import { dot } from "../../src/numerics/array-dot.js";
+import { map1, map2, map3, mapBig1, mapBig2, mapBig3, select } from "../../src/numerics/array-map.js";
+import { reduce, reduceBig, scan, scanBig } from "../../src/numerics/array-reduce.js";
+import { multiply } from "../../src/numerics/numeric-int.js";
 
 const add = (x: number, y: number) => x + y;
 const iota = (...shape: number[]) => reshape(arange(0, sizeOf(shape)), shape);

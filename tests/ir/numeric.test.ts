@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { dtypeNames } from "../../src/ir/dtype.js";
-import { allocate, bitsOf, holdsExactly, isFloat } from "../../src/ir/numeric.js";
-import { fromBits, fromBytes, toBits, toBytes } from "../../src/ir/numeric-bits.js";
-import { bigToFloat, convert, floatToBig, floatToInt } from "../../src/ir/numeric-convert.js";
-import { fma, round, roundAll, roundToTf32, truncateToTf32 } from "../../src/ir/numeric-float.js";
+import { dtypeNames } from "../../src/types/dtype.js";
+import { allocate, bitsOf, holdsExactly, isFloat } from "../../src/numerics/numeric.js";
+import { fromBits, fromBytes, toBits, toBytes } from "../../src/numerics/numeric-bits.js";
+import { bigToFloat, convert, floatToBig, floatToInt } from "../../src/numerics/numeric-convert.js";
+import { fma, round, roundAll, roundToTf32, truncateToTf32 } from "../../src/numerics/numeric-float.js";
 import {
   divide,
   divideBig,
@@ -18,7 +18,7 @@ import {
   umulhiBig,
   wrap,
   wrapBig,
-} from "../../src/ir/numeric-int.js";
+} from "../../src/numerics/numeric-int.js";
 
 const narrowFloats = dtypeNames.filter(isFloat).filter((dtype) => dtype !== "float32" && dtype !== "float64");
 

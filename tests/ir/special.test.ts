@@ -1,6 +1,6 @@
 /** Functions that Math lacks, against values that mpmath computed with 300 bits. */
 import { expect, test } from "vitest";
-import { erf, erfc } from "../../src/ir/special.js";
+import { erf, erfc } from "../../src/numerics/special.js";
 
 /** x, erf(x), erfc(x). */
 const values: readonly (readonly [number, number, number])[] = [

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import type { CompiledKernel, SignatureDType } from "../../src/compiled.js";
+import type { CompiledKernel, SignatureDType } from "../../src/contract/compiled.js";
 import { requirePython } from "../runtime/helpers.js";
 
 const script = fileURLToPath(new URL("aot.py", import.meta.url));

@@ -1,9 +1,9 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type Case } from "tilescript";
-import type { TensorData } from "../../src/compiled.js";
-import { atomicKinds, type AtomicKind } from "../../src/ir/signatures-atomic.js";
-import { verifyCase } from "../../src/runtime/runner.js";
+import type { TensorData } from "../../src/contract/compiled.js";
+import { atomicKinds, type AtomicKind } from "../../src/rules/atomic-rules.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { evaluate, lineOf, only } from "../eval/helpers.js";
 import { interpreter } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";

@@ -1,9 +1,9 @@
 /** Arguments that a caller may leave out: refusals, the wrapper, both ways evaluated, run and compiled. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type Case } from "tilescript";
-import { closeDevice, openDevice } from "../../src/runtime/devices.js";
-import { planCases } from "../../src/runtime/cases.js";
-import { verifyCase } from "../../src/runtime/runner.js";
+import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
+import { planCases } from "../../src/runtime/cases/cases.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { evaluate, float32s } from "../eval/helpers.js";
 import { interpreter } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";

@@ -1,8 +1,8 @@
 /** Views of views, dims that are constexprs or computed, and offsets that are 64 bits wide. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, python, tensor, tl, type Case, type CompiledKernel } from "tilescript";
-import { closeDevice, type Device, openDevice } from "../../src/runtime/devices.js";
-import { verifyCase } from "../../src/runtime/runner.js";
+import { closeDevice, type Device, openDevice } from "../../src/runtime/devices/devices.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { evaluate } from "../eval/helpers.js";
 import { requirePython } from "../runtime/helpers.js";
 import { compileAll, tritons } from "./aot.js";

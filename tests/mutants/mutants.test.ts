@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { build, type Case } from "tilescript";
-import { verifyCase } from "../../src/runtime/runner.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { interpreter } from "../runtime/helpers.js";
 import { maskDropped, right, tailUnmasked, wrongStride } from "./kernels.js";
 

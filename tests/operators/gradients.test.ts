@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { build, type CompiledKernel } from "tilescript";
 import { layerNorm } from "../../examples/layer-norm.js";
 import { rmsNorm } from "../../examples/rms-norm.js";
-import { verifyCase } from "../../src/runtime/runner.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { interpreter } from "../runtime/helpers.js";
 
 const device = interpreter();

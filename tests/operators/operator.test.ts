@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { readFileSync } from "node:fs";
 import { build, op, tensor, tl, type TorchTensor } from "tilescript";
-import { type Diagnostic, TileScriptError } from "../../src/diagnostics.js";
+import { type Diagnostic, TileScriptError } from "../../src/diagnostics/diagnostic.js";
 import { layerNorm } from "../../examples/layer-norm.js";
 import { rmsNorm } from "../../examples/rms-norm.js";
 import { lint } from "../codegen/emit.js";

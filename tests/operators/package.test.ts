@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import type { CompiledKernel } from "../../src/compiled.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
 import { examples } from "../codegen/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 

@@ -3,8 +3,8 @@ import { execa } from "execa";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CompiledKernel } from "../../src/compiled.js";
-import { runCli } from "../../src/runtime/cli.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
+import { runCli } from "../../src/runtime/cli/cli.js";
 import { requirePython } from "../runtime/helpers.js";
 
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), "tilescript-package-"));

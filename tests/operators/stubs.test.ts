@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { setup } from "../../src/runtime/setup.js";
+import { setup } from "../../src/runtime/python/install-environment.js";
 import { examples } from "../codegen/examples.js";
 import { requirePython } from "../runtime/helpers.js";
 import { newFolder, packaged } from "./packaged.js";

@@ -3,11 +3,11 @@
  * float8e4b15 has no witness there.
  */
 import { expect, test } from "vitest";
-import { tileArray } from "../../src/ir/array.js";
-import { cast } from "../../src/ir/array-cast.js";
-import { isSigned, type DTypeName } from "../../src/ir/dtype.js";
-import { bitsOf, isFloat } from "../../src/ir/numeric.js";
-import { fromBytes } from "../../src/ir/numeric-bits.js";
+import { tileArray } from "../../src/numerics/array.js";
+import { cast } from "../../src/numerics/array-cast.js";
+import { isSigned, type DTypeName } from "../../src/types/dtype.js";
+import { bitsOf, isFloat } from "../../src/numerics/numeric.js";
+import { fromBytes } from "../../src/numerics/numeric-bits.js";
 import { requirePython } from "../runtime/helpers.js";
 import { mlDtypes, runPython } from "./python.js";
 

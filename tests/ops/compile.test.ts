@@ -3,8 +3,8 @@
  * infers the type that we declare.
  */
 import { describe, expect, test } from "vitest";
-import { dtypeTargets, type Backend, type Targets } from "../../src/ir/targets.js";
-import type { DTypeName } from "../../src/ir/dtype.js";
+import { dtypeTargets, type Backend, type Targets } from "../../src/types/targets.js";
+import type { DTypeName } from "../../src/types/dtype.js";
 import { table } from "../../src/ops/table.js";
 import { requirePython } from "../runtime/helpers.js";
 import { type CaseError, runPython } from "./python.js";

@@ -1,9 +1,9 @@
 /** No public name of triton.language is missing silently: each is an op, stands elsewhere or is excluded. */
 import { execa } from "execa";
 import { expect, test } from "vitest";
-import { dtypeNames } from "../../src/ir/dtype.js";
+import { dtypeNames } from "../../src/types/dtype.js";
 import { table } from "../../src/ops/table.js";
-import { libdeviceTable } from "../../src/ir/libdevice-table.js";
+import { libdeviceTable } from "../../src/rules/libdevice-table.js";
 import { requirePython } from "../runtime/helpers.js";
 import { elsewhere, excluded, extraExcluded } from "./conformance-excluded.js";
 

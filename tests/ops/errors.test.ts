@@ -1,7 +1,7 @@
 /** What the new rules say, in the build and, where the type is known, in the editor. */
 import { describe, expect, test } from "vitest";
 import { kernel, libdevice, tensor, tl, TileScriptError } from "tilescript";
-import { compile } from "../../src/compile.js";
+import { compile } from "../../src/pipeline/compile-kernel.js";
 
 /** The sentence of the first error of a body over a float32 and an int32 tile. */
 function sentence(body: (x: any, i: any) => unknown): string {

@@ -1,17 +1,17 @@
 /** Makes a kernel of each sample: loads the operands, calls the op, stores what it gives. */
 import { kernel, tensor, tl, TileScriptError } from "tilescript";
-import { checkLimits } from "../../src/check/limits.js";
-import { compile } from "../../src/compile.js";
-import type { TensorData } from "../../src/compiled.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { checkLimits } from "../../src/check/tile-limits.js";
+import { compile } from "../../src/pipeline/compile-kernel.js";
+import type { TensorData } from "../../src/contract/compiled.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { evaluateKernel, type RunResult } from "../../src/eval/evaluate-kernel.js";
-import type { DTypeName } from "../../src/ir/dtype.js";
-import { isBig, isFloat } from "../../src/ir/numeric.js";
-import { round } from "../../src/ir/numeric-float.js";
+import type { DTypeName } from "../../src/types/dtype.js";
+import { isBig, isFloat } from "../../src/numerics/numeric.js";
+import { round } from "../../src/numerics/numeric-float.js";
 import { isHandle, valueOf } from "../../src/ir/handle.js";
-import type { TileType } from "../../src/ir/types.js";
-import { dtypeTargets, type Backend, type Targets } from "../../src/ir/targets.js";
+import type { TileType } from "../../src/types/types.js";
+import { dtypeTargets, type Backend, type Targets } from "../../src/types/targets.js";
 import { typedArguments } from "../../src/ir/typed.js";
 import { walkAll } from "../../src/ir/walk.js";
 import { defineOp } from "../../src/ops/define.js";

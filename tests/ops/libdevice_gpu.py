@@ -19,7 +19,7 @@ import triton
 from libdevice_grid import LANES, operands, pack
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLE = os.path.join(HERE, "../../src/ir/libdevice-table.ts")
+TABLE = os.path.join(HERE, "../../src/rules/libdevice-table.ts")
 TORCH = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.bool}
 STORED = {"u": ("i", torch.uint32), "v": ("l", torch.uint64)}
 

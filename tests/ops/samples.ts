@@ -3,10 +3,10 @@
  * bounds the values. Tests run each on the evaluator and on Triton, and compile each.
  */
 import { libdevice, tl } from "tilescript";
-import { libdeviceTable } from "../../src/ir/libdevice-table.js";
-import { reduceKinds } from "../../src/ir/signatures-descriptor.js";
-import { dtypeOfLetter } from "../../src/ir/signatures-libdevice.js";
-import type { DTypeName } from "../../src/ir/dtype.js";
+import { libdeviceTable } from "../../src/rules/libdevice-table.js";
+import { reduceKinds } from "../../src/rules/descriptor-rules.js";
+import { dtypeOfLetter } from "../../src/rules/libdevice-rules.js";
+import type { DTypeName } from "../../src/types/dtype.js";
 
 type Apply = (...operands: any[]) => unknown;
 export interface Sample {

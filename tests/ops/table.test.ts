@@ -3,15 +3,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
-import type { TensorData } from "../../src/compiled.js";
+import type { TensorData } from "../../src/contract/compiled.js";
 import type { Op } from "../../src/ir/op.js";
 import { libdevice } from "../../src/ops/libdevice.js";
 import { opOf } from "../../src/ops/define.js";
 import * as ops from "../../src/ops/index.js";
 import * as views from "../../src/ops/view.js";
 import { table } from "../../src/ops/table.js";
-import { isFloat } from "../../src/ir/numeric.js";
-import type { DTypeName } from "../../src/ir/dtype.js";
+import { isFloat } from "../../src/numerics/numeric.js";
+import type { DTypeName } from "../../src/types/dtype.js";
 import { requirePython } from "../runtime/helpers.js";
 import { cases, evaluated, inputsOf, type OpCase, pythonOf } from "./harness.js";
 import { type CaseError, runPython } from "./python.js";
@@ -23,7 +23,7 @@ const sources = readdirSync(join(SRC, "ops")).map((name) => readFileSync(join(SR
 test("every op says in JSDoc what it does", () => {
   const documented = (name: string) =>
     sources.some((text) => new RegExp(`\\*/\\nexport const ${name} =|\\*/ ${name}: "`).test(text));
-  const table = readFileSync(join(SRC, "ir/libdevice-table.ts"), "utf8");
+  const table = readFileSync(join(SRC, "rules/libdevice-table.ts"), "utf8");
   const isOp = ([, value]: [string, unknown]) => opOf(value) !== undefined;
   const names = [...Object.entries<unknown>(ops), ...Object.entries<unknown>(views)].filter(isOp).map(([name]) => name);
   expect(names.filter((name) => !documented(name))).toEqual([]);

@@ -3,7 +3,7 @@
  * and pairs of dtypes and over ranks 0 to 5, in both versions. Triton types only, so thousands of calls are cheap.
  */
 import { describe, expect, test } from "vitest";
-import { dtypeNames } from "../../src/ir/dtype.js";
+import { dtypeNames } from "../../src/types/dtype.js";
 import { requirePython } from "../runtime/helpers.js";
 import { typeCase, typesModule, type TypeCase } from "./harness.js";
 import { type CaseError, runPython } from "./python.js";

@@ -1,9 +1,9 @@
 /** Random kernels with inputs and what the evaluator says of them, as `bench/agreement.py` reads them. */
-import type { TensorData } from "../../src/compiled.js";
-import { TileScriptError } from "../../src/diagnostics.js";
-import type { DTypeName } from "../../src/ir/dtype.js";
-import type { TileData } from "../../src/ir/numeric.js";
-import { toBytes } from "../../src/ir/numeric-bits.js";
+import type { TensorData } from "../../src/contract/compiled.js";
+import { TileScriptError } from "../../src/diagnostics/diagnostic.js";
+import type { DTypeName } from "../../src/types/dtype.js";
+import type { TileData } from "../../src/numerics/numeric.js";
+import { toBytes } from "../../src/numerics/numeric-bits.js";
 import { recipeOf } from "./draw.js";
 import type { Rule } from "./exactness.js";
 import { inputFor } from "./inputs.js";

@@ -3,7 +3,7 @@
  * number of units in the last place for what is approximated, and for sums of floats, whose order no rule gives, a part
  * of the sum of the absolute values.
  */
-import { type DTypeName, isInt } from "../../src/ir/dtype.js";
+import { type DTypeName, isInt } from "../../src/types/dtype.js";
 
 /** What an output is compared by. */
 export type Rule =

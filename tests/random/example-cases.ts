@@ -2,13 +2,13 @@
 import fc from "fast-check";
 import { build } from "tilescript";
 import { cases, type CaseOptions } from "tilescript/testing";
-import type { Case as At, CompiledKernel } from "../../src/compiled.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import type { Case as At, CompiledKernel } from "../../src/contract/compiled.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import { trace } from "../../src/dsl/trace.js";
 import { inputsOf, makeInputs } from "../../src/eval/index.js";
-import { type DTypeName, isInt } from "../../src/ir/dtype.js";
-import { verifyRequest } from "../../src/runtime/request.js";
+import { type DTypeName, isInt } from "../../src/types/dtype.js";
+import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { examples } from "../codegen/examples.js";
 import { type Case, encode } from "./cases.js";
 import { exact } from "./exactness.js";

@@ -1,8 +1,8 @@
 /** What random kernels found, each as small as it gets: compiled with every version of Triton, or refused with a reason. */
 import { expect, test } from "vitest";
 import { constexpr, kernel, scalar, tensor, tl } from "tilescript";
-import { type TileArray, tileArray } from "../../src/ir/array.js";
-import { tileType } from "../../src/ir/types.js";
+import { type TileArray, tileArray } from "../../src/numerics/array.js";
+import { tileType } from "../../src/types/types.js";
 import { opOf } from "../../src/ops/define.js";
 import { requirePython } from "../runtime/helpers.js";
 import { caseFor } from "./cases.js";

@@ -1,10 +1,10 @@
 /** Inputs for random kernels: mostly small numbers that meet each other, with zeros of both signs, extremes, NaN. */
-import type { TensorData, TensorSignature } from "../../src/compiled.js";
-import { uniform } from "../../src/eval/random.js";
-import { sizeOf } from "../../src/ir/array.js";
-import { type DTypeName, dtypeTable, isSigned } from "../../src/ir/dtype.js";
-import { allocate, type BigData, isBig, isFloat, type NumberData } from "../../src/ir/numeric.js";
-import { round } from "../../src/ir/numeric-float.js";
+import type { TensorData, TensorSignature } from "../../src/contract/compiled.js";
+import { uniform } from "../../src/numerics/seeded-random.js";
+import { sizeOf } from "../../src/numerics/array.js";
+import { type DTypeName, dtypeTable, isSigned } from "../../src/types/dtype.js";
+import { allocate, type BigData, isBig, isFloat, type NumberData } from "../../src/numerics/numeric.js";
+import { round } from "../../src/numerics/numeric-float.js";
 
 const LARGEST: Partial<Record<DTypeName, number>> = {
   float16: 65504,

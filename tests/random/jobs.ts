@@ -1,18 +1,18 @@
 /** A random kernel on its way through Triton's compiler. */
 import { fileURLToPath } from "node:url";
-import { kernelNames } from "../../src/codegen/kernel-names.js";
-import { compile } from "../../src/compile.js";
-import type { CompiledKernel } from "../../src/compiled.js";
-import { definitionOf } from "../../src/dsl/kernel.js";
+import { kernelNames } from "../../src/codegen/names/kernel-names.js";
+import { compile } from "../../src/pipeline/compile-kernel.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
+import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import type { KernelIR } from "../../src/ir/nodes.js";
-import type { DTypeName } from "../../src/ir/dtype.js";
-import { dtypeTargets } from "../../src/ir/targets.js";
+import type { DTypeName } from "../../src/types/dtype.js";
+import { dtypeTargets } from "../../src/types/targets.js";
 import { resultsOf, walkAll } from "../../src/ir/walk.js";
-import { fail } from "../../src/diagnostics.js";
-import { showType } from "../../src/ir/types.js";
-import { usesOf39 } from "../../src/ir/versions.js";
-import { lowerViews } from "../../src/ops/lower-views.js";
+import { fail } from "../../src/diagnostics/diagnostic.js";
+import { showType } from "../../src/types/types.js";
+import { usesOf39 } from "../../src/analysis/newer-uses.js";
+import { lowerViews } from "../../src/lower/lower-views.js";
 import { argumentsOf, type Arguments, type Shape } from "../compile/arguments.js";
 import { build, type Options, type RandomKernel } from "./build.js";
 import type { Recipe } from "./recipe.js";

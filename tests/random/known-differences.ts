@@ -3,9 +3,9 @@
  * something else than 3.9. Kernels that do so are left out there, and counted. Each entry has a test, which fails once
  * both agree. What no rule gives a value of at all is kept from happening, in `build.ts`.
  */
-import { type DTypeName, dtypeTable, isFp8, isInt } from "../../src/ir/dtype.js";
+import { type DTypeName, dtypeTable, isFp8, isInt } from "../../src/types/dtype.js";
 import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../../src/ir/nodes.js";
-import { usesOf39 } from "../../src/ir/versions.js";
+import { usesOf39 } from "../../src/analysis/newer-uses.js";
 import { argumentsOf, valuesIn, walkAll } from "../../src/ir/walk.js";
 
 export type Place = "interpreter" | "3.6";

@@ -4,8 +4,8 @@
  * and dropping a step leaves a recipe.
  */
 import fc from "fast-check";
-import type { DTypeName } from "../../src/ir/dtype.js";
-import { dtypeTargets } from "../../src/ir/targets.js";
+import type { DTypeName } from "../../src/types/dtype.js";
+import { dtypeTargets } from "../../src/types/targets.js";
 import { operandsOf, samples } from "../ops/samples.js";
 
 /** A tensor that the kernel reads, and how it addresses it. */

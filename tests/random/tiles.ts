@@ -1,10 +1,10 @@
 /** What is asked of tiles while a random kernel is built: their types, and bringing one to the type that is wanted. */
 import { tl } from "tilescript";
-import { type DTypeName, isFp8, isInt, isSigned } from "../../src/ir/dtype.js";
+import { type DTypeName, isFp8, isInt, isSigned } from "../../src/types/dtype.js";
 import { isHandle, valueOf } from "../../src/ir/handle.js";
-import { broadcast, type Dim } from "../../src/ir/shape.js";
-import { constexprValue } from "../../src/ir/constexpr-value.js";
-import type { TileType } from "../../src/ir/types.js";
+import { broadcast, type Dim } from "../../src/types/shape.js";
+import { constexprValue } from "../../src/types/constexpr-value.js";
+import type { TileType } from "../../src/types/types.js";
 
 /** A tile, or anything else that an author holds while a kernel is traced. The recipe, not the compiler, knows its type. */
 export type Tile = any;

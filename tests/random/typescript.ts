@@ -11,7 +11,7 @@ import {
   type Param,
   type Statement,
 } from "../../src/ir/nodes.js";
-import { token } from "../../src/ir/dtype.js";
+import { token } from "../../src/types/dtype.js";
 
 export function typescriptOf(ir: KernelIR): string {
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 /** What Triton refuses is refused here first, in the author's words and at the author's line. */
 import { expect, test } from "vitest";
 import { constexpr, kernel, libdevice, pointer, scalar, tensor, tl, TileScriptError } from "tilescript";
-import { compile } from "../../src/compile.js";
+import { compile } from "../../src/pipeline/compile-kernel.js";
 import { notApplicable, type Rule, rules } from "./rules.js";
 
 const language = { ...tl, libdevice };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { CompiledKernel, TensorSignature } from "../../src/compiled.js";
-import { planCases, type Limits } from "../../src/runtime/cases.js";
-import { toleranceFor } from "../../src/tolerance.js";
+import type { CompiledKernel, TensorSignature } from "../../src/contract/compiled.js";
+import { planCases, type Limits } from "../../src/runtime/cases/cases.js";
+import { toleranceFor } from "../../src/contract/tolerance.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
 
 const small: Limits = { elements: 2 ** 17, work: 2 ** 23, exhaustive: false };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { build, kernel, tensor, tl } from "tilescript";
-import { TileScriptError, problem } from "../../src/diagnostics.js";
+import { TileScriptError, problem } from "../../src/diagnostics/diagnostic.js";
 import { authorFile, vectorAdd } from "./fixtures/vector-add.js";
 import { cli, expectUsage } from "./helpers.js";
 

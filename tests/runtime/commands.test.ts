@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { CheckReport, DoctorReport, EmitReport, NewReport, Problem } from "../../src/runtime/reports.js";
+import type { CheckReport, DoctorReport, EmitReport, NewReport, Problem } from "../../src/runtime/report/reports.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const binary = join(root, "bin", "tilescript.js");

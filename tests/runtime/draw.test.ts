@@ -5,8 +5,8 @@ import { build } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
 import { pagedAttention } from "../../examples/paged-attention.js";
 import { maxPool3d } from "../../examples/max-pool-3d.js";
-import { largestTensor, workOf } from "../../src/runtime/cases.js";
-import { cases } from "../../src/runtime/draw.js";
+import { largestTensor, workOf } from "../../src/runtime/cases/cases.js";
+import { cases } from "../../src/runtime/cases/draw.js";
 
 it.each([
   ["a tensor with all sizes", maxPool3d],

@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { build } from "tilescript";
-import { codeFrame } from "../../src/runtime/code-frame.js";
-import { openDevice } from "../../src/runtime/devices.js";
-import { compileForTargets } from "../../src/runtime/compile-targets.js";
-import { findPython } from "../../src/runtime/environment.js";
-import { parseTargets } from "../../src/runtime/targets.js";
-import { verifyCase } from "../../src/runtime/runner.js";
+import { codeFrame } from "../../src/runtime/report/code-frame.js";
+import { openDevice } from "../../src/runtime/devices/devices.js";
+import { compileForTargets } from "../../src/runtime/compile/compile-targets.js";
+import { findPython } from "../../src/runtime/python/environment.js";
+import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import * as failing from "./fixtures/failing.js";
 import { interpreter } from "./helpers.js";
 

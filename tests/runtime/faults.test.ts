@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Case } from "../../src/compiled.js";
-import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices.js";
-import { EnvironmentError } from "../../src/runtime/problems.js";
-import { openWorkspace } from "../../src/runtime/request.js";
-import { setup } from "../../src/runtime/setup.js";
-import { verifyCase } from "../../src/runtime/runner.js";
-import { Worker } from "../../src/runtime/worker.js";
+import type { Case } from "../../src/contract/compiled.js";
+import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
+import { EnvironmentError } from "../../src/runtime/system/problems.js";
+import { openWorkspace } from "../../src/runtime/devices/request.js";
+import { setup } from "../../src/runtime/python/install-environment.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
+import { Worker } from "../../src/runtime/python/worker.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
 import { requirePython } from "./helpers.js";
 
@@ -89,7 +89,7 @@ describe("a worker that dies", { timeout: 120_000 }, () => {
 
   it("should end with the process that started it, and what it started", async () => {
     const file = join(folder, "runner.mts");
-    const worker = JSON.stringify(join(root, "src/runtime/worker.ts"));
+    const worker = JSON.stringify(join(root, "src/runtime/python/worker.ts"));
     await writeFile(
       file,
       `import { Worker } from ${worker};
@@ -186,7 +186,7 @@ describe("setup in two processes", { timeout: 120_000 }, () => {
     const script = join(folder, "setup.mts");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(join(root, "src/runtime/setup.ts"))};
+      `import { setup } from ${JSON.stringify(join(root, "src/runtime/python/install-environment.ts"))};
 console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n`,
     );
     const once = () =>

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { RunReport } from "../../src/runtime/reports.js";
-import { findPython } from "../../src/runtime/environment.js";
-import { setup } from "../../src/runtime/setup.js";
+import type { RunReport } from "../../src/runtime/report/reports.js";
+import { findPython } from "../../src/runtime/python/environment.js";
+import { setup } from "../../src/runtime/python/install-environment.js";
 import { requirePython } from "./helpers.js";
 import { add } from "./mistakes/mistake.js";
 
@@ -184,7 +184,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     const script = join(source, "setup.mts");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(join(root, "src/runtime/setup.ts"))};
+      `import { setup } from ${JSON.stringify(join(root, "src/runtime/python/install-environment.ts"))};
 await setup({ lock: ${JSON.stringify(lock)}, imports: ["slow"] });\n`,
     );
     for (const signal of ["SIGKILL", "SIGINT"] as const) {

@@ -15,7 +15,7 @@ async function project(type: "commonjs" | "module"): Promise<string> {
   await writeFile(
     join(folder, "kernel.ts"),
     [
-      `import { main } from ${JSON.stringify(join(root, "src/runtime/main.ts"))};`,
+      `import { main } from ${JSON.stringify(join(root, "src/runtime/cli/main.ts"))};`,
       `import { vectorAdd } from ${JSON.stringify(join(root, "tests/runtime/fixtures/vector-add.ts"))};`,
       `export const kernel = { name: "vectorAdd", compile: async () => vectorAdd() };`,
       `main(import.meta, kernel);`,

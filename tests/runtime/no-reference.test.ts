@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { verifyCase } from "../../src/runtime/runner.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { interpreter } from "./helpers.js";
 
 const copy = kernel(

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
 import { expect, it } from "vitest";
-import { runBinary } from "../../src/runtime/cli.js";
-import { niceTicks, plotSvg } from "../../src/runtime/plot.js";
-import { benchText } from "../../src/runtime/report-bench.js";
+import { runBinary } from "../../src/runtime/cli/cli.js";
+import { niceTicks, plotSvg } from "../../src/runtime/report/svg-plot.js";
+import { benchText } from "../../src/runtime/report/report-bench.js";
 import { recordedReport } from "./fixtures/recorded.js";
 
 const report = recordedReport();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { build } from "tilescript";
 import { afterAll, expect, it } from "vitest";
 import { layerNorm } from "../../examples/layer-norm.js";
-import type { ProfileReport } from "../../src/runtime/reports.js";
+import type { ProfileReport } from "../../src/runtime/report/reports.js";
 import { tunedGemm } from "./fixtures/tuned-gemm.js";
 import { cli, expectUsage } from "./helpers.js";
 

@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { pythonFolder } from "../../src/runtime/worker.js";
+import { pythonFolder } from "../../src/runtime/python/worker.js";
 import { requirePython } from "./helpers.js";
 
 const tests = fileURLToPath(new URL("../python", import.meta.url));

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { bench, defaultIterations } from "../../src/runtime/bench.js";
-import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices.js";
-import { search } from "../../src/runtime/tune.js";
+import { bench, defaultIterations } from "../../src/runtime/measure/benchmark.js";
+import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
+import { search } from "../../src/runtime/measure/tuner.js";
 
 let device: PythonDevice;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { occupancyOf, parseTargets, targets, type Resources } from "../../src/runtime/targets.js";
-import { UsageError } from "../../src/runtime/problems.js";
+import { occupancyOf, parseTargets, targets, type Resources } from "../../src/runtime/system/gpu-targets.js";
+import { UsageError } from "../../src/runtime/system/problems.js";
 
 const of = (name: string, resources: Partial<Resources>) =>
   occupancyOf(

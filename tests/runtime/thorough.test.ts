@@ -1,10 +1,10 @@
 /** `verify`: what is drawn, what repeated runs show, how small a failing case gets, and that it can be run again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
-import { verifyGiven, verifyThoroughly } from "../../src/runtime/thorough.js";
-import { verifyCase } from "../../src/runtime/runner.js";
-import type { CompiledKernel } from "../../src/compiled.js";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
+import { verifyGiven, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
 import { cli, expectUsage, requirePython } from "./helpers.js";
 

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
-import { buildWith } from "../../src/build.js";
-import type { CompiledKernel, Config } from "../../src/compiled.js";
-import { rewriteConfigs } from "../../src/runtime/rewrite.js";
-import type { TuneReport } from "../../src/runtime/reports.js";
+import { buildWith } from "../../src/pipeline/build.js";
+import type { CompiledKernel, Config } from "../../src/contract/compiled.js";
+import { rewriteConfigs } from "../../src/runtime/invocation/rewrite.js";
+import type { TuneReport } from "../../src/runtime/report/reports.js";
 import {
   bestOf,
   candidatesOf,
@@ -17,7 +17,7 @@ import {
   refusedEverywhere,
   type Trial,
   winners,
-} from "../../src/runtime/tune.js";
+} from "../../src/runtime/measure/tuner.js";
 import { tunedGemm } from "./fixtures/tuned-gemm.js";
 import { cli, expectUsage } from "./helpers.js";
 
@@ -188,7 +188,7 @@ describe("what is written", () => {
 
 it("should say in a dry run what would be tried", async () => {
   const runnable = { name: "tuned_gemm", compile: (configs?: readonly Config[]) => buildWith(tunedGemm, configs) };
-  const { runCli } = await import("../../src/runtime/cli.js");
+  const { runCli } = await import("../../src/runtime/cli/cli.js");
   let out = "";
   const streams = { out: (text: string) => void (out += text), err: () => undefined, color: false };
   expect(await runCli("gemm.ts", ["--tune", "--dry-run", "--json"], [runnable], streams)).toBe(0);

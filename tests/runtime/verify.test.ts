@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Tolerance } from "../../src/compiled.js";
-import type { Selection } from "../../src/runtime/cases.js";
-import { closeDevice, openDevice, type Device } from "../../src/runtime/devices.js";
-import { jsonReport } from "../../src/runtime/report-json.js";
-import { verify } from "../../src/runtime/verify.js";
+import type { Tolerance } from "../../src/contract/compiled.js";
+import type { Selection } from "../../src/runtime/cases/cases.js";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
+import { jsonReport } from "../../src/runtime/report/report-json.js";
+import { verify } from "../../src/runtime/verify/verify-cases.js";
 import { authorFile, vectorAdd } from "./fixtures/vector-add.js";
 import { cli, requirePython } from "./helpers.js";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Case } from "../../src/compiled.js";
-import { verifyRequest } from "../../src/runtime/request.js";
-import { Worker } from "../../src/runtime/worker.js";
+import type { Case } from "../../src/contract/compiled.js";
+import { verifyRequest } from "../../src/runtime/devices/request.js";
+import { Worker } from "../../src/runtime/python/worker.js";
 import { vectorAdd } from "./fixtures/vector-add.js";
 import { requirePython } from "./helpers.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { maxElement, sumElement, whyBitcast, whyCast } from "../../src/ir/cast.js";
-import { dtypeNames, dtypes, dtype, isFp8, type Elem } from "../../src/ir/dtype.js";
-import { divide, modulo, promote, whyCompare, whyDivide, whyFloorDivide, whyPromote } from "../../src/ir/promote.js";
+import { maxElement, sumElement, whyBitcast, whyCast } from "../../src/types/casts.js";
+import { dtypeNames, dtypes, dtype, isFp8, type Elem } from "../../src/types/dtype.js";
+import { divide, modulo, promote, whyCompare, whyDivide, whyFloorDivide, whyPromote } from "../../src/types/promote.js";
 import { disagreements, elemText, type Question } from "./type-oracle.js";
 
 const variables: Elem[] = [

@@ -1,16 +1,24 @@
 /** Each rule is a type and a function. On random operands both must say the same, word for word. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { expandShape, reduceShape, whyAxis, whyExpand } from "../../src/ir/axis.js";
-import { whyBound, whyDim } from "../../src/ir/constexpr.js";
-import * as text from "../../src/ir/constexpr-text.js";
-import { elemOf, dtype, dtypes, type Elem } from "../../src/ir/dtype.js";
-import { permuteShape, transShape, whyPermute, whyReshape, whyTrans } from "../../src/ir/reshape.js";
-import { broadcast, fitsIn, sameShape, showShape, whyBroadcast, whyBroadcastTo, type Dim } from "../../src/ir/shape.js";
-import * as arith from "../../src/ir/signatures-arith.js";
-import { rangeElement, whyCondition, whyRangeBound, whyStep, whyWhile } from "../../src/ir/signatures-control.js";
-import * as atomic from "../../src/ir/signatures-atomic.js";
-import * as create from "../../src/ir/signatures-create.js";
+import { expandShape, reduceShape, whyAxis, whyExpand } from "../../src/types/axis.js";
+import { whyBound, whyDim } from "../../src/types/constexpr.js";
+import * as text from "../../src/types/constexpr-text.js";
+import { elemOf, dtype, dtypes, type Elem } from "../../src/types/dtype.js";
+import { permuteShape, transShape, whyPermute, whyReshape, whyTrans } from "../../src/types/dims.js";
+import {
+  broadcast,
+  fitsIn,
+  sameShape,
+  showShape,
+  whyBroadcast,
+  whyBroadcastTo,
+  type Dim,
+} from "../../src/types/shape.js";
+import * as arith from "../../src/rules/arithmetic-rules.js";
+import { rangeElement, whyCondition, whyRangeBound, whyStep, whyWhile } from "../../src/rules/control-rules.js";
+import * as atomic from "../../src/rules/atomic-rules.js";
+import * as create from "../../src/rules/create-rules.js";
 import {
   inferDescriptor,
   rowsShape,
@@ -19,11 +27,11 @@ import {
   whyBlockWrite,
   whyDescriptor,
   whyRows,
-} from "../../src/ir/signatures-descriptor.js";
-import { inferDot } from "../../src/ir/signatures-dot.js";
-import * as math from "../../src/ir/signatures-math.js";
-import * as memory from "../../src/ir/signatures-memory.js";
-import { inferReduce, reduceRules } from "../../src/ir/signatures-reduce.js";
+} from "../../src/rules/descriptor-rules.js";
+import { inferDot } from "../../src/rules/dot-rules.js";
+import * as math from "../../src/rules/math-rules.js";
+import * as memory from "../../src/rules/memory-rules.js";
+import { inferReduce, reduceRules } from "../../src/rules/reduce-rules.js";
 import {
   constexprType,
   type DescriptorType,
@@ -33,7 +41,7 @@ import {
   type PointerType,
   type TileType,
   type Type,
-} from "../../src/ir/types.js";
+} from "../../src/types/types.js";
 import { disagreements, elemText, typeText, type Question } from "./type-oracle.js";
 
 const seed = 20_240;

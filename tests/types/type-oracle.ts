@@ -1,9 +1,9 @@
 /** Asks the TypeScript compiler about many types at once: each question says what the type must be, exactly. */
-import type { Elem } from "../../src/ir/dtype.js";
-import { literalValue, type Type } from "../../src/ir/types.js";
+import type { Elem } from "../../src/types/dtype.js";
+import { literalValue, type Type } from "../../src/types/types.js";
 import { inFolder, tsc } from "./tsc.js";
 
-/** A type expression over the exports of `src/ir`, and the type that it must be. */
+/** A type expression over the exports of `src/types` and `src/rules`, and the type that it must be. */
 export interface Question {
   readonly type: string;
   readonly answer: string;
@@ -11,39 +11,39 @@ export interface Question {
 
 /** Where each name of a question comes from. */
 const exportsOf = {
-  problem: "Same",
-  dtype: "OneOf DType",
-  promote:
+  "types/problem": "Same",
+  "types/dtype": "OneOf DType",
+  "types/promote":
     "Promote Divide Modulo WhyPromote WhyCompare WhySelect WhyDivide WhyFloorDivide WhyInt WhyFloat32 " +
     "WhyNumber WhyLiteral WhyWeak",
-  cast: "WhyCast WhyBitcast SumElement MaxElement",
-  shape: "Broadcast WhyBroadcast WhyBroadcastTo SameShape FitsIn Show",
-  axis: "Axis WhyAxis Reduce Expand WhyExpand",
-  reshape: "Trans WhyTrans Permute WhyPermute WhyReshape Double DoubleAt",
-  constexpr: "Constexpr ConstBool ConstFloat Span WhyDim WhyBound",
-  "constexpr-text": "AddText SubText MulText FloorDivText ModText DivText",
-  tile: "Tile",
-  memory: "Pointer Tensor View",
-  "signatures-arith": "WhyArith ArithOut WhyCmp CmpOut WhyQuotient DivideOut ModuloOut WhyFloor WhyBits WhyLogic",
-  "signatures-math":
+  "types/casts": "WhyCast WhyBitcast SumElement MaxElement",
+  "types/shape": "Broadcast WhyBroadcast WhyBroadcastTo SameShape FitsIn Show",
+  "types/axis": "Axis WhyAxis Reduce Expand WhyExpand",
+  "types/dims": "Trans WhyTrans Permute WhyPermute WhyReshape Double DoubleAt",
+  "types/constexpr": "Constexpr ConstBool ConstFloat Span WhyDim WhyBound",
+  "types/constexpr-text": "AddText SubText MulText FloorDivText ModText DivText",
+  "types/tile": "Tile",
+  "rules/tensor-types": "Pointer Tensor View",
+  "rules/arithmetic-rules": "WhyArith ArithOut WhyCmp CmpOut WhyQuotient DivideOut ModuloOut WhyFloor WhyBits WhyLogic",
+  "rules/math-rules":
     "WhyMath MathOut WhyPairSecond PairOut WhyInts WhyCdiv CdivOut WhyCond WhyWhereFirst " + "WhyWhereSecond WhereOut",
-  "signatures-reduce": "WhySum WhyMax WhyReduceAxis ReduceOut SumOf MaxOf",
-  "signatures-dot": "WhyDotFirst WhyDotSecond WhyDotAcc DotOut",
-  "signatures-control": "WhyRangeBound RangeElement WhyStep WhyWhen WhyWhile",
-  "signatures-create":
+  "rules/reduce-rules": "WhySum WhyMax WhyReduceAxis ReduceOut SumOf MaxOf",
+  "rules/dot-rules": "WhyDotFirst WhyDotSecond WhyDotAcc DotOut",
+  "rules/control-rules": "WhyRangeBound RangeElement WhyStep WhyWhen WhyWhile",
+  "rules/create-rules":
     "WhyFill WhyTo ToOut WhyJoin JoinOut WhySplit WhyCat CatOut InterleaveOut WhyGatherIndex " + "WhyHistogram",
-  "signatures-atomic": "WhyAtomic WhyAtomicRead WhyAtomicValue WhyAtomicMask WhySwap",
-  descriptor: "Descriptor",
-  "signatures-descriptor":
+  "rules/atomic-rules": "WhyAtomic WhyAtomicRead WhyAtomicValue WhyAtomicMask WhySwap",
+  "rules/descriptor-types": "Descriptor",
+  "rules/descriptor-rules":
     "WhyBase WhyBlockOffset WhyBlockValue WhyBlockWrite WhyDescribed WhyDescriptor WhyRows RowsShape",
-  "signatures-memory": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
+  "rules/memory-rules": "WhyOffset OffsetOperand IndexArgs Spans WhyLoad WhyWrite WhyMaskFor WhyValue",
 };
 
 /** The questions whose answer is another, in words. `name` keeps the files of two tests apart. */
 export function disagreements(name: string, questions: readonly Question[]): string[] {
   const head = [
     ...Object.entries(exportsOf).map(
-      ([module, names]) => `import type { ${names.replaceAll(" ", ", ")} } from "../../../../src/ir/${module}.js";`,
+      ([module, names]) => `import type { ${names.replaceAll(" ", ", ")} } from "../../../../src/${module}.js";`,
     ),
     "type Is<T extends true> = T;",
   ];

@@ -1,17 +1,25 @@
 import { Option } from "commander";
 import { dirname, join } from "node:path";
 import pc from "picocolors";
-import { aheadText } from "../ahead.js";
-import { bench as measure, defaultIterations, type Benchmark } from "../bench.js";
-import { closeDevice, openGpu } from "../devices.js";
-import { checkOutput, writeOutput } from "../files.js";
-import { compileAll, warn } from "../kernels.js";
-import { measuredCases } from "../measured-cases.js";
-import { count, measuring, measuringOptions, options, pythonOf, whole, type MeasuringOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
-import { benchJson, benchText } from "../report-bench.js";
-import { printJson, progress } from "../streams.js";
-import type { KernelCommand } from "./command.js";
+import { aheadText } from "../compile/ahead.js";
+import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
+import { closeDevice, openGpu } from "../devices/devices.js";
+import { checkOutput, writeOutput } from "../system/files.js";
+import { compileAll, warn } from "../invocation/kernels.js";
+import { measuredCases } from "../cases/measured-cases.js";
+import {
+  count,
+  measuring,
+  measuringOptions,
+  options,
+  pythonOf,
+  whole,
+  type MeasuringOptions,
+} from "../invocation/options.js";
+import { exitCodes } from "../system/problems.js";
+import { benchJson, benchText } from "../report/report-bench.js";
+import { printJson, progress } from "../system/streams.js";
+import type { KernelCommand } from "../invocation/command.js";
 import { writePlots } from "./plot.js";
 
 interface BenchOptions extends MeasuringOptions {

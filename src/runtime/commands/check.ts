@@ -1,10 +1,10 @@
-import { diagnosticText } from "../code-frame.js";
-import { isBuildError } from "../kernels.js";
-import { options, type JsonOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
-import type { CheckReport } from "../reports.js";
-import { printJson } from "../streams.js";
-import type { KernelCommand } from "./command.js";
+import { diagnosticText } from "../report/code-frame.js";
+import { isBuildError } from "../invocation/kernels.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import { exitCodes } from "../system/problems.js";
+import type { CheckReport } from "../report/reports.js";
+import { printJson } from "../system/streams.js";
+import type { KernelCommand } from "../invocation/command.js";
 
 export const check: KernelCommand<JsonOptions> = {
   name: "check",

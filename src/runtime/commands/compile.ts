@@ -1,18 +1,18 @@
 import { InvalidArgumentError, Option } from "commander";
 import pc from "picocolors";
-import { diagnosticText } from "../code-frame.js";
-import type { Layout } from "../../compiled.js";
-import { allLayouts } from "../cases.js";
-import { compileForTargets } from "../compile-targets.js";
-import { missingPython } from "../devices.js";
-import { findPython } from "../environment.js";
-import { compileAll, warn } from "../kernels.js";
-import { options, selectionFor, type SelectionOptions } from "../options.js";
-import { EnvironmentError, exitCodes, UsageError } from "../problems.js";
-import { compileDiagnostics, compileJson, compileText } from "../report-compile.js";
-import { printJson, progress } from "../streams.js";
-import { parseTargets, targets as known } from "../targets.js";
-import type { KernelCommand } from "./command.js";
+import { diagnosticText } from "../report/code-frame.js";
+import type { Layout } from "../../contract/compiled.js";
+import { allLayouts } from "../cases/cases.js";
+import { compileForTargets } from "../compile/compile-targets.js";
+import { missingPython } from "../devices/devices.js";
+import { findPython } from "../python/environment.js";
+import { compileAll, warn } from "../invocation/kernels.js";
+import { options, selectionFor, type SelectionOptions } from "../invocation/options.js";
+import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import { compileDiagnostics, compileJson, compileText } from "../report/report-compile.js";
+import { printJson, progress } from "../system/streams.js";
+import { parseTargets, targets as known } from "../system/gpu-targets.js";
+import type { KernelCommand } from "../invocation/command.js";
 
 interface CompileOptions extends SelectionOptions {
   readonly targets?: string;

@@ -1,14 +1,14 @@
 import { execa } from "execa";
 import { existsSync } from "node:fs";
 import pc from "picocolors";
-import { closeDevice, missingPython, openDevice, type Device } from "../devices.js";
-import { findPython, type Discovery } from "../environment.js";
-import { options, type JsonOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
-import type { DoctorReport } from "../reports.js";
-import { printJson, progress } from "../streams.js";
-import { table } from "../table.js";
-import type { PlainCommand } from "./command.js";
+import { closeDevice, missingPython, openDevice, type Device } from "../devices/devices.js";
+import { findPython, type Discovery } from "../python/environment.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import { exitCodes } from "../system/problems.js";
+import type { DoctorReport } from "../report/reports.js";
+import { printJson, progress } from "../system/streams.js";
+import { table } from "../report/text-table.js";
+import type { PlainCommand } from "../invocation/command.js";
 
 type Fact = DoctorReport["facts"][number];
 

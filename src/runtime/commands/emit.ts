@@ -1,15 +1,15 @@
 import { Option } from "commander";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { CompiledKernel } from "../../compiled.js";
-import { writeOutput } from "../files.js";
-import { compileAll, isScript, warn } from "../kernels.js";
-import { options, type JsonOptions } from "../options.js";
-import { exitCodes, UsageError } from "../problems.js";
-import type { EmitReport } from "../reports.js";
-import { relocateMap } from "../source-map.js";
-import { printJson } from "../streams.js";
-import type { KernelCommand } from "./command.js";
+import type { CompiledKernel } from "../../contract/compiled.js";
+import { writeOutput } from "../system/files.js";
+import { compileAll, isScript, warn } from "../invocation/kernels.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import type { EmitReport } from "../report/reports.js";
+import { relocateMap } from "../cases/mapped-lines.js";
+import { printJson } from "../system/streams.js";
+import type { KernelCommand } from "../invocation/command.js";
 
 interface EmitOptions extends JsonOptions {
   /** True, as a kernel file's `--emit` without a value is, for standard output. */

@@ -1,7 +1,7 @@
 /** Every command, in the order of the help. */
 import { bench } from "./bench.js";
 import { check } from "./check.js";
-import type { KernelCommand, PlainCommand } from "./command.js";
+import type { KernelCommand, PlainCommand } from "../invocation/command.js";
 import { compile } from "./compile.js";
 import { doctor } from "./doctor.js";
 import { emit } from "./emit.js";

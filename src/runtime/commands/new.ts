@@ -3,13 +3,13 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { writeOutput } from "../files.js";
-import { above } from "../kernels.js";
-import { options, type JsonOptions } from "../options.js";
-import { exitCodes, UsageError } from "../problems.js";
-import type { NewReport } from "../reports.js";
-import { printJson } from "../streams.js";
-import type { PlainCommand } from "./command.js";
+import { writeOutput } from "../system/files.js";
+import { above } from "../invocation/kernels.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import type { NewReport } from "../report/reports.js";
+import { printJson } from "../system/streams.js";
+import type { PlainCommand } from "../invocation/command.js";
 
 const templates = fileURLToPath(new URL("../../../templates/", import.meta.url));
 

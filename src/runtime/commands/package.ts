@@ -1,15 +1,15 @@
 import { Option } from "commander";
 import { basename, join, resolve } from "node:path";
-import type { CompiledKernel } from "../../compiled.js";
-import { writeOutput } from "../files.js";
-import { compileAll, isBuildError, warn } from "../kernels.js";
-import { options, type JsonOptions } from "../options.js";
-import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package.js";
-import { exitCodes, UsageError } from "../problems.js";
-import type { PackageReport } from "../reports.js";
-import { shellWord } from "../shell.js";
-import { printJson, type Streams } from "../streams.js";
-import type { KernelCommand } from "./command.js";
+import type { CompiledKernel } from "../../contract/compiled.js";
+import { writeOutput } from "../system/files.js";
+import { compileAll, isBuildError, warn } from "../invocation/kernels.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/package-files.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import type { PackageReport } from "../report/reports.js";
+import { shellWord } from "../system/shell.js";
+import { printJson, type Streams } from "../system/streams.js";
+import type { KernelCommand } from "../invocation/command.js";
 
 interface PackageOptions extends JsonOptions {
   readonly out?: string;

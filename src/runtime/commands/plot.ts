@@ -1,14 +1,14 @@
 import { Option } from "commander";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { writeOutput } from "../files.js";
-import { plotSvg } from "../plot.js";
-import { pngOf } from "../png.js";
-import { exitCodes, UsageError } from "../problems.js";
-import { options, type JsonOptions } from "../options.js";
-import type { BenchReport, PlotReport } from "../reports.js";
-import { printJson, type Streams } from "../streams.js";
-import type { PlainCommand } from "./command.js";
+import { writeOutput } from "../system/files.js";
+import { plotSvg } from "../report/svg-plot.js";
+import { pngOf } from "../report/png.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import type { BenchReport, PlotReport } from "../report/reports.js";
+import { printJson, type Streams } from "../system/streams.js";
+import type { PlainCommand } from "../invocation/command.js";
 
 export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
   name: "plot",

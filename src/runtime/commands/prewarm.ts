@@ -1,16 +1,16 @@
-import { aheadText, compileAhead, inEveryConfig } from "../ahead.js";
-import { caseText } from "../case-text.js";
-import { closeDevice, openGpu, type PythonDevice } from "../devices.js";
-import { failureOf } from "../failure.js";
-import { compileAll, warn } from "../kernels.js";
-import { measuredCases } from "../measured-cases.js";
-import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
-import type { PrewarmReport } from "../reports.js";
-import { openWorkspace, prewarmRequest, runRequest } from "../request.js";
-import { printJson, progress } from "../streams.js";
-import { type Case, type CompiledKernel, formatSizes } from "../../compiled.js";
-import type { KernelCommand } from "./command.js";
+import { aheadText, compileAhead, inEveryConfig } from "../compile/ahead.js";
+import { caseText } from "../cases/case-text.js";
+import { closeDevice, openGpu, type PythonDevice } from "../devices/devices.js";
+import { failureOf } from "../cases/failure.js";
+import { compileAll, warn } from "../invocation/kernels.js";
+import { measuredCases } from "../cases/measured-cases.js";
+import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
+import { exitCodes } from "../system/problems.js";
+import type { PrewarmReport } from "../report/reports.js";
+import { openWorkspace, prewarmRequest, runRequest } from "../devices/request.js";
+import { printJson, progress } from "../system/streams.js";
+import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
+import type { KernelCommand } from "../invocation/command.js";
 
 /** Every config is compiled and measured. */
 const DEADLINE_MS = 1_800_000;

@@ -1,14 +1,14 @@
 import { join, resolve } from "node:path";
-import type { Case, CompiledKernel } from "../../compiled.js";
-import { writeOutput } from "../files.js";
-import { compileAll, warn } from "../kernels.js";
-import { measuredCases } from "../measured-cases.js";
-import { measuring, options, type JsonOptions, type MeasuringOptions } from "../options.js";
-import { exitCodes, UsageError } from "../problems.js";
-import type { ProfileReport } from "../reports.js";
-import { printJson } from "../streams.js";
-import { pythonFolder } from "../worker.js";
-import type { KernelCommand } from "./command.js";
+import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import { writeOutput } from "../system/files.js";
+import { compileAll, warn } from "../invocation/kernels.js";
+import { measuredCases } from "../cases/measured-cases.js";
+import { measuring, options, type JsonOptions, type MeasuringOptions } from "../invocation/options.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import type { ProfileReport } from "../report/reports.js";
+import { printJson } from "../system/streams.js";
+import { pythonFolder } from "../python/worker.js";
+import type { KernelCommand } from "../invocation/command.js";
 
 interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | "dtype"> {
   readonly out?: string;

@@ -1,8 +1,14 @@
-import { options, selectionFor, toleranceOf, type DeviceOptions, type SelectionOptions } from "../options.js";
-import { UsageError } from "../problems.js";
-import { jsonProblem } from "../report-json.js";
-import { verify } from "../verify.js";
-import type { KernelCommand } from "./command.js";
+import {
+  options,
+  selectionFor,
+  toleranceOf,
+  type DeviceOptions,
+  type SelectionOptions,
+} from "../invocation/options.js";
+import { UsageError } from "../system/problems.js";
+import { jsonProblem } from "../report/report-json.js";
+import { verify } from "../verify/verify-cases.js";
+import type { KernelCommand } from "../invocation/command.js";
 import { verifyAll } from "./verifying.js";
 
 export const run: KernelCommand<SelectionOptions & DeviceOptions> = {

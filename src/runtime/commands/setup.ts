@@ -1,9 +1,9 @@
-import { options, type JsonOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
-import type { SetupReport } from "../reports.js";
-import { setup as makeEnvironment } from "../setup.js";
-import { printJson } from "../streams.js";
-import type { PlainCommand } from "./command.js";
+import { options, type JsonOptions } from "../invocation/options.js";
+import { exitCodes } from "../system/problems.js";
+import type { SetupReport } from "../report/reports.js";
+import { setup as makeEnvironment } from "../python/install-environment.js";
+import { printJson } from "../system/streams.js";
+import type { PlainCommand } from "../invocation/command.js";
 
 export const setup: PlainCommand<JsonOptions & { readonly python?: string }> = {
   name: "setup",

@@ -1,20 +1,20 @@
 import { Option } from "commander";
 import pc from "picocolors";
-import type { CompiledKernel, Config } from "../../compiled.js";
-import { aheadText } from "../ahead.js";
-import { compileForTargets } from "../compile-targets.js";
-import { closeDevice, missingPython, openGpu } from "../devices.js";
-import { findPython } from "../environment.js";
-import { checkOutput, writeOutput } from "../files.js";
-import { warn } from "../kernels.js";
-import { measuredCases, type Measured } from "../measured-cases.js";
-import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../options.js";
-import { EnvironmentError, exitCodes, UsageError } from "../problems.js";
-import { problemsOf } from "../report-compile.js";
-import { tuneJson, tuneText } from "../report-tune.js";
-import { rewriteConfigs } from "../rewrite.js";
-import { printJson, progress, type Streams } from "../streams.js";
-import { parseTargets } from "../targets.js";
+import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import { aheadText } from "../compile/ahead.js";
+import { compileForTargets } from "../compile/compile-targets.js";
+import { closeDevice, missingPython, openGpu } from "../devices/devices.js";
+import { findPython } from "../python/environment.js";
+import { checkOutput, writeOutput } from "../system/files.js";
+import { warn } from "../invocation/kernels.js";
+import { measuredCases, type Measured } from "../cases/measured-cases.js";
+import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
+import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import { problemsOf } from "../report/report-compile.js";
+import { tuneJson, tuneText } from "../report/report-tune.js";
+import { rewriteConfigs } from "../invocation/rewrite.js";
+import { printJson, progress, type Streams } from "../system/streams.js";
+import { parseTargets } from "../system/gpu-targets.js";
 import {
   bestOf,
   candidatesOf,
@@ -25,8 +25,8 @@ import {
   winners,
   type Budget,
   type Pruned,
-} from "../tune.js";
-import type { KernelCommand, Runnable } from "./command.js";
+} from "../measure/tuner.js";
+import type { KernelCommand, Runnable } from "../invocation/command.js";
 
 interface TuneOptions extends MeasuringOptions {
   readonly budget: Budget;

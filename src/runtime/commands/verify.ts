@@ -1,8 +1,15 @@
-import { caseFor, options, selectionFor, toleranceOf, type DeviceOptions, type SelectionOptions } from "../options.js";
-import { UsageError } from "../problems.js";
-import { jsonProblem } from "../report-json.js";
-import { verifyGiven, verifyThoroughly } from "../thorough.js";
-import type { KernelCommand } from "./command.js";
+import {
+  caseFor,
+  options,
+  selectionFor,
+  toleranceOf,
+  type DeviceOptions,
+  type SelectionOptions,
+} from "../invocation/options.js";
+import { UsageError } from "../system/problems.js";
+import { jsonProblem } from "../report/report-json.js";
+import { verifyGiven, verifyThoroughly } from "../verify/thorough.js";
+import type { KernelCommand } from "../invocation/command.js";
 import { verifyAll } from "./verifying.js";
 
 interface VerifyOptions extends SelectionOptions, DeviceOptions {

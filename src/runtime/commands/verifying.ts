@@ -1,18 +1,18 @@
 /** What `run` and `verify` share: building the kernels, opening the device, and the reports. */
 import pc from "picocolors";
-import type { CompiledKernel } from "../../compiled.js";
-import { aheadText } from "../ahead.js";
-import { closeDevice, openDevice, type Device } from "../devices.js";
-import { compileAll, warn } from "../kernels.js";
-import { pythonOf, type DeviceOptions, type SelectionOptions } from "../options.js";
-import { exitCodes } from "../problems.js";
-import { joinReports, jsonReport } from "../report-json.js";
-import { textReport } from "../report-text.js";
-import type { RunReport } from "../reports.js";
-import { printJson, progress, type Streams } from "../streams.js";
-import { summarize } from "../summary.js";
-import type { Verification } from "../verify.js";
-import type { Runnable } from "./command.js";
+import type { CompiledKernel } from "../../contract/compiled.js";
+import { aheadText } from "../compile/ahead.js";
+import { closeDevice, openDevice, type Device } from "../devices/devices.js";
+import { compileAll, warn } from "../invocation/kernels.js";
+import { pythonOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
+import { exitCodes } from "../system/problems.js";
+import { joinReports, jsonReport } from "../report/report-json.js";
+import { textReport } from "../report/report-text.js";
+import type { RunReport } from "../report/reports.js";
+import { printJson, progress, type Streams } from "../system/streams.js";
+import { summarize } from "../verify/summary.js";
+import type { Verification } from "../verify/verify-cases.js";
+import type { Runnable } from "../invocation/command.js";
 
 /** How a command verifies one kernel; `show` gets what to say of its progress. */
 export type Verify = (

@@ -1,0 +1,108 @@
+/**
+ * The folders of `src`, from the ground up: each imports only folders that stand before it. `npm run folders` prints what
+ * each takes from the others, read off the imports; `tests/layers.test.ts` holds the order.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const SRC = resolve(import.meta.dirname, "../src");
+
+/** What each folder is, in a sentence. Entry files lie in `src` itself and join the folders. */
+export const folders = {
+  diagnostics: "What a message is, and where in the author's code it points.",
+  contract: "What a compiled kernel is to whatever runs it: plain data, an evaluator, tolerances.",
+  types: "Dtypes, shapes, constexprs and tiles, each as a type for the editor and a function for the build.",
+  numerics: "Numbers of every dtype and arrays of them, computed exactly as Triton's targets do.",
+  torch: "PyTorch's functions as references use them: their types, the recorder, their values in float64.",
+  values: "What operands are while a kernel is evaluated, and the addresses that views and blocks stand for.",
+  ir: "The program: statements, op records, the builder that makes them, their text.",
+  source: "The author's file: names, comments, and what JavaScript would do silently to a traced value.",
+  analysis: "What can be read off a program: signs, tile sizes, descriptors, what a Triton version lacks.",
+  rules: "The type rule of each op, once as a type and once as a function.",
+  params: "What a kernel takes and what its spec may say, as types.",
+  ops: "One record for each op: its function, type rule, Python and evaluation.",
+  lower: "Views as pointers and masks.",
+  dsl: "What authors write besides ops: kernels, params, loops, branches, state; and tracing them.",
+  check: "What is refused in a finished program, for every dtype and every config.",
+  eval: "The evaluator: runs a program on arrays and reports what its accesses do wrong.",
+  codegen: "A program as Python: syntax and layout, names, bodies, wrappers, operators, modules.",
+  call: "Arrays on the host, and how a call's arguments become a case.",
+  runtime: "Environments, workers, devices, cases, reports and commands; it sees compiled kernels only.",
+  pipeline: "From what an author wrote to what can be run: trace, check, lower, emit.",
+  testing: "Matchers for test runners.",
+} as const satisfies Readonly<Record<string, string>>;
+
+/** The folders inside of these keep an order too, in the same way. */
+export const inner: Readonly<Record<string, readonly string[]>> = {
+  codegen: ["python", "names", "body", "wrapper", "torch", "operator", "module"],
+  runtime: [
+    "system",
+    "python",
+    "cases",
+    "devices",
+    "compile",
+    "verify",
+    "measure",
+    "report",
+    "invocation",
+    "package",
+    "commands",
+    "cli",
+  ],
+};
+
+export interface Import {
+  /** Paths below `src`. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Every file of `src`, by its path below it. */
+export function sourceFiles(): readonly string[] {
+  return readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+}
+
+const IMPORT = /^(?:import|export)\s[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm;
+
+/** What a file imports, as it is written; types too. */
+export function specifiersOf(file: string): readonly string[] {
+  const text = readFileSync(join(SRC, file), "utf8");
+  return Array.from(text.matchAll(IMPORT), ([, from, bare, dynamic]) => (from ?? bare ?? dynamic)!);
+}
+
+/** The imports between files of `src`. */
+export function imports(): readonly Import[] {
+  return sourceFiles().flatMap((from) =>
+    specifiersOf(from)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => {
+        const target = resolve(SRC, dirname(from), specifier).replace(/\.js$/, ".ts");
+        return { from, to: relative(SRC, target) };
+      }),
+  );
+}
+
+/** The folder that a file lies in, `depth` levels down; undefined for the entry files. */
+export function folderOf(file: string, depth = 1): string | undefined {
+  const parts = file.split("/");
+  return parts.length > depth ? parts.slice(0, depth).join("/") : undefined;
+}
+
+/** The folders as a list, each with what it takes from the others. */
+export function folderList(): string {
+  const edges = imports();
+  const lines = Object.entries(folders).map(([folder, sentence]) => {
+    const below = new Set(
+      edges.flatMap(({ from, to }) => {
+        const other = folderOf(to);
+        return folderOf(from) === folder && other !== undefined && other !== folder ? [other] : [];
+      }),
+    );
+    const taken = Object.keys(folders).filter((other) => below.has(other));
+    return `${folder.padEnd(12)}${sentence}\n${" ".repeat(12)}← ${taken.join(", ") || "nothing"}`;
+  });
+  return lines.join("\n");
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(folderList());

@@ -1,0 +1,44 @@
+/** The ops that Triton compiles of a kernel: one arm of a constexpr condition, and the helper functions that are called. */
+import { typeOfArgument } from "../ir/typed.js";
+import {
+  type Argument,
+  type Block,
+  type FunctionIR,
+  isFunction,
+  type KernelIR,
+  type OpStatement,
+} from "../ir/nodes.js";
+import type { Constant } from "../values/runtime-values.js";
+import { argumentsOf, blocksOf } from "../ir/walk.js";
+
+/** What an argument is; undefined where that is decided at launch or changes. */
+export type Constants = (argument: Argument) => Constant | undefined;
+
+/**
+ * The ops of a kernel and of what it calls. Under a constexpr condition that `constant` does not know, neither arm: what is
+ * left is compiled whatever it is.
+ */
+export function compiledOps({ body }: KernelIR, constant: Constants = () => undefined): Iterable<OpStatement> {
+  const called = new Set<FunctionIR>();
+  function* visit(block: Block): Iterable<OpStatement> {
+    for (const statement of block.statements) {
+      if (statement.kind === "op") {
+        yield statement;
+        for (const argument of argumentsOf(statement)) {
+          if (!isFunction(argument) || called.has(argument.function)) continue;
+          called.add(argument.function);
+          yield* visit(argument.function.body);
+        }
+      }
+      const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
+      const condition = isConstexpr ? constant(statement.condition) : undefined;
+      const taken = isConstexpr
+        ? condition === undefined
+          ? []
+          : [condition ? statement.then : statement.otherwise]
+        : blocksOf(statement);
+      for (const inner of taken) yield* visit(inner);
+    }
+  }
+  return visit(body);
+}

@@ -1,0 +1,70 @@
+/** The tensors that a lowered kernel reaches through descriptors, and what those ask of them. */
+import { DESCRIPTOR_BYTES } from "../types/limits.js";
+import { dtypeTable, members } from "../types/dtype.js";
+import { type Argument, isList, isValue, type KernelIR, type OpStatement, type TensorParam } from "../ir/nodes.js";
+import { argumentsOf, walkAll } from "../ir/walk.js";
+
+export interface DescribedTensor {
+  readonly param: TensorParam;
+  /** The axis whose elements lie side by side. The strides of all others are multiples of 16 bytes. */
+  readonly axis: number;
+}
+
+/** Each tensor once, in the order of the parameters. */
+export function describedTensors(ir: KernelIR): readonly DescribedTensor[] {
+  const made = descriptorsMade(ir);
+  return ir.params.flatMap((param): DescribedTensor[] => {
+    if (param.kind !== "tensor") return [];
+    if (param.block) return [{ param, axis: param.dims.length - 1 }];
+    const axes = made.flatMap((statement) => contiguousAxis(param, statement));
+    return [...new Set(axes)].map((axis) => ({ param, axis }));
+  });
+}
+
+/** Whether the kernel makes descriptors, which takes scratch memory. */
+export function makesDescriptors(ir: KernelIR): boolean {
+  return descriptorsMade(ir).length > 0;
+}
+
+/** Whether a tensor is reached through descriptors alone, so that no address of it is computed in int32. */
+export function isOnlyDescribed(ir: KernelIR, param: TensorParam): boolean {
+  if (param.block) return true;
+  const made = new Set<unknown>(descriptorsMade(ir));
+  let isOnly = describedTensors(ir).some((each) => each.param === param);
+  walkAll(ir, (statement) => {
+    if (!made.has(statement) && argumentsOf(statement).some((argument) => argument === param.pointer)) isOnly = false;
+  });
+  return isOnly;
+}
+
+/**
+ * The sizes that must be multiples of a number, for contiguous tensors to have rows of a multiple of 16 bytes: those of
+ * the contiguous axes, where others step over them.
+ */
+export function sizeMultiples(ir: KernelIR): Readonly<Record<string, number>> {
+  const found: Record<string, number> = {};
+  for (const { param, axis } of describedTensors(ir)) {
+    const name = param.dimNames[axis];
+    if (typeof name !== "string" || param.dims.length < 2) continue;
+    const bits = Math.min(...members(param.dtype).map((dtype) => dtypeTable[dtype].bits));
+    found[name] = Math.max(found[name] ?? 1, (DESCRIPTOR_BYTES * 8) / bits);
+  }
+  return found;
+}
+
+function descriptorsMade(ir: KernelIR): readonly OpStatement[] {
+  const found: OpStatement[] = [];
+  walkAll(ir, (statement) => {
+    if (statement.kind === "op" && statement.results[0]?.type.kind === "descriptor") found.push(statement);
+  });
+  return found;
+}
+
+/** The axis of a tensor whose stride a descriptor takes to be 1: all others are among its strides. */
+function contiguousAxis(param: TensorParam, { operands }: OpStatement): readonly number[] {
+  const [base, , strides] = operands;
+  if (!isValue(base) || base !== param.pointer || !strides || !isList(strides)) return [];
+  const given = new Set<Argument>(strides.slice(0, -1));
+  const left = [...param.strides.keys()].filter((axis) => !given.has(param.strides[axis]!));
+  return strides.length === param.strides.length && left.length === 1 ? left : [];
+}

@@ -1,0 +1,110 @@
+/**
+ * What Triton refuses in a tile, asked of every config: sizes that are no power of two, too many elements, thin dots, and
+ * what an op's own rule says once the sizes are known.
+ */
+import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
+import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { compiledOps, type Constants } from "../analysis/compiled-ops.js";
+import { constexprValue } from "../types/constexpr-value.js";
+import { dtypeTable, type Elem, members } from "../types/dtype.js";
+import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../ir/nodes.js";
+import type { Constant } from "../values/runtime-values.js";
+import { type Dim } from "../types/shape.js";
+import { typedArguments } from "../ir/typed.js";
+import type { Type } from "../types/types.js";
+import { bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
+
+export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
+  const found = new Map<string, Diagnostic>();
+  ir.tuning.configs.forEach((config, i) => {
+    const where = ir.tuning.key ? ` in config ${i}` : "";
+    const numbers = { ...config.values };
+    const report = (diagnostic: Diagnostic | undefined) => {
+      if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
+    };
+    walkAll(ir, (statement) => {
+      for (const value of resultsOf(statement)) report(checkTile(value, numbers, where));
+      if (statement.kind === "op") checkLeast(statement, numbers, where).forEach(report);
+    });
+    const constant = constants(ir, numbers);
+    for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, numbers, where));
+    for (const { value } of ir.params) report(checkTile(value, numbers, where));
+  });
+  return [...found.values()];
+}
+
+/** What an argument is in a config. */
+function constants(ir: KernelIR, numbers: Numbers): Constants {
+  const made = definitions(...bodiesOf(ir));
+  const params = new Map(ir.params.map(({ value, name }) => [value, numbers[name] as Constant | undefined]));
+  const constant: Constants = (argument) => {
+    if (isLiteral(argument)) return argument.value;
+    if (!isValue(argument)) return undefined;
+    const statement = made.get(argument);
+    if (statement?.kind !== "op" || !statement.op.fold) return params.get(argument);
+    const given = statement.operands.map((operand) => operand && constant(operand));
+    return given.includes(undefined) ? undefined : statement.op.fold(...(given as Constant[]));
+  };
+  return constant;
+}
+
+/** `[BLOCK]` reshapes to `[32]` in some configs only. */
+function checkSizes(statement: OpStatement, numbers: Numbers, where: string): Diagnostic | undefined {
+  const dim = (each: Dim): Dim => dimValue(each, numbers) ?? each;
+  const type = (of: Type): Type => {
+    if (of.kind === "constexpr" && of.of === "int") return { ...of, text: String(dim(of.text)) };
+    return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
+  };
+  const answer = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
+  return typeof answer === "string" ? problem("tile-size", `${answer}${where}`, statement.at) : undefined;
+}
+
+type Numbers = Readonly<Record<string, unknown>>;
+
+/** The value of a dimension in a config; undefined where it is decided at launch. */
+function dimValue(dim: Dim, numbers: Numbers): number | undefined {
+  if (typeof dim === "number") return dim;
+  try {
+    return constexprValue(dim, numbers);
+  } catch {
+    return undefined;
+  }
+}
+
+function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | undefined {
+  const { type } = value;
+  if (!("shape" in type)) return undefined;
+  let numel = 1;
+  for (const dim of type.shape) {
+    const size = dimValue(dim, numbers);
+    if (size === undefined) return undefined;
+    if (size < 1 || !Number.isInteger(Math.log2(size)))
+      return problem("tile-size", `${dim} is ${size}${where}; a tile's dimension is a power of two`, value.at);
+    numel *= size;
+  }
+  if (type.kind === "descriptor" && dimValue(type.shape.at(-1)!, numbers)! * narrowest(type.to) < DESCRIPTOR_BYTES * 8)
+    return problem(
+      "tile-size",
+      `the last block dimension ${type.shape.at(-1)} of a descriptor is ${dimValue(type.shape.at(-1)!, numbers)}${where}; ${narrowest(type.to)}-bit elements need at least ${(DESCRIPTOR_BYTES * 8) / narrowest(type.to)}`,
+      value.at,
+    );
+  if (numel <= MAX_NUMEL) return undefined;
+  const shape = `[${type.shape.join(", ")}]`;
+  return problem(
+    "tile-size",
+    `the tile ${shape} has ${numel} elements${where}; Triton allows ${MAX_NUMEL}, loop over smaller tiles`,
+    value.at,
+  );
+}
+
+const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
+
+function checkLeast(statement: OpStatement, numbers: Numbers, where: string): readonly Diagnostic[] {
+  const bounds = statement.op.least?.(typedArguments(statement)) ?? [];
+  const code = statement.op.contracts ? "dot-size" : "tile-size";
+  return bounds.flatMap((bound) => {
+    const size = dimValue(bound.dim, numbers);
+    const why = size === undefined ? undefined : tooThin(bound, size, where);
+    return why === undefined ? [] : problem(code, why, statement.at);
+  });
+}

@@ -1,0 +1,21 @@
+/** Tells the author which version of Triton the kernel needs, before a user finds out. */
+import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { usesOf39 } from "../analysis/newer-uses.js";
+
+/** A warning where nothing says that 3.9 is meant, an error where the kernel says that it runs on 3.6. */
+export function checkVersions(ir: KernelIR): readonly Diagnostic[] {
+  if (ir.triton === "3.9") return [];
+  const found = new Map<string, Diagnostic>();
+  for (const { name, at } of usesOf39(ir)) {
+    const key = `${name}@${at?.line}:${at?.column}`;
+    const needs = `${ir.name}: ${name}, used like this, needs Triton 3.9`;
+    found.set(
+      key,
+      ir.triton === "3.6"
+        ? problem("triton-version", `${needs}, and the kernel says triton: "3.6"; say triton: "3.9"`, at)
+        : warning("triton-version", `${needs}; say triton: "3.9" in the kernel if that is meant`, at),
+    );
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,83 @@
+/** Rules of a body's Python that need to know nothing of its state. */
+import type { Location } from "../../diagnostics/diagnostic.js";
+import { type Argument, isValue, type OpStatement } from "../../ir/nodes.js";
+import type { SourceIndex } from "../../ir/source.js";
+import * as py from "../python/py-build.js";
+import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "../python/py.js";
+
+/** The author's comments, each printed above the first line that its statement becomes. */
+export class Comments {
+  readonly #source: SourceIndex | undefined;
+  /** Author's statements of which something was printed, and so their comments and the blank line above them. */
+  readonly #begun = new Set<string>();
+
+  constructor(source: SourceIndex | undefined) {
+    this.#source = source;
+  }
+
+  /** What goes above a line that these places became, and whether the author left a blank line there. */
+  of(sites: readonly Location[]): { readonly comments: readonly PyStatement[]; readonly isApart: boolean } {
+    const comments: PyStatement[] = [];
+    let isApart = false;
+    for (const place of sites) {
+      const site = this.#source?.site(place);
+      if (!site) continue;
+      const key = `${site.statement.file}:${site.statement.line}:${site.statement.column}`;
+      if (this.#begun.has(key)) continue;
+      this.#begun.add(key);
+      isApart ||= site.blankBefore === true;
+      if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
+    }
+    return { comments, isApart };
+  }
+}
+
+/** What a value without a name would be called. */
+export function hintOf(statement: OpStatement): string {
+  const type = statement.results[0]?.type;
+  if (type?.kind === "pointer") return type.shape.length > 0 ? "ptrs" : "ptr";
+  if (type?.kind !== "tile") return statement.op.name;
+  if (type.dtype === "int1") {
+    // `mask_m = rm[:, None] < M`, where a tile has other axes too.
+    const [, limit] = statement.operands;
+    const dim = type.shape.length > 1 && isValue(limit) ? limit.parameter : undefined;
+    return dim === undefined ? "mask" : `mask_${dim.toLowerCase()}`;
+  }
+  if (type.dtype === "int32" || type.dtype === "int64") return type.shape.length > 0 ? "offsets" : "index";
+  return statement.op.spelling.form === "call" && statement.op.effect === "pure" ? statement.op.name : "value";
+}
+
+/** `num_stages=3` for `numStages: 3`. */
+export function optionKeywords(
+  options: Readonly<Record<string, Argument>>,
+  say: (argument: Argument) => Expression,
+): readonly Keyword[] {
+  return Object.entries(options).map(([key, argument]) =>
+    py.keyword(
+      key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      say(argument),
+    ),
+  );
+}
+
+/** Whether writing it twice costs nothing: a name, or a view of one such as `rm[:, None]`. */
+export function isFree(expression: Expression): boolean {
+  if (expression.kind === "name" || expression.kind === "number") return true;
+  return expression.kind === "subscript" && expression.value.kind === "name";
+}
+
+const AUGMENTED: ReadonlySet<string> = new Set(["+", "-", "*", "/"]);
+
+/** `acc = acc + x` reads as `acc += x`. */
+export function augmentedOperator(
+  value: Expression,
+  target: Expression,
+): { operator: BinaryOperator; right: Expression } | undefined {
+  if (value.kind !== "binary" || !AUGMENTED.has(value.operator)) return undefined;
+  const isTarget = value.left.kind === "name" && target.kind === "name" && value.left.id === target.id;
+  return isTarget ? { operator: value.operator, right: value.right } : undefined;
+}
+
+export function orPass(body: readonly PyStatement[]): readonly PyStatement[] {
+  return body.length > 0 ? body : [py.pass];
+}

@@ -1,0 +1,366 @@
+/**
+ * A block of IR as Python statements. What the author named keeps its name; what has no name and is used once is
+ * written where it is used; everything with an effect keeps its place in the program.
+ */
+import type { Location } from "../../diagnostics/diagnostic.js";
+import type { Elem } from "../../types/dtype.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  type IfStatement,
+  isList,
+  isLiteral,
+  isValue,
+  type OpStatement,
+  type Statement,
+  Value,
+  Variable,
+  type WhileStatement,
+  type WriteStatement,
+} from "../../ir/nodes.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { showType } from "../../types/types.js";
+import { augmentedOperator, Comments, hintOf, isFree, optionKeywords, orPass } from "./body-rules.js";
+import { Names } from "../names/names.js";
+import * as py from "../python/py-build.js";
+import type { Expression, If, Name, Statement as PyStatement } from "../python/py.js";
+import { castBack, type Helpers, spell, type Speaker } from "./spelling.js";
+import { staysWeak, type Strength } from "./strength.js";
+import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
+import { type Pending, Waiting } from "./waiting.js";
+
+export interface BodyOptions {
+  readonly names: Names;
+  /** What each parameter is called in Python. */
+  readonly parameters: ReadonlyMap<Value, Expression>;
+  readonly dtype: (elem: Elem) => Expression;
+  readonly helpers: Helpers;
+  /** Sizes and strides, which Triton makes weak constants where they are 1. */
+  readonly sizes: ReadonlySet<Value>;
+  readonly isNonNegative: (argument: Argument) => boolean;
+  readonly source: SourceIndex | undefined;
+}
+
+/** The statements of a function; what its block yields is returned. */
+export function emitBody(block: Block, options: BodyOptions): readonly PyStatement[] {
+  return new BodyEmitter(block, options).body(block);
+}
+
+class BodyEmitter {
+  readonly #options: BodyOptions;
+  readonly #usage: Usage;
+  readonly #names: Names;
+  readonly #source: SourceIndex | undefined;
+  readonly #written = new Map<Value, Expression>();
+  readonly #variables = new Map<Variable, Expression>();
+  readonly #waiting: Waiting;
+  readonly #comments: Comments;
+  /** How many unrolled loops are open. */
+  #unrolled = 0;
+  #out: PyStatement[] = [];
+  /** Values that are weak constants where a size is 1; what is bound to a name is not. */
+  readonly #weak: Set<Value>;
+  readonly #strength: Strength;
+  readonly #speaker: Speaker;
+
+  constructor(block: Block, options: BodyOptions) {
+    this.#options = options;
+    this.#usage = usageOf(block);
+    this.#waiting = new Waiting(this.#usage.uses);
+    this.#names = options.names;
+    this.#source = options.source;
+    this.#comments = new Comments(options.source);
+    this.#weak = new Set(options.sizes);
+    this.#strength = { isWeak: (value) => this.#weak.has(value), isNonNegative: options.isNonNegative };
+    const { dtype, helpers } = options;
+    this.#speaker = { value: (argument) => this.#say(argument), dtype, helpers, strength: this.#strength };
+  }
+
+  body(block: Block): readonly PyStatement[] {
+    const statements = this.emit(block);
+    if (block.yields.length === 0) return statements;
+    this.#out = [...statements];
+    const values = block.yields.map((argument) => this.#say(argument));
+    this.#push(py.returns(values.length === 1 ? values[0] : py.tuple(...values)), undefined);
+    return this.#out;
+  }
+
+  emit(block: Block): readonly PyStatement[] {
+    const outer = this.#out;
+    this.#out = [];
+    for (const statement of block.statements) if (!this.#usage.dead.has(statement)) this.#statement(statement);
+    const statements = this.#out;
+    this.#out = outer;
+    return statements;
+  }
+
+  #statement(statement: Statement): void {
+    switch (statement.kind) {
+      case "op":
+        return this.#op(statement);
+      case "read":
+        return this.#bind(
+          statement.result,
+          this.#variable(statement.variable),
+          new Set([statement.variable]),
+          statement.at,
+          "value",
+        );
+      case "let": {
+        const value = this.#say(statement.initial);
+        const { variable } = statement;
+        const type = this.#usage.outliving.has(variable) ? undefined : showType(variable.type);
+        const target = py.name(this.#names.take(variable.hint ?? this.#nameAt(statement.at) ?? "state", type));
+        this.#variables.set(variable, target);
+        return this.#push(py.assign(target, value), statement.at);
+      }
+      case "write":
+        return this.#write(statement);
+      case "for":
+        return this.#for(statement);
+      case "while":
+        return this.#while(statement);
+      case "exit":
+        return this.#push(py.returns(), statement.at);
+      case "if":
+        return this.#if(statement);
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  // ---- values -------------------------------------------------------------------------------------------------------
+
+  #op(statement: OpStatement): void {
+    const expression = spell(statement, this.#speaker);
+    const [result] = statement.results;
+    const { effect } = statement.op;
+    if (effect === "write" || effect === "atomic") this.#flush(new Set([MEMORY]));
+    const isUsed = statement.results.some((value) => this.#usage.uses.has(value));
+    if (!result || (effect !== "pure" && !isUsed)) return this.#push(py.expression(expression), statement.at);
+    if (statement.results.length > 1) return this.#unpack(statement, expression);
+    if (staysWeak(statement, this.#strength)) this.#weak.add(result);
+    const reads = new Set(this.#waiting.reads);
+    if (effect === "read") reads.add(MEMORY);
+    this.#bind(result, expression, reads, statement.at, hintOf(statement), effect === "atomic" || effect === "write");
+  }
+
+  #unpack(statement: OpStatement, expression: Expression): void {
+    const names = statement.at ? (this.#source?.site(statement.at)?.names ?? []) : [];
+    const targets = statement.results.map((value, i) => {
+      const wanted = this.#usage.uses.has(value) ? (names[i] ?? statement.op.name) : "_";
+      const target = py.name(this.#names.take(wanted, showType(value.type)));
+      this.#written.set(value, target);
+      return target;
+    });
+    this.#push(py.assign(py.tuple(...targets), expression), statement.at);
+    const dtype = this.#usage.uses.has(statement.results[0]!) ? castBack(statement, this.#speaker) : undefined;
+    const [first] = targets;
+    if (dtype && first) this.#push(py.assign(first, py.call(py.attribute(first, "to"), dtype)), statement.at);
+  }
+
+  /** Gives a value its place: a line of its own, or where it is used. */
+  #bind(
+    value: Value,
+    expression: Expression,
+    reads: ReadonlySet<Written>,
+    at: Location | undefined,
+    hint: string,
+    mustWrite = false,
+  ): void {
+    const once = this.#usage.uses.get(value) === 1;
+    // What is only written to state has the state's name already.
+    const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
+    // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
+    const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
+    if (isInline || (!mustWrite && named === undefined && (once || isFree(expression)))) {
+      const author = value.anonymous ? undefined : this.#nameAt(at);
+      return this.#waiting.put(value, { expression, reads, hint: author ?? hint }, at);
+    }
+    this.#assign(value, expression, named ?? hint, at);
+  }
+
+  #assign(value: Value, expression: Expression, wanted: string, at: Location | undefined): void {
+    // A constexpr cannot be defined twice, so its name is never shared.
+    // Neither is one that a later branch of the same condition uses.
+    const isShared = value.type.kind !== "constexpr" && !this.#usage.outliving.has(value);
+    const type = isShared ? showType(value.type) : undefined;
+    const target = py.name(this.#names.take(wanted, type));
+    this.#written.set(value, target);
+    this.#weak.delete(value);
+    // A constexpr bound to a plain local would become a run-time scalar in Triton.
+    const annotation = value.type.kind === "constexpr" ? py.dotted("tl.constexpr") : undefined;
+    this.#push(py.assign(target, expression, annotation), at);
+  }
+
+  #say(argument: Argument): Expression {
+    if (isList(argument)) return py.list(...argument.map((item) => this.#say(item)));
+    if (isLiteral(argument)) return py.constant(argument.value);
+    if (!isValue(argument)) throw new Error("a dtype stands where a value is needed");
+    return this.#written.get(argument) ?? this.#options.parameters.get(argument) ?? this.#waiting.use(argument);
+  }
+
+  #variable(variable: Variable): Expression {
+    return this.#variables.get(variable)!;
+  }
+
+  // ---- statements ---------------------------------------------------------------------------------------------------
+
+  #write(statement: WriteStatement): void {
+    const value = this.#say(statement.value);
+    this.#flush(new Set([statement.variable]));
+    const target = this.#variable(statement.variable);
+    const augmented = augmentedOperator(value, target);
+    this.#push(
+      augmented ? py.augmentedAssign(target, augmented.operator, augmented.right) : py.assign(target, value),
+      statement.at,
+    );
+  }
+
+  #for(statement: ForStatement): void {
+    const bounds = this.#bounds(statement);
+    const options = optionKeywords(statement.options, (argument) => this.#say(argument));
+    this.#flush(writesOf(statement));
+    this.#settle(statement.body);
+    const callee = statement.unrolled ? "tl.static_range" : options.length > 0 ? "tl.range" : "range";
+    const sites = this.#waiting.takeSites(statement.at);
+    const wanted = this.#usage.uses.has(statement.index) ? (this.#nameAt(statement.at) ?? "i") : "_";
+    const type = showType(statement.index.type);
+    const index = this.#names.block(statement.unrolled || this.#unrolled > 0, () => {
+      const index = py.name(this.#names.take(wanted, type));
+      this.#written.set(statement.index, index);
+      this.#unrolled += statement.unrolled ? 1 : 0;
+      const body = this.emit(statement.body);
+      this.#unrolled -= statement.unrolled ? 1 : 0;
+      this.#pushWithComments(
+        { kind: "for", target: index, iterable: py.call(callee, ...bounds, ...options), body: orPass(body) },
+        statement.at,
+        sites,
+      );
+      return index;
+    });
+    this.#names.leave(index.id, type);
+  }
+
+  /** A condition that is one expression stands at the loop; else it is computed before the loop and after each turn. */
+  #while(statement: WhileStatement): void {
+    const options = optionKeywords(statement.options, (argument) => this.#say(argument));
+    this.#flush(writesOf(statement));
+    this.#settle(statement.condition);
+    this.#settle(statement.body);
+    const before = this.emit(statement.condition);
+    const asked = this.#say(statement.condition.yields[0]!);
+    const sites = this.#waiting.takeSites(statement.at);
+    let [test, again]: [Expression, readonly PyStatement[]] = [asked, []];
+    if (before.length > 0) {
+      const name = asked.kind === "name" ? undefined : py.name(this.#names.take("running", "int1"));
+      const asking = name ? [...before, py.assign(name, asked)] : before;
+      test = name ?? asked;
+      this.#out.push(...asking);
+      again = asking.filter(({ kind }) => kind !== "comment" && kind !== "blank");
+    }
+    this.#names.block(this.#unrolled > 0, () => {
+      const body = [...this.emit(statement.body), ...again];
+      const condition = options.length > 0 ? py.call("tl.condition", test, ...options) : test;
+      this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);
+    });
+  }
+
+  #bounds(statement: ForStatement): readonly Expression[] {
+    const isNumber = (argument: Argument, n: number) => isLiteral(argument) && argument.value === n;
+    const step = isNumber(statement.step, 1) ? [] : [this.#say(statement.step)];
+    const start = step.length === 0 && isNumber(statement.start, 0) ? [] : [this.#say(statement.start)];
+    return [...start, this.#say(statement.end), ...step];
+  }
+
+  #if(statement: IfStatement): void {
+    const targets = statement.results.map((value, i) => {
+      const site = value.at ? this.#source?.site(value.at) : undefined;
+      return py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
+    });
+    const sites: Location[] = [];
+    // An arm may hold what the same statement of the author became; the comments are the branch's.
+    const own = this.#comments.of(statement.at ? [statement.at] : []);
+    const emitted = this.#branches(statement, targets, sites);
+    this.#pushWithComments({ kind: "if", ...emitted }, statement.at, sites, own);
+  }
+
+  /** The arms of a branch; one whose other arm is a branch and nothing else is a chain with `elif`. */
+  #branches(statement: IfStatement, targets: readonly Name[], sites: Location[]): Omit<If, "kind"> {
+    const test = this.#say(statement.condition);
+    this.#flush(writesOf(statement));
+    sites.push(...this.#waiting.takeSites(statement.at));
+    statement.results.forEach((value, i) => this.#written.set(value, targets[i]!));
+    const then = { test, body: orPass(this.#arm(statement.then, targets)) };
+    const [next] = statement.otherwise.statements;
+    const isChain =
+      next?.kind === "if" &&
+      statement.otherwise.statements.length === 1 &&
+      statement.otherwise.yields.every((argument, i) => argument === next.results[i]);
+    if (isChain) {
+      const { branches, otherwise } = this.#branches(next, targets, sites);
+      return { branches: [then, ...branches], otherwise };
+    }
+    const otherwise = this.#arm(statement.otherwise, targets);
+    return { branches: [then], otherwise: otherwise.length > 0 ? otherwise : undefined };
+  }
+
+  #arm(block: Block, targets: readonly Name[]): readonly PyStatement[] {
+    return this.#names.block(true, () => {
+      const body = [...this.emit(block)];
+      const outer = this.#out;
+      this.#out = body;
+      block.yields.forEach((argument, i) => {
+        const value = this.#say(argument);
+        const target = targets[i]!;
+        if (!(value.kind === "name" && value.id === target.id)) this.#push(py.assign(target, value), undefined);
+      });
+      // What a later branch of the same condition uses is computed here, where its operands are.
+      this.#writeOut((value) => this.#usage.outliving.get(value) === block);
+      this.#out = outer;
+      return body;
+    });
+  }
+
+  // ---- order, comments and names ------------------------------------------------------------------------------------
+
+  /** Writes out, before `written` changes, what still waits to read it. */
+  #flush(written: ReadonlySet<Written>): void {
+    this.#writeOut((_, { reads }) => [...reads].some((read) => written.has(read)));
+  }
+
+  /** Writes out, before a loop, what would be computed again in each turn. */
+  #settle(body: Block): void {
+    const used = usageOf(body).uses;
+    this.#writeOut(
+      (value, { expression }) => used.has(value) && value.type.kind !== "constexpr" && !isFree(expression),
+    );
+  }
+
+  #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
+    this.#waiting.writeOut(isDue, (value, { expression, hint, sites }) =>
+      this.#assign(value, expression, hint, sites.at(-1)),
+    );
+  }
+
+  #push(statement: PyStatement, at: Location | undefined): void {
+    this.#pushWithComments(statement, at, this.#waiting.takeSites(at));
+  }
+
+  #pushWithComments(
+    statement: PyStatement,
+    at: Location | undefined,
+    sites: readonly Location[],
+    own?: ReturnType<Comments["of"]>,
+  ): void {
+    const { comments, isApart } = this.#comments.of(sites);
+    if ((isApart || own?.isApart) && this.#out.length > 0) this.#out.push(py.blank);
+    this.#out.push(...comments, ...(own?.comments ?? []));
+    this.#out.push(py.withOrigin(statement, at));
+  }
+
+  #nameAt(at: Location | undefined): string | undefined {
+    return at ? this.#source?.site(at)?.name : undefined;
+  }
+}

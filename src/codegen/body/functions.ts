@@ -1,0 +1,130 @@
+/** Helper functions of the kernel as `@triton.jit` functions, callees first. */
+import { type Elem, sameElem } from "../../types/dtype.js";
+import type { Argument, FunctionIR, KernelIR, Value } from "../../ir/nodes.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { showType } from "../../types/types.js";
+import { capturesOf, handedOver, walkAll } from "../../ir/walk.js";
+import { emitBody } from "./body.js";
+import { Names } from "../names/names.js";
+import * as py from "../python/py-build.js";
+import type { Expression, FunctionDef, Parameter } from "../python/py.js";
+import type { Helpers } from "./spelling.js";
+
+export interface HelperOptions {
+  /** What the module calls each helper function. */
+  readonly names: ReadonlyMap<FunctionIR, string>;
+  /** What the kernel calls its own arguments, which are handed to a helper function that looks at them. */
+  readonly parameters: ReadonlyMap<Value, string>;
+  /** Sizes and strides, which Triton makes weak constants where they are 1. */
+  readonly sizes: ReadonlySet<Value>;
+  readonly isNonNegative: (argument: Argument) => boolean;
+  readonly source: SourceIndex | undefined;
+}
+
+export interface EmittedHelpers {
+  readonly definitions: readonly FunctionDef[];
+  /** For the kernel, which calls them. */
+  readonly helpers: Helpers;
+}
+
+export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelpers {
+  const extras = new Map<FunctionIR, readonly (Value | Elem)[]>();
+  const names = new Map(options.names);
+  const helpers: Helpers = {
+    name: (helper) => py.name(names.get(helper)!),
+    extras: (helper) => extras.get(helper) ?? [],
+  };
+  // An argument that is 1 in some launch is a constant in the function too.
+  const sizes = new Set(options.sizes);
+  walkAll(ir, (statement) => {
+    for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
+  });
+  const own = ir.functions.filter(({ extern }) => !extern);
+  // Triton's functions are generic: what was traced for other types or constexprs often reads the same.
+  const written = new Map<string, FunctionDef>();
+  for (const helper of own) {
+    const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
+    extras.set(helper, [...capturesOf(helper), ...dtypes]);
+    const text = JSON.stringify({ ...definition, name: "" });
+    const same = written.get(text);
+    if (same) names.set(helper, same.name);
+    else written.set(text, definition);
+  }
+  return { definitions: [...written.values()], helpers };
+}
+
+function emitHelper(
+  helper: FunctionIR,
+  helpers: Helpers,
+  options: HelperOptions,
+): { definition: FunctionDef; dtypes: readonly Elem[] } {
+  const locals = new Names();
+  for (const name of options.names.values()) locals.take(name);
+  const parameters = new Map<Value, Expression>();
+  const params: Parameter[] = [];
+  const add = (name: string, isConstexpr: boolean): Expression => {
+    params.push({ name, ...(isConstexpr && { annotation: py.dotted("tl.constexpr") }) });
+    return py.name(name);
+  };
+  const captures = capturesOf(helper);
+  for (const value of [...helper.params, ...captures]) {
+    const named = options.parameters.get(value) ?? value.parameter ?? nameOf(value, options.source) ?? "value";
+    parameters.set(value, add(locals.take(named), value.type.kind === "constexpr"));
+  }
+  const dtypes = new Map<string, { readonly elem: Elem; readonly name: Expression }>();
+  const dtype = (elem: Elem): Expression => {
+    if (typeof elem === "string") return py.dotted(`tl.${elem}`);
+    const known = ofParameter(elem, parameters) ?? dtypes.get(elem.name)?.name;
+    if (known) return known;
+    const name = add(locals.take(elem.name), true);
+    dtypes.set(elem.name, { elem, name });
+    return name;
+  };
+  const body = emitBody(helper.body, {
+    names: locals,
+    parameters,
+    dtype,
+    sizes: options.sizes,
+    isNonNegative: options.isNonNegative,
+    helpers,
+    source: options.source,
+  });
+  const decorator = py.dotted("triton.jit");
+  const docstring = commentOf(helper, options.source);
+  return {
+    definition: {
+      kind: "function",
+      name: options.names.get(helper)!,
+      decorators: [helper.noinline ? py.call(decorator, py.keyword("noinline", py.boolean(true))) : decorator],
+      params,
+      body: body.length > 0 ? body : [py.pass],
+      ...(docstring !== undefined && { docstring }),
+      origin: helper.at,
+    },
+    dtypes: [...dtypes.values()].map(({ elem }) => elem),
+  };
+}
+
+/** `x.dtype`, where a parameter has the dtype. */
+function ofParameter(elem: Elem, parameters: ReadonlyMap<Value, Expression>): Expression | undefined {
+  for (const [{ type }, name] of parameters) {
+    if (type.kind === "tile" && sameElem(type.dtype, elem)) return py.attribute(name, "dtype");
+    if (type.kind === "pointer" && sameElem(type.to, elem))
+      return py.attribute(py.attribute(name, "dtype"), "element_ty");
+  }
+  return undefined;
+}
+
+function isInteger({ type }: Value): boolean {
+  return type.kind === "tile" && type.shape.length === 0 && /^u?int(?:32|64)$/.test(showType(type));
+}
+
+function nameOf(value: Value, source: SourceIndex | undefined): string | undefined {
+  return value.at && source?.site(value.at)?.name;
+}
+
+/** What the author wrote above the function, or of the variable that holds it. */
+function commentOf({ at }: FunctionIR, source: SourceIndex | undefined): string | undefined {
+  const comments = (at && source?.site(at)?.comments) ?? [];
+  return comments.length > 0 ? comments.join("\n") : undefined;
+}

@@ -1,0 +1,102 @@
+/**
+ * Weak and strong numbers. A number that Triton knows when it compiles is weak: it takes the dtype of the tile that it
+ * meets. Triton 3.6 makes some of them strong where 3.9 does not, and an integer argument that is 1 becomes a weak
+ * constant in both. Where that would change a dtype or a value, emission names the dtype: `tl.full([], x, tl.int8)`.
+ */
+import { type DTypeName, type Elem, isInt, members } from "../../types/dtype.js";
+import { type Argument, isLiteral, isValue, type Literal, type OpStatement, type Value } from "../../ir/nodes.js";
+import { holdsExactly } from "../../numerics/numeric.js";
+import { promote } from "../../types/promote.js";
+
+/** What decides strength inside a kernel; the host has Python's numbers only. */
+export interface Strength {
+  /** Whether Triton has a weak constant there when some size or stride is 1, and a strong int32 otherwise. */
+  isWeak(value: Value): boolean;
+  isNonNegative(argument: Argument): boolean;
+}
+
+/** The dtype that an operand must be given by name, or undefined where it means the same anyway. */
+export function forcedElem(
+  statement: OpStatement,
+  argument: Literal | Value,
+  weak: Elem | undefined,
+  strength: Strength,
+): Elem | undefined {
+  if (isValue(argument) && argument.type.kind !== "constexpr")
+    return strength.isWeak(argument) ? forcedSize(statement, argument, strength) : undefined;
+  const isFloat = weak !== undefined && members(weak).every((name) => !isInt(name));
+  if (weak === undefined) return undefined;
+  if (statement.op.effect !== "pure") return losesDigits(argument, weak) ? weak : undefined;
+  if (!statement.op.strongLiterals36) return undefined;
+  return members(weak).every((name) => meansTheSame(statement, argument, name, isFloat)) ? undefined : weak;
+}
+
+/** What is stored is a float32 to Triton before it becomes what memory holds. */
+function losesDigits(argument: Literal | Value, weak: Elem): boolean {
+  if (!members(weak).includes("float64")) return false;
+  return isLiteral(argument)
+    ? !holdsExactly("float32", Number(argument.value))
+    : argument.type.kind === "constexpr" && argument.type.of === "float";
+}
+
+/** Whether 3.6's strong number and 3.9's weak one give the same result beside a tile of this dtype. */
+function meansTheSame(statement: OpStatement, argument: Literal | Value, name: DTypeName, isFloat: boolean): boolean {
+  const value = isLiteral(argument) ? Number(argument.value) : undefined;
+  const isIntegral = isLiteral(argument)
+    ? typeof argument.value === "bigint" || Number.isInteger(argument.value)
+    : argument.type.kind === "constexpr" && argument.type.of !== "float";
+  const own = isIntegral && !(isLiteral(argument) && isFloat) ? intDType(value) : "float32";
+  const both = value !== undefined && holdsExactly(name, value) && holdsExactly(own, value);
+  const isRounded = own === "float32" && name === "float64" && !both;
+  if (promote(name, own) === name && !isRounded) return true;
+  return isComparison(statement) && (both || (value === undefined && isIntegral && name !== "bfloat16"));
+}
+
+/** The dtype that Triton gives a bare integer. */
+function intDType(value: number | undefined): DTypeName {
+  if (value === undefined) return "int32";
+  return value >= -(2 ** 31) && value < 2 ** 31 ? "int32" : "int64";
+}
+
+/** A size among an op's operands: strong by the type rule, so it must be strong in Triton where that shows. */
+function forcedSize(statement: OpStatement, argument: Value, { isWeak, isNonNegative }: Strength): Elem | undefined {
+  const result = statement.results[0]?.type;
+  if (result?.kind !== "tile" || argument.type.kind !== "tile") return undefined;
+  const own = argument.type.dtype;
+  const others = statement.operands.filter((other) => isValue(other) && other.type.kind === "tile" && !isWeak(other));
+  if (others.length > 0) {
+    const changes = others.some((other) => {
+      const { type } = other as Value;
+      if (type.kind !== "tile" || typeof type.dtype !== "string" || type.dtype === "int1") return false;
+      return type.dtype !== result.dtype && promote(type.dtype, "int32") === result.dtype;
+    });
+    return changes ? own : undefined;
+  }
+  const { spelling } = statement.op;
+  if (statement.operands[0] !== argument) return undefined;
+  // Python's own operators mean something else than a tile's: `~True` is -2, `/` gives a float, `//` and `%` floor.
+  if (spelling.form === "prefix") return own === "int1" ? own : undefined;
+  if (spelling.form !== "infix" || !FLOORS.has(spelling.operator)) return undefined;
+  return spelling.operator !== "/" && isNonNegative(argument) ? undefined : own;
+}
+
+const FLOORS: ReadonlySet<string> = new Set(["/", "//", "%"]);
+
+/** Whether an op on weak numbers gives a weak one, as Python computes it. */
+export function staysWeak(statement: OpStatement, strength: Strength): boolean {
+  const values = statement.operands.filter((argument) => argument !== undefined);
+  const weak = values.filter((argument) => isValue(argument) && strength.isWeak(argument)) as Value[];
+  const isKnown = (argument: Argument) =>
+    isLiteral(argument) || (isValue(argument) && (argument.type.kind === "constexpr" || strength.isWeak(argument)));
+  return (
+    weak.length > 0 &&
+    statement.op.spelling.form !== "method" &&
+    values.every(isKnown) &&
+    weak.every((value) => forcedSize(statement, value, strength) === undefined)
+  );
+}
+
+function isComparison(statement: OpStatement): boolean {
+  const result = statement.results[0]?.type;
+  return result?.kind === "tile" && result.dtype === "int1";
+}

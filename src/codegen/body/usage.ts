@@ -1,0 +1,80 @@
+/** Who uses what in a block: how often each value is read, and what each block writes. */
+import { type Argument, type Block, isValue, type Statement, type Value, type Variable } from "../../ir/nodes.js";
+import { argumentsOf, blocksOf, resultsOf, valuesIn } from "../../ir/walk.js";
+
+/** The pseudo-variable that loads read and stores write. */
+export const MEMORY: unique symbol = Symbol("memory");
+export type Written = Variable | typeof MEMORY;
+
+export interface Usage {
+  readonly uses: ReadonlyMap<Value, number>;
+  /** Values in statements that do nothing: pure, and used by nothing. */
+  readonly dead: ReadonlySet<Statement>;
+  /** Values that are written to state. */
+  readonly written: ReadonlySet<Value>;
+  /** What is used after the block that makes it, by that block: an arm of a constexpr branch. */
+  readonly outliving: ReadonlyMap<Value | Variable, Block>;
+}
+
+/** Counts uses of values, leaving out what only dead statements use. */
+export function usageOf(block: Block): Usage {
+  const uses = new Map<Value, number>();
+  const dead = new Set<Statement>();
+  const written = new Set<Value>();
+  const count = (argument: Argument): void => {
+    for (const value of valuesIn(argument)) uses.set(value, (uses.get(value) ?? 0) + 1);
+  };
+  // Backwards: a value's uses are all counted before the statement that makes it is reached.
+  const visit = ({ statements, yields }: Block): void => {
+    yields.forEach(count);
+    for (const statement of [...statements].reverse()) {
+      const isPure = statement.kind === "read" || (statement.kind === "op" && statement.op.effect === "pure");
+      if (isPure && resultsOf(statement).every((value) => !uses.has(value))) {
+        dead.add(statement);
+        continue;
+      }
+      if (statement.kind === "write" && isValue(statement.value)) written.add(statement.value);
+      [...blocksOf(statement)].reverse().forEach(visit);
+      argumentsOf(statement).forEach(count);
+    }
+  };
+  visit(block);
+  return { uses, dead, written, outliving: outlivingIn(block) };
+}
+
+function outlivingIn(block: Block): Usage["outliving"] {
+  const makers = new Map<Value | Variable, Block>();
+  const outliving = new Map<Value | Variable, Block>();
+  const open = new Set<Block>();
+  const needs = (made: Value | Variable): void => {
+    const maker = makers.get(made);
+    if (maker && !open.has(maker)) outliving.set(made, maker);
+  };
+  const use = (argument: Argument): void => valuesIn(argument).forEach(needs);
+  const visit = (inner: Block): void => {
+    open.add(inner);
+    for (const statement of inner.statements) {
+      argumentsOf(statement).forEach(use);
+      if (statement.kind === "read" || statement.kind === "write") needs(statement.variable);
+      blocksOf(statement).forEach(visit);
+      for (const value of resultsOf(statement)) makers.set(value, inner);
+      if (statement.kind === "let") makers.set(statement.variable, inner);
+    }
+    inner.yields.forEach(use);
+    open.delete(inner);
+  };
+  visit(block);
+  return outliving;
+}
+
+/** What a statement changes, nested blocks included. */
+export function writesOf(statement: Statement): ReadonlySet<Written> {
+  const written = new Set<Written>();
+  const visit = (s: Statement): void => {
+    if (s.kind === "write") written.add(s.variable);
+    if (s.kind === "op" && (s.op.effect === "write" || s.op.effect === "atomic")) written.add(MEMORY);
+    for (const block of blocksOf(s)) block.statements.forEach(visit);
+  };
+  visit(statement);
+  return written;
+}

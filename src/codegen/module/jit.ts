@@ -1,0 +1,120 @@
+/** The `@triton.jit` function of a kernel, and those that it calls. */
+import type { Elem } from "../../types/dtype.js";
+import {
+  type Argument,
+  type Block,
+  isList,
+  isValue,
+  type KernelIR,
+  type TensorParam,
+  type Value,
+} from "../../ir/nodes.js";
+import { nonNegativeValues } from "../../analysis/signs.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { argumentsOf, blocksOf, bodiesOf } from "../../ir/walk.js";
+import { decorators } from "../wrapper/autotune.js";
+import { emitBody } from "../body/body.js";
+import { emitHelpers } from "../body/functions.js";
+import { hostInputs } from "../body/host-expressions.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Expression, FunctionDef, Parameter } from "../python/py.js";
+import { prunedRequirements } from "../wrapper/wrapper.js";
+
+/** The kernel, after the helper functions that it calls. */
+export function jitFunctions(
+  ir: KernelIR,
+  names: KernelNames,
+  used: ReadonlySet<Value>,
+  source: SourceIndex | undefined,
+): readonly FunctionDef[] {
+  const params: Parameter[] = [];
+  const add = (value: Value, annotation?: Expression) =>
+    params.push({ name: names.parameters.get(value)!, ...(annotation && { annotation }) });
+  for (const param of ir.params) {
+    if (param.kind === "tensor") add(param.pointer);
+    if (param.kind === "pointer") add(param.value);
+  }
+  for (const param of ir.params) {
+    if (param.kind !== "scalar" && param.kind !== "size") continue;
+    // Triton reads the dtype of a number off its value: a declared one is written down. Sizes and strides are not, so
+    // that their being 1 or a multiple of 16 still specialises the kernel.
+    if (used.has(param.value))
+      add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
+  }
+  for (const param of ir.params) {
+    if (param.kind !== "tensor") continue;
+    const own = names.strides.get(param.name)!;
+    param.strides.forEach((stride, axis) => {
+      if (own[axis] !== undefined && isValue(stride) && used.has(stride)) add(stride);
+    });
+  }
+  for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
+  const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
+  for (const param of ir.params) {
+    if ((param.kind !== "tensor" && param.kind !== "pointer") || !param.given) continue;
+    const pointer = py.name(names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!);
+    parameters.set(param.given, py.compare(pointer, ["is not", py.none]));
+  }
+  const dtype = (elem: Elem) => dtypeExpression(ir, names, elem);
+  const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
+  const shared = {
+    sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
+    isNonNegative: nonNegativeValues(ir),
+    source,
+  };
+  const { definitions, helpers } = emitHelpers(ir, { ...shared, names: names.functions, parameters: names.parameters });
+  const body = emitBody(ir.body, { ...shared, names: names.locals, parameters, dtype, helpers });
+  const kernel: FunctionDef = {
+    kind: "function",
+    name: names.jit,
+    decorators: decorators(ir, names, prunedRequirements(ir).includes(true) ? names.pruner : undefined),
+    params,
+    body: body.length > 0 ? body : [py.pass],
+    origin: ir.at,
+  };
+  return [...definitions, kernel];
+}
+
+/** `tl.float16`, or for a dtype variable the constexpr that binds it, or what the first tensor of it holds. */
+function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expression {
+  if (typeof elem === "string") return py.dotted(`tl.${elem}`);
+  const binder = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === elem.name);
+  if (binder?.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
+  const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
+  const present = tensors.filter((param) => !param.optional);
+  const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
+  return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
+}
+
+/** Sizes, scalars and strides that the kernel looks at, that tune it or that prune its configs. */
+export function usedParameters(ir: KernelIR): ReadonlySet<Value> {
+  const used = new Set<Value>();
+  const use = (argument: Argument): void => {
+    if (isList(argument)) argument.forEach(use);
+    else if (isValue(argument)) used.add(argument);
+  };
+  const visit = ({ statements, yields }: Block): void => {
+    yields.forEach(use);
+    for (const statement of statements) {
+      argumentsOf(statement).forEach(use);
+      blocksOf(statement).forEach(visit);
+    }
+  };
+  bodiesOf(ir).forEach(visit);
+  const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
+  const named = new Set([...(ir.tuning.key ?? []), ...doNotSpecialize, ...doNotSpecializeOnAlignment]);
+  for (const param of ir.params) {
+    if (named.has(param.name)) used.add(param.value);
+    if (param.kind === "constexpr" && param.from === "heuristic" && param.compute)
+      for (const value of hostInputs(param.compute)) used.add(value);
+  }
+  prunedRequirements(ir).forEach((prunes, i) => {
+    if (!prunes) return;
+    const { block, at } = ir.requires;
+    for (const value of hostInputs({ block: { statements: block.statements, yields: [block.yields[i]!] }, at }))
+      used.add(value);
+  });
+  return used;
+}

@@ -1,0 +1,278 @@
+/** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+import type { EmitOptions } from "../../contract/compiled.js";
+import { fail } from "../../diagnostics/diagnostic.js";
+import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
+import type { OperatorIR } from "../../ir/operator-ir.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { dtypeTable } from "../../types/dtype.js";
+import { usesOf39 } from "../../analysis/newer-uses.js";
+import { walkAll } from "../../ir/walk.js";
+import type { Called } from "../operator/composition.js";
+import { blockSetter, DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
+import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
+import { drawFunction, inputsFunction, withDtypes } from "../torch/drawn-inputs.js";
+import { jitFunctions, usedParameters } from "./jit.js";
+import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
+import { type PrintedModule, printModule } from "../python/layout.js";
+import { fakeFunction, opDefinitions } from "../operator/wrapper-operator.js";
+import type { OpOptions } from "../operator/registration.js";
+import { OperatorContext } from "../operator/operator-context.js";
+import { checkOperator, operatorDefinitions } from "../operator/operator-forward.js";
+import { pruner } from "./pruner.js";
+import * as py from "../python/py-build.js";
+import type { Block, FromImport, FunctionDef, Parameter, Statement } from "../python/py.js";
+import { type Binding, referenceFunction } from "../torch/reference-function.js";
+import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
+import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
+import { wrapper } from "../wrapper/wrapper.js";
+
+/** `ir` is the lowered kernel. The same input gives the same bytes. */
+export function emitModule(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+  { op, providers = false, dtypes = {} }: EmitOptions = {},
+): PrintedModule {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source)
+    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
+  const names = kernelNames(ir, source);
+  const { jits, launcher } = kernelPart(ir, names, source, op?.form === "triton_op");
+  const parts: Statement[] = [
+    ...jits,
+    launcher,
+    ...(op ? opDefinitions(ir, names, launcher, sizeBindings(ir, names), op) : []),
+    ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
+  ];
+  const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
+  return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs]);
+}
+
+/** An operator and its kernels. `kernels` are lowered, in the order of `operator.kernels`. */
+export function emitOperator(
+  operator: OperatorIR,
+  kernels: readonly KernelIR[],
+  source: SourceIndex | undefined,
+  op: OpOptions,
+  dtypes: EmitOptions["dtypes"] = {},
+): PrintedModule {
+  checkOperator(operator, op);
+  const module = moduleNames();
+  const { face } = operator;
+  const names = kernelNames(face, source, module);
+  const parts: Statement[] = [];
+  const before: Statement[] = [];
+  const externs: KernelNames["externs"][] = [];
+  const called = new Map<KernelIR, Called>();
+  kernels.forEach((ir, i) => {
+    const own = kernelNames(ir, source, module);
+    const { jits, launcher } = kernelPart(ir, own, source, op.form === "triton_op");
+    const fake = module.take(`_${own.wrapper}_fake`);
+    before.push(...beforeKernel(ir, own));
+    externs.push(own.externs);
+    const sizes = sizeBindings(ir, own);
+    parts.push(...jits, launcher, fakeFunction(ir, own, fake, positional(launcher), sizes));
+    called.set(operator.kernels[i]!, { names: own, fake });
+  });
+  const sizes = sizeBindings(face, names);
+  const context = new OperatorContext(operator, names, module, called, sizes, source, op);
+  parts.push(
+    ...operatorDefinitions(context),
+    ...fixedExports(face, names, context.params, source, { providers: false, dtypes }),
+  );
+  return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
+}
+
+/** What the kernel's decorators name. */
+function beforeKernel(ir: KernelIR, names: KernelNames): Block {
+  return [...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
+}
+
+function kernelPart(ir: KernelIR, names: KernelNames, source: SourceIndex | undefined, traceable = false) {
+  const extern = ir.functions.find((helper) => helper.extern);
+  if (extern && !source)
+    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
+  const used = usedParameters(ir);
+  return { jits: jitFunctions(ir, names, used, source), launcher: wrapper(ir, names, used, traceable) };
+}
+
+/** Parameters that may be given by position: all but outputs. */
+function positional({ params }: FunctionDef): readonly Parameter[] {
+  const star = params.findIndex((param) => param.name === "*");
+  return star < 0 ? params : params.slice(0, star);
+}
+
+/** `reference_fn`, what the author names beside it, `draw_inputs` and `get_inputs`. */
+function fixedExports(
+  ir: KernelIR,
+  names: KernelNames,
+  params: readonly Parameter[],
+  source: SourceIndex | undefined,
+  { providers, dtypes }: Required<Pick<EmitOptions, "providers" | "dtypes">>,
+): Block {
+  const sizes = sizeBindings(ir, names);
+  const doc = `What ${names.wrapper} computes, in PyTorch.`;
+  const references = [
+    ...(ir.reference ? [{ name: "reference_fn", reference: ir.reference, doc }] : []),
+    ...Object.entries(providers ? ir.providers : {}).map(([name, provider]) => ({
+      name: `provider_${name}`,
+      reference: provider,
+      doc: `What ${names.wrapper} computes, another way.`,
+    })),
+  ];
+  const drawn = withDtypes(ir, dtypes);
+  return [
+    ...references.map((each) => referenceFunction(each, ir, names, params, sizes, source)),
+    ...drawFunction(drawn, names, source),
+    inputsFunction(drawn, names),
+  ];
+}
+
+/** Whether a launch has numbers that may be floats. */
+const takesFloats = ({ params }: KernelIR): boolean =>
+  params.some(
+    (param) => param.kind === "scalar" && (typeof param.dtype !== "string" || dtypeTable[param.dtype].kind === "float"),
+  );
+
+/** The parts with what they need around them. */
+function assembled(
+  kernels: readonly KernelIR[],
+  exported: string,
+  doc: string,
+  parts: Block,
+  before: Block,
+  externs: readonly KernelNames["externs"][],
+): PrintedModule {
+  const isMentioned = (name: string) => mentions(parts, name);
+  const module: Statement[] = [
+    py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
+    { kind: "import", module: "torch" },
+    { kind: "import", module: "triton" },
+    { kind: "import", module: "triton.language", as: "tl" },
+    ...imports(
+      kernels,
+      isMentioned,
+      externs.flatMap((each) => each.imports),
+    ),
+    ...newestNames(kernels),
+    ...constants(kernels, isMentioned),
+    ...before,
+    ...parts,
+    ...helperFunctions(isMentioned, kernels.some(takesFloats)),
+    py.assign(py.name("kernel_fn"), py.name(exported)),
+  ];
+  return printModule(module);
+}
+
+// ---- around it ------------------------------------------------------------------------------------------------------
+
+/** What spellings need besides `tl`. */
+function imports(
+  kernels: readonly KernelIR[],
+  isMentioned: (name: string) => boolean,
+  others: readonly FromImport[],
+): Block {
+  const needed = new Map<string, Set<string>>();
+  const need = (from: string, name: string) => needed.set(from, (needed.get(from) ?? new Set()).add(name));
+  for (const { module, names } of others) for (const { name } of names) need(module, name);
+  if (isMentioned(WRAP_TRITON)) needed.set("torch.library", new Set([WRAP_TRITON]));
+  if (isMentioned(DESCRIPTOR_CLASS)) needed.set("triton.tools.tensor_descriptor", new Set([DESCRIPTOR_CLASS]));
+  for (const ir of kernels)
+    walkAll(ir, (statement) => {
+      const spelling = statement.kind === "op" ? statement.op.spelling : undefined;
+      if (spelling?.form !== "call" || !spelling.from) return;
+      const [name = ""] = spelling.name.split(".");
+      if (isMentioned(name)) need(spelling.from, name);
+    });
+  return [...needed].sort().map(([module, names]) => ({
+    kind: "fromImport",
+    module,
+    names: [...names].sort().map((name) => ({ name })),
+  }));
+}
+
+function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => boolean): Block {
+  const limits: Statement[] = [
+    py.comment("Whether Triton's interpreter runs kernels on the CPU."),
+    py.assign(py.name(INTERPRETED), py.dotted("triton.knobs.runtime.interpret")),
+  ];
+  if (isMentioned(REACH_LIMIT))
+    limits.push(
+      py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
+      py.assign(
+        py.name(REACH_LIMIT),
+        py.binary(
+          py.binary(py.number("2"), "**", py.number("31")),
+          "-",
+          py.binary(py.number("2"), "**", py.number("20")),
+        ),
+      ),
+    );
+  if (isMentioned(ROW_LIMIT))
+    limits.push(
+      py.comment("Elements that a tile of Triton may have."),
+      py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
+    );
+  if (isMentioned(LAUNCH))
+    limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
+  if (isMentioned(TRITON_DTYPES)) {
+    const params = kernels.flatMap((ir) => ir.params);
+    const members = params.flatMap((param) => (param.kind === "constexpr" ? (param.variable?.members ?? []) : []));
+    const entries = [...new Set(members)].map((name) => ({ key: torchDType(name), value: py.dotted(`tl.${name}`) }));
+    limits.push(
+      py.comment("What Triton calls the dtypes of PyTorch."),
+      py.assign(py.name(TRITON_DTYPES), py.dict(...entries)),
+    );
+  }
+  return [py.blank, ...limits];
+}
+
+/** Refuses to be imported under a Triton that lacks what the kernel uses. */
+function newestNames(kernels: readonly KernelIR[]): Block {
+  const [first, ...others] = new Set(kernels.flatMap(usesOf39).map(({ name }) => name));
+  if (first === undefined) return [];
+  const version = py.call(
+    "tuple",
+    py.call(
+      "map",
+      py.name("int"),
+      py.subscript(py.call("triton.__version__.split", py.string(".")), py.slice(undefined, py.number("2"))),
+    ),
+  );
+  const names = [first, ...others].join(", ");
+  return [
+    py.blank,
+    {
+      kind: "if",
+      branches: [
+        {
+          test: py.compare(version, ["<", py.tuple(py.number("3"), py.number("9"))]),
+          body: [py.raise(py.call("ImportError", py.string(`${names}: needs Triton 3.9 or later`)))],
+        },
+      ],
+    },
+  ];
+}
+
+/** Where each size can be read off the inputs. */
+function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
+  const inputs = ir.params.filter(
+    (param): param is TensorParam => param.kind === "tensor" && param.role !== "out" && !param.optional,
+  );
+  const seen = new Set<Value>();
+  return inputs.flatMap((param) =>
+    param.dims.flatMap((dim, axis): Binding[] => {
+      if (!isValue(dim) || isLiteral(dim) || seen.has(dim)) return [];
+      seen.add(dim);
+      const shape = py.attribute(py.name(names.tensors.get(param.name)!), "shape");
+      return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
+    }),
+  );
+}
+
+/** Whether a name stands anywhere in these statements. */
+function mentions(tree: unknown, name: string): boolean {
+  if (Array.isArray(tree)) return tree.some((item) => mentions(item, name));
+  if (typeof tree !== "object" || tree === null) return false;
+  if ("kind" in tree && tree.kind === "name" && "id" in tree) return tree.id === name;
+  return Object.values(tree).some((item) => mentions(item, name));
+}

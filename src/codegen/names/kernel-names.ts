@@ -1,0 +1,134 @@
+/** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
+import {
+  type FunctionIR,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type TensorParam,
+  tensorsOf,
+  type Value,
+} from "../../ir/nodes.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
+import { Names } from "./names.js";
+
+export interface KernelNames {
+  /** The wrapper's name. */
+  readonly wrapper: string;
+  /** The `@triton.jit` function's name. */
+  readonly jit: string;
+  /** Its names as an operator's functions, in a module that registers one: functional, and with outputs given. */
+  readonly op: string;
+  readonly opOut: string;
+  /** The function that drops configs. */
+  readonly pruner: string;
+  /** Parameters of the jit function, by value: `a_ptr`, `M`, `stride_am`, `BLOCK_M`. */
+  readonly parameters: ReadonlyMap<Value, string>;
+  /** Tensors in the wrapper, by the author's name. */
+  readonly tensors: ReadonlyMap<string, string>;
+  /** Names of each tensor's strides, an axis each; undefined where the stride is fixed. */
+  readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
+  /** Helper functions of the kernel. */
+  readonly functions: ReadonlyMap<FunctionIR, string>;
+  /** Functions of Python files, which are among those too. */
+  readonly externs: Externs;
+  /** For names in the jit function's body. */
+  readonly locals: Names;
+}
+
+/** What the module and its wrapper call something themselves. */
+const MODULE_NAMES =
+  "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
+  "wrap_triton _is_traced _beyond_int32 _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
+  "_refuse_gradient _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
+
+/** The names of a module before anything of a kernel stands in it. */
+export function moduleNames(): Names {
+  const names = new Names();
+  for (const word of MODULE_NAMES.split(" ")) names.take(word);
+  return names;
+}
+
+/** `module` has the names of what stands in the module already; the kernel's are added. */
+export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = moduleNames()): KernelNames {
+  // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
+  const taken = moduleNames();
+  const shared = (wanted: string): string => {
+    let name = module.take(wanted);
+    while (!taken.isFree(name)) name = module.take(wanted);
+    return taken.take(name);
+  };
+  const wrapper = shared(ir.name);
+  const jit = shared(`${ir.name}_kernel`);
+  const op = shared(`${ir.name}_op`);
+  const opOut = shared(`${ir.name}_out_op`);
+  const pruner = shared("_prune_configs");
+  taken.take("out");
+  const parameters = new Map<Value, string>();
+  const tensors = new Map<string, string>();
+  const strides = new Map<string, readonly (string | undefined)[]>();
+  for (const param of ir.params) {
+    if (param.kind !== "tensor" && param.kind !== "pointer") continue;
+    const isOut = param.name === "out" && param.kind === "tensor" && param.role === "out";
+    tensors.set(param.name, isOut ? "out" : taken.take(param.name));
+  }
+  for (const param of ir.params) {
+    if (param.kind === "tensor")
+      parameters.set(param.pointer, taken.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
+    else parameters.set(param.value, taken.take(param.kind === "pointer" ? `${param.name}_ptr` : param.name));
+  }
+  for (const param of ir.params) {
+    if (param.kind !== "tensor") continue;
+    const names = param.strides.map((stride, axis) => {
+      if (!isValue(stride) || parameters.has(stride)) return undefined;
+      const name = taken.take(strideName(param, axis));
+      parameters.set(stride, name);
+      return name;
+    });
+    strides.set(param.name, names);
+  }
+  // What the arguments are called does not depend on it.
+  const externs = source ? embedExterns(ir, source, taken) : NO_EXTERNS;
+  const functions = new Map(
+    ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
+  );
+  const locals = new Names();
+  for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
+  return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
+}
+
+/** What the jit function calls a size, a number or a constexpr, by the author's name. */
+export function parameterName(ir: KernelIR, names: KernelNames, author: string): string {
+  const param = ir.params.find(({ name }) => name === author);
+  const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
+  if (text === undefined) throw new Error(`the kernel ${ir.name} has no parameter ${author}`);
+  return text;
+}
+
+/** What a caller gives an output as: `out` where there is one, else its name. */
+export function outputName(ir: KernelIR, { tensors }: KernelNames, { name }: TensorParam): string {
+  return tensorsOf(ir, "out").length === 1 ? "out" : tensors.get(name)!;
+}
+
+/** What the author calls a helper function. */
+function wantedName({ name, at }: FunctionIR, source: SourceIndex | undefined): string {
+  return name ?? (at && source?.site(at)?.name) ?? "helper";
+}
+
+/** `stride_am` for the M axis of `a`, as Triton's tutorials write it; `stride_x_row` for longer names. */
+function strideName(param: TensorParam, axis: number): string {
+  const dim = param.dimNames[axis];
+  const label = typeof dim === "string" && isUnique(param, dim) ? dim.toLowerCase() : String(axis);
+  return param.name.length === 1 && label.length === 1
+    ? `stride_${param.name}${label}`
+    : `stride_${param.name}_${label}`;
+}
+
+function isUnique(param: TensorParam, dim: string): boolean {
+  return param.dimNames.filter((name) => name === dim).length === 1;
+}
+
+/** The number of a literal argument, such as a fixed dimension. */
+export function literalNumber(argument: unknown): number | undefined {
+  return isLiteral(argument as never) ? Number((argument as { value: unknown }).value) : undefined;
+}

@@ -1,0 +1,239 @@
+/** The calls of an operator's function as Python: kernels' wrappers, and torch between them. */
+import { type KernelIR, tensorsOf } from "../../ir/nodes.js";
+import { type Composition, gradientOf, type KernelLaunch } from "../../ir/operator-ir.js";
+import {
+  isTorchNode,
+  type Launch,
+  type Launched,
+  partsOf,
+  type TorchArgument,
+  type TorchNode,
+} from "../../torch/torch-node.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { callOrder } from "../names/call-order.js";
+import { isUpdate, Needs } from "./composition-needs.js";
+import { type KernelNames, outputName } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Argument, Block, Expression, Statement } from "../python/py.js";
+import { TorchPython } from "../torch/torch-python.js";
+
+/** A kernel that an operator calls, as it stands in the module. */
+export interface Called {
+  readonly names: KernelNames;
+  /** The function that gives its outputs without values. */
+  readonly fake: string;
+}
+
+export interface CompositionOptions {
+  /** The operator's face. */
+  readonly ir: KernelIR;
+  /** With a name for every tensor that the function may look at. */
+  readonly names: KernelNames;
+  readonly called: ReadonlyMap<KernelIR, Called>;
+  readonly source: SourceIndex | undefined;
+  readonly device: Expression;
+  readonly taken: ReadonlySet<string>;
+  /** Whether it is for tensors without values. */
+  readonly fake: boolean;
+  /** Where results may be left out: names that say whether each is asked for, and a tensor like which to make none. */
+  readonly asked?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
+  /** Where the caller gives tensors for results: the name of each, by the result's. */
+  readonly into?: ReadonlyMap<string, string>;
+}
+
+export interface WrittenComposition {
+  readonly statements: Block;
+  readonly results: readonly Expression[];
+  /** Names of arguments that were used, flags among them. */
+  readonly used: ReadonlySet<string>;
+}
+
+export function writeComposition(composition: Composition, options: CompositionOptions): WrittenComposition {
+  const { steps, results } = composition;
+  const written = writtenLaunches(composition, options);
+  const nodes = Object.values(results);
+  const roots = [...nodes, ...written.flatMap(({ args }) => Object.values(args).filter(isTorchNode))];
+  const taken = takenOf(roots);
+  const python = new TorchPython(roots, options);
+  const body = new Body(python, new Needs(composition), options.asked);
+  const direct = directResults(results, python, options.into);
+  steps.forEach((step, i) => {
+    if (step.kind === "launch") {
+      if (written.includes(step))
+        body.write(step, () => python.statements.push(...writeLaunch(step, python, taken, direct, options)));
+    } else if (python.uses(step) > 0 && (body.isShared(step) || steps.slice(i).some(isUpdate)))
+      body.write(step, () => python.settle(step));
+  });
+  const remaining = Object.entries(results).filter(([, node]) => !direct.has(node));
+  const expressions = remaining.map(([name, node]) => body.result(name, node));
+  const copies = remaining.flatMap(([name], i) => {
+    const target = options.into?.get(name);
+    return target === undefined ? [] : [py.expression(py.call(`${target}.copy_`, expressions[i]!))];
+  });
+  const statements = [...body.statements(), ...copies];
+  return { statements, results: expressions, used: new Set([...python.used, ...body.flags]) };
+}
+
+/** All that the author calls; of what is written without values, or into tensors of the caller, what that needs. */
+function writtenLaunches({ steps, results }: Composition, { fake, into }: CompositionOptions): readonly KernelLaunch[] {
+  const launches = steps.filter((step) => step.kind === "launch");
+  if (!fake && !into) return launches;
+  // Without values only shapes matter.
+  const updates = fake ? [] : launches.filter(isUpdate);
+  const taken = takenOf([...Object.values(results), ...updates.flatMap(({ args }) => Object.values(args))]);
+  return launches.filter((launch) => taken.has(launch) || updates.includes(launch));
+}
+
+/** Results that their kernel can write at once, as nothing looks at them: the tensors for them. */
+function directResults(
+  results: Composition["results"],
+  python: TorchPython,
+  into: CompositionOptions["into"],
+): ReadonlyMap<TorchNode, string> {
+  const direct = Object.entries(results).flatMap(([name, node]) => {
+    const target = into?.get(name);
+    const isDirect = node.kind === "launched" && python.uses(node) === 1;
+    return target !== undefined && isDirect ? [[node, target] as const] : [];
+  });
+  return new Map(direct);
+}
+
+interface Segment {
+  /** Results of which one must be asked for; undefined where it stands in any case. */
+  readonly needed: ReadonlySet<string> | undefined;
+  readonly statements: Statement[];
+  /** Results that are made here. */
+  readonly made: Expression[];
+}
+
+/** The lines of a composition: what only some results need stands under their flags. */
+class Body {
+  readonly flags = new Set<string>();
+  readonly #segments: Segment[] = [];
+
+  constructor(
+    readonly python: TorchPython,
+    readonly needs: Needs,
+    readonly asked: CompositionOptions["asked"],
+  ) {}
+
+  isShared(step: TorchNode): boolean {
+    return this.asked !== undefined && this.needs.isShared(step);
+  }
+
+  /** Keeps what `write` adds to the lines of Python, in the place that the step has. */
+  write<R>(step: KernelLaunch | TorchNode, write: () => R): R {
+    const result = write();
+    const statements = this.python.statements.splice(0);
+    if (statements.length === 0) return result;
+    const needed = this.asked && !this.needs.isAlways(step) ? this.needs.of(step) : undefined;
+    const last = this.#segments.at(-1);
+    if (last && isSameSet(last.needed, needed)) last.statements.push(...statements);
+    else this.#segments.push({ needed, statements, made: [] });
+    return result;
+  }
+
+  result(name: string, node: TorchNode): Expression {
+    if (!this.asked || this.needs.isAlways(node)) return this.write(node, () => this.python.expression(node));
+    this.write(node, () => this.python.settle(node, gradientOf(name)));
+    const value = this.python.expression(node);
+    this.#segments.find(({ statements }) => statements.some((each) => makes(each, value)))!.made.push(value);
+    return value;
+  }
+
+  statements(): Block {
+    return this.#segments.flatMap(({ needed, statements, made }): Block => {
+      if (!needed) return statements;
+      const { flags, like } = this.asked!;
+      const names = [...flags].filter(([result]) => needed.has(result)).map(([, flag]) => flag);
+      for (const name of names) this.flags.add(name);
+      const none = py.call(py.attribute(like, "new_empty"), py.number("0"));
+      const otherwise = made.length > 0 ? made.map((value) => py.assign(value, none)) : undefined;
+      const test = py.boolOp("or", ...names.map(py.name));
+      return [{ kind: "if", branches: [{ test, body: statements }], otherwise }];
+    });
+  }
+}
+
+function isSameSet(a: ReadonlySet<string> | undefined, b: ReadonlySet<string> | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.size === b.size && [...a].every((name) => b.has(name)));
+}
+
+/** Whether a line gives a value to this name. */
+function makes(statement: Statement, value: Expression): boolean {
+  if (statement.kind !== "assign" || value.kind !== "name") return false;
+  const isIt = (target: Expression): boolean =>
+    target.kind === "tuple"
+      ? target.items.some((item) => isIt(item as Expression))
+      : target.kind === "name" && target.id === value.id;
+  return statement.targets.some(isIt);
+}
+
+function writeLaunch(
+  launch: KernelLaunch,
+  python: TorchPython,
+  taken: Taken,
+  direct: ReadonlyMap<TorchNode, string>,
+  { called, fake, source }: CompositionOptions,
+): readonly Statement[] {
+  const { kernel, args, at } = launch;
+  const { names, fake: fakeName } = called.get(kernel)!;
+  const made = tensorsOf(kernel, "out", ...(fake ? [] : (["inout"] as const)));
+  const outputs = made.map(({ name }) => taken.get(launch)?.get(name));
+  const written = tensorsOf(kernel, "out").flatMap((param) => {
+    const output = taken.get(launch)?.get(param.name);
+    const target = output && direct.get(output);
+    return target === undefined ? [] : [py.keyword(outputName(kernel, names, param), py.name(target))];
+  });
+  const call = py.call(fake ? fakeName : names.wrapper, ...callArguments(kernel, names, args, python), ...written);
+  const comments = fake ? [] : ((at && source?.site(at)?.comments) ?? []).map((text) => py.comment(text));
+  const targets = outputs.map((output) => (output && direct.has(output) ? undefined : output));
+  if (targets.every((output) => output === undefined)) return [...comments, py.expression(call)];
+  const taking = python.launched(targets);
+  return [...comments, py.assign(taking.length === 1 ? taking[0]! : py.tuple(...taking), call)];
+}
+
+/** The outputs of each call that something takes. */
+type Taken = ReadonlyMap<Launch, ReadonlyMap<string, Launched>>;
+
+/** What these expressions are made of, through the calls that they need. */
+function takenOf(roots: readonly TorchArgument[]): Taken {
+  const found = new Map<Launch, Map<string, Launched>>();
+  const visit = (argument: TorchArgument): void => {
+    if (Array.isArray(argument)) argument.forEach(visit);
+    if (!isTorchNode(argument)) return;
+    partsOf(argument).forEach(visit);
+    if (argument.kind !== "launched") return;
+    const { launch, output } = argument;
+    const known = found.get(launch);
+    if (known) known.set(output, argument);
+    else {
+      found.set(launch, new Map([[output, argument]]));
+      Object.values(launch.args).forEach(visit);
+    }
+  };
+  roots.forEach(visit);
+  return found;
+}
+
+/** By position as far as none is left out, then by name. */
+function callArguments(
+  kernel: KernelIR,
+  names: KernelNames,
+  args: KernelLaunch["args"],
+  python: TorchPython,
+): readonly Argument[] {
+  const made: Argument[] = [];
+  let isLeftOut = false;
+  for (const param of callOrder(kernel)) {
+    const value = args[param.name];
+    if (value === undefined || value === null) {
+      isLeftOut = true;
+      continue;
+    }
+    const name = names.tensors.get(param.name) ?? names.parameters.get(param.value)!;
+    const expression = python.argument(value);
+    made.push(isLeftOut ? py.keyword(name, expression) : expression);
+  }
+  return made;
+}

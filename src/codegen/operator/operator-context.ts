@@ -1,0 +1,138 @@
+/** What the functions of an operator made of kernels have in common: names, and how compositions are written. */
+import { fail } from "../../diagnostics/diagnostic.js";
+import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import type { Composition, OperatorIR } from "../../ir/operator-ir.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { type Called, type CompositionOptions, writeComposition, type WrittenComposition } from "./composition.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import type { Names } from "../names/names.js";
+import { type OpOptions, registration, withoutAnnotations } from "./registration.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, Parameter } from "../python/py.js";
+import type { Binding } from "../torch/reference-function.js";
+import { inputParameters, returnType } from "../wrapper/wrapper-words.js";
+
+/** A function of the module before it is an operator: what it takes, and its calls. */
+export interface Part {
+  readonly params: readonly Parameter[];
+  readonly real: WrittenComposition;
+  readonly fake: WrittenComposition;
+}
+
+export class OperatorContext {
+  /** Of the function that PyTorch code calls, outputs apart. */
+  readonly params: readonly Parameter[];
+  readonly inputs: readonly TensorParam[];
+  readonly outputs: readonly TensorParam[];
+  /** Names of what the forward function gives, in order: outputs, then what only the gradient needs. */
+  readonly results: readonly string[];
+
+  constructor(
+    readonly operator: OperatorIR,
+    readonly names: KernelNames,
+    /** Names of the module. */
+    readonly module: Names,
+    readonly called: ReadonlyMap<KernelIR, Called>,
+    /** Where each size is read off the inputs. */
+    readonly sizes: readonly Binding[],
+    readonly source: SourceIndex | undefined,
+    readonly op: OpOptions,
+  ) {
+    this.params = inputParameters(operator.face, names);
+    this.inputs = tensorsOf(operator.face, "in");
+    this.outputs = tensorsOf(operator.face, "out");
+    this.results = Object.keys(operator.forward.results);
+  }
+
+  /** The Python name of an argument. */
+  parameter(name: string): string {
+    const { face } = this.operator;
+    return this.names.tensors.get(name) ?? this.names.parameters.get(face.params.find((p) => p.name === name)!.value)!;
+  }
+
+  /** A function of the module that only the operator uses. */
+  ownName(what: string): string {
+    return `_${this.names.wrapper}_${what}`;
+  }
+
+  /** Tensors that torch makes go where the first input is. */
+  device(): Expression {
+    const holder = this.inputs.find((param) => !param.optional)!;
+    return py.attribute(py.name(this.parameter(holder.name)), "device");
+  }
+
+  write(
+    composition: Composition,
+    options: Pick<CompositionOptions, "device" | "fake" | "asked" | "into"> & { readonly names?: KernelNames },
+  ): WrittenComposition {
+    const { names = this.names, asked, into } = options;
+    const taken = new Set(["device", ...names.tensors.values(), ...names.parameters.values()]);
+    // Locals may have the names of outputs, unless the caller gives those.
+    for (const param of this.outputs) taken.delete(names.tensors.get(param.name)!);
+    for (const name of [...(asked?.flags.values() ?? []), ...(into?.values() ?? [])]) taken.add(name);
+    const { called, source } = this;
+    return writeComposition(composition, { ir: this.operator.face, called, source, taken, ...options, names });
+  }
+
+  /** The lines that give sizes their values, as far as those are used. */
+  bindings(used: ReadonlySet<string>, sizes: readonly Binding[]): Block {
+    const { face } = this.operator;
+    for (const param of face.params) {
+      if (param.kind !== "size" || !used.has(this.names.parameters.get(param.value)!)) continue;
+      if (!sizes.some(({ name }) => name === this.names.parameters.get(param.value)))
+        fail("op", `${face.name}: no tensor that is looked at has the size ${param.name}; use one that has`, face.at);
+    }
+    return sizes.filter(({ name }) => used.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
+  }
+
+  /** An operator of PyTorch, and what torch.compile sees of it. */
+  registered(name: string, qualified: string, { params, real, fake }: Part, count: number): Block {
+    const { namespace, form = "custom_op" } = this.op;
+    return [
+      {
+        kind: "function",
+        name,
+        decorators: [registration(form, `${namespace}::${qualified}`)],
+        params,
+        returns: returnType(count),
+        origin: this.operator.face.at,
+        docstring: `torch.ops.${namespace}.${qualified}.`,
+        body: returning(real),
+      },
+      {
+        kind: "function",
+        name: fakeName(name),
+        decorators: [py.dotted(`${name}.register_fake`)],
+        params: withoutAnnotations(params),
+        docstring: `What torch.compile sees of ${name}: shapes and dtypes.`,
+        body: returning(fake),
+      },
+    ];
+  }
+}
+
+export const fakeName = (operator: string): string => `_${operator}_fake`;
+
+/** The statements with the results returned: at once, where the last line makes just these. */
+function returning({ statements, results }: WrittenComposition): Block {
+  const last = statements.at(-1);
+  const value = tupled(results);
+  if (last?.kind === "assign" && last.value && isSame(last.targets[0]!, value))
+    return [...statements.slice(0, -1), py.returns(last.value)];
+  return [...statements, py.returns(value)];
+}
+
+/** Whether both are the same names. */
+function isSame(a: Expression, b: Expression): boolean {
+  if (a.kind === "tuple" && b.kind === "tuple")
+    return (
+      a.items.length === b.items.length &&
+      a.items.every((item, i) => isSame(item as Expression, b.items[i] as Expression))
+    );
+  return a.kind === "name" && b.kind === "name" && a.id === b.id;
+}
+
+/** One expression, or a tuple of several; `always` where even one is taken out of a tuple. */
+export function tupled(items: readonly Expression[], always = false): Expression {
+  return items.length === 1 && !always ? items[0]! : py.tuple(...items);
+}

@@ -1,0 +1,104 @@
+/** Functions as operators of PyTorch: how they are registered, and what PyTorch could not have. */
+import { isKeyword } from "../names/names.js";
+import { fail } from "../../diagnostics/diagnostic.js";
+import { describedTensors, makesDescriptors } from "../../analysis/described.js";
+import { isInt, members } from "../../types/dtype.js";
+import type { KernelIR } from "../../ir/nodes.js";
+import { setsBlocks } from "../wrapper/wrapper-descriptors.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, FunctionDef, Parameter } from "../python/py.js";
+
+export interface OpOptions {
+  /** The first part of the operator's name: `torch.ops.NAMESPACE.NAME`. */
+  readonly namespace: string;
+  /** `triton_op` lets torch.compile see into it, and fuse around the kernel; `custom_op`, the default, takes any kernel. */
+  readonly form?: "custom_op" | "triton_op";
+}
+
+/** The decorator that makes a function an operator. */
+export function registration(
+  form: NonNullable<OpOptions["form"]>,
+  qualified: string,
+  mutated: readonly string[] = [],
+): Expression {
+  const mutates = py.tuple(...mutated.map((name) => py.string(name)));
+  return py.call(`torch.library.${form}`, py.string(qualified), py.keyword("mutates_args", mutates));
+}
+
+/** @throws TileScriptError if the namespace is no name. */
+export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
+  if (!/^[A-Za-z_]\w*$/.test(namespace))
+    fail("op", `${name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, at);
+  const owner = isKeyword(namespace) ? "Python" : ["aten", "prim", "prims"].includes(namespace) ? "PyTorch" : undefined;
+  if (owner) fail("op", `${name}: the namespace ${namespace} is ${owner}'s own; use your project's name`, at);
+}
+
+/** Why PyTorch could not have it as an operator. */
+export function notAnOperator({ params }: KernelIR): string | undefined {
+  const isRead = params.some((param) => param.kind === "tensor" && param.role !== "out" && !param.optional);
+  return isRead && !params.some((param) => param.kind === "pointer")
+    ? undefined
+    : "an operator needs a tensor that it reads, and no raw pointers";
+}
+
+/** Why `triton_op` could not show it: `wrap_triton` knows configs, how they are pruned, keys, resets, and one launch. */
+export function notTraceable(ir: KernelIR): string | undefined {
+  const cannot = (what: string, why = "torch.compile cannot trace it"): string =>
+    `triton_op cannot have ${what}; ${why}, so emit a custom_op`;
+  const { params, tuning, launch } = ir;
+  const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
+  if (computed) return cannot(`the heuristic of ${computed.name}`);
+  if (setsBlocks(ir).length > 0) return cannot("configs with a hook, which sets the blocks of its descriptors");
+  if (describedTensors(ir).length > 0 || makesDescriptors(ir)) return cannot("tensor descriptors");
+  const [option] = Object.entries(launch.options).filter(([, value]) => value !== false);
+  if (option) return cannot(`the launch option ${option[0]}`);
+  const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
+  if (isPassed) return cannot("numCtas outside autotune.configs");
+  const float = params.find((param) => param.kind === "scalar" && members(param.dtype).some((dtype) => !isInt(dtype)));
+  // Seen with torch 2.11: the kernel's own annotation is not asked.
+  const widened = "torch.compile would compile the kernel for a float64 instead";
+  return float && cannot(`the float argument ${float.name}`, widened);
+}
+
+/** `ns::gemm_out`: it writes tensors that the caller has, among them those that it updates, and gives nothing. */
+export function writingOperator(
+  names: KernelNames,
+  params: readonly Parameter[],
+  outputs: readonly string[],
+  updated: readonly string[],
+  body: Block,
+  { namespace, form = "custom_op" }: OpOptions,
+): Block {
+  const annotation = py.dotted("torch.Tensor");
+  const isOptional = (param: Parameter): boolean => param.default !== undefined;
+  const definition: FunctionDef = {
+    kind: "function",
+    name: names.opOut,
+    decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
+    // PyTorch refuses tensors that can be given by name only.
+    params: [
+      ...params.filter((param) => !isOptional(param)),
+      ...outputs.map((name) => ({ name, annotation })),
+      ...params.filter(isOptional),
+    ],
+    returns: py.none,
+    docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
+    body,
+  };
+  // PyTorch knows that a custom_op which gives nothing gives nothing; of a triton_op it would run the wrapper.
+  if (form === "custom_op") return [definition];
+  const fake: FunctionDef = {
+    kind: "function",
+    name: `_${names.opOut}_fake`,
+    decorators: [py.dotted(`${names.opOut}.register_fake`)],
+    params: withoutAnnotations(definition.params),
+    docstring: `What torch.compile sees of ${names.opOut}: nothing new.`,
+    body: [py.returns(py.none)],
+  };
+  return [definition, fake];
+}
+
+export function withoutAnnotations(params: readonly Parameter[]): readonly Parameter[] {
+  return params.map(({ name, default: initial }) => ({ name, ...(initial && { default: initial }) }));
+}

@@ -1,0 +1,138 @@
+/**
+ * A wrapper as an operator of PyTorch: `torch.library.custom_op` with a fake implementation, so that `torch.compile`
+ * keeps the call in its graph, and a second one that writes tensors of its caller.
+ */
+import { fail } from "../../diagnostics/diagnostic.js";
+import type { KernelIR, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
+import { isValue } from "../../ir/nodes.js";
+import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { givenSizes } from "../names/call-order.js";
+import { type KernelNames, literalNumber } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, FunctionDef, Parameter } from "../python/py.js";
+import {
+  checkNamespace,
+  notAnOperator,
+  notTraceable,
+  type OpOptions,
+  registration,
+  withoutAnnotations,
+  writingOperator,
+} from "./registration.js";
+import type { Binding } from "../torch/reference-function.js";
+import { dtypeBinder, torchDType } from "../wrapper/wrapper-checks.js";
+import { returnType } from "../wrapper/wrapper-words.js";
+
+/** `launcher` is the wrapper, `sizes` say where each size is read off. */
+export function opDefinitions(
+  ir: KernelIR,
+  names: KernelNames,
+  launcher: FunctionDef,
+  sizes: readonly Binding[],
+  op: OpOptions,
+): Block {
+  checkNamespace(ir, op);
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const why = notAnOperator(ir);
+  if (why) fail("op", `${ir.name}: ${why}`, ir.at);
+  const star = launcher.params.findIndex((param) => param.name === "*");
+  const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
+  const outputs = tensors.filter((param) => param.role === "out");
+  const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
+  const { namespace, form = "custom_op" } = op;
+  const untraceable = form === "triton_op" && notTraceable(ir);
+  if (untraceable) fail("op", `${ir.name}: ${untraceable}`, ir.at);
+  const functional: FunctionDef = {
+    kind: "function",
+    name: names.op,
+    decorators: [registration(form, `${namespace}::${names.wrapper}`, updated)],
+    params,
+    returns: returnType(outputs.length),
+    docstring: `${names.wrapper} as torch.ops.${namespace}.${names.wrapper}.`,
+    body: callBody(ir, names, params, outputs, updated.length),
+  };
+  const fake = fakeFunction(ir, names, `_${names.op}_fake`, params, sizes, [py.dotted(`${names.op}.register_fake`)]);
+  if (outputs.length === 0) return [functional, fake];
+  const written = launcher.params.slice(params.length + 1).map((param) => param.name);
+  const call = py.call(
+    names.wrapper,
+    ...params.map(({ name }) => py.name(name)),
+    ...written.map((name) => py.keyword(name, py.name(name))),
+  );
+  return [functional, fake, ...writingOperator(names, params, written, updated, [py.expression(call)], op)];
+}
+
+/** What torch.compile sees of a kernel: new tensors without values. */
+export function fakeFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  name: string,
+  params: readonly Parameter[],
+  sizes: readonly Binding[],
+  decorators: readonly Expression[] = [],
+): FunctionDef {
+  const outputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role === "out");
+  return {
+    kind: "function",
+    name,
+    decorators,
+    params: withoutAnnotations(params),
+    docstring: `What torch.compile sees of ${names.wrapper}: shapes and dtypes.`,
+    body: fakeBody(ir, names, outputs, sizes),
+  };
+}
+
+/** An operator returns new tensors only: those that it updates are its caller's already. */
+function callBody(
+  ir: KernelIR,
+  names: KernelNames,
+  params: readonly Parameter[],
+  outputs: readonly TensorParam[],
+  updated: number,
+): Block {
+  const call = py.call(names.wrapper, ...params.map(({ name }) => py.name(name)));
+  if (outputs.length === 0) return [py.expression(call)];
+  if (updated === 0) return [py.returns(call)];
+  const results = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "in");
+  const local = (param: TensorParam) => py.name(param.role === "out" ? names.tensors.get(param.name)! : "_");
+  const made = outputs.map(local);
+  return [
+    py.assign(py.tuple(...results.map(local)), call),
+    py.returns(made.length === 1 ? made[0] : py.tuple(...made)),
+  ];
+}
+
+/** The outputs without their values. */
+function fakeBody(ir: KernelIR, names: KernelNames, outputs: readonly TensorParam[], sizes: readonly Binding[]): Block {
+  if (outputs.length === 0) return [py.returns(py.none)];
+  const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
+  const needed = new Map<Value, Block>();
+  const given = new Set(givenSizes(ir).map(({ value }) => value));
+  const need = (value: Value): void => {
+    if (needed.has(value) || given.has(value)) return;
+    const param = ir.params.find((other) => other.value === value);
+    const derived = param?.kind === "size" ? (param satisfies SizeParam).derived : undefined;
+    if (derived) hostInputs(derived).forEach(need);
+    const name = names.parameters.get(value)!;
+    const bound = derived ? hostExpressions(derived, local)[0] : sizes.find((size) => size.name === name)?.value;
+    needed.set(value, bound ? [py.assign(local(value), bound)] : []);
+  };
+  for (const { dims } of outputs) for (const dim of dims) if (isValue(dim)) need(dim);
+  const first = ir.params.find((param) => param.kind === "tensor" && param.role !== "out" && !param.optional)!;
+  const device = py.attribute(py.name(names.tensors.get(first.name)!), "device");
+  const made = outputs.map((param) => {
+    const shape = py.tuple(
+      ...param.dims.map((dim) => (isValue(dim) ? local(dim) : py.numberLiteral(literalNumber(dim)!, "int"))),
+    );
+    return py.call("torch.empty", shape, ...py.keywords({ device, dtype: dtypeOf(ir, names, param) }));
+  });
+  return [...[...needed.values()].flat(), py.returns(made.length === 1 ? made[0] : py.tuple(...made))];
+}
+
+function dtypeOf(ir: KernelIR, names: KernelNames, { dtype }: TensorParam): Expression {
+  if (typeof dtype === "string") return torchDType(dtype);
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const binder = dtypeBinder({ ir, tensors }, dtype.name);
+  if (binder.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
+  return py.attribute(py.name(names.tensors.get(binder.name)!), "dtype");
+}

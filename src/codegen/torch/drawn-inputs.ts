@@ -1,0 +1,194 @@
+/**
+ * `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. `draw_inputs`: those
+ * that the author describes.
+ */
+import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
+import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
+import { TorchPython } from "./torch-python.js";
+import { inputsOf } from "../../torch/torch-node.js";
+import type { SourceIndex } from "../../ir/source.js";
+import { callOrder, givenSizes, type NumberParam } from "../names/call-order.js";
+import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Argument, Expression, FunctionDef } from "../python/py.js";
+import { annotationOf } from "../wrapper/wrapper-words.js";
+import { INTERPRETED, torchDType } from "../wrapper/wrapper-checks.js";
+
+/** The numbers that the author's inputs look at, in the order of the signature. */
+export function drawArguments(ir: KernelIR): readonly NumberParam[] {
+  const used = inputsOf(Object.values(ir.inputs));
+  return ir.params.filter(
+    (param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer" && used.has(param.name),
+  );
+}
+
+/** The kernel with some of its dtype variables decided. */
+export function withDtypes(ir: KernelIR, dtypes: Readonly<Record<string, string>>): KernelIR {
+  const params = ir.params.map((param): Param => {
+    const variable = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
+    const decided = typeof variable === "object" ? (dtypes[variable.name] as DTypeName | undefined) : undefined;
+    if (decided === undefined) return param;
+    return param.kind === "constexpr" ? { ...param, default: decided } : ({ ...param, dtype: decided } as Param);
+  });
+  return { ...ir, params };
+}
+
+/** `draw_inputs`, for a kernel whose author describes some. */
+export function drawFunction(
+  ir: KernelIR,
+  names: KernelNames,
+  source: SourceIndex | undefined,
+): readonly FunctionDef[] {
+  const drawn = drawnTensors(ir);
+  if (drawn.length === 0) return [];
+  const nodes = drawn.map(({ name }) => ir.inputs[name]!);
+  const numbers = drawArguments(ir).map(({ value }) => ({ name: names.parameters.get(value)! }));
+  const taken = new Set(["device", ...numbers.map(({ name }) => name)]);
+  const written = new TorchPython(nodes, { ir, names, source, device: py.name("device"), taken });
+  const values = drawn.map((param, i) =>
+    py.call(py.attribute(written.expression(nodes[i]!), "to"), torchDType(firstMember(param.dtype))),
+  );
+  return [
+    {
+      kind: "function",
+      name: DRAW,
+      decorators: [],
+      params: [...numbers, { name: "device" }],
+      docstring: `${listed(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      body: [...written.statements, py.returns(values.length === 1 ? values[0] : py.tuple(...values))],
+    },
+  ];
+}
+
+const DRAW = "draw_inputs";
+
+function listed(names: readonly string[]): string {
+  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(", ")} and ${names.at(-1)!}`;
+}
+
+/** The tensors that the author describes. */
+export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
+  return ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.name in ir.inputs);
+}
+
+export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
+  const [shape = {}] = ir.shapes;
+  const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
+  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
+  const sizes = sizesOf(ir, tensors);
+  const isDerived = (param: NamedSize): param is SizeParam => param.kind === "size" && param.derived !== undefined;
+  const bindings = sizes.filter(isDerived).map((param) => {
+    const [computed] = hostExpressions(param.derived!, local);
+    return py.assign(local(param.value), computed!);
+  });
+  const initial = (param: NamedSize) => (param.kind === "constexpr" ? param.default : undefined);
+  const params = sizes
+    .filter((param) => !isDerived(param))
+    .map((param) => ({
+      name: names.parameters.get(param.value)!,
+      default: py.numberLiteral(Number(shape[param.name] ?? initial(param) ?? 256), "int"),
+    }));
+  const device = py.assign(
+    py.name("device"),
+    py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
+  );
+  const drawn = drawnTensors(ir);
+  const targets = drawn.map(({ name }) => py.name(names.tensors.get(name)!));
+  const drawArgs = drawArguments(ir).map((param) =>
+    sizes.some((size) => size === param) ? local(param.value) : valueExpression(param, shape[param.name]),
+  );
+  const draws =
+    drawn.length === 0
+      ? []
+      : [
+          py.assign(
+            targets.length === 1 ? targets[0]! : py.tuple(...targets),
+            py.call(DRAW, ...drawArgs, py.name("device")),
+          ),
+        ];
+  const values = callOrder(ir).map((param) => {
+    if (param.kind === "tensor" && drawn.includes(param)) return py.name(names.tensors.get(param.name)!);
+    if (param.kind === "tensor") return tensorExpression(ir, names, param);
+    if (sizes.some((size) => size === param)) return local(param.value);
+    if (param.kind !== "pointer") return valueExpression(param, shape[param.name]);
+    // Nothing is known of what a pointer reaches.
+    return py.call(
+      "torch.zeros",
+      py.binary(py.number("2"), "**", py.number("20")),
+      ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
+    );
+  });
+  return {
+    kind: "function",
+    name: "get_inputs",
+    decorators: [],
+    params,
+    docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
+    body: [
+      ...(tensors.length + pointers.length > 0 ? [device] : []),
+      ...bindings,
+      ...draws,
+      py.returns(py.list(...values)),
+    ],
+  };
+}
+
+/** The value of an argument: the author's for these sizes, its default, or the first that is allowed. */
+function valueExpression(param: NumberParam, given: number | boolean | string | undefined): Expression {
+  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
+    return py.numberLiteral(Number(given ?? 256), "int");
+  if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? 1));
+  if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
+  const fallback = param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : 1;
+  return py.constant(given ?? param.default ?? fallback);
+}
+
+function scalarExpression(param: ScalarParam, value: number): Expression {
+  if (param.dtype === "int1") return py.boolean(value !== 0);
+  return py.numberLiteral(value, annotationOf(param) === "float" ? "float" : "int");
+}
+
+type NamedSize = SizeParam | ConstexprParam;
+
+/** The sizes that shapes and ranges of inputs name and that the caller gives, after those that they are computed from. */
+function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
+  const found = new Set<NamedSize>();
+  const add = (param: Param | undefined): void => {
+    if (param?.kind !== "size" && param?.kind !== "constexpr") return;
+    const derived = param.kind === "size" ? param.derived : undefined;
+    for (const value of derived ? hostInputs(derived) : []) add(ir.params.find((other) => other.value === value));
+    found.add(param);
+  };
+  const isArgument = (param: NumberParam) => param.kind === "constexpr" && param.from === "argument";
+  const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
+  const given = givenSizes(ir).map(({ name }) => name);
+  const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn, ...given];
+  for (const name of names) add(ir.params.find((param) => param.name === name));
+  return [...found];
+}
+
+const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem : elem.members[0]!);
+
+function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
+  const local = (name: string | number) =>
+    typeof name === "number"
+      ? py.numberLiteral(name, Number.isInteger(name) ? "int" : "float")
+      : py.name(parameterName(ir, names, name));
+  const shape = py.tuple(...param.dimNames.map(local));
+  const name = firstMember(param.dtype);
+  const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
+  if (!isInt(name)) {
+    const drawn = (...keywords: readonly Argument[]): Expression =>
+      param.range
+        ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...param.range.map(local))
+        : py.call("torch.randn", shape, ...keywords);
+    // torch draws the wider floats only.
+    if (!name.startsWith("float8")) return drawn(...placement);
+    const wide = drawn(...py.keywords({ device: py.name("device") }));
+    return py.call(py.attribute(wide, "to"), torchDType(name));
+  }
+  const [low, high] = param.range ?? (name === "int1" ? [0, 2] : [0, 100]);
+  return py.call("torch.randint", local(low), local(high), shape, ...placement);
+}

@@ -1,0 +1,76 @@
+/** The decorators of a kernel: `@triton.autotune` outermost, then `@triton.heuristics`, then `@triton.jit`. */
+import type { Config } from "../../contract/compiled.js";
+import type { KernelIR, Value } from "../../ir/nodes.js";
+import { setsBlocks } from "./wrapper-descriptors.js";
+import { hostExpressions } from "../body/host-expressions.js";
+import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Expression, Keyword } from "../python/py.js";
+
+/** Launch options of a config, by Triton's names. */
+export function launchOptions(config: Config): readonly Keyword[] {
+  const { numWarps, numStages, numCtas, maxnreg } = config;
+  const options = { num_warps: numWarps, num_stages: numStages, num_ctas: numCtas, maxnreg };
+  return Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [py.keyword(name, py.numberLiteral(value, "int"))],
+  );
+}
+
+/** `pruner` is the function that drops configs whose requirements do not hold. */
+export function decorators(ir: KernelIR, names: KernelNames, pruner: string | undefined): readonly Expression[] {
+  const inner = [...heuristics(ir, names), jit(ir, names)];
+  const { configs, key, resetToZero, restoreValue, cacheResults } = ir.tuning;
+  if (!key) return inner;
+  const listed = configs.map((config) => {
+    const values = Object.entries(config.values).map(([name, value]) => ({
+      key: py.string(parameterName(ir, names, name)),
+      value: py.constant(value),
+    }));
+    return py.withOrigin(
+      py.call("triton.Config", py.dict(...values), ...launchOptions(config), ...setsBlocks(ir)),
+      config.at,
+    );
+  });
+  const pointers = (tensors: readonly string[]) =>
+    tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(parameterName(ir, names, tensor))));
+  const autotune = py.call(
+    "triton.autotune",
+    ...py.keywords({
+      configs: py.list(...listed),
+      key: py.list(...key.map((name) => py.string(parameterName(ir, names, name)))),
+      prune_configs_by: pruner ? py.dict({ key: py.string("early_config_prune"), value: py.name(pruner) }) : undefined,
+      reset_to_zero: pointers(resetToZero),
+      restore_value: pointers(restoreValue),
+      cache_results: cacheResults ? py.boolean(true) : undefined,
+    }),
+  );
+  return [autotune, ...inner];
+}
+
+/** `@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK_N"] == 0})`, which runs once a config is chosen. */
+function heuristics(ir: KernelIR, names: KernelNames): readonly Expression[] {
+  const argument = (value: Value) => py.subscript(py.name("args"), py.string(names.parameters.get(value)!));
+  const entries = ir.params.flatMap((param) => {
+    if (param.kind !== "constexpr" || param.from !== "heuristic" || !param.compute) return [];
+    const [value] = hostExpressions(param.compute, argument);
+    return [{ key: py.string(names.parameters.get(param.value)!), value: py.lambda(["args"], value!) }];
+  });
+  return entries.length > 0 ? [py.call("triton.heuristics", py.dict(...entries))] : [];
+}
+
+function jit(ir: KernelIR, names: KernelNames): Expression {
+  const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
+  const listed = (authors: readonly string[]) =>
+    authors.length === 0 ? undefined : py.list(...authors.map((name) => py.string(parameterName(ir, names, name))));
+  const options = py.keywords({
+    do_not_specialize: listed(doNotSpecialize),
+    do_not_specialize_on_alignment: listed(doNotSpecializeOnAlignment),
+  });
+  return options.length > 0 ? py.call("triton.jit", ...options) : py.dotted("triton.jit");
+}
+
+/** What every launch says to the driver, by Triton's names. */
+export function driverOptions({ launch }: KernelIR): readonly Keyword[] {
+  const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.entries(launch.options).map(([name, value]) => py.keyword(python(name), py.constant(value)));
+}

@@ -1,0 +1,69 @@
+/** What a module does for tensor descriptors: those that the wrapper makes, and scratch for those that kernels make. */
+import { makesDescriptors } from "../../analysis/described.js";
+import { type Argument, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
+import { type KernelNames, literalNumber } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, Keyword, Statement } from "../python/py.js";
+import type { WrapperContext } from "./wrapper-scope.js";
+import { label } from "./wrapper-checks.js";
+
+export const CHECK_DESCRIPTOR = "_check_descriptor";
+export const ALLOCATE = "_allocate";
+/** Triton's class of descriptors that are made before a launch. */
+export const DESCRIPTOR_CLASS = "TensorDescriptor";
+const SET_BLOCKS = "_set_blocks";
+
+/** Refuses a tensor that no descriptor can be of. */
+export function descriptorCheck(context: WrapperContext, param: TensorParam, axis: number): Block {
+  const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  return [py.expression(py.call(CHECK_DESCRIPTOR, what, context.tensor(param), py.number(String(axis))))];
+}
+
+/** Triton asks for scratch memory while it launches. The allocator belongs to the context of the calling thread. */
+export function scratch(ir: KernelIR): Block {
+  return makesDescriptors(ir) ? [py.expression(py.call("triton.set_allocator", py.name(ALLOCATE)))] : [];
+}
+
+/** `a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])`; a block that a config decides is set by its hook. */
+export function descriptorOf(context: WrapperContext, param: TensorParam, local: (value: Value) => Expression): Block {
+  if (!param.block) return [];
+  const isOpen = isSetLater(context.ir, param);
+  const dims = param.block.map((dim) => (isOpen ? py.number("1") : blockDim(dim, local)));
+  const padding = param.padding === "nan" ? [py.keyword("padding", py.string("nan"))] : [];
+  const made = py.call(`${DESCRIPTOR_CLASS}.from_tensor`, context.tensor(param), py.list(...dims), ...padding);
+  return [py.assign(py.name(context.names.parameters.get(param.pointer)!), made)];
+}
+
+function blockDim(dim: Argument, local: (value: Value) => Expression): Expression {
+  return isValue(dim) ? local(dim) : py.numberLiteral(literalNumber(dim) ?? 1, "int");
+}
+
+/** Whether a choice of configs decides the block. */
+function isSetLater({ params, tuning }: KernelIR, { block = [] }: TensorParam): boolean {
+  const isConfig = (dim: Argument) =>
+    params.some((param) => param.kind === "constexpr" && param.from === "config" && param.value === dim);
+  return tuning.key !== undefined && tuning.configs.length > 1 && block.some(isConfig);
+}
+
+const openOf = (ir: KernelIR): readonly TensorParam[] =>
+  ir.params.filter((param): param is TensorParam => param.kind === "tensor" && isSetLater(ir, param));
+
+/** The hook of every config, where blocks depend on it. */
+export function setsBlocks(ir: KernelIR): readonly Keyword[] {
+  return openOf(ir).length > 0 ? [py.keyword("pre_hook", py.name(SET_BLOCKS))] : [];
+}
+
+/** The function that it names. */
+export function blockSetter(ir: KernelIR, names: KernelNames): Block {
+  const args = py.name("args");
+  const body = openOf(ir).map(({ pointer, block = [] }): Statement => {
+    const descriptor = py.subscript(args, py.string(names.parameters.get(pointer)!));
+    const dims = block.map((dim) =>
+      blockDim(dim, (value) => py.subscript(args, py.string(names.parameters.get(value)!))),
+    );
+    return py.assign(py.attribute(descriptor, "block_shape"), py.list(...dims));
+  });
+  if (body.length === 0) return [];
+  const docstring = "Gives each descriptor the block of the config that is to run.";
+  return [{ kind: "function", name: SET_BLOCKS, decorators: [], params: [{ name: "args" }], docstring, body }];
+}

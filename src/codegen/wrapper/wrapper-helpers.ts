@@ -1,0 +1,280 @@
+/** Functions at the end of an emitted module that its wrapper calls, each left out where nothing does. */
+import * as py from "../python/py-build.js";
+import { ALLOCATE, CHECK_DESCRIPTOR } from "./wrapper-descriptors.js";
+import type { FunctionDef } from "../python/py.js";
+import { BEYOND_INT32, CHECK_CHOICE, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
+import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
+
+/** Launches a kernel. */
+export const LAUNCH = "_launch";
+const LAUNCH_KEY = "_launch_key";
+/** What it remembers. */
+export const LAUNCHES = "_LAUNCHES";
+/** For what writes tensors of its caller though it has a gradient. */
+export const REFUSE_GRADIENT = "_refuse_gradient";
+/** Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has. */
+export const WRAP_TRITON = "wrap_triton";
+
+const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
+  kind: "function",
+  name,
+  decorators: [],
+  params: params.split(" ").map((each) => ({ name: each })),
+  docstring,
+  body: [{ kind: "verbatim", text }],
+});
+
+const checkOut = helper(
+  CHECK_OUT,
+  "label out shape dtype device others",
+  "The tensor that a result is to be written to, if it can be.",
+  `if out.shape != shape:
+    raise ValueError(
+        f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+    )
+if out.dtype != dtype:
+    raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+if out.device != device:
+    raise ValueError(f"{label} must be on {device}, got {out.device}")
+_check_memory(label, out, others)
+return out`,
+);
+
+const refuseGradient = helper(
+  REFUSE_GRADIENT,
+  "label *tensors",
+  "Refuses to write where PyTorch would record a gradient.",
+  `wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
+if torch.is_grad_enabled() and any(wanted):
+    raise RuntimeError(
+        f"{label}: a result that is written to a given tensor has no gradient; "
+        "give none, or call it under torch.no_grad()"
+    )`,
+);
+
+const checkMemory = helper(
+  CHECK_MEMORY,
+  "label written others",
+  "Refuses to write a tensor that overlaps itself or another.",
+  `start = written.data_ptr()
+if written.is_contiguous():
+    end = start + written.nbytes
+elif _nest(_axes(written.stride(), written.shape)):
+    end = _end(written)
+else:
+    raise ValueError(
+        f"{label} has elements that share memory, with shape {list(written.shape)} "
+        f"and strides {list(written.stride())}; give a tensor of its own"
+    )
+for name, other in others.items():
+    if other is None or other.data_ptr() >= end or _end(other) <= start:
+        continue
+    if _overlaps(written, other, other.data_ptr() - start):
+        raise ValueError(
+            f"{label} shares memory with {name}; give a tensor of its own"
+        )`,
+);
+
+/**
+ * For tensors whose bytes overlap. Exact for what slicing one buffer gives: equal strides that each cover the axes inside them. Anything else whose bytes
+ * overlap counts as sharing. The difference of two addresses is written in the strides as in a mixed-radix number; the
+ * digits of two elements differ by less than the axes are long.
+ */
+const overlaps = helper(
+  "_overlaps",
+  "x y distance",
+  "Whether x and y, distance bytes apart, may have elements in common.",
+  `if x.numel() == 0 or y.numel() == 0:
+    return False
+axes = _axes(x.stride(), x.shape, y.shape)
+steps, rest = divmod(distance, x.element_size())
+alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)`,
+);
+
+const end = helper(
+  "_end",
+  "x",
+  "The address of the byte after the last of x.",
+  `if x.is_contiguous():
+    return x.data_ptr() + x.nbytes
+last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+return x.data_ptr() + (last + 1) * x.element_size()`,
+);
+
+const axes = helper(
+  "_axes",
+  "strides *shapes",
+  "Axes longer than 1, each as (stride, *lengths), in falling order.",
+  `axes = zip(strides, *shapes)
+return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)`,
+);
+
+const nest = helper(
+  "_nest",
+  "axes",
+  "Whether each stride steps over all that the axes inside it reach.",
+  `reach = 0
+for stride, *lengths in reversed(axes):
+    if stride <= reach:
+        return False
+    reach += stride * (max(lengths) - 1)
+return True`,
+);
+
+const reaches = helper(
+  "_reaches",
+  "distance axes",
+  "Whether elements of two equally strided tensors lie this far apart.",
+  `if not axes:
+    return distance == 0
+(stride, before, after), *inner = axes
+steps = (-distance // stride, -distance // stride + 1)
+return any(
+    -before < step < after and _reaches(distance + step * stride, inner)
+    for step in steps
+)`,
+);
+
+const beyondInt32: FunctionDef = {
+  ...helper(BEYOND_INT32, "label", "The error for a tensor whose offsets do not fit int32.", ""),
+  body: [
+    py.returns(
+      py.call(
+        "ValueError",
+        py.fString(
+          { value: py.name("label") },
+          " spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it",
+        ),
+      ),
+    ),
+  ],
+};
+
+const checkChoice = helper(
+  CHECK_CHOICE,
+  "label value *choices",
+  "Refuses a value that is none of the choices.",
+  `if value not in choices:
+    error = ValueError if isinstance(value, type(choices[0])) else TypeError
+    allowed = " or ".join(map(repr, choices))
+    raise error(f"{label} must be {allowed}, got {value!r}")`,
+);
+
+const checkType = helper(
+  CHECK_TYPE,
+  "label value *types",
+  "Refuses a value of another type; True and False are no integers here.",
+  `if type(value) not in types:
+    raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")`,
+);
+
+/**
+ * `kernel[grid](…)` spends most of its time on finding out which binary to launch, and the autotuner which config. A
+ * compiled kernel is launched as Triton's tutorial on fused softmax does. torch.compile traces the launch itself, and the
+ * interpreter has no binaries.
+ */
+const launch = helper(
+  LAUNCH,
+  "kernel grid tensors numbers *others **options",
+  `Launches kernel[grid](*tensors, *numbers, **options).
+
+The binary and the grid are remembered by all that Triton chooses them by,
+which is faster than its choosing. others are the device, dtypes, and sizes
+that only the grid depends on.`,
+  `if _INTERPRETED or torch.compiler.is_compiling():
+    kernel[grid](*tensors, *numbers, **options)
+    return
+key = id(kernel), *others, *${LAUNCH_KEY}(tensors, numbers, options)
+found = ${LAUNCHES}.get(key)
+if found:
+    launch, constants = found
+    launch(*tensors, *numbers, *constants)
+    return
+chosen = {}
+
+def chosen_grid(meta):
+    chosen.update(meta)
+    return grid(meta) if callable(grid) else grid
+
+binary = kernel[chosen_grid](*tensors, *numbers, **options)
+constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+if len(${LAUNCHES}) == 4096:
+    ${LAUNCHES}.clear()
+${LAUNCHES}[key] = binary[(*chosen_grid(chosen), 1, 1)], constants`,
+);
+
+/**
+ * As `triton.runtime.jit` specialises, and a little finer: integers by value, addresses by their place in 16 bytes.
+ * It specialises on no float's value.
+ */
+const launchKey = (hasFloats: boolean): FunctionDef =>
+  helper(
+    LAUNCH_KEY,
+    "tensors numbers options",
+    "What Triton compiles for, given dtypes: equal keys are launches of one binary.",
+    `places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+${hasFloats ? "numbers = [float if type(number) is float else number for number in numbers]\n" : ""}\
+return *places, *numbers, *options.values()`,
+  );
+
+const checkDescriptor = helper(
+  CHECK_DESCRIPTOR,
+  "label tensor axis",
+  "Refuses a tensor whose blocks the GPU's copy engine cannot address.",
+  `if 0 in tensor.shape:
+    raise ValueError(f"{label} must have elements, got shape {list(tensor.shape)}")
+size, strides = tensor.element_size(), tensor.stride()
+if strides[axis] != 1:
+    raise ValueError(
+        f"{label} must have stride 1 on axis {axis}, got strides {list(strides)}; "
+        "call .contiguous() first"
+    )
+if any(s * size % 16 for i, s in enumerate(strides) if i != axis):
+    raise ValueError(
+        f"{label} must have strides of a multiple of 16 bytes on all axes but "
+        f"{axis}, got {list(strides)} elements of {size} bytes; pad the tensor"
+    )
+if tensor.data_ptr() % 16 != 0:
+    raise ValueError(
+        f"{label} must start at a multiple of 16 bytes; call .clone() first"
+    )`,
+);
+
+const allocate = helper(
+  ALLOCATE,
+  "size alignment stream",
+  "Memory for the descriptors that a kernel makes while it runs.",
+  `return torch.empty(size, device="cuda", dtype=torch.int8)`,
+);
+
+const isTraced = helper(
+  IS_TRACED,
+  "tensor",
+  "Whether a graph is being made, whose tensors have no addresses.",
+  "return type(tensor) not in (torch.Tensor, torch.nn.Parameter)",
+);
+
+/** The check of memory where the wrapper may be traced. */
+const checkTracedMemory: FunctionDef = {
+  ...checkMemory,
+  body: [{ kind: "verbatim", text: `if ${IS_TRACED}(written):\n    return` }, ...checkMemory.body],
+};
+
+/** The functions that a module needs, given what its wrapper mentions, and whether it passes floats to kernels. */
+export function helperFunctions(isMentioned: (name: string) => boolean, hasFloats: boolean): readonly FunctionDef[] {
+  const check = isMentioned(IS_TRACED) ? checkTracedMemory : checkMemory;
+  const memory = isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, end, axes, nest, reaches] : [];
+  return [
+    ...(isMentioned(IS_TRACED) ? [isTraced] : []),
+    ...(isMentioned(LAUNCH) ? [launch, launchKey(hasFloats)] : []),
+    ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
+    ...(isMentioned(ALLOCATE) ? [allocate] : []),
+    ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
+    ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
+    ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),
+    ...(isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : []),
+    ...(isMentioned(CHECK_OUT) ? [checkOut] : []),
+    ...memory,
+  ];
+}

@@ -1,0 +1,99 @@
+/** Tensors that a wrapper writes: those of its caller are checked, the others allocated. */
+import type { PointerParam, TensorParam } from "../../ir/nodes.js";
+import * as py from "../python/py-build.js";
+import { flatText as printExpression } from "../python/layout-expression.js";
+import type { Block, Expression } from "../python/py.js";
+import { sameShape, DEVICE, binderDType, contiguousCheck, deviceHolder, label, torchDType } from "./wrapper-checks.js";
+import type { WrapperContext } from "./wrapper-scope.js";
+
+/** Functions of the module that these checks call. */
+export const CHECK_OUT = "_check_out";
+export const CHECK_MEMORY = "_check_memory";
+
+/** Allocates an output, or checks the one that was given: its shape, dtype, device, and that it overlaps nothing. */
+export function outputChecks(context: WrapperContext, param: TensorParam): Block {
+  const first = deviceHolder(context);
+  const given = py.name(label(context, param));
+  const tensor = context.tensor(param);
+  const { shape, dtype } = outputType(context, param);
+  const like = twinOf(context, param);
+  const allocated = like
+    ? py.call("torch.empty_like", context.tensor(like))
+    : first
+      ? py.call(
+          py.attribute(context.tensor(first), "new_empty"),
+          shape,
+          ...(sameDType(first, param) ? [] : [py.keyword("dtype", dtype)]),
+        )
+      : py.call("torch.empty", shape, ...py.keywords({ device: DEVICE, dtype }));
+  const checked = checkedOutput(context, param);
+  const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
+  return [
+    {
+      kind: "if",
+      branches: [{ test: py.compare(given, ["is", py.none]), body: [py.assign(tensor, allocated)] }],
+      otherwise: [
+        printExpression(given) === printExpression(tensor) ? py.expression(checked) : py.assign(tensor, checked),
+        ...contiguousCheck(context, param),
+      ],
+    },
+    ...zero,
+  ];
+}
+
+function outputType(context: WrapperContext, param: TensorParam) {
+  return {
+    shape: py.tuple(...param.dims.map((_, axis) => context.dim(param, axis))),
+    dtype: typeof param.dtype === "string" ? torchDType(param.dtype) : binderDType(context, param.dtype.name),
+  };
+}
+
+/** An output that was given, if it can be written. */
+export function checkedOutput(context: WrapperContext, param: TensorParam): Expression {
+  const given = label(context, param);
+  const { shape, dtype } = outputType(context, param);
+  const others = tensorsBefore(context, param);
+  return py.call(
+    CHECK_OUT,
+    py.string(`${context.names.wrapper}: ${given}`),
+    py.name(given),
+    shape,
+    dtype,
+    DEVICE,
+    others,
+  );
+}
+
+/** A contiguous input of the output's shape and dtype. */
+function twinOf(context: WrapperContext, param: TensorParam): TensorParam | undefined {
+  return context.tensors.find(
+    (other) =>
+      other.role !== "out" &&
+      other.contiguous &&
+      !other.given &&
+      sameDType(other, param) &&
+      sameShape(context, other, param),
+  );
+}
+
+function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }: TensorParam): boolean {
+  return typeof left === "string" || typeof right === "string" ? left === right : left.name === right.name;
+}
+
+/** A tensor that is updated in place may not overlap itself or another. */
+export function memoryCheck(context: WrapperContext, param: TensorParam): Block {
+  if (param.role !== "inout") return [];
+  const label = py.string(`${context.names.wrapper}: ${context.names.tensors.get(param.name)!}`);
+  return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), tensorsBefore(context, param)))];
+}
+
+/** What a written tensor must lie apart from: the inputs, and the tensors written that come before it. */
+function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
+  const written = (other: TensorParam) =>
+    other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
+  const others = context.tensors.filter(
+    (other) =>
+      other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
+  );
+  return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
+}

@@ -1,0 +1,113 @@
+/** How the wrapper speaks of an argument: its annotation, its default and its line in the docstring. */
+import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import * as py from "../python/py-build.js";
+import type { Expression, Parameter } from "../python/py.js";
+import { label, torchDType } from "./wrapper-checks.js";
+import type { WrapperContext } from "./wrapper-scope.js";
+
+/** The parameters that a caller gives by position, annotated. */
+export function inputParameters(ir: KernelIR, names: KernelNames): readonly Parameter[] {
+  const tensor = py.dotted("torch.Tensor");
+  return callOrder(ir).map((param): Parameter => {
+    const name = localName(names, param);
+    if (param.kind === "tensor" || param.kind === "pointer")
+      return param.given
+        ? { name, annotation: py.binary(tensor, "|", py.none), default: py.none }
+        : { name, annotation: tensor };
+    const initial = defaultOf(param);
+    return { name, annotation: py.dotted(annotationOf(param)), ...(initial && { default: initial }) };
+  });
+}
+
+/** The docstring's line for each of them. */
+export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
+  const tensors = tensorsOf(ir, "in", "inout");
+  const pointers = ir.params.filter((param): param is PointerParam => param.kind === "pointer");
+  return [
+    ...tensors.map((param) => {
+      const contiguous = param.contiguous ? ", contiguous" : "";
+      const updated = param.role === "inout" ? "; updated in place" : "";
+      const optional = param.optional ? ", or None" : "";
+      return `    ${localName(names, param)}: ${tensorWords(param)}${contiguous}${optional}${updated}.`;
+    }),
+    ...pointers.map((param) => {
+      const optional = param.given ? ", or None" : "";
+      return `    ${localName(names, param)}: ${dtypeWords(param)}, of any shape${optional}.`;
+    }),
+    ...numberParams(ir).map((param) => `    ${localName(names, param)}: ${numberWords(param)}.`),
+  ];
+}
+
+/** Outputs that the caller may give, by name. */
+export function outputParameters(context: WrapperContext): readonly Parameter[] {
+  const annotation = py.binary(py.dotted("torch.Tensor"), "|", py.none);
+  const outputs = tensorsOf(context.ir, "out");
+  if (outputs.length === 0) return [];
+  return [{ name: "*" }, ...outputs.map((param) => ({ name: label(context, param), annotation, default: py.none }))];
+}
+
+/** The docstring's line for each of those. */
+export function outputLines(context: WrapperContext): readonly string[] {
+  return tensorsOf(context.ir, "out").map(
+    (param) => `    ${label(context, param)}: where to write ${tensorWords(param)}; allocated if None.`,
+  );
+}
+
+/** How many tensors, as an annotation. */
+export function returnType(count: number): Expression {
+  const tensor = py.dotted("torch.Tensor");
+  if (count === 0) return py.none;
+  return count === 1 ? tensor : py.subscript(py.name("tuple"), ...Array.from({ length: count }, () => tensor));
+}
+
+/** `[M, N] float16 or bfloat16` */
+export function tensorWords(param: TensorParam): string {
+  return `[${param.dimNames.join(", ")}] ${dtypeWords(param)}`;
+}
+
+function localName(names: KernelNames, param: InputParam): string {
+  return names.tensors.get(param.name) ?? names.parameters.get(param.value)!;
+}
+
+export function annotationOf(param: NumberParam): string {
+  if (param.kind === "constexpr")
+    return { string: "str", dtype: "torch.dtype", int: "int", float: "float", bool: "bool" }[param.of];
+  if (param.kind === "size") return "int";
+  const { dtype } = param;
+  if (dtype === "int1") return "bool";
+  return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
+}
+
+/** A default as its annotation says: `2.0` for a float. */
+function defaultOf(param: NumberParam): Expression | undefined {
+  if (param.kind === "size" || param.default === undefined) return undefined;
+  if (param.kind === "constexpr" && param.of === "dtype") return torchDType(String(param.default));
+  if (annotationOf(param) === "bool") return py.boolean(Boolean(param.default));
+  const isFloat = annotationOf(param) === "float";
+  return isFloat ? py.numberLiteral(Number(param.default), "float") : py.constant(param.default);
+}
+
+/** What the docstring says of it. */
+function numberWords(param: NumberParam): string {
+  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim")) return "a size of the result";
+  if (param.kind === "scalar")
+    return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
+  if (param.choices) return choicesInWords(param);
+  const article = param.of === "int" ? "an" : "a";
+  return `${article} ${annotationOf(param)} that the kernel is compiled for`;
+}
+
+function choicesInWords({ of, choices = [] }: ConstexprParam): string {
+  return choices.map((text) => (of === "dtype" ? `torch.${torchName(text)}` : `"${text}"`)).join(" or ");
+}
+
+const torchName = (name: string): string => {
+  const dtype = torchDType(name);
+  return dtype.kind === "attribute" ? dtype.name : name;
+};
+
+function dtypeWords(param: TensorParam | PointerParam): string {
+  return typeof param.dtype === "string" ? param.dtype : param.dtype.members.join(" or ");
+}

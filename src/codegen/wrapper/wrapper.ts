@@ -1,0 +1,378 @@
+/**
+ * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
+ * outputs and launches. It never waits for the GPU.
+ */
+import { describedTensors, isOnlyDescribed } from "../../analysis/described.js";
+import type {
+  ConstexprParam,
+  KernelIR,
+  PointerParam,
+  ScalarParam,
+  SizeParam,
+  TensorParam,
+  Value,
+} from "../../ir/nodes.js";
+import { driverOptions, launchOptions } from "./autotune.js";
+import { hostExpressions, hostInputs } from "../body/host-expressions.js";
+import { givenSizes } from "../names/call-order.js";
+import { type KernelNames, parameterName } from "../names/kernel-names.js";
+import { descriptorCheck, descriptorOf, scratch } from "./wrapper-descriptors.js";
+import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
+import { flatText as printExpression } from "../python/layout-expression.js";
+import {
+  type MessagePart,
+  binderDType,
+  defaultDevice,
+  derivedChecks,
+  DEVICE,
+  DEVICE_PARAMETER,
+  deviceChecks,
+  deviceHolder,
+  dtypeBinder,
+  dtypeCheck,
+  elements,
+  ifGiven,
+  IS_TRACED,
+  label,
+  messageOf,
+  reachCheck,
+  ROW_LIMIT,
+  shapeChecks,
+  tileSizeChecks,
+} from "./wrapper-checks.js";
+import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
+import { WrapperScope } from "./wrapper-scope.js";
+import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
+import * as py from "../python/py-build.js";
+import { numberChecks, passed } from "./wrapper-numbers.js";
+import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "../python/py.js";
+
+export function wrapper(ir: KernelIR, names: KernelNames, used: ReadonlySet<Value>, traceable = false): FunctionDef {
+  return new WrapperEmitter(ir, names, used, traceable).emit();
+}
+
+class WrapperEmitter extends WrapperScope {
+  constructor(
+    ir: KernelIR,
+    names: KernelNames,
+    readonly used: ReadonlySet<Value>,
+    traceable: boolean,
+  ) {
+    super(ir, names, traceable);
+  }
+
+  emit(): FunctionDef {
+    const inputs = this.tensors.filter((param) => param.role !== "out");
+    const outputs = this.tensors.filter((param) => param.role === "out");
+    const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
+    for (const { name } of givenSizes(this.ir)) this.bound.add(name);
+    const maybe = [
+      ...outputs.map((param) => py.name(label(this, param))),
+      ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
+    ];
+    const body: Statement[] = [
+      ...numberChecks(this),
+      ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...this.derivedSizes(),
+      ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...inputs.flatMap((param) => ifGiven(this, param, derivedChecks(this, param))),
+      ...this.#pointers().flatMap((param) => ifGiven(this, param, dtypeCheck(this, param))),
+      ...deviceChecks(this, [...inputs, ...this.#pointers()]),
+      ...inputs.flatMap((param) => memoryCheck(this, param)),
+      ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
+      ...outputs.flatMap((param) => outputChecks(this, param)),
+      ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
+      ...this.#emptyResult(results),
+      py.blank,
+      ...this.#strides(),
+      ...describedTensors(this.ir).flatMap(({ param, axis }) =>
+        ifGiven(this, param, descriptorCheck(this, param, axis)),
+      ),
+      ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
+      ...tileSizeChecks(this),
+      ...this.#launchConstexprs(),
+      ...this.#requirements(),
+      ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
+      ...scratch(this.ir),
+      ...this.#launch(),
+      ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
+    ];
+    return {
+      kind: "function",
+      name: this.names.wrapper,
+      origin: this.ir.at,
+      decorators: [],
+      params: this.#parameters(),
+      returns: returnType(results.length),
+      docstring: this.#docstring(),
+      body,
+    };
+  }
+
+  #inputChecks(param: TensorParam): Block {
+    return ifGiven(this, param, [...shapeChecks(this, param), ...dtypeCheck(this, param)]);
+  }
+
+  // ---- signature ----------------------------------------------------------------------------------------------------
+
+  #parameters(): readonly Parameter[] {
+    const device = deviceHolder(this) ? [] : [DEVICE_PARAMETER];
+    return [...inputParameters(this.ir, this.names), ...outputParameters(this), ...device];
+  }
+
+  /** Tensors of which the kernel gets an address only. */
+  #pointers(): readonly PointerParam[] {
+    return this.ir.params.filter((param) => param.kind === "pointer");
+  }
+
+  #docstring(): string {
+    const lines = argumentLines(this.ir, this.names);
+    const outs = [...outputLines(this)];
+    const head = this.ir.doc ?? `Launches ${this.names.jit}.`;
+    if (!deviceHolder(this)) outs.push("    device: where to allocate; the current GPU if None.");
+    return [
+      head,
+      "",
+      "Args:",
+      ...lines,
+      ...outs,
+      "",
+      "Raises:",
+      "    ValueError: a shape, stride, device or size that the kernel cannot take.",
+      "    TypeError: a dtype that the kernel cannot take.",
+    ].join("\n");
+  }
+
+  // ---- body ---------------------------------------------------------------------------------------------------------
+
+  /** Nothing is launched where there is nothing to write. */
+  #emptyResult(results: readonly Expression[]): Block {
+    if (results.length === 0) return [];
+    const written = this.tensors.filter((param) => param.role !== "in");
+    const counts = written.map((param) => printExpression(elements(this, param)));
+    const test = py.boolOp(
+      "and",
+      ...written
+        .filter((_, i) => counts.indexOf(counts[i]!) === i)
+        .map((param) => py.compare(elements(this, param), ["==", py.number("0")])),
+    );
+    return [
+      {
+        kind: "if",
+        branches: [{ test, body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }],
+      },
+    ];
+  }
+
+  #strides(): Block {
+    return this.tensors.flatMap((param) => {
+      const all = this.names.strides.get(param.name)!;
+      // No offset is computed of what a descriptor alone reaches, so what the kernel does not take is of no use here.
+      const isOnly = isOnlyDescribed(this.ir, param);
+      const strides = all.map((name) => (name !== undefined && isOnly && !this.#strideUsed(name) ? undefined : name));
+      if (!strides.some((name) => name !== undefined)) return [];
+      const targets = strides.map((name) => py.name(name ?? "_"));
+      const stride = py.attribute(this.tensor(param), "stride");
+      const zero = py.number("0");
+      const target = targets.length > 1 ? py.tuple(...targets) : targets[0]!;
+      const value = targets.length > 1 ? py.call(stride) : py.call(stride, zero);
+      if (!param.optional) return [py.assign(target, value)];
+      const none = targets.length > 1 ? py.tuple(...targets.map(() => zero)) : zero;
+      const isAbsent = py.compare(this.tensor(param), ["is", py.none]);
+      return [py.assign(target, py.conditional(none, isAbsent, value))];
+    });
+  }
+
+  #launchConstexprs(): Block {
+    return this.ir.params.flatMap((param) => {
+      if (param.kind !== "constexpr" || param.from !== "launch" || !param.compute) return [];
+      const target = this.local(param.value);
+      const [value] = hostExpressions(param.compute, (v) => this.local(v));
+      const limit: Statement[] =
+        param.of === "int"
+          ? [
+              {
+                kind: "if",
+                branches: [
+                  {
+                    test: py.compare(target, [">", py.name(ROW_LIMIT)]),
+                    body: [
+                      messageOf(
+                        this,
+                        "ValueError",
+                        `${this.names.parameters.get(param.value)} would be `,
+                        { value: target },
+                        `; a tile holds at most `,
+                        { value: py.name(ROW_LIMIT) },
+                        " elements",
+                      ),
+                    ],
+                  },
+                ],
+              },
+            ]
+          : [];
+      return [py.assign(target, value!), ...limit];
+    });
+  }
+
+  /** Requirements that decide between configs prune them; the others are checked here. */
+  #requirements(): Block {
+    const tests = hostExpressions(this.ir.requires, (v) => this.local(v));
+    const named = hostExpressions(this.ir.requires, (v) => py.name(this.#localText(v)));
+    const prunes = prunedRequirements(this.ir);
+    return tests.flatMap((test, i) => {
+      if (prunes[i]) return [];
+      const shown = this.#requirementInputs(i).map((value): MessagePart[] => {
+        const local = this.local(value);
+        return [`${this.#localText(value)} = `, local.kind === "name" ? { value: local } : { text: local }];
+      });
+      const list = shown.flatMap((parts, j) => [j === 0 ? " with " : ", ", ...parts]);
+      const message = messageOf(this, "ValueError", "a requirement does not hold: ", { text: named[i]! }, ...list);
+      return [{ kind: "if" as const, branches: [{ test: py.unary("not", test), body: [message] }] }];
+    });
+  }
+
+  #requirementInputs(index: number): readonly Value[] {
+    const { block, at } = this.ir.requires;
+    return [...hostInputs({ block: { statements: block.statements, yields: [block.yields[index]!] }, at })].filter(
+      (value) => this.names.parameters.has(value),
+    );
+  }
+
+  #launch(): Block {
+    const grid = hostExpressions(this.ir.grid, (v) => this.#gridValue(v));
+    const usesMeta = [...hostInputs(this.ir.grid)].some((value) => this.#isConfig(value));
+    const tuple = py.tuple(...grid);
+    const grids: Statement[] = usesMeta
+      ? [{ kind: "function", name: "grid", decorators: [], params: [{ name: "meta" }], body: [py.returns(tuple)] }]
+      : [];
+    const jit = py.name(this.names.jit);
+    const { tensors, numbers, options } = this.#arguments();
+    const at = usesMeta ? py.name("grid") : tuple;
+    // The copy engine's descriptors are made anew for each launch, and a config's hook may set their blocks.
+    const isDescribed = this.tensors.some(({ block }) => block);
+    if (this.traceable || isDescribed) {
+      // PyTorch is to see the launch in a graph that it makes; everywhere else that would cost a millisecond.
+      const launcher = this.traceable
+        ? py.conditional(py.call(WRAP_TRITON, jit), py.call(IS_TRACED, this.tensor(deviceHolder(this)!)), jit)
+        : jit;
+      const launch = py.call(py.subscript(launcher, at), ...tensors, ...numbers, ...options);
+      return [...grids, py.blank, py.expression(launch)];
+    }
+    const others = [DEVICE, ...this.#dtypes(), ...this.#gridSizes()];
+    const launched = [jit, at, py.tuple(...tensors), py.tuple(...numbers), ...others];
+    return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launched, ...options))];
+  }
+
+  /** The dtypes that this call's tensors have, one for each variable that no argument names. */
+  #dtypes(): readonly Expression[] {
+    const variables = new Set(
+      [...this.tensors, ...this.#pointers()].flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])),
+    );
+    return [...variables].flatMap((variable) => {
+      const binder = dtypeBinder(this, variable);
+      if (binder.kind === "constexpr") return [];
+      const dtype = binderDType(this, variable);
+      if (!binder.given) return [dtype];
+      return [py.conditional(py.none, py.compare(this.tensor(binder), ["is", py.none]), dtype)];
+    });
+  }
+
+  /** Sizes that the grid or the choice of a config depends on, and that the kernel does not take. */
+  #gridSizes(): readonly Expression[] {
+    const keys = this.ir.params.filter(({ name }) => this.ir.tuning.key?.includes(name)).map(({ value }) => value);
+    const needed = new Set([...hostInputs(this.ir.grid), ...keys]);
+    return this.#numberParams().flatMap(({ value }) =>
+      needed.has(value) && !this.used.has(value) ? [this.local(value)] : [],
+    );
+  }
+
+  #numberParams(): readonly (ScalarParam | SizeParam)[] {
+    return this.ir.params.filter((param) => param.kind === "scalar" || param.kind === "size");
+  }
+
+  /** What the kernel takes, in its order. */
+  #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Keyword[] } {
+    const params = this.ir.params;
+    const tensors = params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    const strides = this.tensors.flatMap((param) =>
+      this.names.strides.get(param.name)!.filter((name) => name !== undefined),
+    );
+    const constexprs = params.filter((param): param is ConstexprParam => param.kind === "constexpr");
+    const [only] = this.ir.tuning.configs;
+    const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
+      py.keyword(parameterName(this.ir, this.names, name), py.constant(value)),
+    );
+    const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
+    return {
+      tensors: tensors.map((param) =>
+        param.kind === "tensor" && param.block ? py.name(this.#localText(param.pointer)) : this.tensor(param),
+      ),
+      numbers: [
+        ...this.#numberParams()
+          .filter(({ value }) => this.used.has(value))
+          .map(({ value }) => this.local(value)),
+        ...strides.filter((name) => this.#strideUsed(name)).map((name) => py.name(name)),
+      ],
+      options: [
+        ...constexprs
+          .filter((param) => param.from !== "config" && param.from !== "heuristic")
+          .map((param) => py.keyword(this.#localText(param.value), passed(param, this.local(param.value)))),
+        ...fixed,
+        ...driverOptions(this.ir),
+      ],
+    };
+  }
+
+  #strideUsed(name: string): boolean {
+    return [...this.names.parameters].some(([value, other]) => other === name && this.used.has(value));
+  }
+
+  // ---- names --------------------------------------------------------------------------------------------------------
+
+  #localText(value: Value): string {
+    return this.names.parameters.get(value)!;
+  }
+
+  protected override local(value: Value): Expression {
+    const config = this.#configOf(value);
+    if (config !== undefined && this.ir.tuning.configs.length === 1) {
+      const fixed = this.ir.tuning.configs[0]?.values[config];
+      if (fixed !== undefined) return py.constant(fixed);
+    }
+    return super.local(value);
+  }
+
+  #gridValue(value: Value): Expression {
+    return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.local(value);
+  }
+
+  /** Whether only a launch knows it: the config's, and what a heuristic computes of the config. */
+  #isConfig(value: Value): boolean {
+    const isComputed = this.ir.params.some(
+      (p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value,
+    );
+    return isComputed || this.#configOf(value) !== undefined;
+  }
+
+  #configOf(value: Value): string | undefined {
+    const param = this.ir.params.find((p) => p.value === value);
+    return param?.kind === "constexpr" && param.from === "config" ? param.name : undefined;
+  }
+}
+
+/**
+ * For each requirement, whether it names a constexpr that the configs choose, so that it decides which of them are
+ * tried. Triton prunes only where there is something to choose from.
+ */
+export function prunedRequirements(ir: KernelIR): readonly boolean[] {
+  const { block, at } = ir.requires;
+  return block.yields.map((argument) => {
+    const inputs = hostInputs({ block: { statements: block.statements, yields: [argument] }, at });
+    const isChosen = ir.params.some(
+      (param) => param.kind === "constexpr" && param.from === "config" && inputs.has(param.value),
+    );
+    return isChosen && ir.tuning.key !== undefined && ir.tuning.configs.length > 1;
+  });
+}

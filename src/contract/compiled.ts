@@ -1,0 +1,298 @@
+/**
+ * What a compiled kernel is to everything that runs it: emitted Python, a signature that JSON can carry, and a way to
+ * evaluate it in-process. The runtime sees this and nothing of the IR.
+ */
+import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
+
+/** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
+export type SignatureDType = string | { readonly variable: string };
+
+/** A tensor argument. `dims` holds names of sizes and fixed numbers, one an axis. */
+export interface TensorSignature {
+  /** Reached through a descriptor: rows are contiguous, and a multiple of 16 bytes apart. */
+  readonly described?: boolean;
+  readonly name: string;
+  /** Its name in Python. */
+  readonly python: string;
+  readonly role: "in" | "out" | "inout";
+  readonly dtype: SignatureDType;
+  readonly dims: readonly (string | number)[];
+  readonly optional: boolean;
+  /** Whether it must be contiguous. */
+  readonly contiguous: boolean;
+  /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
+  readonly range?: readonly [number | string, number | string];
+}
+
+/** A tensor of which the kernel gets an address only. */
+export interface PointerSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly dtype: SignatureDType;
+  readonly optional: boolean;
+}
+
+/** A number argument that is passed at run time. */
+export interface ScalarSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly dtype: string;
+  readonly default?: number;
+}
+
+/** A value that Triton knows when it compiles the kernel, and who decides it. */
+export interface ConstexprSignature {
+  readonly name: string;
+  readonly python: string;
+  readonly kind: "int" | "float" | "bool" | "string" | "dtype";
+  /**
+   * `config`: autotuned or fixed by the kernel; `launch`: computed from sizes; `heuristic`: computed from sizes and the
+   * config; `dim`: bound from a shape; `argument`: the caller's.
+   */
+  readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
+  /** The strings, or names of dtypes, that are allowed. */
+  readonly choices?: readonly string[];
+  /** Of a dtype: the variable of `dtypes` that it binds. A case names its value there. */
+  readonly variable?: string;
+  readonly default?: number | boolean | string;
+}
+
+export interface Signature {
+  /** The author's name of the kernel, in snake_case: also the wrapper's name. */
+  readonly name: string;
+  /** The `@triton.jit` function's name. */
+  readonly jit: string;
+  /** Of an operator: the `@triton.jit` functions of all its kernels; `jit` is the first. */
+  readonly kernels?: readonly string[];
+  /** Of an operator with a gradient: the tensors that have one, by name. */
+  readonly gradients?: readonly string[];
+  readonly tensors: readonly TensorSignature[];
+  readonly pointers: readonly PointerSignature[];
+  readonly scalars: readonly ScalarSignature[];
+  readonly constexprs: readonly ConstexprSignature[];
+  /** Sizes that the shapes of the inputs bind, in order of first use. */
+  readonly sizes: readonly string[];
+  /** Those that no input has: the caller gives them, by their names in Python. */
+  readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
+  /** Sizes that descriptors ask to be multiples of a number. */
+  readonly multiples?: Readonly<Record<string, number>>;
+  /** Sizes that tiles are made of, so powers of two: the least that an op takes. */
+  readonly tileSizes?: Readonly<Record<string, number>>;
+  /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
+  readonly drawn?: {
+    readonly arguments: readonly { readonly name: string; readonly python: string }[];
+    readonly tensors: readonly string[];
+  };
+  /** Members of each dtype variable. */
+  readonly dtypes: Readonly<Record<string, readonly string[]>>;
+  /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */
+  readonly contracted: readonly string[];
+  /** Whether the kernel multiplies matrices (`tl.dot`). */
+  readonly dot: boolean;
+  /** It adds floats by atomics, in an order that is not fixed: two runs may differ within the tolerance. */
+  readonly unordered?: boolean;
+  /** A loop may wait for what another program does, so not every order of programs ends. */
+  readonly waits?: boolean;
+}
+
+/** One choice of constexprs and launch options. Keys are the author's names (`BLOCK_M`, `numWarps`). */
+export interface Config {
+  readonly values: Readonly<Record<string, number | boolean | string>>;
+  readonly numWarps?: number;
+  readonly numStages?: number;
+  readonly numCtas?: number;
+  readonly maxnreg?: number;
+  readonly at?: Location | undefined;
+}
+
+/** What a config may say beside the values of constexprs. */
+export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
+
+/** Values to try of constexprs and launch options, by the names of a config. */
+export type Space = Readonly<Record<string, readonly (number | boolean | string)[] | undefined>>;
+
+/** What one evaluation or verification runs: sizes, dtypes, how inputs lie in memory, and which config. */
+export interface Case {
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly scalars?: Readonly<Record<string, number>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
+  /** Layout of each input that is not contiguous, by name. */
+  readonly layouts?: Readonly<Record<string, Layout>>;
+  /** Optional tensors that are not given. */
+  readonly absent?: readonly string[];
+  /** Special values that are put among the floats that are drawn. */
+  readonly special?: readonly SpecialValue[];
+  /** Index into the kernel's configs. */
+  readonly config: number;
+  readonly seed: number;
+}
+
+/**
+/**
+ * How a tensor lies in memory: `transposed` swaps the last two axes' strides, `sliced` is every second element of the
+ * last axis, `offset` starts one element in, `expanded` repeats its first row along the first axis, whose stride is 0.
+ * Numbers are the strides themselves, in elements.
+ */
+export type Layout = "contiguous" | "transposed" | "sliced" | "offset" | "expanded" | readonly number[];
+
+/** A tensor given to the evaluator: values in row-major order of `shape`, in the type that holds the dtype exactly. */
+export interface TensorData {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly data: Float32Array | Float64Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Uint8Array;
+}
+
+/** Something that the evaluator's sanitiser saw. */
+export interface Finding {
+  /**
+   * Of memory: `out-of-bounds`, `false-in-bounds`, `uninitialised`, `write-to-input`, `race`, `lane-conflict`,
+   * `never-written`, `waits-forever`. Of what decides where it is accessed: `overflow`, `negative-division`. Of promises:
+   * `assume`, `hint`, `device-assert`. Of arithmetic: `division`, `shift`, and `non-finite` where it is asked for.
+   */
+  readonly code: string;
+  readonly message: string;
+  readonly at?: Location | undefined;
+  readonly program: readonly number[];
+  /** Coordinates of the lane inside its tile. */
+  readonly lane: readonly number[];
+}
+
+export interface Comparison {
+  readonly correct: boolean;
+  readonly maxAbsDiff: number;
+  readonly maxRelDiff: number;
+  /** The worst element: which output, where, expected and got. */
+  readonly worst?: {
+    readonly output: string;
+    readonly index: readonly number[];
+    readonly expected: number;
+    readonly got: number;
+  };
+  /** Elements out of tolerance, of how many. */
+  readonly wrong: number;
+  readonly total: number;
+}
+
+/** What one evaluation in-process gives. `comparison` is absent when the kernel has no reference that can be evaluated. */
+export interface Evaluation {
+  readonly outputs: Readonly<Record<string, TensorData>>;
+  readonly findings: readonly Finding[];
+  readonly comparison?: Comparison;
+  /** What could not be checked, in words. */
+  readonly unchecked: readonly string[];
+}
+
+export interface Tolerance {
+  readonly rtol: number;
+  readonly atol: number;
+}
+
+export interface EvaluateOptions {
+  /** Instead of inputs drawn from the case's seed. */
+  readonly inputs?: Readonly<Record<string, TensorData>>;
+  /** Over the kernel's own and the defaults of each output's dtype. */
+  readonly tolerance?: Partial<Tolerance>;
+  /** In which order programs run. Default `sequential`; a result that depends on it is wrong. */
+  readonly order?: ProgramOrder | undefined;
+  /** Puts special values among the inputs that are drawn: some of each kind, or of those that are named. Default those of the case. */
+  readonly special?: boolean | readonly SpecialValue[] | undefined;
+  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  readonly nonFinite?: boolean | undefined;
+}
+
+/** `shuffled` by the case's seed; a list names each program once, counted in the grid's order, first axis fastest. */
+export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly number[];
+
+/**
+ * Floats that kernels meet and tests forget: `largest`, `subnormal` (the smallest positive number) and `large` (100, of
+ * which exp overflows float32) have either sign.
+ */
+export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large";
+
+/** How a module is written, beside the plain way. */
+export interface EmitOptions {
+  /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
+  readonly op?: {
+    readonly namespace: string;
+    /** `triton_op` lets torch.compile see into it; `custom_op` takes any kernel. */
+    readonly form?: "custom_op" | "triton_op";
+  };
+  /** Also has a function `provider_NAME` for each provider, to measure beside. */
+  readonly providers?: boolean;
+  /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
+  readonly dtypes?: Readonly<Record<string, string>>;
+}
+
+/** What tuning asks of an autotuned kernel. */
+export interface Tunable {
+  /** What the author declared; without it there is nothing to search. */
+  readonly space?: Space;
+  /** Why Triton would refuse a config whatever the sizes, or undefined. */
+  unfit(config: Config): string | undefined;
+  /**
+   * The author's file with these configs in place of the kernel's own.
+   *
+   * @throws TileScriptError where they are not written as a list there.
+   */
+  rewrite(configs: readonly Config[]): { readonly file: string; readonly before: string; readonly text: string };
+}
+
+/** A module, and its Source Map v3 as JSON text. */
+export interface Emitted {
+  readonly python: string;
+  readonly map: string;
+}
+
+export interface CompiledKernel {
+  readonly signature: Signature;
+  readonly configs: readonly Config[];
+  /** Sizes that the author gave to verify and measure with. */
+  readonly shapes: readonly Readonly<Record<string, number>>[];
+  /** Scalars and constexprs that the author gave with each of `shapes`. */
+  readonly arguments?: readonly Readonly<Record<string, number | boolean | string>>[];
+  /** The emitted module. */
+  readonly python: string;
+  /** File name of the module, such as `vector_add.py`. */
+  readonly file: string;
+  /** Source Map v3 of the module, as JSON text. */
+  readonly map: string;
+  /** The module written another way. */
+  emit(options?: EmitOptions): Emitted;
+  /** Of an operator: its kernels, each by itself. */
+  readonly parts?: readonly CompiledKernel[];
+  /** The IR as text. */
+  readonly ir: string;
+  readonly warnings: readonly Diagnostic[];
+  /** Whether `reference` exists, and whether the evaluator can compute it. */
+  readonly reference: "none" | "python" | "recorded";
+  /** Names of the author's other ways to the same result. */
+  readonly providers?: readonly string[];
+  /** Floating-point operations of a case, where the author says how many. */
+  flops?(at: Case): number;
+  /** Absent where the kernel has one config that nothing is measured for. */
+  readonly tuning?: Tunable;
+  /** Fixed tolerance of the author, over the defaults of the output's dtype. */
+  readonly tolerance?: Partial<Tolerance>;
+  /** Every size and constexpr dim of a case, also those that are computed from others. */
+  sizes(at: Case): Readonly<Record<string, number>>;
+  /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
+  constexprs(at: Case): Readonly<Record<string, number | boolean | string>>;
+  /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
+  refusal(at: Case): string | undefined;
+  /** Runs one case in-process. */
+  evaluate(at: Case, options?: EvaluateOptions): Evaluation;
+  /**
+   * Evaluates one case, and throws unless the result agrees with the reference and the sanitiser is silent.
+   *
+   * @throws Error that says which case, and which element or which line.
+   */
+  check(at: Case, options?: EvaluateOptions): Evaluation;
+}
+
+/** `M=300 N=200` */
+export function formatSizes(sizes: Readonly<Record<string, number>>): string {
+  return Object.entries(sizes)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+}

@@ -1,0 +1,125 @@
+/**
+ * Where the author's code called us. Node maps `Error.stack` strings back to TypeScript (under tsx, vitest and
+ * `--enable-source-maps`), but that costs 20–90 µs a stack, and raw CallSite objects are not mapped. So the raw frame,
+ * cheap to get, is the key of a cache, and the mapped string is read once for each call site.
+ */
+import type { Location } from "./diagnostic.js";
+
+/** Tells whether a file belongs to the library rather than to the author. */
+export type Inside = (file: string) => boolean;
+
+/** Most calls have at most this many library frames above the author's; only if not, the deep stack is taken. */
+const NEAR = 6;
+const FAR = 40;
+
+/** The innermost place in the author's code that led to this call, or undefined if there is none. */
+export function captureLocation(inside: Inside = isTileScript): Location | undefined {
+  for (const limit of [NEAR, FAR]) {
+    const raw = stackOf(limit, captureLocation, rawFrames);
+    // An engine without CallSite objects.
+    if (!Array.isArray(raw)) return authorFrame(stackOf(FAR, captureLocation), inside);
+    const index = findAuthor(raw, inside);
+    if (index === undefined) continue;
+    const cache = cacheOf(inside);
+    const frame: NodeJS.CallSite = raw[index];
+    const key = `${frame.getFileName()}:${frame.getLineNumber()}:${frame.getColumnNumber()}`;
+    // Frames below the author's are not asked for: mapping each costs.
+    const at = cache.get(key) ?? authorFrame(stackOf(index + 1, captureLocation), inside);
+    if (at) cache.set(key, at);
+    return at;
+  }
+  return undefined;
+}
+
+const rawFrames = (_error: Error, frames: NodeJS.CallSite[]): NodeJS.CallSite[] => frames;
+
+/** The stack below `callee`; what `prepare` makes of it, else the engine's (source-mapped) string. */
+function stackOf(limit: number, callee: Function, prepare?: typeof rawFrames): unknown {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  Error.stackTraceLimit = limit;
+  if (prepare) Error.prepareStackTrace = prepare;
+  try {
+    const holder: { stack?: unknown } = {};
+    Error.captureStackTrace(holder, callee);
+    return holder.stack;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    if (prepare) Error.prepareStackTrace = prepareStackTrace!;
+  }
+}
+
+/** Which frame is the first outside the library, before source maps. */
+function findAuthor(frames: readonly NodeJS.CallSite[], inside: Inside): number | undefined {
+  const index = frames.findIndex((frame) => {
+    const file = normalise(frame.getFileName() ?? "");
+    return file !== undefined && !inside(file);
+  });
+  return index < 0 ? undefined : index;
+}
+
+/** The first place outside the library. */
+function authorFrame(stack: unknown, inside: Inside): Location | undefined {
+  for (const line of String(stack).split("\n")) {
+    const at = parseFrame(line);
+    if (at && !inside(at.file)) return at;
+  }
+  return undefined;
+}
+
+const parsed = new Map<string, Location | undefined>();
+
+/**
+ * One line of a V8 stack: `at f (file:1:2)`, `at new X (…)`, `at Object.m [as n] (…)`, `at async f (…)`, `at file:1:2`.
+ * Undefined for lines without a file of their own: natives, `node:` internals, evaluated code.
+ */
+export function parseFrame(line: string): Location | undefined {
+  if (parsed.has(line)) return parsed.get(line);
+  const match = line.includes("(eval at ")
+    ? undefined
+    : (/^\s*at (?:async )?.*? \((?<file>.+):(?<line>\d+):(?<column>\d+)\)$/.exec(line) ??
+      /^\s*at (?:async )?(?<file>.+):(?<line>\d+):(?<column>\d+)$/.exec(line));
+  const groups = match?.groups;
+  const file = normalise(groups?.file ?? "");
+  const frame =
+    groups && file !== undefined ? { file, line: Number(groups.line), column: Number(groups.column) } : undefined;
+  parsed.set(line, frame);
+  return frame;
+}
+
+const normalised = new Map<string, string | undefined>();
+
+/** A stack's file as a path (a URL that is no file stays one), with forward slashes; undefined if it is no file. */
+function normalise(file: string): string | undefined {
+  if (normalised.has(file)) return normalised.get(file);
+  let path: string | undefined;
+  if (file.startsWith("file://")) path = decodeURIComponent(file.slice("file://".length).replace(/[?#].*$/, ""));
+  else if (/^(?:[a-zA-Z]:[\\/]|\/|https?:\/\/)/.test(file)) path = file.replace(/\?[^/]*$/, "");
+  const drive = path && /^\/?([a-zA-Z]:[\\/].*)$/.exec(path);
+  if (drive) path = drive[1]!.replaceAll("\\", "/");
+  normalised.set(file, path);
+  return path;
+}
+
+const HERE = normalise(import.meta.url);
+/** The package's folder. Unknown when everything was bundled into one file: then no frame can be told from ours. */
+const PACKAGE = HERE && /^(.*\/)(?:src|dist)\/diagnostics\/callsite\.[cm]?[jt]s$/.exec(HERE)?.[1];
+const insideCache = new Map<string, boolean>();
+
+/** Whether a file is the library's own. */
+export function isTileScript(file: string): boolean {
+  if (PACKAGE === undefined) return true;
+  let known = insideCache.get(file);
+  if (known === undefined) {
+    known = ["src", "dist", "bin"].some((folder) => file.startsWith(`${PACKAGE}${folder}/`));
+    insideCache.set(file, known);
+  }
+  return known;
+}
+
+const caches = new WeakMap<Inside, Map<string, Location>>();
+
+function cacheOf(inside: Inside): Map<string, Location> {
+  let cache = caches.get(inside);
+  if (!cache) caches.set(inside, (cache = new Map()));
+  return cache;
+}

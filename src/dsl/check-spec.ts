@@ -1,0 +1,96 @@
+/** What the types say of a spec, said again to whoever builds without them or casts them away. */
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import type { Param } from "../ir/nodes.js";
+import type { KernelDefinition, RawSpec } from "./definition.js";
+
+type Test = (given: unknown) => boolean;
+
+const isRecord = (given: unknown): given is Readonly<Record<string, unknown>> =>
+  typeof given === "object" && given !== null && !Array.isArray(given);
+const isFunction: Test = (given) => typeof given === "function";
+const isConstant: Test = (given) => given === undefined || ["number", "boolean", "string"].includes(typeof given);
+const listOf =
+  (test: Test): Test =>
+  (given) =>
+    Array.isArray(given) && given.every(test);
+const recordOf =
+  (test: Test): Test =>
+  (given) =>
+    isRecord(given) && Object.values(given).every(test);
+const isNames = listOf((given) => typeof given === "string");
+const isTorch: Test = (given) => isFunction(given) || (isRecord(given) && typeof given["source"] === "string");
+
+/** An object that may have these parts and no other. */
+const partsOf =
+  (tests: Readonly<Record<string, Test>>, required: readonly string[] = []): Test =>
+  (given) =>
+    isRecord(given) &&
+    required.every((name) => given[name] !== undefined) &&
+    Object.entries(given).every(([name, part]) => part === undefined || tests[name]?.(part) === true);
+
+const isAutotune = partsOf(
+  {
+    key: isNames,
+    configs: listOf(recordOf(isConstant)),
+    resetToZero: isNames,
+    restoreValue: isNames,
+    cacheResults: (given) => typeof given === "boolean",
+    space: isRecord,
+  },
+  ["key", "configs"],
+);
+
+/** What each part may be, and how to write it; the tolerance has a check of its own, `src/contract/tolerance.ts`. */
+const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
+  dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
+  autotune: [
+    isAutotune,
+    'an object such as { key: ["N"], configs: [{ BLOCK: 64 }] }, with resetToZero, restoreValue, cacheResults or space',
+  ],
+  config: [recordOf(isConstant), "an object of numbers, truth values and strings, such as { BLOCK: 64 }"],
+  heuristics: [recordOf(isFunction), "an object of functions, such as { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }"],
+  launch: [recordOf(isConstant), "an object such as { launchPdl: true }"],
+  doNotSpecialize: [isNames, 'a list of names, such as ["N"]'],
+  doNotSpecializeOnAlignment: [isNames, 'a list of names, such as ["x"]'],
+  requires: [isFunction, "a function, such as ({ N, BLOCK }) => N.le(BLOCK)"],
+  inputs: [isFunction, "a function, such as ({ N }, torch) => ({ x: torch.rand([N]) })"],
+  reference: [isTorch, "a function, such as ({ x, y }) => x.add(y), or python`…`"],
+  providers: [recordOf(isTorch), "an object of functions or python`…` by name"],
+  flops: [isFunction, "a function, such as ({ M, N, K }) => 2 * M * N * K"],
+  shapes: [listOf(recordOf(isConstant)), "a list of objects, such as [{ N: 1000 }]"],
+  doc: [(given) => typeof given === "string", "a string"],
+};
+
+/** @throws TileScriptError at a part of the spec that is of another form than the build reads. */
+export function checkSpec({ name, spec }: KernelDefinition, placeOf: (part: keyof RawSpec) => Location | undefined) {
+  for (const part of Object.keys(parts) as (keyof RawSpec)[]) {
+    const [test, remedy] = parts[part]!;
+    if (spec[part] !== undefined && !test(spec[part]))
+      fail("spec", `${name}: ${part} must be ${remedy}`, placeOf(part));
+  }
+  if (spec.autotune && spec.config)
+    fail("spec", `${name}: config and autotune both give configs; leave one out`, placeOf("config"));
+}
+
+/** @throws TileScriptError at shapes that miss a size, or give what no caller does. */
+export function checkShapes({ name, spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
+  const sizes = params.flatMap((param) => (isFreeSize(param) ? [param.name] : []));
+  const others = params.flatMap((param) =>
+    param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument") ? [param.name] : [],
+  );
+  for (const [index, shape] of (spec.shapes ?? []).entries()) {
+    const refuse = (message: string): never => fail("shapes", `${name}: shapes[${index}]${message}`, at);
+    const missing = sizes.filter((size) => shape[size] === undefined);
+    if (missing.length > 0) refuse(` has no ${missing.join(", no ")}; give each size a number`);
+    const unknown = Object.keys(shape).find((key) => ![...sizes, ...others].includes(key));
+    if (unknown !== undefined)
+      refuse(` gives ${unknown}, which no caller does; it may give ${[...sizes, ...others].join(", ") || "nothing"}`);
+    const wrong = sizes.find((size) => !(Number.isSafeInteger(shape[size]) && Number(shape[size]) >= 0));
+    if (wrong !== undefined) refuse(`: ${wrong} is ${JSON.stringify(shape[wrong])}; it is a whole number from 0 up`);
+  }
+}
+
+/** Whether the shapes of arguments bind it. */
+function isFreeSize(param: Param): boolean {
+  return param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim";
+}

@@ -1,0 +1,128 @@
+/** A kernel as its author defines it. */
+import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import type { Handle } from "../ir/handle.js";
+import { checkTolerance } from "../contract/tolerance.js";
+import { launch } from "./kernel-call.js";
+import type { ParamDescription } from "./params.js";
+
+type Meta = Readonly<Record<string, Handle>>;
+type RawConfig = Readonly<Record<string, unknown>>;
+
+export type RawReference =
+  ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
+
+/** `Spec` of `params/spec.ts` without its types: what the build reads. */
+export interface RawSpec {
+  readonly params: Readonly<Record<string, ParamDescription>>;
+  readonly dims?: Readonly<Record<string, (meta: Meta) => unknown>>;
+  readonly grid: (meta: Meta) => unknown;
+  readonly autotune?: {
+    readonly key: readonly string[];
+    readonly configs: readonly RawConfig[];
+    readonly resetToZero?: readonly string[];
+    readonly restoreValue?: readonly string[];
+    readonly cacheResults?: boolean;
+    readonly space?: Space;
+  };
+  readonly config?: RawConfig;
+  readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
+  readonly launch?: Readonly<Record<string, boolean | number>>;
+  readonly triton?: string;
+  readonly doNotSpecialize?: readonly string[];
+  readonly doNotSpecializeOnAlignment?: readonly string[];
+  readonly requires?: (meta: Meta) => unknown;
+  readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
+  readonly reference?: RawReference;
+  readonly providers?: Readonly<Record<string, RawReference>>;
+  readonly flops?: (given: Readonly<Record<string, number | boolean | string>>) => unknown;
+  readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
+  readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
+  readonly doc?: string;
+}
+
+/** Each part's name: one that is misspelt would have no effect. */
+const specParts: Readonly<Record<keyof RawSpec, true>> = {
+  params: true,
+  dims: true,
+  grid: true,
+  autotune: true,
+  config: true,
+  heuristics: true,
+  launch: true,
+  triton: true,
+  doNotSpecialize: true,
+  doNotSpecializeOnAlignment: true,
+  requires: true,
+  inputs: true,
+  reference: true,
+  providers: true,
+  flops: true,
+  shapes: true,
+  tolerance: true,
+  doc: true,
+};
+
+/** What an author defined: what `kernel(…)` returns, without the ways to run it. */
+export class KernelDefinition {
+  constructor(
+    readonly name: string,
+    readonly spec: RawSpec,
+    readonly body: (args: Record<string, Handle>) => unknown,
+    readonly at: Location | undefined,
+  ) {}
+
+  get params(): RawSpec["params"] {
+    return this.spec.params;
+  }
+
+  /** A step of an operator. */
+  call(given: Readonly<Record<string, unknown>>): object {
+    return launch(this, given);
+  }
+}
+
+/** The definition behind a kernel that an author holds. */
+export function definitionOf(kernel: unknown): KernelDefinition {
+  if (kernel instanceof KernelDefinition) return kernel;
+  return fail("kernel", "this is not a kernel; give what kernel(…) returned", captureLocation());
+}
+
+/** The module, its source map and the file that it is written to first have longer names than the kernel. */
+const LONGEST_NAME = 200;
+
+/** @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing. */
+export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
+    fail("kernel", `kernel: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
+  if (name.length > LONGEST_NAME)
+    fail("kernel", `kernel: a name of ${name.length} letters is too long for a file's; use up to ${LONGEST_NAME}`, at);
+  if (typeof (spec?.params ?? undefined) !== "object")
+    fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
+  for (const [param, description] of Object.entries(spec.params)) {
+    if (typeof description !== "object" || !("kind" in (description ?? {})))
+      fail("param", `${name}: ${param} is no param; write tensor(…), pointer(…), scalar(…) or constexpr()`, at);
+    if (param in Object.prototype)
+      fail("param", `${name}: every JavaScript object has a ${param} of its own; rename the param`, at);
+  }
+  const unknown = Object.keys(spec).find((part) => !(part in specParts));
+  if (unknown !== undefined)
+    fail("kernel", `${name}: ${unknown} is no part of a spec; it has ${Object.keys(specParts).join(", ")}`, at);
+  if (typeof spec.grid !== "function")
+    fail("kernel", `${name}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`, at);
+  checkTolerance(name, spec.tolerance, at);
+  if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);
+}
+
+/** A config of the spec, launch options apart. */
+export function configOf(raw: RawConfig, at: Location | undefined): Config {
+  const launch: Record<string, number> = {};
+  const values: Record<string, number | boolean | string> = {};
+  for (const [key, value] of Object.entries(raw)) {
+    if (value === undefined) continue;
+    if (launchOptionNames.includes(key)) launch[key] = value as number;
+    else values[key] = value as number;
+  }
+  return { values, ...launch, at };
+}

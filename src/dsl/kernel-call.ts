@@ -1,0 +1,248 @@
+/** A kernel's call inside an operator: what it is given is looked at here, and what it gives stands for new tensors. */
+import type { KernelLaunch } from "../ir/operator-ir.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import type { Elem } from "../types/dtype.js";
+import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
+import {
+  whyBound,
+  whyDecided,
+  whyMissing,
+  whyNumber,
+  whyOutput,
+  whyTensor,
+  whyUnknown,
+} from "../params/kernel-call-types.js";
+import type { Launched, TorchArgument, TorchNode } from "../torch/torch-node.js";
+import { isTorchNode } from "../torch/torch-node.js";
+import { argument, tensorProxy } from "../torch/torch-proxy.js";
+import type { KernelDefinition } from "./definition.js";
+
+/** What is known of a tensor before anything runs: the names of its sizes, and its dtype. */
+export interface Described {
+  readonly dims: readonly (string | number | undefined)[];
+  readonly dtype: Elem | undefined;
+}
+
+/** What keeps the calls of one operator. */
+export interface LaunchRecorder {
+  readonly name: string;
+  kernel(definition: KernelDefinition): KernelIR;
+  launched(launch: KernelLaunch): void;
+  describe(node: TorchNode): Described | undefined;
+  describeAs(node: TorchNode, described: Described): void;
+  /** Whether it is a tensor that the caller of the operator gave. */
+  isInput(node: TorchNode): boolean;
+}
+
+let recorder: LaunchRecorder | undefined;
+
+/** Runs `body`, in which kernels may be called. */
+export function launching<T>(into: LaunchRecorder, body: () => T): T {
+  const before = recorder;
+  recorder = into;
+  try {
+    return body();
+  } finally {
+    recorder = before;
+  }
+}
+
+/** What `kernel.call(…)` does: an object with a tensor for each output of the kernel. */
+export function launch(definition: KernelDefinition, given: Readonly<Record<string, unknown>>): object {
+  const at = captureLocation();
+  const { name } = definition;
+  const into = recorder ?? fail("call", `${name}.call: a kernel is called inside op(…) only`, at);
+  if (typeof given !== "object" || given === null)
+    fail("call", `${name}.call: give the arguments by name, ${name}.call({ x })`, at);
+  const kernel = into.kernel(definition);
+  const args = Object.fromEntries(
+    Object.entries(given).flatMap(([key, value]) => (value === undefined ? [] : [[key, argument(value, at)] as const])),
+  );
+  checkArguments(kernel, args, into, at);
+  const { sizes, typeOf } = bindTypes(kernel, args, into, at);
+  const call: KernelLaunch = { kind: "launch", kernel, args, sizes, at };
+  into.launched(call);
+  const results = {};
+  for (const param of kernel.params) {
+    if (param.kind !== "tensor" || param.role !== "out") continue;
+    let node: Launched | undefined;
+    const get = (): unknown => {
+      // Here, because the author's name for it is the one that takes it out of the object.
+      node ??= { kind: "launched", launch: call, output: param.name, at: captureLocation() };
+      into.describeAs(node, typeOf(param));
+      return tensorProxy(node, at);
+    };
+    Object.defineProperty(results, param.name, { enumerable: true, get });
+  }
+  return new Proxy(results, {
+    get: (target, key, receiver) => {
+      // Whoever looks at it may ask for a promise's `then`.
+      if (typeof key === "string" && key !== "then" && !(key in target))
+        fail(
+          "call",
+          `${name}.call: it gives no ${key}; its outputs are ${Object.keys(target).join(", ")}`,
+          captureLocation(),
+        );
+      return Reflect.get(target, key, receiver) as unknown;
+    },
+  });
+}
+
+function checkArguments(
+  kernel: KernelIR,
+  args: Readonly<Record<string, TorchArgument>>,
+  into: LaunchRecorder,
+  at: Location | undefined,
+): void {
+  const { name, params } = kernel;
+  const problem = [
+    ...Object.keys(args).map((key) => whyNoArgument(kernel, key)),
+    ...params.filter(isArgument).map((param) => whyArgument(kernel, param, args[param.name], into)),
+  ].find((sentence) => sentence !== "");
+  if (problem !== undefined) fail("call", problem, at);
+  for (const param of tensorsOf(kernel, "inout")) {
+    const value = args[param.name];
+    if (isTorchNode(value) && into.isInput(value))
+      fail(
+        "call",
+        `${name}.call: it would change ${param.name}, which the caller of ${into.name} owns; give a copy, ${param.name}.clone()`,
+        at,
+      );
+  }
+}
+
+function whyNoArgument({ name, params }: KernelIR, key: string): string {
+  const param = params.find((each) => each.name === key);
+  if (!param) return whyUnknown(name, key);
+  if (isBound(param, params)) return whyBound(name, key);
+  if (isArgument(param)) return "";
+  return param.kind === "tensor" ? whyOutput(name, key) : whyDecided(name, key);
+}
+
+function whyArgument(kernel: KernelIR, param: Param, value: TorchArgument | undefined, into: LaunchRecorder): string {
+  const { name } = kernel;
+  if (value === undefined) return isRequired(kernel, param) ? whyMissing(name, param.name) : "";
+  const kind = isTorchNode(value) ? isTensor(value, into) : false;
+  if (param.kind === "tensor")
+    return kind !== false || (value === null && param.optional) ? "" : whyTensor(name, param.name);
+  return kind === true || value === null || Array.isArray(value) ? whyNumber(name, param.name) : "";
+}
+
+/** Whether it is a tensor, as far as that can be told before anything runs. */
+function isTensor(node: TorchNode, into: LaunchRecorder): boolean | undefined {
+  switch (node.kind) {
+    case "input":
+      return into.isInput(node) || into.describe(node) !== undefined;
+    case "launched":
+      return true;
+    case "arithmetic":
+    case "dtype":
+      return false;
+    case "attribute":
+      return ["dtype", "device", "shape"].includes(node.name) ? false : undefined;
+    case "method":
+      return node.name === "size" ? false : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function isArgument(param: Param): boolean {
+  if (param.kind === "tensor") return param.role !== "out";
+  if (param.kind === "size") return !param.derived;
+  return param.kind !== "constexpr" || param.from === "argument" || param.from === "dim";
+}
+
+/** Whether nothing but the caller decides it: no default, no shape of another argument. */
+function isRequired({ params }: KernelIR, param: Param): boolean {
+  if (param.kind === "tensor" || param.kind === "pointer") return param.given === undefined;
+  if (param.kind !== "size" && param.default !== undefined) return false;
+  return !isBound(param, params);
+}
+
+/** Whether it is a size that a tensor has which is there in any case. */
+function isBound(param: Param, params: readonly Param[]): boolean {
+  const isSize = param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
+  const binds = (other: Param): boolean =>
+    other.kind === "tensor" && other.role !== "out" && !other.optional && other.dimNames.includes(param.name);
+  return isSize && params.some(binds);
+}
+
+/** Compares shapes and dtypes with the kernel's, as far as they are known, and gives those of its outputs. */
+function bindTypes(
+  { name, params }: KernelIR,
+  args: Readonly<Record<string, TorchArgument>>,
+  into: LaunchRecorder,
+  at: Location | undefined,
+): { readonly sizes: KernelLaunch["sizes"]; readonly typeOf: (param: TensorParam) => Described } {
+  const sizes = new Map<string, string | number>();
+  const dtypes = new Map<string, Elem>();
+  for (const param of params) {
+    const value = args[param.name];
+    if (param.kind === "constexpr" && param.variable && isTorchNode(value)) {
+      const chosen = dtypeOf(value, into);
+      if (chosen !== undefined) dtypes.set(param.variable.name, chosen);
+    }
+    if (param.kind !== "tensor" || !isTorchNode(value)) continue;
+    const known = into.describe(value);
+    if (!known) continue;
+    const shape = `[${known.dims.map((dim) => dim ?? "?").join(", ")}]`;
+    const wanted = `[${param.dimNames.join(", ")}]`;
+    if (known.dims.length !== param.dimNames.length)
+      fail(
+        "call",
+        `${name}.call: ${param.name} is ${wanted}, and is given a tensor of shape ${shape}; give one with ${axesInWords(param.dimNames.length)}`,
+        at,
+      );
+    param.dimNames.forEach((dim, axis) => {
+      const size = known.dims[axis];
+      const bound = typeof dim === "number" ? dim : sizes.get(dim);
+      if (size !== undefined && bound !== undefined && bound !== size)
+        fail(
+          "call",
+          `${name}.call: ${param.name} is ${wanted} with ${dim} = ${bound}, and is given a tensor of shape ${shape}; give one whose ${dim} is ${bound}`,
+          at,
+        );
+      if (size !== undefined && typeof dim === "string") sizes.set(dim, size);
+    });
+    if (known.dtype === undefined) continue;
+    const bound = typeof param.dtype === "string" ? param.dtype : dtypes.get(param.dtype.name);
+    const allowed = bound ?? param.dtype;
+    if (!includes(allowed, known.dtype))
+      fail(
+        "call",
+        `${name}.call: ${param.name} is ${words(allowed)}, and is given ${words(known.dtype)}; cast it, .to(…)`,
+        at,
+      );
+    if (typeof param.dtype !== "string") dtypes.set(param.dtype.name, known.dtype);
+  }
+  for (const { name: size } of params) {
+    const value = args[size];
+    if (typeof value === "number") sizes.set(size, value);
+    // A size of the operator, as it is.
+    if (isTorchNode(value) && value.kind === "input" && !into.describe(value)) sizes.set(size, value.name);
+  }
+  return {
+    sizes: Object.fromEntries(sizes),
+    typeOf: (param) => ({
+      dims: param.dimNames.map((dim) => (typeof dim === "number" ? dim : sizes.get(dim))),
+      dtype: typeof param.dtype === "string" ? param.dtype : dtypes.get(param.dtype.name),
+    }),
+  };
+}
+
+/** The dtype that an argument names: torch's, or that of a tensor. */
+function dtypeOf(node: TorchNode, into: LaunchRecorder): Elem | undefined {
+  if (node.kind === "dtype") return node.name;
+  return node.kind === "attribute" && node.name === "dtype" ? into.describe(node.of)?.dtype : undefined;
+}
+
+const axesInWords = (rank: number): string => (rank === 1 ? "1 axis" : `${rank} axes`);
+const membersOf = (elem: Elem): readonly string[] => (typeof elem === "string" ? [elem] : elem.members);
+const words = (elem: Elem): string => membersOf(elem).join(" or ");
+
+/** Whether every dtype that the argument may have is one that the kernel takes. */
+export function includes(allowed: Elem, given: Elem): boolean {
+  return membersOf(given).every((member) => membersOf(allowed).includes(member));
+}

@@ -1,0 +1,94 @@
+/** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { inputsOf, type Reference, type TorchNode } from "../torch/torch-node.js";
+import { type Author, isRecord, nodeOf, type Given, record, tensorProxy } from "../torch/torch-proxy.js";
+
+/** Python source for a reference that the recorder has no words for: the body of `reference_fn`. */
+export function python(
+  parts: TemplateStringsArray,
+  ...values: readonly (string | number)[]
+): { readonly source: string } {
+  return { source: String.raw({ raw: parts.raw }, ...values) };
+}
+
+/** Calls the author's function with proxies that write down what is asked of them. */
+export function recordReference(
+  author: Author | { readonly source: string } | undefined,
+  given: Given,
+  outputs: readonly string[],
+  at: Location | undefined,
+): Reference | undefined {
+  if (author === undefined) return undefined;
+  if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
+  const taken = new Set<string>();
+  const result = record(author, given, at, taken);
+  const node = nodeOf(result);
+  const list = Array.isArray(result)
+    ? result
+    : isRecord(result)
+      ? outputs.map((name) => result[name])
+      : node && outputs.length > 1
+        ? outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, at))
+        : [result];
+  if (list.length !== outputs.length)
+    fail(
+      "reference",
+      `reference: gives ${counted(list.length, "result")}, the kernel has ${counted(outputs.length, "output")} (${outputs.join(", ") || "declare one, z: tensor.out(…)"}); give one for each`,
+      at,
+    );
+  const nodes = list.map((item, i) => outputNode(item, outputs[i]!, at));
+  const used = inputsOf(nodes);
+  for (const flag of taken)
+    if (!used.has(flag))
+      fail(
+        "reference",
+        `reference: takes ${flag}, and no result depends on it; JavaScript takes every recorded value for true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
+        at,
+      );
+  return { kind: "recorded", outputs: nodes };
+}
+
+/**
+ * The inputs that an author describes, by name.
+ *
+ * @throws TileScriptError if one is no tensor that the kernel reads.
+ */
+export function recordInputs(
+  author: Author,
+  given: Given,
+  names: readonly string[],
+  at: Location | undefined,
+): Readonly<Record<string, TorchNode>> {
+  const result = record(author, given, at);
+  if (!isRecord(result))
+    fail("inputs", "inputs: return an object of tensors by name, such as { index: torch.randint(0, N, [M]) }", at);
+  const drawn = Object.entries(result).map(([name, item]) => {
+    if (!names.includes(name))
+      fail("inputs", `inputs: ${name} is no tensor that the kernel reads; those are ${names.join(", ")}`, at);
+    const node = nodeOf(item);
+    return [
+      name,
+      node ?? fail("inputs", `inputs: ${name} is no torch expression, such as torch.rand([N])`, at),
+    ] as const;
+  });
+  return Object.fromEntries(drawn);
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+function outputNode(item: unknown, name: string, at: Location | undefined): TorchNode {
+  const node = nodeOf(item);
+  if (node === undefined)
+    fail("reference", `reference: gives no torch expression for ${name}; return one, such as torch.matmul(a, b)`, at);
+  return node;
+}
+
+/** Removes the indentation that the template has in the author's file. */
+function dedent(source: string): string {
+  const lines = source.replace(/^\n/, "").trimEnd().split("\n");
+  const indents = lines.filter((line) => line.trim() !== "").map((line) => /^ */.exec(line)![0].length);
+  const indent = Math.min(...indents, Infinity);
+  return lines.map((line) => line.slice(Number.isFinite(indent) ? indent : 0)).join("\n");
+}

@@ -1,0 +1,23 @@
+/** What a case decides of a launch. */
+import type { Case } from "../contract/compiled.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { Bindings, type Launch } from "./bindings.js";
+
+export function launchOf(ir: KernelIR, at: Case): Launch {
+  const config = ir.tuning.configs[at.config];
+  if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
+  const { sizes, dtypes, scalars } = at;
+  return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values } };
+}
+
+/** Sizes of a case by name, also those that are computed, and dims that are constexprs. */
+export function sizesOf(ir: KernelIR, at: Case): Readonly<Record<string, number>> {
+  return { ...at.sizes, ...new Bindings(ir, launchOf(ir, at)).sizes };
+}
+
+/** Constexprs of a case by name, also those that the launch computes. */
+export function constexprsOf(ir: KernelIR, at: Case): Readonly<Record<string, number | boolean | string>> {
+  const { constexprs } = new Bindings(ir, launchOf(ir, at));
+  const entries = Object.entries(constexprs);
+  return Object.fromEntries(entries.map(([name, each]) => [name, typeof each === "bigint" ? Number(each) : each]));
+}

@@ -1,0 +1,216 @@
+/** Runs an operator in-process: each of its kernels on what the steps before gave, and torch in float64 between them. */
+import type {
+  Case,
+  EvaluateOptions,
+  Evaluation,
+  Finding,
+  Layout,
+  Signature,
+  TensorData,
+} from "../contract/compiled.js";
+import { tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import type { DTypeName } from "../types/dtype.js";
+import type { KernelIR, TensorParam } from "../ir/nodes.js";
+import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
+import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
+import { Bindings } from "./bindings.js";
+import { evaluateKernel } from "./evaluate-kernel.js";
+import { compared, notEvaluated, type Tolerances } from "./evaluate-case.js";
+import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
+import { launchOf } from "./case-launch.js";
+import { refusal } from "./refusal.js";
+import { NotEvaluated } from "../torch/not-evaluated.js";
+import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
+import { UnknownAddress } from "./tensor.js";
+
+/** Why one of its kernels cannot be launched in this case, as far as sizes tell. */
+export function operatorRefusal({ face, forward, backward }: OperatorIR, at: Case): string | undefined {
+  const { sizes } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
+  for (const step of [...forward.steps, ...(backward?.steps ?? [])]) {
+    if (step.kind !== "launch") continue;
+    const { kernel, sizes: bound } = step;
+    const known = Object.entries(bound).flatMap(([name, size]) => {
+      const value = typeof size === "number" ? size : sizes[size];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const config = at.config % kernel.tuning.configs.length;
+    if (!kernel.params.every((param) => isKnown(param, step, known))) continue;
+    const why = refusal(kernel, { ...at, sizes: Object.fromEntries(known), scalars: {}, constexprs: {}, config });
+    if (why !== undefined) return `${kernel.name}: ${why}`;
+  }
+  return undefined;
+}
+
+function isKnown(
+  param: KernelIR["params"][number],
+  { args }: KernelLaunch,
+  sizes: readonly (readonly [string, number])[],
+): boolean {
+  if (param.kind === "size") return param.derived !== undefined || sizes.some(([name]) => name === param.name);
+  if (param.kind === "scalar") return false;
+  if (param.kind !== "constexpr" || param.from === "config") return true;
+  return !(param.name in args) && (param.from !== "dim" || sizes.some(([name]) => name === param.name));
+}
+
+/** Evaluates one case of the forward function. */
+export function evaluateOperator(
+  operator: OperatorIR,
+  signature: Signature,
+  at: Case,
+  tolerance: Tolerances,
+  { inputs: given = {}, special, order, nonFinite }: Omit<EvaluateOptions, "tolerance"> = {},
+): Evaluation {
+  const { face, kernels } = operator;
+  const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
+  if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
+  const { sizes, scalars, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
+  const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
+  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special ?? at.special);
+  const inputs = { ...drawn, ...describedInputs(face, drawn, numbers, at.seed), ...given };
+  checkRanges(signature, inputs, { ...at.sizes, ...sizes });
+  const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
+  const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
+  try {
+    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite }).run();
+    const unchecked = [
+      ...(more > 0 ? [`${more} more findings are not listed`] : []),
+      ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
+    ];
+    const verdict = compared(face, outputs, known, tolerance);
+    if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
+    return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
+  } catch (error) {
+    if (error instanceof UnknownAddress || error instanceof NotEvaluated)
+      return { outputs: {}, findings: [], unchecked: [error.message] };
+    throw error;
+  }
+}
+
+class Steps {
+  readonly #values = new Map<TorchNode, TensorData>();
+  readonly #results = new Map<Launch, Readonly<Record<string, TensorData>>>();
+  readonly #findings: Finding[] = [];
+  #more = 0;
+
+  constructor(
+    readonly operator: OperatorIR,
+    readonly at: Case,
+    readonly inputs: ReferenceInputs,
+    readonly options: Pick<EvaluateOptions, "order" | "nonFinite">,
+  ) {}
+
+  run(): { outputs: Record<string, TensorData>; findings: readonly Finding[]; more: number } {
+    const { face, forward } = this.operator;
+    for (const step of forward.steps) {
+      if (step.kind === "launch") this.#launch(step);
+      // Now, as a kernel may change what it looks at later.
+      else this.#values.set(step, this.#compute(step));
+    }
+    const declared = face.params.filter(
+      (param): param is TensorParam => param.kind === "tensor" && param.role === "out",
+    );
+    const outputs = declared.map(({ name, dtype }) => {
+      const value = this.#tensor(forward.results[name]!);
+      const wanted = typeof dtype === "string" ? dtype : this.at.dtypes[dtype.name];
+      return [name, castTo(value, wanted as DTypeName)] as const;
+    });
+    return { outputs: Object.fromEntries(outputs), findings: this.#findings, more: this.#more };
+  }
+
+  #launch(launch: KernelLaunch): void {
+    const { kernel, args } = launch;
+    const tensors = kernel.params.filter(
+      (param): param is TensorParam => param.kind === "tensor" && param.role !== "out",
+    );
+    const given: Record<string, TensorData> = {};
+    const sizes: Record<string, number> = {};
+    const dtypes: Record<string, string> = {};
+    const layouts: Record<string, Layout> = {};
+    for (const param of tensors) {
+      const node = args[param.name];
+      if (!isTorchNode(node)) continue;
+      const value = this.#tensor(node);
+      const dtype = typeof param.dtype === "string" ? param.dtype : (dtypes[param.dtype.name] ??= value.dtype);
+      given[param.name] = castTo(value, dtype as DTypeName);
+      param.dimNames.forEach((dim, axis) => {
+        if (typeof dim === "string") sizes[dim] = value.shape[axis]!;
+      });
+      const layout = node.kind === "input" ? this.at.layouts?.[node.name] : undefined;
+      if (layout) layouts[param.name] = layout;
+    }
+    const numbers = Object.fromEntries(
+      kernel.params.flatMap((param) => {
+        const value = args[param.name];
+        if (param.kind === "tensor" || param.kind === "pointer" || value === undefined || value === null) return [];
+        if (param.kind === "constexpr" && param.variable) {
+          dtypes[param.variable.name] = this.#dtype(value as TorchNode);
+          return [];
+        }
+        return [[param.name, isTorchNode(value) ? this.#number(value) : (value as number)] as const];
+      }),
+    );
+    const absent = tensors.flatMap(({ name }) => (name in given ? [] : [name]));
+    const config = this.at.config % kernel.tuning.configs.length;
+    const at: Case = {
+      sizes: { ...sizes, ...numbers },
+      dtypes,
+      scalars: numbers,
+      constexprs: numbers,
+      config,
+      seed: 0,
+    };
+    const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...this.options };
+    const { outputs, findings, more } = evaluateKernel(kernel, run);
+    this.#findings.push(...findings);
+    this.#more += more;
+    this.#results.set(launch, outputs);
+    for (const param of tensors) {
+      const node = args[param.name];
+      if (param.role === "inout" && isTorchNode(node)) this.#values.set(node, outputs[param.name]!);
+    }
+  }
+
+  #tensor(node: TorchNode): TensorData {
+    const known = this.#values.get(node);
+    if (known) return known;
+    if (node.kind === "launched") {
+      const value = this.#results.get(node.launch)![node.output]!;
+      this.#values.set(node, value);
+      return value;
+    }
+    const input = node.kind === "input" ? this.inputs[node.name] : undefined;
+    return typeof input === "object" && input !== null ? input : this.#compute(node);
+  }
+
+  /** Torch, in float64. */
+  #compute(node: TorchNode): TensorData {
+    this.#settle(node);
+    const [array] = evaluateReference([node], this.inputs, undefined, this.#values);
+    return { dtype: "float64", ...array! };
+  }
+
+  #dtype(node: TorchNode): string {
+    if (node.kind === "dtype") return node.name;
+    if (node.kind === "attribute") return this.#tensor(node.of).dtype;
+    throw new NotEvaluated("a dtype that no tensor has cannot be evaluated here");
+  }
+
+  #number(node: TorchNode): number {
+    return Number(this.#compute(node).data[0]);
+  }
+
+  /** What kernels gave has its values before torch looks at it. */
+  #settle(argument: TorchArgument): void {
+    if (Array.isArray(argument)) argument.forEach((item) => this.#settle(item));
+    if (!isTorchNode(argument) || this.#values.has(argument)) return;
+    if (argument.kind === "launched") this.#tensor(argument);
+    partsOf(argument).forEach((part) => this.#settle(part));
+  }
+}
+
+function castTo(value: TensorData, dtype: DTypeName): TensorData {
+  if (value.dtype === dtype) return value;
+  const { data } = cast(tileArray(value.dtype as DTypeName, value.shape, value.data), dtype);
+  return { dtype, shape: value.shape, data };
+}

@@ -1,0 +1,150 @@
+/** Inputs that a kernel is tried with, drawn from the case's seed. */
+import type { Case, Signature, SpecialValue, TensorData, TensorSignature } from "../contract/compiled.js";
+import { sizeOf, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { type DTypeName, isSigned } from "../types/dtype.js";
+import { allocate, isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
+import { floatFormats, round } from "../numerics/numeric-float.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
+import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
+import type { TorchArray } from "../torch/torch-array.js";
+
+/** Integers that index nothing stay small, so that sums of them are exact in any dtype. */
+const SMALL = 8;
+
+/** The tensors that a kernel reads. `sizes` are those of the case, and those computed from them. */
+export function makeInputs(
+  signature: Signature,
+  at: Case,
+  sizes: Readonly<Record<string, number>> = at.sizes,
+  special: boolean | readonly SpecialValue[] = false,
+): Record<string, TensorData> {
+  const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
+  const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes)] as const);
+  const kinds = special === true ? SPECIAL_VALUES : special || [];
+  for (const [i, [name, data]] of drawn.entries()) {
+    // What has a range keeps to it.
+    if (!read[i]!.range) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
+    if (at.layouts?.[name] === "expanded") repeatFirst(data);
+  }
+  return Object.fromEntries(drawn);
+}
+
+const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
+
+/** One element in this many is special, lest a reduction over a row of them says nothing else. */
+const RARE = 16;
+
+/** Overwrites some elements, of floats. Integers keep their small values, of which sums are exact in any dtype. */
+function putSpecial({ dtype, data }: TensorData, kinds: readonly SpecialValue[], random: () => number): void {
+  if (kinds.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
+  const rounded = round(dtype as FloatDType);
+  const below = (end: number): number => Math.floor(random() * end);
+  for (let count = Math.ceil(data.length / RARE); count > 0; count--) {
+    const kind = kinds[below(kinds.length)]!;
+    (data as NumberData)[below(data.length)] = rounded(
+      specialValue(kind, dtype as FloatDType, random() < 0.5 ? 1 : -1),
+    );
+  }
+}
+
+/** Makes every row the first, as an expanded tensor has them. */
+function repeatFirst({ shape: [rows = 1], data }: TensorData): void {
+  const length = data.length / Math.max(rows, 1);
+  for (let start = length; start < data.length; start += length) data.copyWithin(start, 0, length);
+}
+
+function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): number {
+  const { max, mantissaBits, bias } = floatFormats[dtype];
+  switch (kind) {
+    case "nan":
+      return NaN;
+    case "infinity":
+      return Infinity;
+    case "-infinity":
+      return -Infinity;
+    case "-0":
+      return -0;
+    case "subnormal":
+      return sign * 2 ** (1 - bias - mantissaBits);
+    case "largest":
+      return sign * max;
+    case "large":
+      return sign * 100;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** The tensors that the author describes, instead of those drawn for them, whose dtypes and shapes they have. */
+export function describedInputs(
+  { inputs }: Pick<KernelIR, "inputs">,
+  drawn: Readonly<Record<string, TensorData>>,
+  sizes: ReferenceInputs,
+  seed: number,
+): Record<string, TensorData> {
+  const names = Object.keys(inputs);
+  // All of them, though some are left out: a case then has the same numbers with and without.
+  const values = evaluateReference(Object.values(inputs), sizes, uniform(seedOf(seed, "inputs")));
+  const found = names.flatMap((name, i) => {
+    const of = drawn[name];
+    return of ? [[name, fitted(name, values[i]!, of)] as const] : [];
+  });
+  return Object.fromEntries(found);
+}
+
+function fitted(name: string, { shape, data }: TorchArray, of: TensorData): TensorData {
+  if (shape.join() !== of.shape.join())
+    throw new Error(`inputs: ${name} has shape [${of.shape.join(", ")}], inputs give [${shape.join(", ")}]`);
+  const values = cast(tileArray("float64", shape, data), of.dtype as DTypeName);
+  return { dtype: of.dtype, shape, data: values.data };
+}
+
+/**
+ * Holds inputs to the ranges that the kernel relies on.
+ *
+ * @throws Error that names the tensor and the first value outside.
+ */
+export function checkRanges(
+  { tensors }: Signature,
+  inputs: Readonly<Record<string, TensorData>>,
+  sizes: Readonly<Record<string, number>>,
+): void {
+  for (const { name, range } of tensors) {
+    const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
+    const given = inputs[name];
+    if (!range || !given) continue;
+    // Floats of a narrow dtype may be rounded to the end.
+    const isEndIn = isFloat(given.dtype as DTypeName);
+    const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
+    const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));
+    if (wrong !== undefined)
+      throw new Error(`${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`);
+  }
+}
+
+function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, number>>): TensorData {
+  const dtype = (typeof tensor.dtype === "string" ? tensor.dtype : at.dtypes[tensor.dtype.variable]) as DTypeName;
+  const number = (size: number | string): number => (typeof size === "number" ? size : (sizes[size] ?? Number.NaN));
+  const shape = tensor.dims.map(number);
+  const data = allocate(dtype, sizeOf(shape));
+  const random = uniform(seedOf(at.seed, tensor.name));
+  const range = tensor.range?.map(number) as [number, number] | undefined;
+  const between = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
+  if (isFloat(dtype)) {
+    const [next, rounded] = [range ? () => between(range) : normal(random), round(dtype)];
+    for (let i = 0; i < data.length; i++) (data as NumberData)[i] = rounded(next());
+    return { dtype, shape, data };
+  }
+  const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
+  const values = Array.from({ length: data.length }, integer);
+  if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
+  else (data as NumberData).set(values);
+  return { dtype, shape, data };
+}
+
+function smallRange(dtype: DTypeName): [number, number] {
+  if (dtype === "int1") return [0, 2];
+  return [isSigned(dtype) ? -SMALL : 0, SMALL + 1];
+}

@@ -1,0 +1,135 @@
+/**
+ * Loads and stores. A lane that must not be performed is reported and left out; a lane that is read without a value,
+ * because it was masked off by hand without `other` or because there is nothing to read, is poison.
+ */
+import type { Location } from "../diagnostics/diagnostic.js";
+import { broadcastTo, either, full, type TileArray, tileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import type { DTypeName } from "../types/dtype.js";
+import { kindOf, loopsOf, movable } from "../numerics/lane-loops.js";
+import { allocate, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
+import { unset } from "../numerics/pool.js";
+import type { Addresses } from "../values/runtime-values.js";
+import { noteRead, noteWrite } from "./accesses.js";
+import { coordinates } from "./findings.js";
+import { lanesOf, type Mask } from "./lanes.js";
+import type { Sanitiser } from "./sanitiser.js";
+import { Tensor } from "./tensor.js";
+
+type Value = TileArray | number | bigint | boolean;
+type At = Location | undefined;
+
+export function load(
+  address: Addresses,
+  mask: Mask,
+  other: Value | undefined,
+  sanitiser: Sanitiser,
+  at: At,
+): TileArray {
+  const tensor = tensorOf(address);
+  const { shape } = address;
+  const { performed, masked, refused } = lanesOf(tensor, address, mask, "read", sanitiser, at);
+  const empty = noteRead(tensor, address, performed, sanitiser, at);
+  const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
+  // What a view masks holds 0 unless the author says otherwise.
+  const data = rest ? copyOf(rest.data) : allocate(tensor.dtype, performed.length);
+  const to = movable(data);
+  gather(kindOf(to))(tensor.words, to, address.offsets, performed);
+  const left = rest ? rest.poison && off(rest.poison, performed) : masked;
+  return tileArray(tensor.dtype, shape, data, union([refused, empty, left]));
+}
+
+function copyOf(data: TileData): TileData {
+  const copy = unset(kindOf(data), data.length);
+  (copy as NumberData).set(data as NumberData);
+  return copy;
+}
+
+export function store(address: Addresses, value: Value, mask: Mask, sanitiser: Sanitiser, at: At): void {
+  const tensor = tensorOf(address);
+  const { shape, offsets } = address;
+  const { performed } = lanesOf(tensor, address, mask, "written", sanitiser, at);
+  if (tensor.role === "in") {
+    const describe = (): string =>
+      `${tensor.name} is an input and is written; declare it tensor.out(…) or tensor.inout(…)`;
+    sanitiser.lanes("write-to-input", performed, shape, at, describe);
+    return;
+  }
+  if (at) tensor.writtenAt.add(at);
+  const { data, poison } = spread(value, tensor.dtype, shape);
+  if (poison) {
+    const stored = poison.map((flag, i) => flag & performed[i]!);
+    sanitiser.lanes("uninitialised", stored, shape, at, (lane) => {
+      return `${tensor.nameOf(offsets[lane]!)} gets a value that comes from a lane that was never given one; load it with other, or mask this store`;
+    });
+  }
+  const isRepeated = noteWrite(tensor, address, performed, sanitiser, at);
+  scatter(kindOf(tensor.words))(movable(data), tensor.words, offsets, performed);
+  if (isRepeated) reportConflicts(tensor, address, data, performed, sanitiser, at);
+}
+
+/** Lanes of one store that meet at an element with different values: memory does not hold then what each of them wrote. */
+function reportConflicts(
+  tensor: Tensor,
+  { offsets, shape }: Addresses,
+  values: TileData,
+  performed: Uint8Array,
+  sanitiser: Sanitiser,
+  at: At,
+): void {
+  const lost = firstLost(kindOf(values))(values as NumberData, tensor.data as NumberData, offsets, performed);
+  if (lost < 0) return;
+  const offset = offsets[lost]!;
+  const winner = offsets.findLastIndex((other, lane) => other === offset && performed[lane] === 1);
+  const marked = new Uint8Array(performed.length);
+  marked[lost] = 1;
+  sanitiser.lanes("lane-conflict", marked, shape, at, () => {
+    const other = `lane (${coordinates(shape, winner).join(", ")})`;
+    return `${tensor.nameOf(offset)} gets ${values[lost]} from this lane and ${values[winner]} from ${other} of the same store, and which of them stays is not known; mask all lanes but one, reduce them first, or use an atomic`;
+  });
+}
+
+/** The first lane whose value is not in memory, or -1. NaN is in memory where a NaN is. */
+const firstLost = loopsOf(
+  () =>
+    (values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number => {
+      for (let i = 0; i < performed.length; i++) {
+        if (!performed[i]) continue;
+        const [value, there] = [values[i]!, memory[offsets[i]!]!];
+        if (value !== there && !(value !== value && there !== there)) return i;
+      }
+      return -1;
+    },
+);
+
+export function tensorOf({ allocation }: Addresses): Tensor {
+  if (!(allocation instanceof Tensor)) throw new TypeError(`${allocation.name} has no memory here`);
+  return allocation;
+}
+
+/** A value in every lane of a shape, in the tensor's dtype. */
+export function spread(value: Value, dtype: DTypeName, shape: readonly number[]): TileArray {
+  if (typeof value === "object") return broadcastTo(cast(value, dtype), shape);
+  return full(shape, isBig(dtype) ? BigInt(value) : Number(value), dtype);
+}
+
+const off = (poison: Uint8Array, performed: Uint8Array): Uint8Array =>
+  poison.map((flag, i) => flag & (1 - performed[i]!));
+
+export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | undefined {
+  const all = masks.reduce(either, undefined);
+  return all?.includes(1) ? all : undefined;
+}
+
+/** Copies the performed lanes out of a tensor. Bigints are moved as numbers are: each kind of array has its own loop. */
+const gather = loopsOf(() => (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
+  for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
+});
+
+/** Copies the performed lanes into a tensor. */
+const scatter = loopsOf(
+  () =>
+    (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
+      for (let i = 0; i < performed.length; i++) if (performed[i]) to[offsets[i]!] = from[i]!;
+    },
+);

@@ -1,0 +1,178 @@
+/**
+ * What is watched while ops compute: index arithmetic whose result is not the one that the author would get in Python,
+ * and, where it is asked for, the ops that make a NaN or an infinity.
+ */
+import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
+import { type IntName, isSigned } from "../types/dtype.js";
+import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
+import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
+import type { Op } from "../ir/op.js";
+import type { Runtime } from "../values/runtime-values.js";
+import { indexValues } from "./index-values.js";
+import type { Running } from "./running.js";
+
+type Args = Readonly<Record<string, Runtime>>;
+/** Looks at one op's operands and result. */
+export type Watch = (args: Args, result: Runtime) => void;
+
+export class Arithmetic {
+  readonly #index: ReadonlySet<Value>;
+
+  constructor(
+    ir: KernelIR,
+    readonly running: Running,
+    /** Whether ops that make a NaN or an infinity are reported. */
+    readonly nonFinite: boolean,
+  ) {
+    this.#index = indexValues(ir);
+  }
+
+  /** What to look at after a statement, if anything. */
+  watch(statement: OpStatement): Watch | undefined {
+    const { op, results, at } = statement;
+    const [result] = results;
+    if (results.length !== 1 || result?.type.kind !== "tile" || op.effect !== "pure") return undefined;
+    const report = (code: string, { shape }: TileArray, lane: number, describe: () => string): void => {
+      const marked = new Uint8Array(sizeOf(shape));
+      marked[lane] = 1;
+      this.running.sanitiser.lanes(code, marked, shape, at, describe);
+    };
+    // Masks have no range to leave.
+    if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))
+      return (args, value) => {
+        if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
+      };
+    // What a helper function makes is reported inside it.
+    if (!this.nonFinite || Object.values(op.operands).includes("function")) return undefined;
+    return (args, value) => {
+      if (isTile(value) && isFloat(value.dtype)) checkFinite(op, args, value, report);
+    };
+  }
+}
+
+/** Integer arithmetic of two operands that Python can repeat. Of bits there is nothing to carry. */
+const carries = ({ fold, operands, spelling }: Op): boolean =>
+  fold !== undefined && "y" in operands && !(spelling.form === "infix" && spelling.truth !== undefined);
+
+type Report = (code: string, tile: TileArray, lane: number, describe: () => string) => void;
+
+/** An operand lane by lane: the element of lane `i` is `data[i * step]`. */
+interface Lanes {
+  readonly data: ArrayLike<number | bigint>;
+  readonly step: 0 | 1;
+}
+
+function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes {
+  if (!isTile(operand)) return { data: [operand as number], step: 0 };
+  if (operand.data.length === 1) return { data: operand.data, step: 0 };
+  return { data: broadcastTo(operand, shape).data, step: 1 };
+}
+
+/** The largest element, or infinity where one is negative. */
+function highest(operand: Runtime | undefined): number {
+  if (!isTile(operand)) return Number(operand) < 0 ? Infinity : Number(operand);
+  const data = operand.data as NumberData;
+  let most = 0;
+  for (let i = 0; i < data.length; i++) {
+    const value = data[i]!;
+    if (value < 0) return Infinity;
+    if (value > most) most = value;
+  }
+  return Number(most);
+}
+
+function hasNegative(data: BigData): boolean {
+  for (let i = 0; i < data.length; i++) if (data[i]! < 0n) return true;
+  return false;
+}
+
+/** Whether operands that are not negative, up to these, cannot leave the dtype: every op here grows with both, or shrinks. */
+const isSmall = (op: Op, left: number, right: number, limit: number): boolean =>
+  left + right < limit && !(Number(op.fold!(left, right)) >= limit);
+
+/** `//` and `%` of a negative dividend, and sums and products that leave their dtype: told once for each tile. */
+function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): void {
+  const { dtype, data, shape, poison } = result;
+  // Wrapping is what unsigned integers are for.
+  if (!isSigned(dtype as IntName)) return;
+  const limit = 2 ** (bitsOf(dtype) - 1);
+  const isWide = isBig(dtype);
+  if (!isWide && isSmall(op, highest(x), highest(y), limit)) return;
+  if (isWide && isTile(x) && isBig(x.dtype) && !hasNegative(x.data as BigData)) return;
+  const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
+  for (let lane = 0; lane < data.length; lane++) {
+    const left = a.data[lane * a.step]!;
+    // 64 bits are enough for any offset; a dividend may be negative in any dtype.
+    if (isWide && left >= 0) continue;
+    const right = b.data[lane * b.step]!;
+    const exact = Number(op.fold!(left, right));
+    const got = Number(data[lane]);
+    // A divisor of 0 is told by the division itself.
+    if (exact === got || !Number.isFinite(exact) || poison?.[lane]) continue;
+    const isOutside = exact < -limit || exact >= limit;
+    if (isWide && Math.abs(exact) >= 2 ** 53) continue;
+    const { spelling } = op;
+    const sentence =
+      spelling.form === "infix" ? `${left} ${spelling.operator} ${right}` : `${op.name}(${left}, ${right})`;
+    if (left < 0 && !isOutside) report("negative-division", result, lane, () => truncated(sentence, got, exact));
+    else report("overflow", result, lane, () => wrapped(sentence, dtype, exact, got));
+    return;
+  }
+}
+
+function truncated(sentence: string, got: number, exact: number): string {
+  return `${sentence} is ${got} in Triton, which truncates toward zero as C does, and ${exact} in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first`;
+}
+
+function wrapped(sentence: string, dtype: string, exact: number, got: number): string {
+  const wider = dtype === "int32" ? "int64" : "int32";
+  return `${sentence} is ${exact}, which wraps to ${got} in ${dtype}, and an address or a mask depends on it; cast an operand to tl.${wider} first, or let a view of a tensor declared { offsets: tl.int64 } compute the address`;
+}
+
+/** A NaN out of numbers, or an infinity out of finite ones. */
+function checkFinite(op: Op, args: Args, result: TileArray, report: Report): void {
+  const { data, shape, poison } = result;
+  const numbers = data as ArrayLike<number>;
+  let operands: readonly Operand[] | undefined;
+  for (let lane = 0; lane < numbers.length; lane++) {
+    const value = numbers[lane]!;
+    if (Number.isFinite(value) || poison?.[lane]) continue;
+    operands ??= Object.entries(args).flatMap(([name, given]) => operandsOf(name, given, shape, op.lanewise === true));
+    const isNew = Number.isNaN(value)
+      ? !operands.some((operand) => operand.any(lane, Number.isNaN))
+      : !operands.some((operand) => operand.any(lane, (x) => !Number.isFinite(x)));
+    if (!isNew) continue;
+    const from = operands.flatMap(({ name, at }) => (at ? [`${name} = ${at(lane)}`] : []));
+    const out = from.length > 0 ? ` where ${from.join(" and ")}` : "";
+    const made = Number.isNaN(value) ? "NaN" : value > 0 ? "an infinity" : "a negative infinity";
+    report("non-finite", result, lane, () => {
+      return `tl.${op.name} makes ${made}${out}; keep its operands from it, or mask the lane`;
+    });
+    return;
+  }
+}
+
+/** A number or a tile that an op was given, as seen from a lane of the result. */
+interface Operand {
+  readonly name: string;
+  /** Whether it holds of what the lane is computed from. */
+  any(lane: number, test: (x: number) => boolean): boolean;
+  /** The one element, if there is one, that the lane is computed from. */
+  readonly at?: (lane: number) => number | bigint;
+}
+
+function operandsOf(name: string, given: Runtime, shape: readonly number[], isLanewise: boolean): readonly Operand[] {
+  if (Array.isArray(given))
+    return (given as readonly Runtime[]).flatMap((item) => operandsOf(name, item, shape, isLanewise));
+  if (typeof given === "number") return [{ name, any: (_, test) => test(given), at: () => given }];
+  if (!isTile(given)) return [];
+  if (isLanewise) {
+    const { data, step } = lanesOf(given, shape);
+    const at = (lane: number): number | bigint => data[lane * step]!;
+    return [{ name, at, any: (lane, test) => test(Number(at(lane))) }];
+  }
+  const { data } = given;
+  return [{ name, any: (_, test) => isFloat(given.dtype) && (data as NumberData).some(test) }];
+}
+
+const isTile = (x: Runtime | undefined): x is TileArray => typeof x === "object" && "data" in x;

@@ -1,0 +1,140 @@
+/** Pointers that a loop carries: set up before it, advanced at its end. */
+import type { Location } from "../diagnostics/diagnostic.js";
+import type { Builder } from "../ir/builder.js";
+import { Handle, valueOf } from "../ir/handle.js";
+import { type Argument, type ForStatement, isValue, type Statement, type Value, type Variable } from "../ir/nodes.js";
+import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
+import { ADD, id, term, type View } from "./view-terms.js";
+import type { WrittenOnce } from "./written-once.js";
+
+/** A loop that is open, and the pointers that it carries. */
+interface Loop {
+  readonly statement: ForStatement;
+  /** How many blocks are open outside it. */
+  readonly depth: number;
+  readonly carries: boolean;
+  readonly carried: Map<string, Carried>;
+}
+
+interface Carried {
+  readonly variable: Variable;
+  readonly view: View;
+  /** The axes whose index moves. */
+  readonly axes: readonly number[];
+}
+
+export class CarriedPointers {
+  readonly #loops: Loop[] = [];
+
+  constructor(
+    readonly recorder: Builder,
+    readonly values: WrittenOnce,
+    readonly definitions: ReadonlyMap<Value, Statement>,
+  ) {}
+
+  /** Runs `body`, in which a loop is open; it calls what it is given where the loop's block ends. */
+  loop<T>(statement: ForStatement, body: (end: () => void) => T): T {
+    const loop: Loop = {
+      statement,
+      depth: this.recorder.depth,
+      carries: carriesPointers(statement),
+      carried: new Map(),
+    };
+    this.#loops.push(loop);
+    try {
+      return body(() => this.#advance(loop));
+    } finally {
+      this.#loops.pop();
+    }
+  }
+
+  /** The pointers of a view that moves with the innermost loop: set up before it, advanced at its end. */
+  pointer(view: View): Handle | undefined {
+    const loop = this.#loops.at(-1);
+    // Outside the loop an optional tensor may be absent.
+    if (!loop?.carries || view.tensor.given) return undefined;
+    const parts = view.indices.map((index) => this.#lanes(index, loop));
+    const stays = view.indices.every((index, axis) => parts[axis] !== undefined || !isInside(index, loop.statement));
+    if (!stays || parts.every((part) => part === undefined)) return undefined;
+    // A permuted tensor has the same name and other strides.
+    const strides = view.tensor.strides.map(id).join();
+    const key = `${view.tensor.name}[${view.indices.map(id).join()}]@${view.axes.join()}/${strides}`;
+    let pointers = loop.carried.get(key);
+    if (!pointers) {
+      const axes = [...parts.keys()].filter((axis) => parts[axis] !== undefined);
+      const variable = this.recorder.outside(loop.depth, () => this.#start(view, parts, loop));
+      pointers = { variable, view, axes };
+      loop.carried.set(key, pointers);
+    }
+    return this.#read(pointers.variable, loop);
+  }
+
+  /** `a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)` */
+  #start(view: View, parts: readonly (Value | undefined)[], { statement }: Loop): Variable {
+    return this.#pinnedAt(statement.at, () => {
+      const terms = view.indices.flatMap((index, axis) => {
+        const lanes = parts[axis];
+        const own = term(lanes ?? index, view, axis);
+        return lanes ? [...own, ...term(statement.start, view, axis, true)] : own;
+      });
+      const [first, ...others] = terms;
+      const offsets = others.length > 0 ? ADD(first, ...others) : first;
+      const initial = valueOf(ADD(new Handle(view.tensor.pointer), offsets) as Handle);
+      const variable = this.recorder.variable(initial.type, statement.at, `${view.tensor.name}_ptrs`);
+      this.recorder.append({ kind: "let", variable, initial, at: statement.at });
+      return variable;
+    });
+  }
+
+  #read(variable: Variable, { statement }: Loop): Handle {
+    const result = this.recorder.value(variable.type, statement.at);
+    this.recorder.append({ kind: "read", variable, result, at: statement.at });
+    return new Handle(result);
+  }
+
+  /** `a_ptrs += BLOCK_K * stride_ak`, once all of the body is done. */
+  #advance(loop: Loop): void {
+    const { statement } = loop;
+    this.#pinnedAt(statement.at, () => {
+      for (const { variable, view, axes } of loop.carried.values()) {
+        const steps = axes.flatMap((axis) => term(statement.step, view, axis, true));
+        const value = valueOf(ADD(this.#read(variable, loop), ...steps) as Handle);
+        this.recorder.append({ kind: "write", variable, value, at: statement.at });
+      }
+    });
+  }
+
+  /** The lanes of an index that moves with the innermost loop, and that loop's index. */
+  moving(index: Argument): { readonly lanes: Value; readonly by: Value } | undefined {
+    const loop = this.#loops.at(-1);
+    const lanes = loop && this.#lanes(index, loop);
+    return lanes && { lanes, by: loop.statement.index };
+  }
+
+  /** Lanes that are made in the loop are made before it instead, under the author's name for the index, which needs none. */
+  #lanes(index: Argument, loop: Loop): Value | undefined {
+    if (!loop.carries || !isValue(index)) return undefined;
+    const lanes = movingLanes(index, loop.statement.index, this.definitions);
+    if (!lanes) return undefined;
+    const [given] = lanes.results;
+    if (!isInside(given!, loop.statement)) return given!;
+    const make = (): Handle => {
+      this.recorder.anonymous = false;
+      const [value] = this.recorder.op(lanes.op, lanes.operands, lanes.options, [given!.type], index.at);
+      this.recorder.anonymous = true;
+      return new Handle(value!);
+    };
+    const key = `lanes of ${id(index)}`;
+    return valueOf(this.recorder.outside(loop.depth, () => this.values.once(key, make, loop.depth)));
+  }
+
+  #pinnedAt<T>(at: Location | undefined, body: () => T): T {
+    const outer = this.recorder.pinned;
+    this.recorder.pinned = at;
+    try {
+      return body();
+    } finally {
+      this.recorder.pinned = outer;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * Elementwise functions on tiles. Operands broadcast; results are rounded or wrapped to the result's dtype; a lane is
+ * poison where any operand's is.
+ *
+ * The `Big` variants take int64 and uint64 operands, so that the loops over numbers never meet a bigint.
+ */
+import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
+import { kindOf, loopsOf, movable } from "./lane-loops.js";
+import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { roundAll } from "./numeric-float.js";
+import { wrap } from "./numeric-int.js";
+import { unset, zeros } from "./pool.js";
+
+/** Comparisons may give booleans for a result of `int1`. */
+type NumberResult = number | boolean;
+type BigResult = bigint | number | boolean;
+
+/** A function of one tile. */
+export function map1(x: TileArray, dtype: NumericDType, f: (x: number) => NumberResult): TileArray {
+  const raw = allocateRaw(dtype, x.data.length);
+  loop1(f)(raw, numbersOf(x));
+  return tileArray(dtype, x.shape, settle(dtype, raw), x.poison);
+}
+
+/** A function of two tiles. */
+export function map2(
+  x: TileArray,
+  y: TileArray,
+  dtype: NumericDType,
+  f: (x: number, y: number) => NumberResult,
+): TileArray {
+  const shape = broadcastShapes(x.shape, y.shape);
+  const [a, b] = [operand(x, shape), operand(y, shape)];
+  const raw = allocateRaw(dtype, sizeOf(shape));
+  loop2(f)(raw, numbersOf(a), numbersOf(b));
+  return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b]));
+}
+
+/** A function of three tiles. */
+export function map3(
+  x: TileArray,
+  y: TileArray,
+  z: TileArray,
+  dtype: NumericDType,
+  f: (x: number, y: number, z: number) => NumberResult,
+): TileArray {
+  const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
+  const [a, b, c] = [operand(x, shape), operand(y, shape), operand(z, shape)];
+  const raw = allocateRaw(dtype, sizeOf(shape));
+  loop3(f)(raw, numbersOf(a), numbersOf(b), numbersOf(c));
+  return tileArray(dtype, shape, settle(dtype, raw), poisonOf(shape, [a, b, c]));
+}
+
+/** {@link map1} of an int64 or uint64 tile. */
+export function mapBig1(x: TileArray, dtype: NumericDType, f: (x: bigint) => BigResult): TileArray {
+  return mapBig2(x, x, dtype, f);
+}
+
+/** {@link map2} of int64 or uint64 tiles. */
+export function mapBig2(
+  x: TileArray,
+  y: TileArray,
+  dtype: NumericDType,
+  f: (x: bigint, y: bigint) => BigResult,
+): TileArray {
+  return mapBig3(x, y, y, dtype, f);
+}
+
+/** {@link map3} of int64 or uint64 tiles. */
+export function mapBig3(
+  x: TileArray,
+  y: TileArray,
+  z: TileArray,
+  dtype: NumericDType,
+  f: (x: bigint, y: bigint, z: bigint) => BigResult,
+): TileArray {
+  const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
+  const tiles = [operand(x, shape), operand(y, shape), operand(z, shape)] as const;
+  const poison = poisonOf(shape, tiles);
+  // A 64-bit array wraps what is stored in it, as the narrower ones do for numbers.
+  const raw = isBig(dtype) ? (allocateUnset(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
+  loopBig(f)(raw as BigData, bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2]));
+  return tileArray(dtype, shape, isBig(dtype) ? raw : settle(dtype, raw as NumberData), poison);
+}
+
+/** `where(condition, x, y)`; only the side that a lane takes can poison it. `x` and `y` have one dtype, any. */
+export function select(condition: TileArray, x: TileArray, y: TileArray): TileArray {
+  const shape = broadcastShapes(broadcastShapes(condition.shape, x.shape), y.shape);
+  const size = sizeOf(shape);
+  const [c, a, b] = [broadcastTo(condition, shape), operand(x, shape), operand(y, shape)];
+  const chosen = c.data as Uint8Array;
+  const data = allocateUnset(x.dtype, size);
+  const to = movable(data);
+  choosing(kindOf(to))(to, chosen, movable(a.data), movable(b.data));
+  if (!c.poison && !a.poison && !b.poison) return tileArray(x.dtype, shape, data);
+  const poison = unset(Uint8Array, size);
+  for (let i = 0; i < size; i++) {
+    const side = chosen[i] ? a : b;
+    poison[i] = (c.poison?.[i] ?? 0) | (side.poison?.[side.data.length === 1 ? 0 : i] ?? 0);
+  }
+  return tileArray(x.dtype, shape, data, poison);
+}
+
+const choosing = loopsOf(() => (out: NumberData, chosen: Uint8Array, x: NumberData, y: NumberData): void => {
+  const dx = x.length === 1 ? 0 : 1;
+  const dy = y.length === 1 ? 0 : 1;
+  for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i * dx]! : y[i * dy]!;
+});
+
+/** Results before they are rounded or wrapped: float64 for what is narrower than float32. */
+function allocateRaw(dtype: NumericDType, length: number): NumberData {
+  if (isBig(dtype)) throw new TypeError(`${dtype} elements are bigints`);
+  if (isFloat(dtype) && dtype !== "float32") return unset(Float64Array, length);
+  return allocateUnset(dtype, length) as NumberData;
+}
+
+/** Rounds or wraps raw results, where storing them has not done it already. */
+function settle(dtype: NumericDType, raw: NumberData): NumberData {
+  if (isFloat(dtype)) {
+    return dtype === "float32" || dtype === "float64" ? raw : roundAll(dtype, raw as Float64Array);
+  }
+  if (isBig(dtype) || bitsOf(dtype) === 32) return raw;
+  loop1(wrap(dtype))(raw, raw);
+  return raw;
+}
+
+/** A single element is left as it is, for the loops read it again and again. */
+function operand(x: TileArray, shape: readonly number[]): TileArray {
+  return x.data.length === 1 ? x : broadcastTo(x, shape);
+}
+
+const loop1 = loopsOf((f: (x: number) => NumberResult) => (out: NumberData, x: NumberData) => {
+  for (let i = 0; i < out.length; i++) out[i] = f(x[i]!) as number;
+});
+
+const loop2 = loopsOf(
+  (f: (x: number, y: number) => NumberResult) => (out: NumberData, x: NumberData, y: NumberData) => {
+    const dx = x.length === 1 ? 0 : 1;
+    const dy = y.length === 1 ? 0 : 1;
+    for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!) as number;
+  },
+);
+
+const loop3 = loopsOf(
+  (f: (x: number, y: number, z: number) => NumberResult) =>
+    (out: NumberData, x: NumberData, y: NumberData, z: NumberData) => {
+      const dx = x.length === 1 ? 0 : 1;
+      const dy = y.length === 1 ? 0 : 1;
+      const dz = z.length === 1 ? 0 : 1;
+      for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!, z[i * dz]!) as number;
+    },
+);
+
+const loopBig = loopsOf(
+  (f: (x: bigint, y: bigint, z: bigint) => BigResult) => (out: BigData, x: BigData, y: BigData, z: BigData) => {
+    const dx = x.length === 1 ? 0 : 1;
+    const dy = y.length === 1 ? 0 : 1;
+    const dz = z.length === 1 ? 0 : 1;
+    for (let i = 0; i < out.length; i++) out[i] = f(x[i * dx]!, y[i * dy]!, z[i * dz]!) as bigint;
+  },
+);
+
+const isPoisoned = ({ poison }: TileArray): boolean => poison !== undefined;
+
+function poisonOf(shape: readonly number[], tiles: readonly TileArray[]): Uint8Array | undefined {
+  if (!tiles.some(isPoisoned)) return undefined;
+  const poisons = tiles.flatMap((tile) => tile.poison ?? []);
+  const out = zeros(Uint8Array, sizeOf(shape));
+  for (const poison of poisons) {
+    const d = poison.length === 1 ? 0 : 1;
+    for (let i = 0; i < out.length; i++) out[i]! |= poison[i * d]!;
+  }
+  return out;
+}

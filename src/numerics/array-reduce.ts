@@ -1,0 +1,159 @@
+/**
+ * Folding tiles along an axis. Triton promises no order (it folds within threads, then across them), so the order here,
+ * first to last, is one of those that compiled code may take: results of inexact folds agree only within bounds.
+ */
+import { bigsOf, flip, numbersOf, reshape, sizeOf, take, tileArray, type TileArray } from "./array.js";
+import { loopsOf } from "./lane-loops.js";
+import {
+  allocateUnset,
+  isBig,
+  isFloat,
+  type BigData,
+  type NumberData,
+  type NumericDType,
+  type TileData,
+} from "./numeric.js";
+import { round } from "./numeric-float.js";
+import { wrap } from "./numeric-int.js";
+
+/** Folds an axis away in the operand's dtype; cast first to accumulate in another. Poison in a lane poisons its fold. */
+export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: number) => number): TileArray {
+  if (axis === "all") return reduce(flat(x), 0, f);
+  const { data, shape } = folded(x, axis);
+  reducing(f)(numbersOf(x), data as NumberData, lanesOf(x, axis), finisher(x.dtype));
+  return tileArray(x.dtype, shape, data, poisonOf(x, axis));
+}
+
+/** {@link reduce} of an int64 or uint64 tile. */
+export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x: bigint) => bigint): TileArray {
+  if (axis === "all") return reduceBig(flat(x), 0, f);
+  const { data, shape } = folded(x, axis);
+  reducing(f as never)(x.data as NumberData, data as NumberData, lanesOf(x, axis), same);
+  return tileArray(x.dtype, shape, data, poisonOf(x, axis));
+}
+
+/** The element that comes before all others along an axis, and its index as int32. Among equals the first wins. */
+export function indexOfFirst(
+  x: TileArray,
+  axis: number | "all",
+  before: (a: number | bigint, b: number | bigint) => boolean,
+): readonly [TileArray, TileArray] {
+  if (axis === "all") return indexOfFirst(flat(x), 0, before);
+  const { distance, block } = lanesOf(x, axis);
+  const shape = x.shape.toSpliced(axis, 1);
+  const places = new Int32Array(sizeOf(shape));
+  const indices = new Int32Array(places.length);
+  const poison = x.poison && new Uint8Array(places.length);
+  places.forEach((_, lane) => {
+    const start = Math.floor(lane / distance) * block + (lane % distance);
+    let best = start;
+    for (let i = start; i < start + block; i += distance) {
+      if (before(x.data[i]!, x.data[best]!)) best = i;
+      if (poison && x.poison![i]) poison[lane] = 1;
+    }
+    places[lane] = best;
+    indices[lane] = (best - start) / distance;
+  });
+  return [tileArray(x.dtype, shape, take(x, shape, places).data, poison), tileArray("int32", shape, indices, poison)];
+}
+
+const flat = (x: TileArray): TileArray => reshape(x, [sizeOf(x.shape)]);
+
+/** Where an axis is folded to. */
+function folded({ dtype, shape }: TileArray, axis: number): { data: TileData; shape: readonly number[] } {
+  const rest = shape.toSpliced(axis, 1);
+  return { data: allocateUnset(dtype, sizeOf(rest)), shape: rest };
+}
+
+/** The accumulator is read back from `out`, so that it is rounded at every step. Bigints fold as numbers do. */
+const reducing = loopsOf(
+  (f: (acc: number, x: number) => number) =>
+    (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {
+      for (let start = 0, to = 0; to < out.length; start += block, to += distance) {
+        for (let i = 0; i < distance; i++) out[to + i] = from[start + i]!;
+        for (let at = start + distance; at < start + block; at += distance)
+          for (let i = 0; i < distance; i++) out[to + i] = finish(f(out[to + i]!, from[at + i]!));
+      }
+    },
+);
+
+function poisonOf({ shape, poison }: TileArray, axis: number): Uint8Array | undefined {
+  return poison && (reduce(tileArray("int1", shape, poison), axis, or).data as Uint8Array);
+}
+
+const or = (acc: number, x: number): number => acc | x;
+
+export interface ScanOptions {
+  /** From the last element to the first. */
+  readonly reverse?: boolean | undefined;
+}
+
+/** The inclusive prefix folds along an axis: element `i` of a lane is the fold of its elements up to `i`. */
+export function scan(
+  x: TileArray,
+  axis: number,
+  f: (acc: number, x: number) => number,
+  { reverse = false }: ScanOptions = {},
+): TileArray {
+  if (reverse) return flip(scan(flip(x, axis), axis, f), axis);
+  const data = allocateUnset(x.dtype, x.data.length) as NumberData;
+  foldNumbers(f)(numbersOf(x), data, lanesOf(x, axis), finisher(x.dtype));
+  return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
+}
+
+/** {@link scan} of an int64 or uint64 tile. */
+export function scanBig(
+  x: TileArray,
+  axis: number,
+  f: (acc: bigint, x: bigint) => bigint,
+  { reverse = false }: ScanOptions = {},
+): TileArray {
+  if (reverse) return flip(scanBig(flip(x, axis), axis, f), axis);
+  const data = allocateUnset(x.dtype, x.data.length) as BigData;
+  foldBigs(bigsOf(x), data, lanesOf(x, axis), f);
+  return tileArray(x.dtype, x.shape, data, poisonAlong(x, axis));
+}
+
+/** A tile as `[…, length, distance]`: lanes run over blocks of `length * distance` elements, `distance` apart. */
+interface Lanes {
+  readonly distance: number;
+  readonly block: number;
+}
+
+function lanesOf(x: TileArray, axis: number): Lanes {
+  const distance = sizeOf(x.shape.slice(axis + 1));
+  return { distance, block: distance * x.shape[axis]! };
+}
+
+const same = (x: number): number => x;
+
+/** Rounding or wrapping, where storing does not do it already. */
+function finisher(dtype: NumericDType): (x: number) => number {
+  if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return same;
+  return isFloat(dtype) ? round(dtype) : wrap(dtype);
+}
+
+/** The accumulator is read back from `out`, so that it is rounded at every step. */
+const foldNumbers = loopsOf(
+  (f: (acc: number, x: number) => number) =>
+    (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {
+      for (let start = 0; start < out.length; start += block) {
+        const end = start + block;
+        for (let i = start; i < start + distance; i++) out[i] = from[i]!;
+        for (let i = start + distance; i < end; i++) out[i] = finish(f(out[i - distance]!, from[i]!));
+      }
+    },
+);
+
+function foldBigs(x: BigData, out: BigData, { distance, block }: Lanes, f: (acc: bigint, x: bigint) => bigint): void {
+  for (let start = 0; start < out.length; start += block) {
+    const end = start + block;
+    for (let i = start; i < start + distance; i++) out[i] = x[i]!;
+    for (let i = start + distance; i < end; i++) out[i] = f(out[i - distance]!, x[i]!);
+  }
+}
+
+function poisonAlong({ shape, poison }: TileArray, axis: number): Uint8Array | undefined {
+  if (poison === undefined) return undefined;
+  return scan(tileArray("int1", shape, poison), axis, or).data as Uint8Array;
+}

@@ -1,0 +1,249 @@
+/** The run-time value of a tile, and moving its elements about. */
+import { kindOf, loopsOf, movable } from "./lane-loops.js";
+import {
+  allocate,
+  allocateUnset,
+  isBig,
+  type BigData,
+  type NumberData,
+  type NumericDType,
+  type TileData,
+} from "./numeric.js";
+import { unset, zeros } from "./pool.js";
+
+/** Elements in row-major order, each exactly representable in the dtype. Never changed once it is made. */
+export interface TileArray {
+  readonly dtype: NumericDType;
+  readonly shape: readonly number[];
+  readonly data: TileData;
+  /** Lanes that were never given a value, 1 = poison; absent when there are none. */
+  readonly poison?: Uint8Array;
+}
+
+/** A tile of these parts. */
+export function tileArray(
+  dtype: NumericDType,
+  shape: readonly number[],
+  data: TileData,
+  poison?: Uint8Array | undefined,
+): TileArray {
+  return poison === undefined ? { dtype, shape, data } : { dtype, shape, data, poison };
+}
+
+export function sizeOf(shape: readonly number[]): number {
+  let size = 1;
+  for (let axis = 0; axis < shape.length; axis++) size *= shape[axis]!;
+  return size;
+}
+
+/** The elements of a tile whose dtype is not 64-bit integer. */
+export function numbersOf(x: TileArray): NumberData {
+  if (isBig(x.dtype)) throw new TypeError(`${x.dtype} elements are bigints`);
+  return x.data as NumberData;
+}
+
+/** The elements of an int64 or uint64 tile. */
+export function bigsOf(x: TileArray): BigData {
+  if (!isBig(x.dtype)) throw new TypeError(`${x.dtype} elements are numbers`);
+  return x.data as BigData;
+}
+
+/** A tile of one value, which must be representable. */
+export function full(shape: readonly number[], value: number | bigint, dtype: NumericDType): TileArray {
+  const data = allocateUnset(dtype, sizeOf(shape));
+  if (isBig(dtype)) (data as BigData).fill(BigInt(value));
+  else (data as NumberData).fill(Number(value));
+  return tileArray(dtype, shape, data);
+}
+
+/** `start, start + 1, …, end - 1` as int32, as `tl.arange` gives it. */
+export function arange(start: number, end: number): TileArray {
+  const data = unset(Int32Array, end - start);
+  for (let i = 0; i < data.length; i++) data[i] = start + i;
+  return tileArray("int32", [data.length], data);
+}
+
+/** A tile of representable values in row-major order. */
+export function fromNumbers(
+  dtype: NumericDType,
+  shape: readonly number[],
+  values: ArrayLike<number | bigint | undefined>,
+  valueOf: (value: number | bigint | undefined, index: number) => number | bigint = (value) => value as number,
+): TileArray {
+  const size = sizeOf(shape);
+  if (values.length !== size) throw new RangeError(`${values.length} values for shape [${shape.join(", ")}]`);
+  const data = allocate(dtype, size);
+  if (isBig(dtype)) for (let i = 0; i < size; i++) data[i] = BigInt(valueOf(values[i], i));
+  else for (let i = 0; i < size; i++) data[i] = Number(valueOf(values[i], i));
+  return tileArray(dtype, shape, data);
+}
+
+/** Elements of a tile by their index in its row-major order: what every movement below is made of. */
+export function take(x: TileArray, shape: readonly number[], index: Int32Array): TileArray {
+  const data = allocateUnset(x.dtype, index.length);
+  const to = movable(data);
+  picking(kindOf(to))(movable(x.data), to, index);
+  if (x.poison === undefined) return tileArray(x.dtype, shape, data);
+  const poison = unset(Uint8Array, index.length);
+  picking(Uint8Array)(x.poison, poison, index);
+  return tileArray(x.dtype, shape, data, poison);
+}
+
+const picking = loopsOf(() => (from: NumberData, to: NumberData, index: Int32Array): void => {
+  for (let i = 0; i < index.length; i++) to[i] = from[index[i]!]!;
+});
+
+/** The row-major strides of a shape. */
+export function stridesOf(shape: readonly number[]): number[] {
+  const strides = shape.map(() => 1);
+  let stride = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    strides[axis] = stride;
+    stride *= shape[axis]!;
+  }
+  return strides;
+}
+
+/** `offset + Σ index[axis] * strides[axis]` for every index of a shape, in row-major order. */
+export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
+  const index = unset(Int32Array, sizeOf(shape));
+  index[0] = offset;
+  // Fill the last axis, then repeat what is there along each axis further out.
+  let filled = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const size = filled * shape[axis]!;
+    const stride = strides[axis]!;
+    for (let i = filled; i < size; i++) index[i] = index[i - filled]! + stride;
+    filled = size;
+  }
+  return index;
+}
+
+export function isSameShape(x: readonly number[], y: readonly number[]): boolean {
+  if (x === y) return true;
+  if (x.length !== y.length) return false;
+  for (let axis = 0; axis < x.length; axis++) if (x[axis] !== y[axis]) return false;
+  return true;
+}
+
+/** The shape that two shapes broadcast to: the shorter one gets leading ones, and a 1 stretches to any size. */
+export function broadcastShapes(x: readonly number[], y: readonly number[]): readonly number[] {
+  if (isSameShape(x, y)) return x;
+  const rank = Math.max(x.length, y.length);
+  return Array.from({ length: rank }, (_, axis) => {
+    const a = x[axis - rank + x.length] ?? 1;
+    const b = y[axis - rank + y.length] ?? 1;
+    if (a !== b && a !== 1 && b !== 1) {
+      throw new RangeError(`shapes [${x.join(", ")}] and [${y.join(", ")}] do not broadcast`);
+    }
+    return a === 1 ? b : a;
+  });
+}
+
+/** Repeats a tile along its axes of size 1 and along new leading ones. */
+export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
+  if (isSameShape(x.shape, shape)) return x;
+  const target = broadcastShapes(x.shape, shape);
+  if (sizeOf(target) !== sizeOf(shape)) {
+    throw new RangeError(`[${x.shape.join(", ")}] does not broadcast to [${shape.join(", ")}]`);
+  }
+  if (sizeOf(x.shape) === sizeOf(shape)) return reshape(x, shape);
+  const along = spreadOf(x.shape, shape);
+  if (along) return tileArray(x.dtype, shape, spread(x.data, along), x.poison && spread(x.poison, along));
+  const own = stridesOf(x.shape);
+  const strides = shape.map((_, i) => {
+    const axis = i - shape.length + x.shape.length;
+    return (x.shape[axis] ?? 1) === 1 ? 0 : own[axis]!;
+  });
+  return take(x, shape, stridedIndex(shape, strides));
+}
+
+/** Where elements along one axis lie in a larger shape: element `j` is in every lane of `[outer, count, inner]` with `j`. */
+export interface Spread {
+  readonly outer: number;
+  readonly count: number;
+  readonly inner: number;
+}
+
+/** How a shape with at most one axis that is not 1 broadcasts to another. */
+export function spreadOf(from: readonly number[], to: readonly number[]): Spread | undefined {
+  const count = sizeOf(from);
+  const axis = from.findIndex((dim) => dim !== 1);
+  if (axis < 0) return { outer: 1, count: 1, inner: sizeOf(to) };
+  if (from[axis] !== count) return undefined;
+  const inner = sizeOf(to.slice(axis - from.length + to.length + 1));
+  return { outer: count === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
+}
+
+/** The element of each lane. */
+export function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
+  const row = count * inner;
+  const out = unset(kindOf(data), outer * row) as NumberData;
+  const from = data as NumberData;
+  if (inner === 1) out.set(from);
+  else for (let j = 0; j < count; j++) out.fill(from[j]!, j * inner, (j + 1) * inner);
+  // What is there is doubled until the rest is no more than that.
+  for (let filled = row; filled < out.length; filled *= 2) out.copyWithin(filled, 0, filled);
+  return out as Data;
+}
+
+/** The lanes that one mask or the other marks. */
+export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
+  if (!a || !b) return a ?? b;
+  const both = unset(Uint8Array, a.length);
+  for (let i = 0; i < both.length; i++) both[i] = a[i]! | b[i]!;
+  return both;
+}
+
+/** The same elements in the same order under another shape. Shares memory. */
+export function reshape(x: TileArray, shape: readonly number[]): TileArray {
+  if (sizeOf(shape) !== x.data.length) {
+    throw new RangeError(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
+  }
+  return tileArray(x.dtype, shape, x.data, x.poison);
+}
+
+/** Inserts an axis of size 1, so that the result has it at `axis` (negative ones count from the result's end). */
+export function expandDims(x: TileArray, axis: number): TileArray {
+  const rank = x.shape.length + 1;
+  return reshape(x, x.shape.toSpliced(axis < 0 ? axis + rank : axis, 0, 1));
+}
+
+/** Reorders axes: axis `i` of the result is axis `order[i]` of the operand. */
+export function permute(x: TileArray, order: readonly number[]): TileArray {
+  const strides = stridesOf(x.shape);
+  const shape = order.map((axis) => x.shape[axis]!);
+  const orderedStrides = order.map((axis) => strides[axis]!);
+  return take(x, shape, stridedIndex(shape, orderedStrides));
+}
+
+/** Reverses an axis. */
+export function flip(x: TileArray, axis: number): TileArray {
+  const strides = stridesOf(x.shape);
+  const stride = strides[axis]!;
+  const index = stridedIndex(x.shape, strides.with(axis, -stride), (x.shape[axis]! - 1) * stride);
+  return take(x, x.shape, index);
+}
+
+/** The elements at one position of an axis, which is dropped. */
+export function slice(x: TileArray, axis: number, position: number): TileArray {
+  const strides = stridesOf(x.shape);
+  const shape = x.shape.toSpliced(axis, 1);
+  return take(x, shape, stridedIndex(shape, strides.toSpliced(axis, 1), position * strides[axis]!));
+}
+
+/** Tiles of one shape and dtype side by side along a new axis: the inverse of {@link slice}. */
+export function stack(xs: readonly [TileArray, ...TileArray[]], axis: number): TileArray {
+  const [{ dtype, shape }] = xs;
+  const size = sizeOf(shape);
+  const data = allocateUnset(dtype, size * xs.length);
+  const poison = xs.some((x) => x.poison) ? zeros(Uint8Array, data.length) : undefined;
+  xs.forEach((x, position) => {
+    if (isBig(dtype)) (data as BigData).set(x.data as BigData, position * size);
+    else (data as NumberData).set(x.data as NumberData, position * size);
+    if (x.poison) poison?.set(x.poison, position * size);
+  });
+  const leading = tileArray(dtype, [xs.length, ...shape], data, poison);
+  const order = shape.map((_, i) => i + 1).toSpliced(axis, 0, 0);
+  return axis === 0 ? leading : permute(leading, order);
+}

@@ -1,0 +1,61 @@
+/** Conversions of single values between dtypes. */
+import { isSigned } from "../types/dtype.js";
+import { bitsOf, isFloat, type BigDType, type FloatDType, type NumericDType, type SmallIntDType } from "./numeric.js";
+import { round, type RoundOptions } from "./numeric-float.js";
+import { wrap } from "./numeric-int.js";
+
+/**
+ * How a dtype whose values are numbers converts to another one: floats to nearest, integers by dropping high bits,
+ * float to integer as {@link floatToInt}, anything to `int1` by `!= 0`. Identity where every value is kept.
+ */
+export function convert(
+  from: Exclude<NumericDType, BigDType>,
+  to: Exclude<NumericDType, BigDType>,
+  options: RoundOptions = {},
+): (x: number) => number {
+  if (from === to) return same;
+  if (to === "int1") return isNotZero;
+  if (isFloat(to)) return round(to, options);
+  return isFloat(from) ? floatToInt(from, to) : wrap(to);
+}
+
+const same = (x: number): number => x;
+const isNotZero = (x: number): number => (x !== 0 ? 1 : 0);
+
+/**
+ * PTX's `cvt.rzi`: truncate, clamp to the bounds. Undefined in the IR out of range (arith.fptosi). Eight-bit integers
+ * have no `cvt` of their own: Triton's PTX converts to 16 bits and drops the high ones, so 300.0 is 44 as int8.
+ */
+export function floatToInt(from: FloatDType, to: SmallIntDType): (x: number) => number {
+  const bits = Math.max(bitsOf(to), 16);
+  const [min, max] = isSigned(to) ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+  // "Zero if source is not .f64 and destination is not .s64, .u64. Otherwise 1 << (BitWidth(dst) - 1)" (PTX 9.0, cvt).
+  const ofNaN = from === "float64" ? (isSigned(to) ? min : 2 ** (bits - 1)) : 0;
+  const toDType = wrap(to);
+  return (x) => (x !== x ? toDType(ofNaN) : toDType(x < min ? min : x > max ? max : Math.trunc(x)));
+}
+
+/** {@link floatToInt} for 64 bits. */
+export function floatToBig(to: BigDType): (x: number) => bigint {
+  const [min, max] = to === "int64" ? [-(2n ** 63n), 2n ** 63n - 1n] : [0n, 2n ** 64n - 1n];
+  const [low, high] = [Number(min), Number(max)];
+  const ofNaN = to === "int64" ? min : 2n ** 63n;
+  // The upper bounds round up to a power of two, which is out of range already.
+  return (x) => (x !== x ? ofNaN : x <= low ? min : x >= high ? max : BigInt(Math.trunc(x)));
+}
+
+/** A 64-bit integer as a float, in one rounding. */
+export function bigToFloat(to: FloatDType, options: RoundOptions = {}): (x: bigint) => number {
+  // Number() rounds to nearest, which is all that float64 needs.
+  if (to === "float64" && options.rounding !== "rtz") return Number;
+  const toDType = round(to, options);
+  return (x) => toDType(toOdd(x));
+}
+
+/** The nearest float64 whose last bit says whether something was cut off, so that a narrower rounding is exact. */
+function toOdd(x: bigint): number {
+  const magnitude = x < 0n ? -x : x;
+  if (magnitude < 2n ** 53n) return Number(x);
+  const cut = (magnitude >> 11n) | ((magnitude & 2047n) === 0n ? 0n : 1n);
+  return Number(x < 0n ? -cut : cut) * 2048;
+}

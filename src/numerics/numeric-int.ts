@@ -1,0 +1,82 @@
+/** Integer arithmetic as compiled code does it: wrapping, C division, PTX's shifts. */
+import { isSigned } from "../types/dtype.js";
+import { bitsOf, type BigDType, type SmallIntDType } from "./numeric.js";
+
+/** Makes a function once for each dtype: loops are compiled for the functions that they call. */
+function perDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) => F {
+  const made = new Map<SmallIntDType, F>();
+  return (dtype) => {
+    let known = made.get(dtype);
+    if (known === undefined) made.set(dtype, (known = make(dtype)));
+    return known;
+  };
+}
+
+/** Reduces an integer, exactly held by a number, to a dtype by dropping high bits. One function for each dtype. */
+export const wrap: (dtype: SmallIntDType) => (x: number) => number = perDType((dtype) => {
+  if (dtype === "int1") return (x) => x & 1;
+  if (dtype === "uint32") return (x) => x >>> 0;
+  const unused = 32 - bitsOf(dtype);
+  if (isSigned(dtype)) return (x) => (x << unused) >> unused;
+  const mask = 0xffffffff >>> unused;
+  return (x) => x & mask;
+});
+
+/** {@link wrap} for 64 bits. */
+export function wrapBig(dtype: BigDType): (x: bigint) => bigint {
+  return dtype === "int64" ? (x) => BigInt.asIntN(64, x) : (x) => BigInt.asUintN(64, x);
+}
+
+/*
+ * Results of these functions may lie outside the dtype (`multiply` of uint32, -2^31 / -1): whoever stores them wraps.
+ * Division by zero is undefined in the IR (arith.divsi); it gives 0 here, and callers report it.
+ */
+
+/** The low 32 bits of a product. */
+export const multiply: (x: number, y: number) => number = Math.imul;
+
+/** Division that truncates toward zero (arith.divsi, arith.divui). Quotients of 32-bit integers are exact. */
+export const divide = (x: number, y: number): number => (y === 0 ? 0 : Math.trunc(x / y) + 0);
+export const divideBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x / y);
+
+/** The remainder with the dividend's sign (arith.remsi, arith.remui). */
+export const remainder = (x: number, y: number): number => (y === 0 ? 0 : (x % y) + 0);
+export const remainderBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x % y);
+
+/** Whether a shift is by the operand's width or more, or negative: undefined in the IR, so callers report it. */
+export const shiftIsTooFar = (bits: number, count: number | bigint): boolean => count < 0 || count >= bits;
+
+/*
+ * Shifts that are too far act as PTX's do: "shift amounts greater than the register width N are clamped to N", amounts
+ * taken as unsigned. So nothing is left, or copies of the sign.
+ */
+
+type Shift = (x: number, count: number) => number;
+
+/** `x << count`. One function for each dtype. */
+export const shiftLeft: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
+  const bits = bitsOf(dtype);
+  return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x << count);
+});
+
+/** `x >> count`: arithmetic for signed dtypes, else logical. One function for each dtype. */
+export const shiftRight: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
+  const bits = bitsOf(dtype);
+  if (isSigned(dtype)) return (x, count) => x >> (shiftIsTooFar(bits, count) ? 31 : count);
+  return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x >>> count);
+});
+
+export const shiftLeftBig = (x: bigint, count: bigint): bigint => (shiftIsTooFar(64, count) ? 0n : x << count);
+
+/** Logical for uint64, whose values are never negative; else arithmetic. */
+export const shiftRightBig = (x: bigint, count: bigint): bigint => x >> (shiftIsTooFar(64, count) ? 64n : count);
+
+/** The high half of the product of two 32-bit integers taken as unsigned, which is what compiled `tl.umulhi` gives. */
+export function umulhi(x: number, y: number): number {
+  // Both the product and the difference are within 2^10 of the exact ones, so that the quotient is within 2^-21 of it.
+  const difference = (x >>> 0) * (y >>> 0) - (Math.imul(x, y) >>> 0);
+  return (difference * 2 ** -32 + 0.5) >>> 0;
+}
+
+/** {@link umulhi} of 64-bit integers. */
+export const umulhiBig = (x: bigint, y: bigint): bigint => (BigInt.asUintN(64, x) * BigInt.asUintN(64, y)) >> 64n;

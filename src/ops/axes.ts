@@ -1,0 +1,167 @@
+/** The same elements in another shape or order of axes. */
+import type { Typed } from "../types/types.js";
+import { expandDims as expandArray, permute as permuteArray, type TileArray } from "../numerics/array.js";
+import type { Expand, WhyExpand } from "../types/axis.js";
+import type { Checked } from "../types/problem.js";
+import type { Permute } from "../types/dims.js";
+import type { Addresses } from "../values/runtime-values.js";
+import { whyTile } from "../rules/math-rules.js";
+import {
+  inferExpand,
+  inferItem,
+  inferPermute,
+  inferSqueeze,
+  inferTrans,
+  type Axes,
+  type ExpandAll,
+  type Reshaped,
+  type Squeeze,
+  type TransOut,
+  type WhyExpandAll,
+  type WhyItem,
+  type WhyPermuted,
+  type WhySqueeze,
+  type WhyTransposed,
+} from "../rules/shape-rules.js";
+import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
+import { defineOp } from "./define.js";
+import { isAddresses, keepsSign, toResult } from "../values/operands.js";
+import { permuteAddresses } from "../values/view-addresses.js";
+
+declare module "../types/tile.js" {
+  interface TileOps {
+    /** New axes of size 1, counted in the result: `x[:, None]` for axis 1 of a rank-1 tile. */
+    expandDims<T extends TileLike, const Ax extends Axes>(
+      this: T,
+      axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
+    ): Tile<T[El], ExpandAll<T[Sh], Ax>>;
+    /** The axes in another order: `x.permute([2, 0, 1])` is `tl.permute(x, [2, 0, 1])`. */
+    permute<T extends TileLike, const P extends readonly number[]>(
+      this: T,
+      order: Checked<P, WhyPermuted<T, P>>,
+    ): Reshaped<T, Permute<T[Sh], P>>;
+    /** The last two axes swapped, or all in another order: `tl.trans(x)`. */
+    trans<T extends TileLike, const P extends readonly number[] | undefined = undefined>(
+      this: Checked<T, WhyTransposed<T, P>>,
+      order?: P,
+    ): TransOut<T, P>;
+    /** The scalar in a tile of one element: `x.item()`. */
+    item<T extends TileLike>(this: Checked<T, WhyItem<T>>): Scalar<T[El]>;
+  }
+}
+
+const numbers = (given: Typed | undefined) =>
+  given?.items?.map((item) => Number(item.literal)) ?? (given ? [Number(given.literal)] : []);
+
+/** New axes of size 1, counted in the result: `x[:, None]`, `x[None, :, None]`. */
+export const expandDims = defineOp<
+  <T extends TileLike, const Ax extends Axes>(
+    x: T,
+    axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
+  ) => Tile<T[El], ExpandAll<T[Sh], Ax>>
+>({
+  name: "expandDims",
+  operands: { x: "value", axis: "constant" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "expand" },
+  infer: ({ x, axis }) => inferExpand(x!.type, numbers(axis), axis!.items !== undefined),
+  evaluate: ({ x, axis }) => {
+    const axes = (Array.isArray(axis) ? axis : [axis]).map(Number);
+    if (!isAddresses(x)) return axes.reduce(expandArray, x as TileArray);
+    return axes.reduce((addresses: Addresses, at) => {
+      const position = at < 0 ? at + addresses.shape.length + 1 : at;
+      return { ...addresses, shape: addresses.shape.toSpliced(position, 0, 1) };
+    }, x);
+  },
+  nonNegative: keepsSign,
+  keepsClaims: true,
+});
+
+/** A new axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */
+export const unsqueeze = defineOp<
+  <T extends TileLike, const Ax extends number>(
+    x: T,
+    dim: Checked<Ax, WhyExpand<T[Sh], Ax>>,
+  ) => Tile<T[El], Expand<T[Sh], Ax>>
+>({
+  name: "unsqueeze",
+  operands: { x: "value", dim: "constant" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.unsqueeze" },
+  infer: ({ x, dim }) => whyTile("unsqueeze", x!.type) || inferExpand(x!.type, numbers(dim), false),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+  since39: () => true,
+});
+
+/** Without an axis of size 1: `tl.squeeze(x, 0)`. Needs Triton 3.9; `reshape` does not. */
+export const squeeze = defineOp<
+  <T extends TileLike, const Ax extends number>(
+    x: T,
+    dim: Checked<Ax, WhySqueeze<T[Sh], Ax>>,
+  ) => Reshaped<T, Squeeze<T[Sh], Ax>>
+>({
+  name: "squeeze",
+  operands: { x: "value", dim: "constant" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.squeeze" },
+  infer: ({ x, dim }) => inferSqueeze(x!.type, Number(dim!.literal)),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+  since39: () => true,
+});
+
+/** The scalar in a tile of one element: `x.item()`. */
+export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>({
+  name: "item",
+  operands: { x: "value" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "method", name: "item" },
+  infer: ({ x }) => inferItem(x!.type),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+});
+
+/** The axes in another order: `tl.permute(x, [2, 0, 1])`. */
+export const permute = defineOp<
+  <X, const P extends readonly number[]>(
+    x: X,
+    order: Checked<P, WhyPermuted<X, P>>,
+  ) => X extends TileLike ? Reshaped<X, Permute<X[Sh], P>> : Tile<any, any>
+>({
+  name: "permute",
+  operands: { x: "value", order: "constant" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.permute" },
+  infer: ({ x, order }) => inferPermute(x!.type, numbers(order)),
+  evaluate: ({ x, order }) => permuteArray(x as TileArray, (order as number[]).map(Number)),
+  nonNegative: keepsSign,
+});
+
+/** The last two axes swapped: `tl.trans(x)`; or all in another order: `tl.trans(x, [2, 0, 1])`. */
+export const trans = defineOp<
+  <X, const P extends readonly number[] | undefined = undefined>(
+    x: Checked<X, WhyTransposed<X, P>>,
+    order?: P,
+  ) => TransOut<X, P>
+>({
+  name: "trans",
+  operands: { x: "value", order: "constant?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.trans" },
+  infer: ({ x, order }) => inferTrans(x!.type, order && numbers(order)),
+  evaluate: ({ x, order }) => {
+    if (isAddresses(x)) return permuteAddresses(x, lastTwoSwapped(x.shape.length));
+    const tile = x as TileArray;
+    return permuteArray(tile, (order as number[] | undefined) ?? lastTwoSwapped(tile.shape.length));
+  },
+  nonNegative: keepsSign,
+});
+
+function lastTwoSwapped(rank: number): number[] {
+  return Array.from({ length: rank }, (_, axis) => (axis < rank - 2 ? axis : 2 * rank - 3 - axis));
+}

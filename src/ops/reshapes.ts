@@ -1,0 +1,128 @@
+/** The same elements in order in another shape, and tiles stretched to a shape. */
+import { broadcastTo as broadcastArray, type TileArray } from "../numerics/array.js";
+import type { DimsOf, ShapeArg } from "../types/constexpr.js";
+import type { Checked } from "../types/problem.js";
+import type { WhyTile } from "../rules/math-rules.js";
+import {
+  inferBroadcastTo,
+  inferRavel,
+  inferReshape,
+  inferTogether,
+  type RavelOut,
+  type Reshaped,
+  type Together,
+  type WhyBroadcastArg,
+  type WhyReshaped,
+  type WhyTogether,
+} from "../rules/shape-rules.js";
+import type { TileLike } from "../types/tile.js";
+import { defineOp } from "./define.js";
+import { keepsSign, tileOf, toResult } from "../values/operands.js";
+
+/** The entries are checked where they stand, the whole against the tile. */
+type NewShape<Op extends string, X, D> = WhyReshaped<Op, X, D> extends "" ? ShapeArg<Op, D> : WhyReshaped<Op, X, D>;
+type ReorderOption = { canReorder?: boolean };
+
+declare module "../types/tile.js" {
+  interface TileOps {
+    /** The same elements in another shape: `tl.reshape(x, [BLOCK, 2])`. */
+    reshape<T extends TileLike, const D extends readonly unknown[]>(
+      this: T,
+      shape: NewShape<"reshape", T, D>,
+      options?: ReorderOption,
+    ): Reshaped<T, DimsOf<D>>;
+    /** The same elements in another shape, in an order that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+    view<T extends TileLike, const D extends readonly unknown[]>(
+      this: T,
+      shape: NewShape<"view", T, D>,
+    ): Reshaped<T, DimsOf<D>>;
+    /** All elements in one row: `tl.ravel(x)`. */
+    ravel<T extends TileLike>(this: T, options?: ReorderOption): RavelOut<T>;
+    /** Axes of size 1 stretched to a shape, or a scalar spread over it: `tl.broadcast_to(x, [M, N])`. */
+    broadcastTo<T extends TileLike, const D extends readonly unknown[]>(
+      this: T,
+      shape: WhyBroadcastArg<T, D> extends "" ? ShapeArg<"broadcastTo", D> : WhyBroadcastArg<T, D>,
+    ): Reshaped<T, DimsOf<D>>;
+  }
+}
+
+/**
+ * The same elements in another shape: `tl.reshape(x, [BLOCK, 2])`. With `canReorder` Triton may choose their order; the
+ * evaluator keeps it.
+ */
+export const reshape = defineOp<
+  <X, const D extends readonly unknown[]>(
+    x: X,
+    shape: NewShape<"reshape", X, D>,
+    options?: ReorderOption,
+  ) => Reshaped<X, DimsOf<D>>
+>({
+  name: "reshape",
+  operands: { x: "value", shape: "shape" },
+  options: { canReorder: "constant?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.reshape" },
+  infer: ({ x, shape }) => inferReshape("reshape", x!.type, shape!),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+});
+
+/** The same elements in another shape, in an order that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+export const view = defineOp<
+  <X, const D extends readonly unknown[]>(x: X, shape: NewShape<"view", X, D>) => Reshaped<X, DimsOf<D>>
+>({
+  name: "view",
+  operands: { x: "value", shape: "shape" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.view" },
+  infer: ({ x, shape }) => inferReshape("view", x!.type, shape!),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+});
+
+/** All elements in one row: `tl.ravel(x)`. */
+export const ravel = defineOp<<X>(x: Checked<X, WhyTile<"ravel", X>>, options?: ReorderOption) => RavelOut<X>>({
+  name: "ravel",
+  operands: { x: "value" },
+  options: { canReorder: "constant?" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.ravel" },
+  infer: ({ x }) => inferRavel(x!.type),
+  evaluate: toResult,
+  nonNegative: keepsSign,
+});
+
+/** Axes of size 1 stretched to a shape, or a scalar spread over it: `tl.broadcast_to(x, [M, N])`. */
+export const broadcastTo = defineOp<
+  <X, const D extends readonly unknown[]>(
+    x: X,
+    shape: WhyBroadcastArg<X, D> extends "" ? ShapeArg<"broadcastTo", D> : WhyBroadcastArg<X, D>,
+  ) => Reshaped<X, DimsOf<D>>
+>({
+  name: "broadcastTo",
+  operands: { x: "value", shape: "shape" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "call", name: "tl.broadcast_to" },
+  infer: ({ x, shape }) => inferBroadcastTo(x!.type, shape!),
+  evaluate: ({ x }, { results: [result] }) => broadcastArray(tileOf(x, result!.dtype), result!.shape),
+  nonNegative: keepsSign,
+});
+
+/** Both tiles in the shape that they have together: `x, y = tl.broadcast(x, y)`. */
+export const broadcast = defineOp<
+  <X, Y>(x: Checked<X, WhyTile<"broadcast", X>>, y: Checked<Y, WhyTogether<X, Y>>) => Together<X, Y>
+>({
+  name: "broadcast",
+  operands: { x: "value", y: "value" },
+  effect: "pure",
+  spelling: { form: "call", name: "tl.broadcast" },
+  infer: ({ x, y }) => inferTogether(x!.type, y!.type),
+  evaluate: ({ x, y }, { results: [a, b] }) => [
+    broadcastArray(x as TileArray, a!.shape),
+    broadcastArray(y as TileArray, b!.shape),
+  ],
+});

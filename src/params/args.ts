@@ -1,0 +1,58 @@
+/** What a kernel's body and its callbacks on the host receive for each param. */
+import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "../types/constexpr.js";
+import type { Descriptor } from "../rules/descriptor-types.js";
+import type { DType, DTypeName, Element, OneOf } from "../types/dtype.js";
+import type { OptionalPointer, OptionalTensor, Pointer, Tensor } from "../rules/tensor-types.js";
+import type { ConstNames, DimsOfParams, ScalarNames } from "./param-names.js";
+import type { $param, ChoiceOf, DimNames, DTypeChoice, FunctionOf } from "./param-types.js";
+import type { Scalar } from "../types/tile.js";
+import type { Access } from "../types/types.js";
+
+type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
+  ? Tensor<E, Ds, A>
+  : D extends ["optional", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
+    ? OptionalTensor<E, Ds, A>
+    : D extends ["descriptor", [infer E extends Element, infer B extends DimNames], any, infer A extends Access]
+      ? Descriptor<E, B, A>
+      : D extends ["pointer", infer E extends Element]
+        ? Pointer<E, []>
+        : D extends ["optionalPointer", infer E extends Element]
+          ? OptionalPointer<E>
+          : D extends ["scalar", infer E extends Element]
+            ? Scalar<E>
+            : D extends ["constexpr", infer C]
+              ? ConstOf<C, K & string>
+              : never;
+type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
+  ? Constexpr<Name>
+  : C extends "bool" | "launch bool"
+    ? ConstBool<Name>
+    : C extends "float"
+      ? ConstFloat<Name>
+      : C extends FunctionOf<infer S, infer F>
+        ? ConstFn<Name, S, F>
+        : C extends ChoiceOf<infer S>
+          ? ConstString<Name, S>
+          : C extends DTypeChoice<infer M extends readonly DTypeName[]>
+            ? DType<OneOf<Name, M>>
+            : C extends DType<any>
+              ? C
+              : never;
+
+/** Params by name; sizes as scalars of int32. */
+export type Args<P, Derived extends string = never> = {
+  [K in keyof P | DimsOfParams<P> | Derived]: K extends keyof P
+    ? P[K] extends { readonly [$param]: infer D }
+      ? ArgOf<D, K>
+      : never
+    : Scalar<"int32">;
+};
+
+/** What callbacks on the host may look at: sizes, scalars and constexprs. */
+export type Meta<P, Derived extends string = never> = {
+  [K in ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived]: K extends keyof P
+    ? P[K] extends { readonly [$param]: infer D }
+      ? ArgOf<D, K>
+      : never
+    : Scalar<"int32">;
+};

@@ -1,0 +1,24 @@
+/** A kernel as types: what `kernel` takes and gives. */
+import type { Args } from "./args.js";
+import type { Params } from "./param-types.js";
+import type { CallArguments, CallNames, CallResults } from "./kernel-call-types.js";
+import type { Spec } from "./spec.js";
+
+/** A kernel, as `kernel(name, spec, body)` returns it. */
+export interface Kernel<out Name extends string, in out P> {
+  readonly name: Name;
+  readonly params: P;
+  /** Calls it inside `op(…)`: outputs are new tensors, and tensors that it updates change. */
+  call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P>;
+}
+/** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
+export type KernelFunction = <
+  const Name extends string,
+  const P extends Params,
+  const Derived extends string = never,
+  const Heuristic extends string = never,
+>(
+  name: Name,
+  spec: Spec<P, Derived, Heuristic>,
+  body: (args: Args<P, NoInfer<Derived>>) => void | "kernel: a body returns nothing; tl.store its results",
+) => Kernel<Name, P>;

@@ -1,0 +1,177 @@
+/** What an author declares params with, as types: each says what it is for in a tuple that other types take apart. */
+import type { ConstBool, Constexpr } from "../types/constexpr.js";
+import type { DType, DTypeName, Dt, Element, Members } from "../types/dtype.js";
+import type { Checked, IsUnion, Problem } from "../types/problem.js";
+import type { Show } from "../types/shape.js";
+import type { DescriptorOptions } from "../rules/descriptor-rules.js";
+import type { Scalar } from "../types/tile.js";
+import type { Access } from "../types/types.js";
+
+/** What a declared param is for, as a type alone. */
+export declare const $param: unique symbol;
+export type DimNames = readonly (string | number)[];
+export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
+  readonly [$param]: ["tensor", E, Ds, A];
+  /** May be absent at the call; the body asks `given`. Inputs only: an output that the caller leaves out is allocated. */
+  optional(
+    this: Checked<
+      TensorParam<E, Ds, A>,
+      A extends "in"
+        ? ""
+        : "optional: only an input may be left out; an output is allocated where the caller gives none"
+    >,
+  ): OptionalParam<E, Ds, A>;
+}
+/** A tensor that the kernel gets as a descriptor, for blocks of shape B. */
+export interface DescriptorParam<E extends Element, Ds extends DimNames, B extends DimNames, A extends Access> {
+  readonly [$param]: ["descriptor", [E, B], Ds, A];
+}
+export interface OptionalParam<E extends Element, Ds extends DimNames, A extends Access> {
+  readonly [$param]: ["optional", E, Ds, A];
+}
+export interface PointerParam<E extends Element> {
+  readonly [$param]: ["pointer", E];
+  /** May be absent at the call; the body asks `given`. */
+  optional(): OptionalPointerParam<E>;
+}
+export interface OptionalPointerParam<E extends Element> {
+  readonly [$param]: ["optionalPointer", E];
+}
+export interface ScalarParam<E extends Element> {
+  readonly [$param]: ["scalar", E];
+}
+/** `K` says who decides it and of what kind it is. */
+export interface ConstexprParam<K> {
+  readonly [$param]: ["constexpr", K];
+}
+export interface Param {
+  readonly [$param]: readonly unknown[];
+}
+export type Params = Readonly<Record<string, Param>>;
+
+/** What is known of a tensor argument besides dtype and dims. */
+export interface TensorOptions {
+  /** The last axis has stride 1 and the tensor no gaps. */
+  readonly contiguous?: boolean;
+  /** Width of address arithmetic, where the caller knows better than the extent. */
+  readonly offsets?: DType<"int32"> | DType<"int64">;
+}
+export interface OutTensorOptions extends TensorOptions {
+  /** Holds zeros when the first program starts: for a kernel that adds to it. */
+  readonly zeroed?: boolean;
+}
+export interface InTensorOptions extends TensorOptions {
+  /**
+   * What the caller sees to: the lowest value, and the highest (a size's name or a number), which integers stay below
+   * and floats may be. Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
+   */
+  readonly range?: readonly [number | string, number | string];
+}
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
+  dtype: D,
+  dims: Ds,
+  options?: A extends "out" ? OutTensorOptions : InTensorOptions,
+) => TensorParam<D[Dt], Mutable<Ds>, A>;
+export interface TensorBuilder {
+  readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
+  /** A tensor that the kernel reads. A dim is a size's name, a constexpr's, a derived one's, or a number. */
+  <D extends DType<any>, const Ds extends DimNames>(
+    dtype: D,
+    dims: Ds,
+    options?: InTensorOptions,
+  ): TensorParam<D[Dt], Mutable<Ds>, "in">;
+  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  readonly out: Declare<"out">;
+  /** A tensor that the kernel updates in place. */
+  readonly inout: Declare<"inout">;
+}
+type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds extends DimNames, const B extends DimNames>(
+  dtype: D,
+  dims: Ds,
+  block: Checked<
+    B,
+    B["length"] extends Ds["length"]
+      ? ""
+      : `descriptor: ${Show<Ds>} needs one block dimension an axis, ${B["length"]} given`
+  >,
+  options?: DescriptorOptions<D[Dt]>,
+) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
+export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
+  readonly [$param]: Problem<'descriptor: call it, descriptor(tl.float16, ["M"], ["BLOCK_M"])'>;
+  /** A tensor that the kernel fills; allocated unless the caller gives it. */
+  readonly out: DeclareDescriptor<"out">;
+  /** A tensor that the kernel updates in place. */
+  readonly inout: DeclareDescriptor<"inout">;
+}
+/** A raw pointer: nothing is known of its extent. */
+export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
+/** A number that is passed at run time. */
+export type ScalarBuilder = <D extends DType<any>>(
+  dtype: D,
+  options?: { readonly default?: number },
+) => ScalarParam<D[Dt]>;
+
+/** A kind of constexpr: `size` is decided by a config or a shape, the others by the caller (or a config). */
+export interface ChoiceOf<in out C extends string> {
+  readonly choice: C;
+}
+/** A function out of several, which are called alike. */
+export interface FunctionOf<in out C extends string, F> extends ChoiceOf<C> {
+  readonly functions: F;
+}
+type WhyAlike<F extends (...args: any[]) => unknown> =
+  IsUnion<ReturnType<F>> extends true
+    ? "constexpr.fn: the functions give different types; cast so that all give the same"
+    : "";
+/** A dtype out of a list, which the param gives a name. */
+export interface DTypeChoice<M> {
+  readonly dtypes: M;
+}
+type DTypeOf<N> = N extends DTypeName ? DType<N> : never;
+type DTypeIn<C> = C extends readonly unknown[] ? C[number] : C extends DType<infer E> ? DTypeOf<Members<E>> : never;
+type NamesIn<M> = { -readonly [K in keyof M]: M[K] extends DType<infer E> ? (E extends DTypeName ? E : never) : never };
+/** Sizes and scalars, by name, for a constexpr that is computed at launch. Loose: a param does not know its kernel. */
+export type LaunchSizes = Readonly<Record<string, any>>;
+/** An integer that the host can compute before a launch. */
+export type HostInt = Scalar<"int32"> | Scalar<"int64"> | Constexpr<any> | number;
+/** A condition that the host can ask before a launch. */
+export type Requirement = ConstBool<any> | Scalar<"int1">;
+export interface ConstexprBuilder {
+  readonly [$param]: Problem<"constexpr: call it, constexpr()">;
+  /** A size: decided by `config` or `autotune`, or bound from a tensor's shape where it is a dim. */
+  (): ConstexprParam<"size">;
+  /** An integer argument. */
+  int(options?: { readonly default?: number }): ConstexprParam<"int">;
+  float(options?: { readonly default?: number }): ConstexprParam<"float">;
+  bool(options?: { readonly default?: boolean }): ConstexprParam<"bool">;
+  /** One of these strings. */
+  string<const C extends readonly [string, ...string[]]>(
+    choices: C,
+    options?: { readonly default?: C[number] },
+  ): ConstexprParam<ChoiceOf<C[number]>>;
+  /**
+   * One of these functions, chosen by its name, in a call or in a config: `ACTIVATION: constexpr.fn({ relu, gelu })`
+   * makes `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and give the same types.
+   */
+  fn<const C extends string, F extends (...args: any[]) => unknown>(
+    functions: Checked<{ readonly [K in C]: F }, WhyAlike<F>>,
+    options?: { readonly default?: NoInfer<C> },
+  ): ConstexprParam<FunctionOf<C, F>>;
+  /**
+   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`: it stands wherever a dtype may,
+   * `x.to(OUT)`. Given a dtype variable it binds that, so that an output may have it though no input does.
+   */
+  dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
+    choices: C,
+    options?: { readonly default?: DTypeIn<C> },
+  ): ConstexprParam<C extends readonly unknown[] ? DTypeChoice<NamesIn<C>> : C>;
+  /** Computed from the sizes at each launch: `constexpr.launch(({ N }) => tl.nextPowerOf2(N))`. */
+  readonly launch: LaunchBuilder;
+}
+export interface LaunchBuilder {
+  /** An integer. */
+  (value: (sizes: LaunchSizes) => HostInt): ConstexprParam<"launch">;
+  /** A truth value: `constexpr.launch.bool(({ N }) => N.mod(16).eq(0))`. */
+  bool(value: (sizes: LaunchSizes) => Requirement): ConstexprParam<"launch bool">;
+}

@@ -1,0 +1,63 @@
+/** From what an author wrote to what can be run: trace → check → lower → emit. The file to read first. */
+import { compileOperator } from "./compile-operator.js";
+import { emitModule } from "../codegen/module/module.js";
+import { shapesOf, signatureOf } from "../codegen/module/signature.js";
+import { sourceMap } from "../codegen/module/module-map.js";
+import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
+import { definitionOf } from "../dsl/definition.js";
+import { OperatorDefinition } from "../dsl/operator.js";
+import { checked, constexprsOf, evaluateCase, refusal, sizesOf } from "../eval/index.js";
+import { printIR } from "../ir/print.js";
+import type { SourceIndex } from "../ir/source.js";
+import { measuringOf } from "./measuring.js";
+import { lowerViews } from "../lower/lower-views.js";
+import { toleranceFor } from "../contract/tolerance.js";
+import { failOn, traceAndCheck } from "./traced.js";
+
+export interface CompileOptions {
+  /** Reads the author's source: names, comments, and the rules that only the source shows. */
+  readonly source?: SourceIndex | undefined;
+  /** Instead of those that the author wrote. */
+  readonly configs?: readonly Config[] | undefined;
+}
+
+/**
+ * Builds a kernel. The same kernel and source give the same bytes.
+ *
+ * @throws TileScriptError with every error that was found.
+ */
+export function compile(kernel: unknown, { source, configs }: CompileOptions = {}): CompiledKernel {
+  if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source, (part) => compile(part, { source }));
+  const { ir, seen } = traceAndCheck(definitionOf(kernel), source, configs);
+  failOn(seen);
+  const lowered = lowerViews(ir);
+  const signature = signatureOf(lowered);
+  const file = `${signature.name}.py`;
+  const emit = (options?: EmitOptions): Emitted => {
+    const printed = emitModule(lowered, source, options);
+    return { python: printed.text, map: sourceMap(file, printed.lines) };
+  };
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+    const toleranceOf = (dtype: string) =>
+      toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
+    return evaluateCase(ir, signature, at, toleranceOf, options);
+  };
+  return {
+    signature,
+    configs: ir.tuning.configs,
+    ...shapesOf(ir),
+    ...emit(),
+    file,
+    emit,
+    ir: printIR(ir),
+    warnings: seen,
+    reference: ir.reference?.kind ?? "none",
+    ...measuringOf(ir, source),
+    ...(ir.tolerance && { tolerance: ir.tolerance }),
+    sizes: (at) => sizesOf(ir, at),
+    constexprs: (at) => constexprsOf(ir, at),
+    refusal: (at) => refusal(lowered, at),
+    evaluate,
+    check: (at, options) => checked(signature, at, evaluate(at, options)),
+  };
+}

@@ -1,0 +1,76 @@
+/** An operator on its way from what its author wrote to what can be run: each kernel's, and the functions that call them. */
+import { emitOperator } from "../codegen/module/module.js";
+import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
+import { sourceMap } from "../codegen/module/module-map.js";
+import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
+import type { Diagnostic } from "../diagnostics/diagnostic.js";
+import type { KernelDefinition } from "../dsl/definition.js";
+import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
+import { checked, evaluateOperator, operatorRefusal, sizesOf } from "../eval/index.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { printIR } from "../ir/print.js";
+import type { SourceIndex } from "../ir/source.js";
+import { lowerViews } from "../lower/lower-views.js";
+import { toleranceFor } from "../contract/tolerance.js";
+import { failOn, traceAndCheck } from "./traced.js";
+
+/** `compilePart` compiles a kernel by itself. */
+export function compileOperator(
+  definition: OperatorDefinition,
+  source: SourceIndex | undefined,
+  compilePart: (kernel: KernelDefinition) => CompiledKernel,
+): CompiledKernel {
+  const seen: Diagnostic[] = [];
+  const definitions: KernelDefinition[] = [];
+  const traceKernel = (kernel: KernelDefinition): KernelIR => {
+    const part = traceAndCheck(kernel, source);
+    seen.push(...part.seen);
+    definitions.push(kernel);
+    return part.ir;
+  };
+  const operator = traceOperator(definition, traceKernel, definition.at && source?.spec(definition.at));
+  failOn(seen);
+  const { face, kernels } = operator;
+  const lowered = kernels.map(lowerViews);
+  const signature = operatorSignature(operator);
+  const file = `${signature.name}.py`;
+  const emit = ({ op = { namespace: NAMESPACE }, dtypes }: EmitOptions = {}): Emitted => {
+    const printed = emitOperator(operator, lowered, source, op, dtypes);
+    return { python: printed.text, map: sourceMap(file, printed.lines) };
+  };
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+    const sizes = sizesOf(face, { ...at, config: 0 });
+    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, sizes, { ...face.tolerance, ...tolerance });
+    return evaluateOperator(operator, signature, at, toleranceOf, options);
+  };
+  const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
+  return {
+    signature,
+    // Each kernel takes its own configs in turn, from the first again where it has fewer.
+    configs: Array.from({ length: most }, (_, i) => configAt(kernels, i)),
+    ...shapesOf(face),
+    ...emit(),
+    file,
+    emit,
+    get parts() {
+      return definitions.map(compilePart);
+    },
+    ir: kernels.map(printIR).join("\n"),
+    warnings: seen,
+    reference: face.reference?.kind ?? "none",
+    ...(face.tolerance && { tolerance: face.tolerance }),
+    sizes: (at) => sizesOf(face, { ...at, config: 0 }),
+    constexprs: ({ constexprs = {} }) => constexprs,
+    refusal: (at) => operatorRefusal(operator, at),
+    evaluate,
+    check: (at, options) => checked(signature, at, evaluate(at, options)),
+  };
+}
+
+/** The first part of an operator's name where none is asked for. */
+const NAMESPACE = "tilescript";
+
+function configAt(kernels: readonly KernelIR[], index: number): Config {
+  const chosen = kernels.map(({ tuning: { configs } }) => configs[index % configs.length]!);
+  return { values: Object.assign({}, ...chosen.map(({ values }) => values)) as Config["values"] };
+}

@@ -1,0 +1,44 @@
+/** What measuring and tuning ask of a kernel, beside what running it needs. */
+import { checkConfigs } from "../check/configs.js";
+import { checkLimits } from "../check/tile-limits.js";
+import type { Case, CompiledKernel, Config } from "../contract/compiled.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { sizesOf } from "../eval/index.js";
+import type { KernelIR } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
+
+/** The kernel with other configs. */
+export function withConfigs(ir: KernelIR, configs: readonly Config[]): KernelIR {
+  return { ...ir, tuning: { ...ir.tuning, configs } };
+}
+
+export function measuringOf(
+  ir: KernelIR,
+  source: SourceIndex | undefined,
+): Pick<CompiledKernel, "providers" | "flops" | "tuning"> {
+  const { at, flops, tuning } = ir;
+  return {
+    providers: Object.keys(ir.providers),
+    ...(flops && { flops: (given: Case) => flopsOf(ir, flops, given) }),
+    ...(tuning.key && {
+      tuning: {
+        ...(tuning.space && { space: tuning.space }),
+        unfit: (config: Config) => {
+          const alone = withConfigs(ir, [config]);
+          return [...checkConfigs(alone), ...checkLimits(alone)][0]?.message;
+        },
+        rewrite: (configs: readonly Config[]) => {
+          const found = at && source?.withConfigs(at, configs);
+          if (found) return { file: at.file, ...found };
+          return fail("configs", `${ir.name}: write autotune.configs as a list in the kernel's spec`, at);
+        },
+      },
+    }),
+  };
+}
+
+function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: Case): number {
+  const count = flops({ ...sizesOf(ir, at), ...at.scalars, ...at.constexprs });
+  if (typeof count === "number" && count >= 0) return count;
+  return fail("flops", `${ir.name}: flops gives ${String(count)}; it gives a number, as in 2 * M * N * K`, ir.at);
+}

@@ -1,0 +1,114 @@
+/** A kernel as its author holds it: defined here, and run from here. */
+import { type Bound, bindCall, configPart } from "../call/bind.js";
+import { NDArray } from "../call/ndarray.js";
+import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../call/call-types.js";
+import type { CompiledKernel, Evaluation, TensorData } from "../contract/compiled.js";
+import type { Location } from "../diagnostics/diagnostic.js";
+import { checkDefinition, KernelDefinition, type RawSpec } from "../dsl/definition.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { type DType, type DTypeName, dtypes } from "../types/dtype.js";
+import type { Handle } from "../ir/handle.js";
+import { fromBytes, toBytes } from "../numerics/numeric-bits.js";
+import type { KernelFunction } from "../params/kernel.js";
+import type { callOnDevice } from "../runtime/devices/call.js";
+import { checkTolerance } from "../contract/tolerance.js";
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** What running a kernel asks of where it runs. */
+export interface Host {
+  build(kernel: unknown): Promise<CompiledKernel>;
+  call: typeof callOnDevice;
+}
+
+class RunnableKernel extends KernelDefinition {
+  readonly #built = new Map<string, Promise<CompiledKernel>>();
+
+  constructor(
+    readonly host: Host,
+    ...definition: ConstructorParameters<typeof KernelDefinition>
+  ) {
+    super(...definition);
+  }
+
+  async evaluate(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
+    return shown(kernel.evaluate(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
+  }
+
+  async check(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
+    return shown(kernel.check(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
+  }
+
+  async run(inputs: Given = {}, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
+    const { kernel, at, given, tuned } = await this.#bind(inputs, constexprs, captureLocation());
+    const raw = mapValues(given, ({ dtype, shape, data }) => ({
+      dtype,
+      shape,
+      bytes: toBytes(dtype as DTypeName, data),
+    }));
+    const ran = await this.host.call(kernel, at, raw, { device: device ?? "auto", python, tuned });
+    if (ran.outputs) {
+      const outputs = mapValues(ran.outputs, ({ dtype, shape, bytes }) =>
+        arrayOf({ dtype, shape, data: fromBytes(dtype as DTypeName, bytes) }),
+      );
+      return { ...ran, outputs };
+    }
+    const { outputs, unchecked } = shown(kernel.evaluate(at, { inputs: given }));
+    return { outputs, device: "eval", unchecked: [...ran.unchecked, ...unchecked] };
+  }
+
+  async #bind(inputs: Given, constexprs: Given, location: Location | undefined, tolerance?: unknown) {
+    checkTolerance(this.name, tolerance, location);
+    const plain = await this.#build({});
+    const config = configPart(plain, constexprs, location);
+    const kernel = await this.#build(config);
+    const { at, inputs: given }: Bound = bindCall(kernel, inputs, constexprs, location);
+    return { kernel, at, given, tuned: Object.keys(config).length === 0 };
+  }
+
+  /** The kernel with its own configs, or with one: the first, over which `config` is laid. */
+  #build(config: Given): Promise<CompiledKernel> {
+    const key = JSON.stringify(Object.entries(config).sort());
+    let built = this.#built.get(key);
+    if (!built) this.#built.set(key, (built = this.host.build(key === "[]" ? this : this.#with(config))));
+    return built;
+  }
+
+  #with(config: Given): KernelDefinition {
+    const { autotune } = this.spec;
+    const only = { ...(autotune?.configs[0] ?? this.spec.config), ...config };
+    const spec = autotune
+      ? { ...this.spec, autotune: { ...autotune, configs: [only] } }
+      : { ...this.spec, config: only };
+    return new KernelDefinition(this.name, spec, this.body, this.at);
+  }
+}
+
+/** The function that defines kernels, which run on this host. */
+export function kernelOn(host: Host): KernelFunction {
+  return ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown) => {
+    const defined = new RunnableKernel(host, name, spec, body, captureLocation());
+    checkDefinition(defined);
+    return defined;
+  }) as unknown as KernelFunction;
+}
+
+function shown({ outputs, comparison, findings, unchecked }: Evaluation): KernelEvaluation {
+  return {
+    outputs: mapValues(outputs, arrayOf),
+    correct: comparison?.correct ?? null,
+    ...(comparison && { comparison }),
+    findings,
+    unchecked,
+  };
+}
+
+function arrayOf({ data, shape, dtype }: TensorData): NDArray {
+  return NDArray.of(data, shape, dtypes[dtype as DTypeName] as DType<any>);
+}
+
+function mapValues<T, R>(record: Readonly<Record<string, T>>, of: (value: T) => R): Record<string, R> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, of(value)]));
+}

@@ -1,0 +1,59 @@
+/** A kernel's program, once everything that is to be said of it was looked for. */
+import { checkAccumulation } from "../check/accumulation.js";
+import { checkConfigs, unusedParams } from "../check/configs.js";
+import { checkHost } from "../check/host-blocks.js";
+import { checkLimits } from "../check/tile-limits.js";
+import { checkOptional } from "../check/optional.js";
+import { checkStructure } from "../check/structure.js";
+import { checkVersions } from "../check/triton-versions.js";
+import type { Config } from "../contract/compiled.js";
+import { type Diagnostic, TileScriptError, warning } from "../diagnostics/diagnostic.js";
+import type { KernelDefinition } from "../dsl/definition.js";
+import { trace } from "../dsl/trace.js";
+import type { KernelIR } from "../ir/nodes.js";
+import type { SourceIndex } from "../ir/source.js";
+import { withConfigs } from "./measuring.js";
+
+export interface Traced {
+  readonly ir: KernelIR;
+  /** Errors and warnings. */
+  readonly seen: readonly Diagnostic[];
+}
+
+/** `configs` are instead of those that the author wrote. */
+export function traceAndCheck(
+  definition: KernelDefinition,
+  source: SourceIndex | undefined,
+  configs?: readonly Config[],
+): Traced {
+  const files = definition.at ? [definition.at.file] : [];
+  const seen = [...(source?.lint(files) ?? [])];
+  failOn(seen);
+  const traced = trace(definition, definition.at && source?.spec(definition.at));
+  const ir = configs ? withConfigs(traced, configs) : traced;
+  seen.push(
+    ...checkStructure(ir),
+    ...checkHost(ir),
+    ...checkConfigs(ir),
+    ...checkAccumulation(ir),
+    ...checkLimits(ir),
+    ...checkOptional(ir),
+    ...checkVersions(ir),
+    ...unusedParams(ir),
+  );
+  if (!source) seen.push(withoutSource(ir));
+  return { ir, seen };
+}
+
+/** @throws TileScriptError with all of them, if one is an error. */
+export function failOn(diagnostics: readonly Diagnostic[]): void {
+  if (diagnostics.some(({ severity }) => severity === "error")) throw new TileScriptError(diagnostics);
+}
+
+function withoutSource(ir: KernelIR): Diagnostic {
+  return warning(
+    "no-source",
+    `${ir.name}: its source cannot be read, so names come from ops and hidden coercions are not looked for; build from the TypeScript file`,
+    ir.at,
+  );
+}

@@ -1,0 +1,281 @@
+/**
+ * Signatures of operators: `WhyX<Op, E, S, O>` is what the operand O of a tile of E in S must satisfy, `XOut` what comes
+ * out; `inferX` is both for run-time types, with a constexpr on either side.
+ */
+import type { ConstLike } from "../types/constexpr.js";
+import { compareText } from "../types/constexpr-text.js";
+import { call, type Call, type Elem, type Element } from "../types/dtype.js";
+import type { AddressLike, TensorLike } from "./tensor-types.js";
+import type { Both, Checked } from "../types/problem.js";
+import {
+  divide,
+  modulo,
+  promote,
+  whyCompare,
+  whyDivide,
+  whyFloorDivide,
+  whyInt,
+  whyNumber,
+  whyPromote,
+  whyWeak,
+  type Divide,
+  type Modulo,
+  type Promote,
+  type WhyCompare,
+  type WhyDivide,
+  type WhyFloorDivide,
+  type WhyInt,
+  type WhyNumber,
+  type WhyPromote,
+  type WhyWeak,
+} from "../types/promote.js";
+import { broadcast, whyBroadcast, type Broadcast, type Dim, type Shape, type WhyBroadcast } from "../types/shape.js";
+import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
+import { constexprType, literalValue, tileType, type ConstexprType, type TileType, type Type } from "../types/types.js";
+
+// ---- what is no operand at all --------------------------------------------------------------------------------------
+
+/** Why X is no tile. */
+export type NotATile<Op extends string, X> = X extends AddressLike
+  ? `${Op}: this is an address; load it first`
+  : X extends TensorLike
+    ? `${Op}: this is a whole tensor; load a tile of it first`
+    : X extends StateLike
+      ? `${Op}: this is state; read it with .value`
+      : `${Op}: needs a tile`;
+export function notATile(op: string, type: Type): string {
+  if (type.kind === "view" || type.kind === "pointer") return `${op}: this is an address; load it first`;
+  return type.kind === "tensor" ? `${op}: this is a whole tensor; load a tile of it first` : `${op}: needs a tile`;
+}
+/** Why X is no operand of an operator. */
+export type NotAnOperand<Op extends string, X> = X extends AddressLike | TensorLike | StateLike
+  ? NotATile<Op, X>
+  : `${Op}: needs a tile, a constexpr or a number`;
+function notAnOperand(op: string, type: Type): string {
+  return type.kind === "view" || type.kind === "pointer" || type.kind === "tensor"
+    ? notATile(op, type)
+    : `${op}: needs a tile, a constexpr or a number`;
+}
+
+const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" || type.text === "false";
+
+// ---- one rule, two types --------------------------------------------------------------------------------------------
+
+/** What an operator asks of two dtypes, of a dtype and a number, and of a dtype and a constexpr. */
+interface BinaryRule {
+  tiles(op: string, a: Elem, b: Elem): string;
+  number(op: string, elem: Elem, value: number): string;
+  weak(op: string, elem: Elem, of: string): string;
+  /** The result's dtype. */
+  out(a: Elem, b: Elem): Elem | undefined;
+}
+
+function whyOperand(rule: BinaryRule, op: string, tile: TileType, other: Type): string {
+  if (other.kind === "tile") {
+    return rule.tiles(op, tile.dtype, other.dtype) || whyBroadcast(op, tile.shape, other.shape);
+  }
+  if (other.kind !== "constexpr") return notAnOperand(op, other);
+  const value = literalValue(other);
+  if (value !== undefined) return rule.number(op, tile.dtype, value);
+  return isBooleanLiteral(other) ? notAnOperand(op, other) : rule.weak(op, tile.dtype, other.of);
+}
+
+/** The type of `x op y`, or the sentence that says why there is none. `text` names the result of two constexprs. */
+function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: string, b: string) => Type | string) {
+  if (x.kind === "constexpr" && y.kind === "constexpr") return text(x.text, y.text);
+  const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
+  if (tile.kind !== "tile") return notAnOperand(op, x.kind === "constexpr" ? y : x);
+  const why = whyOperand(rule, op, tile, other);
+  if (why) return why;
+  const right = other.kind === "tile" ? other : tileType(tile.dtype, []);
+  const dtype = rule.out(tile.dtype, right.dtype);
+  const shape = broadcast(tile.shape, right.shape);
+  // The rule above has a sentence for every pair without a result; a gap in it must not pass for a type.
+  return dtype && shape ? tileType(dtype, shape) : `${op}: ${call(tile.dtype)} and ${call(right.dtype)} have no result`;
+}
+
+/** `min(A, B)`, `A + B`: how two constexprs come out, as integers unless one is a float. */
+function constexprOf(x: Type, y: Type, text: string): ConstexprType {
+  const isFloat = [x, y].some((type) => type.kind === "constexpr" && type.of === "float");
+  return constexprType(isFloat ? "float" : "int", text);
+}
+
+// ---- + - * ----------------------------------------------------------------------------------------------------------
+
+export type WhyArith<Op extends string, E, S extends Shape, O> = O extends number
+  ? WhyNumber<Op, E, O>
+  : O extends TileLike
+    ? Both<WhyPromote<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    : O extends ConstLike<any, infer K>
+      ? WhyWeak<Op, E, K>
+      : NotAnOperand<Op, O>;
+export type ArithOut<E extends Element, S extends Shape, O> = O extends TileLike
+  ? Tile<Promote<E, O[El]>, Broadcast<S, O[Sh]>>
+  : Tile<E, S>;
+const arithmetic: BinaryRule = { tiles: whyPromote, number: whyNumber, weak: whyWeak, out: promote };
+/** `+ - *`, minimum and maximum. */
+export function inferArith(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+  return inferBinary(arithmetic, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
+}
+
+type ArithWhys<Op extends string, E extends Element, S extends Shape, O> = O extends readonly [infer H]
+  ? [WhyArith<Op, E, S, H>]
+  : O extends readonly [infer H, ...infer R]
+    ? [WhyArith<Op, E, S, H>, ...ArithWhysNext<Op, ArithOut<E, S, H>, R>]
+    : [];
+type ArithWhysNext<Op extends string, T, R> = T extends TileLike ? ArithWhys<Op, T[El], T[Sh], R> : [];
+/** Several operands, each against the result so far; each sentence stands at its operand. */
+export type ArithArgs<Op extends string, E extends Element, S extends Shape, O> = {
+  readonly [K in keyof O]: Checked<O[K], ArithWhys<Op, E, S, O>[K & keyof ArithWhys<Op, E, S, O>]>;
+};
+export type ArithFold<E extends Element, S extends Shape, O> = O extends readonly [infer H]
+  ? ArithOut<E, S, H>
+  : O extends readonly [infer H, ...infer R]
+    ? ArithFoldNext<ArithOut<E, S, H>, R>
+    : Tile<E, S>;
+type ArithFoldNext<T, R> = T extends TileLike ? ArithFold<T[El], T[Sh], R> : never;
+
+// ---- comparisons ----------------------------------------------------------------------------------------------------
+
+export type WhyCmp<Op extends string, E, S extends Shape, O> = O extends number
+  ? E extends "int1"
+    ? ""
+    : WhyNumber<Op, E, O>
+  : O extends TileLike
+    ? Both<WhyCompare<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    : O extends ConstLike<any, infer K>
+      ? WhyWeak<Op, E, K>
+      : NotAnOperand<Op, O>;
+export type CmpOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
+const comparison: BinaryRule = {
+  tiles: whyCompare,
+  number: (op, elem, value) => (elem === "int1" ? "" : whyNumber(op, elem, value)),
+  weak: whyWeak,
+  out: () => "int1",
+};
+/** `sign` is Python's, for the text of two constexprs. */
+export function inferCompare(op: string, x: Type, y: Type, sign: string): Type | string {
+  return inferBinary(comparison, op, x, y, (a, b) => constexprType("bool", compareText(a, sign, b)));
+}
+
+// ---- / // % ---------------------------------------------------------------------------------------------------------
+
+export type WhyQuotient<Op extends string, E, S extends Shape, O> = O extends number
+  ? WhyNumber<Op, E, O>
+  : O extends TileLike
+    ? Both<WhyDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    : O extends ConstLike<any, infer K>
+      ? WhyWeak<Op, E, K>
+      : NotAnOperand<Op, O>;
+export type DivideOut<E extends Element, S extends Shape, O> = O extends TileLike
+  ? Tile<Divide<E, O[El]>, Broadcast<S, O[Sh]>>
+  : Tile<Divide<E, E>, S>;
+const division: BinaryRule = { tiles: whyDivide, number: whyNumber, weak: whyWeak, out: divide };
+/** `/`: two constexprs give a float. */
+export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+  return inferBinary(division, op, x, y, (a, b) => constexprType("float", text(a, b)));
+}
+
+export type ModuloOut<E extends Element, S extends Shape, O> = O extends TileLike
+  ? Tile<Modulo<E, O[El]>, Broadcast<S, O[Sh]>>
+  : Tile<Modulo<E, E>, S>;
+const remainder: BinaryRule = { ...division, out: modulo };
+/** `%` */
+export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+  return inferBinary(remainder, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
+}
+
+export type WhyFloor<Op extends string, E, S extends Shape, O> = O extends number
+  ? Both<WhyInt<Op, E>, WhyNumber<Op, E, O>>
+  : O extends TileLike
+    ? Both<WhyFloorDivide<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+    : O extends ConstLike<any, infer K>
+      ? Both<WhyInt<Op, E>, WhyWeak<Op, E, K>>
+      : NotAnOperand<Op, O>;
+const floorDivision: BinaryRule = {
+  tiles: whyFloorDivide,
+  number: (op, elem, value) => whyInt(op, elem) || whyNumber(op, elem, value),
+  weak: (op, elem, of) => whyInt(op, elem) || whyWeak(op, elem, of),
+  out: promote,
+};
+/** `//` and cdiv; the result is `ArithOut`. */
+export function inferFloorDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+  return inferBinary(floorDivision, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
+}
+
+// ---- & | ^ << >> ----------------------------------------------------------------------------------------------------
+
+export type WhyBits<Op extends string, E, S extends Shape, O> = O extends boolean
+  ? E extends "int1"
+    ? ""
+    : `${Op}: true and false combine with int1 only, this tile is ${Call<E>}`
+  : O extends number
+    ? Both<WhyInt<Op, E>, E extends "int1" ? `${Op}: int1 combines with int1, not with a number` : WhyNumber<Op, E, O>>
+    : O extends TileLike
+      ? Both<Both<WhyInt<Op, E>, WhyInt<Op, O[El]>>, Both<WhyCompare<Op, E, O[El]>, WhyBroadcast<Op, S, O[Sh]>>>
+      : O extends ConstLike<any, infer K>
+        ? Both<WhyInt<Op, E>, K extends "bool" ? (E extends "int1" ? "" : WhyWeak<Op, E, K>) : WhyWeak<Op, E, K>>
+        : NotAnOperand<Op, O>;
+const bits: BinaryRule = {
+  tiles: (op, a, b) => whyInt(op, a) || whyInt(op, b) || whyCompare(op, a, b),
+  number: (op, elem, value) =>
+    whyInt(op, elem) ||
+    (elem === "int1" ? `${op}: int1 combines with int1, not with a number` : whyNumber(op, elem, value)),
+  weak: (op, elem, of) => whyInt(op, elem) || (of === "bool" && elem === "int1" ? "" : whyWeak(op, elem, of)),
+  out: promote,
+};
+/** `& | ^ << >>`; the result is `ArithOut`. Masks combine with masks, with true and false, and with flags. */
+export function inferBits(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
+  const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
+  if (tile.kind === "tile" && other.kind === "constexpr" && isBooleanLiteral(other)) {
+    return tile.dtype === "int1"
+      ? tile
+      : `${op}: true and false combine with int1 only, this tile is ${call(tile.dtype)}`;
+  }
+  const bool = [x, y].every((type) => type.kind === "constexpr" && type.of === "bool");
+  return inferBinary(bits, op, x, y, (a, b) =>
+    bool ? constexprType("bool", text(a, b)) : constexprOf(x, y, text(a, b)),
+  );
+}
+
+type BitsWhys<Op extends string, E extends Element, S extends Shape, O> = O extends readonly [infer H]
+  ? [WhyBits<Op, E, S, H>]
+  : O extends readonly [infer H, ...infer R]
+    ? [WhyBits<Op, E, S, H>, ...BitsWhysNext<Op, ArithOut<E, S, H>, R>]
+    : [];
+type BitsWhysNext<Op extends string, T, R> = T extends TileLike ? BitsWhys<Op, T[El], T[Sh], R> : [];
+export type BitsArgs<Op extends string, E extends Element, S extends Shape, O> = {
+  readonly [K in keyof O]: Checked<O[K], BitsWhys<Op, E, S, O>[K & keyof BitsWhys<Op, E, S, O>]>;
+};
+
+/** `~x` and `not`. */
+export type WhyNot<T> = T extends TileLike ? WhyInt<"not", T[El]> : NotATile<"not", T>;
+export function inferNot(op: string, x: Type): Type | string {
+  if (x.kind === "constexpr" && x.of === "bool") return constexprType("bool", `not ${x.text}`);
+  return x.kind === "tile" ? whyInt(op, x.dtype) || x : notATile(op, x);
+}
+/** `-x`. */
+export type WhyNeg<T> = T extends TileLike ? WhyPromote<"neg", T[El], T[El]> : NotATile<"neg", T>;
+export function inferNeg(op: string, x: Type): Type | string {
+  if (x.kind === "constexpr" && (x.of === "int" || x.of === "float")) return constexprType(x.of, `-${x.text}`);
+  return x.kind === "tile" ? whyPromote(op, x.dtype, x.dtype) || x : notATile(op, x);
+}
+
+/** logicalAnd, logicalOr: both sides int1. */
+export type WhyLogic<Op extends string, E, S extends Shape, O> = E extends "int1"
+  ? O extends TileLike
+    ? O[El] extends "int1"
+      ? WhyBroadcast<Op, S, O[Sh]>
+      : `${Op}: both sides must be int1, the other is ${Call<O[El]>}; compare it first, .ne(0)`
+    : O extends boolean | ConstLike<any, "bool">
+      ? ""
+      : NotAnOperand<Op, O>
+  : `${Op}: both sides must be int1, this one is ${Call<E>}; compare it first, .ne(0)`;
+export function whyLogic(op: string, elem: Elem, shape: readonly Dim[], other: Type): string {
+  if (elem !== "int1") return `${op}: both sides must be int1, this one is ${call(elem)}; compare it first, .ne(0)`;
+  if (other.kind === "constexpr" && other.of === "bool") return "";
+  if (other.kind !== "tile") return notAnOperand(op, other);
+  return other.dtype === "int1"
+    ? whyBroadcast(op, shape, other.shape)
+    : `${op}: both sides must be int1, the other is ${call(other.dtype)}; compare it first, .ne(0)`;
+}

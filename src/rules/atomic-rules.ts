@@ -1,0 +1,232 @@
+/** Rules of atomics, each with its function twin: which dtypes the hardware changes in one step, and what they take. */
+import { type Agree, type Both, type Checked, type IsAny } from "../types/problem.js";
+import {
+  call,
+  type Call,
+  type DTypeName,
+  type Elem,
+  members,
+  type Members,
+  sameElem,
+  type Token,
+  token,
+} from "../types/dtype.js";
+import type { AddressLike, Pl, Ta } from "./tensor-types.js";
+import {
+  fitsIn,
+  type FitsIn,
+  sameShape,
+  type SameShape,
+  type Dim,
+  type Shape,
+  type Show,
+  showShape,
+} from "../types/shape.js";
+import {
+  type Place,
+  type Target,
+  whyLoad,
+  type WhyLoad,
+  whyMaskFor,
+  type WhyMaskFor,
+  whyValue,
+  type WhyValue,
+  whyWrite,
+  type WhyWrite,
+} from "./memory-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import type { PointerType, Type, ViewType } from "../types/types.js";
+
+// ---- dtypes ---------------------------------------------------------------------------------------------------------
+
+const WORDS = ["int32", "uint32", "int64", "uint64"] as const;
+const FLOATS = ["float32", "float64"] as const;
+
+/** The dtypes that each kind of atomic takes, and how a message calls them. */
+export const atomicKinds = {
+  add: {
+    dtypes: [...WORDS, "float16", "bfloat16", ...FLOATS],
+    words: "32-bit and 64-bit integers, float16, bfloat16, float32 and float64",
+  },
+  extreme: { dtypes: [...WORDS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
+  bits: { dtypes: WORDS, words: "32-bit and 64-bit integers" },
+  exchange: { dtypes: [...WORDS, ...FLOATS], words: "32-bit and 64-bit integers, float32 and float64" },
+  compare: {
+    dtypes: ["int16", "uint16", ...WORDS, "float16", "bfloat16", ...FLOATS],
+    words: "dtypes of 16, 32 and 64 bits",
+  },
+  poll: { dtypes: ["int16", "uint16", ...WORDS], words: "integers of 16, 32 and 64 bits" },
+  any: {
+    dtypes: ["int1", "int8", "uint8", "int16", "uint16", ...WORDS, "float16", "bfloat16", ...FLOATS],
+    words: "integers, float16, bfloat16, float32 and float64",
+  },
+} as const satisfies Readonly<Record<string, { readonly dtypes: readonly DTypeName[]; readonly words: string }>>;
+
+type Kinds = typeof atomicKinds;
+export type AtomicKind = keyof Kinds;
+type Refused<K extends AtomicKind, E> = Exclude<Members<E>, Kinds[K]["dtypes"][number]>;
+
+export type WhyAtomicElement<Op extends string, K extends AtomicKind, E> =
+  IsAny<E> extends true
+    ? ""
+    : [Refused<K, E>] extends [never]
+      ? ""
+      : `${Op}: does not work on ${Call<E>}; it takes ${Kinds[K]["words"]}`;
+function whyAtomicElement(op: string, kind: AtomicKind, elem: Elem): string {
+  const { dtypes, words }: { readonly dtypes: readonly string[]; readonly words: string } = atomicKinds[kind];
+  return members(elem).every((name) => dtypes.includes(name))
+    ? ""
+    : `${op}: does not work on ${call(elem)}; it takes ${words}`;
+}
+
+type Address = PointerType | ViewType;
+
+/** The address of an atomic that changes memory. */
+export type WhyAtomic<Op extends string, K extends AtomicKind, A> = Both<
+  WhyWrite<Op, A>,
+  A extends AddressLike ? WhyAtomicElement<Op, K, A[Ta]> : ""
+>;
+export function whyAtomic(op: string, kind: AtomicKind, address: Type): string {
+  return whyWrite(op, address) || whyAtomicElement(op, kind, (address as Address).to);
+}
+/** The address of an atomic that only reads. */
+export type WhyAtomicRead<Op extends string, K extends AtomicKind, A> = Both<
+  WhyLoad<A, Op>,
+  A extends AddressLike ? WhyAtomicElement<Op, K, A[Ta]> : ""
+>;
+export function whyAtomicRead(op: string, kind: AtomicKind, address: Type): string {
+  return whyLoad(address, op) || whyAtomicElement(op, kind, (address as Address).to);
+}
+
+// ---- operands -------------------------------------------------------------------------------------------------------
+
+/** Triton 3.6 gives an atomic's mask and value no new axes, so nobody gets them. */
+type SameRank<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
+  ? true
+  : B extends readonly []
+    ? true
+    : A["length"] extends B["length"]
+      ? true
+      : false;
+const sameRank = (a: readonly Dim[], b: readonly Dim[]): boolean => b.length === 0 || a.length === b.length;
+
+type WhyRank<Op extends string, What extends string, S extends Shape, X> = X extends TileLike
+  ? FitsIn<S, X[Sh]> extends true
+    ? SameRank<S, X[Sh]> extends true
+      ? ""
+      : `${Op}: the address is ${Show<S>}, the ${What} is ${Show<X[Sh]>}; give it the same rank with .row or expandDims`
+    : ""
+  : "";
+function whyRank(op: string, what: string, shape: readonly Dim[], x: Type): string {
+  if (x.kind !== "tile" || !fitsIn(shape, x.shape) || sameRank(shape, x.shape)) return "";
+  return `${op}: the address is ${showShape(shape)}, the ${what} is ${showShape(x.shape)}; give it the same rank with .row or expandDims`;
+}
+
+/** What is added, exchanged and so on: a number, a scalar, or a tile as large as the address. */
+export type WhyAtomicValue<Op extends string, A, V> = Both<
+  WhyValue<Op, Target<A>, Place<A>, V>,
+  WhyRank<Op, "value", Place<A>, V>
+>;
+export function whyAtomicValue(op: string, { to, shape }: Address, value: Type): string {
+  return whyValue(op, to, shape, value) || whyRank(op, "value", shape, value);
+}
+
+/** Python's True is no mask of an atomic. */
+export type WhyAtomicMask<Op extends string, A, M> = M extends TileLike
+  ? Both<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", Place<A>, M>>
+  : M extends boolean
+    ? `${Op}: a mask is a tile of int1; leave it out, or leave the atomic out`
+    : WhyMaskFor<Op, A, M>;
+export function whyAtomicMask(op: string, address: Address, mask: Type): string {
+  if (mask.kind === "constexpr" && (mask.text === "true" || mask.text === "false"))
+    return `${op}: a mask is a tile of int1; leave it out, or leave the atomic out`;
+  return whyMaskFor(op, address, mask) || whyRank(op, "mask", address.shape, mask);
+}
+
+/** Python's numbers are int32 and float32 scalars to compare-and-swap, which casts nothing and spreads nothing. */
+type Exact = "int32" | "uint32" | "float32";
+const EXACT: ReadonlySet<Elem> = new Set(["int32", "uint32", "float32"]);
+
+/** An operand of compare-and-swap: exactly the address's dtype and shape. */
+export type WhySwap<Op extends string, A, V> = V extends number
+  ? Place<A> extends readonly []
+    ? Target<A> extends Exact
+      ? WhyValue<Op, Target<A>, [], V>
+      : `${Op}: a number is not cast here; write tl.full([], …, ${Token<Target<A>>})`
+    : `${Op}: a number is not spread here; write tl.full(${Show<Place<A>>}, …, ${Token<Target<A>>})`
+  : V extends TileLike
+    ? Agree<Target<A>, V[El]> extends true
+      ? SameShape<Place<A>, V[Sh]> extends true
+        ? ""
+        : `${Op}: the address is ${Show<Place<A>>}, the value is ${Show<V[Sh]>}; nothing is spread here`
+      : `${Op}: the tensor holds ${Call<Target<A>>}, the value is ${Call<V[El]>}; cast with .to(${Token<Target<A>>})`
+    : `${Op}: needs a tile in the address's shape`;
+export function whySwap(op: string, { to, shape }: Address, value: Type): string {
+  if (value.kind === "constexpr" && !Number.isNaN(Number(value.text)) && value.of !== "string") {
+    if (shape.length > 0)
+      return `${op}: a number is not spread here; write tl.full(${showShape(shape)}, …, ${token(to)})`;
+    return EXACT.has(to)
+      ? whyValue(op, to, [], value)
+      : `${op}: a number is not cast here; write tl.full([], …, ${token(to)})`;
+  }
+  if (value.kind !== "tile") return `${op}: needs a tile in the address's shape`;
+  if (!sameElem(to, value.dtype))
+    return `${op}: the tensor holds ${call(to)}, the value is ${call(value.dtype)}; cast with .to(${token(to)})`;
+  return sameShape(shape, value.shape)
+    ? ""
+    : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}; nothing is spread here`;
+}
+
+// ---- signatures -----------------------------------------------------------------------------------------------------
+
+export type Semantics = "acquire" | "release" | "acq_rel" | "relaxed";
+export type Scope = "gpu" | "cta" | "sys";
+
+interface Ordering<S extends Semantics> {
+  /** What it orders: earlier accesses before it (`release`), later ones after it (`acquire`), both, or none. */
+  sem?: S | undefined;
+  /** Who sees that order: this program, this GPU, or all GPUs and the CPU. */
+  scope?: Scope | undefined;
+}
+export interface AtomicOptions<Op extends string, A, M, S extends Semantics = Semantics> extends Ordering<S> {
+  /** Lanes to perform, beside those that lie in the tensor. What other lanes give is undefined. */
+  mask?: Checked<M, WhyAtomicMask<Op, A, M>> | undefined;
+}
+
+/** What an atomic gives: what was there before. */
+export type AtomicOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
+
+/** A call of `tl.atomicAdd` and its kin. */
+export type Atomic<Op extends string, K extends AtomicKind> = <A, const V, const M = unknown>(
+  address: Checked<A, WhyAtomic<Op, K, A>>,
+  value: Checked<V, WhyAtomicValue<Op, A, V>>,
+  options?: AtomicOptions<Op, A, M>,
+) => AtomicOut<A>;
+/** A call of `tl.atomicCas`. */
+export type AtomicCas = <A, const C, const V>(
+  address: Checked<A, WhyAtomic<"atomicCas", "compare", A>>,
+  compare: Checked<C, WhySwap<"atomicCas", A, C>>,
+  value: Checked<V, WhySwap<"atomicCas", A, V>>,
+  options?: Ordering<Semantics>,
+) => AtomicOut<A>;
+/** A call of `tl.atomicLoad`. */
+export type AtomicLoad = <A, const M = unknown>(
+  address: Checked<A, WhyAtomicRead<"atomicLoad", "any", A>>,
+  options?: AtomicOptions<"atomicLoad", A, M, "acquire" | "relaxed">,
+) => AtomicOut<A>;
+/** A call of `tl.atomicStore`. */
+export type AtomicStore = <A, const V, const M = unknown>(
+  address: Checked<A, WhyAtomic<"atomicStore", "any", A>>,
+  value: Checked<V, WhyAtomicValue<"atomicStore", A, V>>,
+  options?: AtomicOptions<"atomicStore", A, M, "release" | "relaxed">,
+) => void;
+interface PollOptions extends Ordering<"acquire" | "relaxed"> {
+  /** How long to wait, in nanoseconds, for all lanes together. Without it, forever. */
+  timeoutNs?: number | undefined;
+}
+/** A call of `tl.atomicPoll`. */
+export type AtomicPoll = <A, const V>(
+  address: Checked<A, WhyAtomicRead<"atomicPoll", "poll", A>>,
+  expected: Checked<V, WhyAtomicValue<"atomicPoll", A, V>>,
+  options?: PollOptions,
+) => A extends AddressLike ? Tile<"int1", A[Pl]> : Tile<"int1", any>;

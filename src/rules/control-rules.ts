@@ -1,0 +1,161 @@
+/** Signatures of state, loops and branches. */
+import type { ConstLike } from "../types/constexpr.js";
+import { call, sameElem, token, type Call } from "../types/dtype.js";
+import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
+import type { Both } from "../types/problem.js";
+import {
+  promote,
+  whyInt,
+  whyLiteral,
+  whyWeak,
+  whyWhole,
+  type Promote,
+  type WhyInt,
+  type WhyWhole,
+} from "../types/promote.js";
+import { sameShape, showShape, type Show } from "../types/shape.js";
+import type { El, Mut, Sh, StateLike, TileLike } from "../types/tile.js";
+import { literalValue, type Type } from "../types/types.js";
+import type { Elem } from "../types/dtype.js";
+
+// ---- state ----------------------------------------------------------------------------------------------------------
+
+/** `tl.mut(initial)`: a tile or a pointer. */
+export type WhyMut<X> = X extends TileLike | AddressLike
+  ? ""
+  : X extends StateLike
+    ? "mut: this is state already; start from its .value"
+    : X extends number | ConstLike
+      ? "mut: a number has no dtype; write tl.full([], x, tl.int32)"
+      : "mut: needs a tile or a pointer";
+export type MutOut<X> = X extends TileLike
+  ? Mut<X[El], X[Sh]>
+  : X extends AddressLike
+    ? MutPointer<X[Ta], X[Pl], X[Ac]>
+    : Mut<any, any>;
+export function whyMut(initial: Type): string {
+  if (initial.kind === "tile" || initial.kind === "pointer") return "";
+  return initial.kind === "constexpr" && initial.of !== "string"
+    ? "mut: a number has no dtype; write tl.full([], x, tl.int32)"
+    : "mut: needs a tile or a pointer";
+}
+
+/** `state.value = next`. At type level the accessor's own type says it; the build says it in words. */
+export function whyAssign(held: Type, next: Type): string {
+  if (held.kind === "pointer") {
+    if (next.kind !== "pointer") return "value: the variable holds pointers; assign a pointer";
+    if (!sameElem(held.to, next.to)) {
+      return `value: the variable points to ${call(held.to)}, the new one to ${call(next.to)}; cast with .to(${token(held.to)})`;
+    }
+    return sameShape(held.shape, next.shape)
+      ? ""
+      : `value: the variable holds pointers ${showShape(held.shape)}, the new ones are ${showShape(next.shape)}`;
+  }
+  if (held.kind !== "tile") return "value: this cannot be held";
+  if (next.kind === "constexpr") {
+    const value = literalValue(next);
+    return value === undefined ? whyWeak("value", held.dtype, next.of) : whyLiteral("value", held.dtype, value);
+  }
+  if (next.kind !== "tile") return "value: the variable holds a tile; assign a tile or a number";
+  if (!sameElem(held.dtype, next.dtype)) {
+    return `value: the variable holds ${call(held.dtype)}, the new value is ${call(next.dtype)}; cast with .to(${token(held.dtype)})`;
+  }
+  return sameShape(held.shape, next.shape)
+    ? ""
+    : `value: the variable holds ${showShape(held.shape)}, the new value is ${showShape(next.shape)}; reduce or broadcast it`;
+}
+
+// ---- loops ----------------------------------------------------------------------------------------------------------
+
+/** Bounds and step of `tl.range`: scalars, constexprs or numbers. */
+export type WhyRangeBound<X, Op extends string = "range"> = X extends number
+  ? WhyWhole<Op, X>
+  : X extends ConstLike<any, "int">
+    ? ""
+    : X extends TileLike
+      ? Both<WhyInt<Op, X[El]>, X[Sh] extends readonly [] ? "" : `${Op}: bounds are scalars, this is ${Show<X[Sh]>}`>
+      : X extends StateLike
+        ? `${Op}: this is state; read it with .value`
+        : `${Op}: bounds are integers`;
+export function whyRangeBound(bound: Type, op = "range"): string {
+  if (bound.kind === "constexpr" && bound.of === "int") return "";
+  if (bound.kind === "constexpr" && literalValue(bound) !== undefined) return whyWhole(op, bound.text);
+  if (bound.kind !== "tile") return `${op}: bounds are integers`;
+  return (
+    whyInt(op, bound.dtype) ||
+    (bound.shape.length === 0 ? "" : `${op}: bounds are scalars, this is ${showShape(bound.shape)}`)
+  );
+}
+
+/** The step of a loop. It may be negative where it is known. */
+export type WhyStep<X, Op extends string = "range"> =
+  WhyRangeBound<X, Op> extends "" ? (X extends 0 ? `${Op}: a step of 0 never ends` : "") : WhyRangeBound<X, Op>;
+export function whyStep(step: Type, op = "range"): string {
+  const why = whyRangeBound(step, op);
+  if (why !== "") return why;
+  return step.kind === "constexpr" && literalValue(step) === 0 ? `${op}: a step of 0 never ends` : "";
+}
+
+type IntIn<X> = X extends TileLike ? X[El] : "int32";
+/** The dtype of a loop's index: what its bounds promote to; literals and constexprs are int32. */
+export type RangeElement<Lo, Hi, Step> = Promote<Promote<IntIn<Lo>, IntIn<Hi>>, IntIn<Step>>;
+export function rangeElement(...bounds: readonly Type[]): Elem {
+  const elements = bounds.map((bound): Elem => (bound.kind === "tile" ? bound.dtype : "int32"));
+  return elements.reduce((a, b) => promote(a, b) ?? a);
+}
+
+type IntOption = number | ConstLike<any, "int"> | undefined;
+type FlagOption = boolean | ConstLike<any, "bool"> | undefined;
+/** The options of `tl.range`. */
+export interface RangeOptions {
+  /** How many iterations are in flight when the loop is pipelined. */
+  numStages?: IntOption;
+  loopUnrollFactor?: IntOption;
+  /** The accumulator of a dot in the loop is not double-buffered. */
+  disallowAccMultiBuffer?: FlagOption;
+  /** This loop and the one around it become one. */
+  flatten?: FlagOption;
+  warpSpecialize?: FlagOption;
+  /** What does not change in the loop is not moved out of it. */
+  disableLicm?: FlagOption;
+}
+
+// ---- branches -------------------------------------------------------------------------------------------------------
+
+/** The condition of `tl.when` and `tl.whileLoop`. */
+export type WhyWhen<C, Op extends string = "when"> = C extends TileLike
+  ? C[Sh] extends readonly []
+    ? C[El] extends "int1"
+      ? ""
+      : `${Op}: the condition must be int1, this is ${Call<C[El]>}; compare it, .ne(0)`
+    : `${Op}: one program has one condition, this is a tile ${Show<C[Sh]>}; choose lane by lane with tl.where`
+  : C extends ConstLike<any, "bool">
+    ? ""
+    : C extends boolean
+      ? `${Op}: this is a JavaScript boolean; use a JavaScript if`
+      : C extends StateLike
+        ? `${Op}: this is state; read it with .value`
+        : `${Op}: the condition is a scalar of int1 or a constexpr`;
+export function whyCondition(condition: Type, op = "when"): string {
+  if (condition.kind === "constexpr" && condition.of === "bool") {
+    const isLiteral = condition.text === "true" || condition.text === "false";
+    return isLiteral ? `${op}: this is a JavaScript boolean; use a JavaScript if` : "";
+  }
+  if (condition.kind !== "tile") return `${op}: the condition is a scalar of int1 or a constexpr`;
+  if (condition.shape.length > 0) {
+    return `${op}: one program has one condition, this is a tile ${showShape(condition.shape)}; choose lane by lane with tl.where`;
+  }
+  return condition.dtype === "int1"
+    ? ""
+    : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
+}
+
+/** The condition of `tl.whileLoop`: a scalar that the body changes. */
+export type WhyWhile<C> = C extends boolean | ConstLike<any, "bool">
+  ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
+  : WhyWhen<C, "whileLoop">;
+export function whyWhile(condition: Type): string {
+  return condition.kind === "constexpr" && condition.of === "bool"
+    ? "whileLoop: this condition never changes; use tl.when, or a condition on state"
+    : whyCondition(condition, "whileLoop");
+}

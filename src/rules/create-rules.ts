@@ -1,0 +1,220 @@
+/** Signatures that make tiles or change their dtype and shape: arange, full, zeros, to, reshape, trans, join, split, … */
+import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis } from "../types/axis.js";
+import { whyBitcast, whyCast, type WhyBitcast, type WhyCast } from "../types/casts.js";
+import {
+  dimOf,
+  whyBound,
+  whyDim,
+  type ConstLike,
+  type DimOf,
+  type DimsOf,
+  type ShapeArg,
+  type Span,
+  type WhyBound,
+  type WhySpan,
+} from "../types/constexpr.js";
+import { subText } from "../types/constexpr-text.js";
+import { call, sameElem, type Call, type DType, type Dt, type Elem } from "../types/dtype.js";
+import type { Agree, Both, Checked } from "../types/problem.js";
+import { whyInt, whyLiteral, whyWeak, type WhyInt, type WhyLiteral, type WhyWeak } from "../types/promote.js";
+import { double, doubleAt, isPowerOfTwo, type DoubleAt, type DoubleLast, type DropLast } from "../types/dims.js";
+import {
+  broadcast,
+  sameShape,
+  showShape,
+  whyBroadcast,
+  type Broadcast,
+  type Dim,
+  type SameShape,
+  type Shape,
+  type Show,
+  type WhyBroadcast,
+} from "../types/shape.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { whyWord, type WhyWord } from "./elementwise-rules.js";
+import type { ElementIn, ShapeOf, WhyTile } from "./math-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { literalValue, tileType, type Type } from "../types/types.js";
+
+// ---- arange, full ---------------------------------------------------------------------------------------------------
+
+/** `tl.arange(0, BLOCK)`: the signature of the op. */
+export type ArangeCall = <const Lo, const Hi>(
+  start: Checked<Lo, WhyBound<"arange", Lo>>,
+  end: Checked<Hi, WhySpan<Lo, Hi>>,
+) => Tile<"int32", [Span<Lo, Hi>]>;
+export function inferArange(start: Type, end: Type): Type | string {
+  const why = whyBound("arange", start) || whyBound("arange", end);
+  if (why || start.kind !== "constexpr" || end.kind !== "constexpr") return why;
+  const [lo, hi] = [literalValue(start), literalValue(end)];
+  if (lo !== undefined && lo < 0) return `arange: it starts at ${lo}; start at 0 and subtract`;
+  if (lo === 0) return whyDim("arange", end) || tileType("int32", [dimOf(end)]);
+  if (lo !== undefined && hi !== undefined) {
+    return isPowerOfTwo(hi - lo)
+      ? tileType("int32", [hi - lo])
+      : `arange: ${hi} - ${lo} is not a power of two up to 1048576`;
+  }
+  const text = subText(end.text, start.text);
+  return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);
+}
+
+/** The value of `full`: a number that the dtype holds, a constexpr, or a scalar. */
+export type WhyFill<V, E> = V extends number
+  ? WhyLiteral<"full", E, V>
+  : V extends ConstLike<any, infer K>
+    ? WhyWeak<"full", E, K>
+    : V extends TileLike
+      ? V[Sh] extends readonly []
+        ? ""
+        : `full: the value is a scalar, this is ${Show<V[Sh]>}`
+      : V extends boolean
+        ? E extends "int1"
+          ? ""
+          : "full: the value is a scalar"
+        : "full: the value is a scalar";
+export function whyFill(value: Type, elem: Elem): string {
+  if (value.kind === "tile") {
+    return value.shape.length === 0 ? "" : `full: the value is a scalar, this is ${showShape(value.shape)}`;
+  }
+  if (value.kind !== "constexpr") return "full: the value is a scalar";
+  const number = literalValue(value);
+  if (number !== undefined) return whyLiteral("full", elem, number);
+  if (value.text === "true" || value.text === "false") return elem === "int1" ? "" : "full: the value is a scalar";
+  return whyWeak("full", elem, value.of);
+}
+export type { DimsOf, ShapeArg };
+
+// ---- to -------------------------------------------------------------------------------------------------------------
+
+/**
+ * `E` is the tile's dtype, not the tile: narrowed by a conditional type, `T[El]` would have the constraint `any`, and
+ * the checker would settle the cast's first test where this alias is declared.
+ */
+export type WhyTo<E, D, Bitcast = false> =
+  D extends DType<infer F>
+    ? Bitcast extends true
+      ? WhyBitcast<E, F>
+      : WhyCast<E, F>
+    : "to: needs a dtype, such as tl.float32";
+export type ToOut<T, D> = T extends TileLike
+  ? D extends DType<any>
+    ? Tile<D[Dt], T[Sh]>
+    : Tile<any, T[Sh]>
+  : Tile<any, any>;
+/** A constexpr becomes a run-time scalar. */
+export function inferTo(x: Type, elem: Elem, bitcast = false): Type | string {
+  if (x.kind === "constexpr" && (x.of === "int" || x.of === "float" || x.of === "bool")) return tileType(elem, []);
+  if (x.kind === "pointer") return elem === "int64" ? tileType("int64", x.shape) : { ...x, to: elem };
+  if (x.kind !== "tile") return notATile("to", x);
+  return (bitcast ? whyBitcast(x.dtype, elem) : whyCast(x.dtype, elem)) || tileType(elem, x.shape);
+}
+
+// ---- join, split, cat, interleave -----------------------------------------------------------------------------------
+
+export type WhyJoin<Op extends string, X, Y> = X extends TileLike
+  ? Y extends TileLike
+    ? Agree<X[El], Y[El]> extends true
+      ? WhyBroadcast<Op, X[Sh], Y[Sh]>
+      : `${Op}: the tiles must have one dtype, got ${Call<X[El]>} and ${Call<Y[El]>}`
+    : NotATile<Op, Y>
+  : "";
+function whyJoin(op: string, x: Type, y: Type): string {
+  if (x.kind !== "tile") return notATile(op, x);
+  if (y.kind !== "tile") return notATile(op, y);
+  return sameElem(x.dtype, y.dtype)
+    ? whyBroadcast(op, x.shape, y.shape)
+    : `${op}: the tiles must have one dtype, got ${call(x.dtype)} and ${call(y.dtype)}`;
+}
+export type JoinOut<X, Y> = Tile<ElementIn<X>, [...Broadcast<ShapeOf<X>, ShapeOf<Y>>, 2]>;
+export function inferJoin(x: Type, y: Type): Type | string {
+  const why = whyJoin("join", x, y);
+  if (why || x.kind !== "tile" || y.kind !== "tile") return why;
+  return tileType(x.dtype, [...(broadcast(x.shape, y.shape) ?? []), 2]);
+}
+export type InterleaveOut<X, Y> = Tile<ElementIn<X>, DoubleLast<Broadcast<ShapeOf<X>, ShapeOf<Y>>>>;
+export function inferInterleave(x: Type, y: Type): Type | string {
+  const why = whyJoin("interleave", x, y);
+  if (why || x.kind !== "tile" || y.kind !== "tile") return why;
+  const shape = broadcast(x.shape, y.shape) ?? [];
+  if (shape.length === 0) return tileType(x.dtype, [2]);
+  return tileType(x.dtype, [...shape.slice(0, -1), double(shape.at(-1) ?? 1)]);
+}
+
+export type WhySplit<X> = X extends TileLike
+  ? X[Sh] extends readonly [...any, 2]
+    ? ""
+    : number extends X[Sh]["length"]
+      ? ""
+      : `split: the last dimension must be 2, the tile is ${Show<X[Sh]>}`
+  : NotATile<"split", X>;
+export type SplitOut<X> = [Tile<ElementIn<X>, DropLast<ShapeOf<X>>>, Tile<ElementIn<X>, DropLast<ShapeOf<X>>>];
+export function inferSplit(x: Type): readonly Type[] | string {
+  if (x.kind !== "tile") return notATile("split", x);
+  if (x.shape.at(-1) !== 2) return `split: the last dimension must be 2, the tile is ${showShape(x.shape)}`;
+  const half = tileType(x.dtype, x.shape.slice(0, -1));
+  return [half, half];
+}
+
+export type WhyCat<X, Y> = Both<
+  WhyTile<"cat", Y>,
+  SameShape<ShapeOf<X>, ShapeOf<Y>> extends true
+    ? WhyJoin<"cat", X, Y>
+    : `cat: the tiles must have one shape, got ${Show<ShapeOf<X>>} and ${Show<ShapeOf<Y>>}`
+>;
+export type CatOut<X, Ax> = Tile<ElementIn<X>, DoubleAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], Ax>>>;
+export function inferCat(x: Type, y: Type, axis: number): Type | string {
+  if (x.kind !== "tile") return notATile("cat", x);
+  if (y.kind !== "tile") return notATile("cat", y);
+  if (!sameShape(x.shape, y.shape)) {
+    return `cat: the tiles must have one shape, got ${showShape(x.shape)} and ${showShape(y.shape)}`;
+  }
+  return whyJoin("cat", x, y) || whyAxis("cat", x.shape, axis) || tileType(x.dtype, doubleAt(x.shape, axis));
+}
+
+// ---- gather, histogram ----------------------------------------------------------------------------------------------
+
+export type WhyGatherIndex<X, I, Ax> = X extends TileLike
+  ? I extends TileLike
+    ? Both<WhyInt<"gather", I[El]>, WhyGatherShape<X[Sh], I[Sh], Ax>>
+    : NotATile<"gather", I>
+  : "";
+type WhyGatherShape<S extends Shape, I extends Shape, Ax> = I["length"] extends S["length"]
+  ? SameShape<DropAt<S, Axis<S["length"], Ax>>, DropAt<I, Axis<S["length"], Ax>>> extends true
+    ? ""
+    : `gather: ${Show<S>} and the index ${Show<I>} may differ on axis ${Ax & number} only`
+  : `gather: ${Show<S>} and the index ${Show<I>} differ in rank`;
+export type GatherOut<X, I> = Tile<ElementIn<X>, ShapeOf<I>>;
+export type WhyGatherAxis<X, Ax> = X extends TileLike ? WhyAxis<"gather", X[Sh], Ax> : "";
+export function inferGather(x: Type, index: Type, axis: number): Type | string {
+  if (x.kind !== "tile") return notATile("gather", x);
+  if (index.kind !== "tile") return notATile("gather", index);
+  const why = whyInt("gather", index.dtype);
+  if (why) return why;
+  const show = `${showShape(x.shape)} and the index ${showShape(index.shape)}`;
+  if (x.shape.length !== index.shape.length) return `gather: ${show} differ in rank`;
+  const range = whyAxis("gather", x.shape, axis);
+  if (range) return range;
+  const at = axisOf(x.shape.length, axis);
+  const without = (shape: readonly Dim[]) => shape.filter((_, i) => i !== at);
+  return sameShape(without(x.shape), without(index.shape))
+    ? tileType(x.dtype, index.shape)
+    : `gather: ${show} may differ on axis ${axis} only`;
+}
+
+/** The elements of histogram are 32 bits wide. */
+export type WhyHistogram<X> = X extends TileLike
+  ? Both<
+      WhyWord<"histogram", X[El]>,
+      X[Sh] extends readonly [any] ? "" : `histogram: needs a tile of rank 1, this is ${Show<X[Sh]>}`
+    >
+  : NotATile<"histogram", X>;
+export type HistogramOut<Bins> = Tile<"int32", [DimOf<Bins>]>;
+export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | string {
+  if (x.kind !== "tile") return notATile("histogram", x);
+  if (mask?.kind === "tile" && mask.shape.length > 0 && !sameShape(mask.shape, x.shape))
+    return `histogram: the mask is ${showShape(mask.shape)}, the tile ${showShape(x.shape)}`;
+  const why = whyWord("histogram", x.dtype);
+  if (why) return why;
+  if (x.shape.length !== 1) return `histogram: needs a tile of rank 1, this is ${showShape(x.shape)}`;
+  return whyDim("histogram", bins) || (bins.kind === "constexpr" ? tileType("int32", [dimOf(bins)]) : "");
+}

@@ -1,0 +1,79 @@
+/** Tensor descriptors as authors see them. Types only; rules are in `descriptor-rules.ts`. */
+import type { DType, Element } from "../types/dtype.js";
+import type { Checked } from "../types/problem.js";
+import type { Shape } from "../types/shape.js";
+import type {
+  BlockOffsets,
+  Reduce,
+  RowsShape,
+  WhyBlockOffset,
+  WhyBlockValue,
+  WhyBlockWrite,
+  WhyOffsetCount,
+  WhyRows,
+} from "./descriptor-rules.js";
+import type { NotACondition, ShapeValues, Tile } from "../types/tile.js";
+import type { Access } from "../types/types.js";
+
+declare const $held: unique symbol;
+declare const $block: unique symbol;
+declare const $use: unique symbol;
+/** The part of a descriptor that rules look at: elements of dtype E, moved in blocks of shape B. */
+export interface DescriptorLike<E = any, B = any, A = any> {
+  readonly [$held]: E;
+  readonly [$block]: B;
+  readonly [$use]: A;
+}
+/** Keys of a descriptor's element type, block shape and access: `D[De]`, `D[Bl]`, `D[Us]`. */
+export type De = typeof $held;
+export type Bl = typeof $block;
+export type Us = typeof $use;
+
+/**
+ * A tensor that is read and written in blocks, by the copy engine where the GPU has one (TMA). What lies outside the
+ * tensor reads as padding and is not written: there are no masks. Offsets are in elements; the last is a multiple of 16
+ * bytes.
+ */
+export interface Descriptor<
+  in out E extends Element,
+  in out B extends Shape,
+  in out A extends Access,
+> extends DescriptorLike<E, B, A> {
+  readonly dtype: DType<E>;
+  readonly shape: NoInfer<ShapeValues<B>>;
+  /** The block that starts at these offsets, one an axis: `a_desc.load([i, k])`. */
+  load<const I extends readonly unknown[]>(
+    offsets: Checked<BlockOffsets<"load", I>, WhyOffsetCount<"load", B, I>>,
+  ): Tile<E, B>;
+  /** Writes a block: `c_desc.store([i, j], acc)`. */
+  store<const I extends readonly unknown[], const V>(
+    this: Checked<Descriptor<E, B, A>, WhyBlockWrite<"store", A>>,
+    offsets: Checked<BlockOffsets<"store", I>, WhyOffsetCount<"store", B, I>>,
+    value: Checked<V, WhyBlockValue<"store", E, B, V>>,
+  ): void;
+  /** Rows by their numbers, from one column on, of a descriptor with blocks [1, N]: `x_desc.gather(rows, j)`. */
+  gather<const R, const C>(
+    rows: Checked<R, WhyRows<"gather", B, R>>,
+    column: Checked<C, WhyBlockOffset<"gather", C>>,
+  ): Tile<E, RowsShape<B, R>>;
+  /** Writes rows by their numbers: `x_desc.scatter(value, rows, j)`. */
+  scatter<const V, const R, const C>(
+    this: Checked<Descriptor<E, B, A>, WhyBlockWrite<"scatter", A>>,
+    value: Checked<V, WhyBlockValue<"scatter", E, RowsShape<B, R>, V>>,
+    rows: Checked<R, WhyRows<"scatter", B, R>>,
+    column: Checked<C, WhyBlockOffset<"scatter", C>>,
+  ): void;
+  /** Adds a block to memory, element by element in one step: `c_desc.atomic_add([i, j], x)`. */
+  atomicAdd: Reduce<"atomicAdd", "add", E, B, A>;
+  /** Keeps the greater. Floats need sm_90 or later. */
+  atomicMax: Reduce<"atomicMax", "extreme", E, B, A>;
+  /** Keeps the lesser. Floats need sm_90 or later. */
+  atomicMin: Reduce<"atomicMin", "extreme", E, B, A>;
+  /** Bits that both have. */
+  atomicAnd: Reduce<"atomicAnd", "bits", E, B, A>;
+  /** Bits that either has. */
+  atomicOr: Reduce<"atomicOr", "bits", E, B, A>;
+  /** Bits that one of the two has. */
+  atomicXor: Reduce<"atomicXor", "bits", E, B, A>;
+  readonly then: NotACondition;
+}

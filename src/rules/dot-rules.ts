@@ -1,0 +1,167 @@
+/** Signature of `tl.dot(a, b, acc?, options)`. */
+import type { Least } from "../types/limits.js";
+import {
+  call,
+  dtypeTable,
+  isFp8,
+  members,
+  sameElem,
+  token,
+  type Call,
+  type Elem,
+  type Element,
+  type Fp8Name,
+  type Members,
+  type Token,
+} from "../types/dtype.js";
+import type { Agree, Both, IsAny, Same } from "../types/problem.js";
+import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import type { ElementIn, ShapeOf } from "./math-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { tileType, type Type } from "../types/types.js";
+
+const dotDTypes = ["int8", "float16", "bfloat16", "float32", "float64"] as const;
+type DotDType = (typeof dotDTypes)[number] | Fp8Name;
+
+/** The first operand: its dtype and rank. */
+export type WhyDotFirst<A> = A extends TileLike
+  ? Both<
+      IsAny<A[El]> extends true
+        ? ""
+        : [Exclude<Members<A[El]>, DotDType>] extends [never]
+          ? ""
+          : `dot: ${Call<A[El]>} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`,
+      A[Sh] extends readonly [any, any] | readonly [any, any, any]
+        ? ""
+        : number extends A[Sh]["length"]
+          ? ""
+          : `dot: needs tiles of rank 2 or 3, this is ${Show<A[Sh]>}`
+    >
+  : NotATile<"dot", A>;
+function whyDotFirst(a: Type): string {
+  if (a.kind !== "tile") return notATile("dot", a);
+  if (!members(a.dtype).every((name) => isFp8(name) || (dotDTypes as readonly string[]).includes(name))) {
+    return `dot: ${call(a.dtype)} is not supported; int8, float16, bfloat16, float32, float64 and the 8-bit floats are`;
+  }
+  const fits = a.shape.length === 2 || a.shape.length === 3;
+  return fits ? "" : `dot: needs tiles of rank 2 or 3, this is ${showShape(a.shape)}`;
+}
+
+type WhyDotTypes<E, F> =
+  Agree<E, F> extends true
+    ? ""
+    : [E, F] extends [Fp8Name, Fp8Name]
+      ? ""
+      : `dot: the operands must have one dtype, got ${Call<E>} and ${Call<F>}; cast with .to(${Token<E>})`;
+function whyDotTypes(a: Elem, b: Elem): string {
+  if (sameElem(a, b) || (typeof a === "string" && typeof b === "string" && isFp8(a) && isFp8(b))) return "";
+  return `dot: the operands must have one dtype, got ${call(a)} and ${call(b)}; cast with .to(${token(a)})`;
+}
+
+type WhyInner<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
+  ? ""
+  : Same<A["length"], B["length"]> extends true
+    ? WhyInnerOfOneRank<A, B>
+    : `dot: ranks differ, ${Show<A>} x ${Show<B>}; add a batch dimension with expandDims`;
+type WhyInnerOfOneRank<A extends Shape, B extends Shape> = [A, B] extends [
+  readonly [...infer P, any, infer K],
+  readonly [...infer Q, infer L, any],
+]
+  ? SameShape<[K], [L]> extends true
+    ? SameShape<P, Q> extends true
+      ? ""
+      : `dot: batch dimensions differ, ${Show<A>} x ${Show<B>}`
+    : `dot: inner dimensions differ, ${Show<A>} x ${Show<B>}${Swap<K, B>}`
+  : "";
+type Swap<K, B> = B extends readonly [...any, any, infer N]
+  ? Same<K, N> extends true
+    ? "; transpose the second, tl.trans"
+    : ""
+  : "";
+function whyInner(a: readonly Dim[], b: readonly Dim[]): string {
+  const show = `${showShape(a)} x ${showShape(b)}`;
+  if (a.length !== b.length) return `dot: ranks differ, ${show}; add a batch dimension with expandDims`;
+  if (a.at(-1) !== b.at(-2)) {
+    return `dot: inner dimensions differ, ${show}${a.at(-1) === b.at(-1) ? "; transpose the second, tl.trans" : ""}`;
+  }
+  return sameShape(a.slice(0, -2), b.slice(0, -2)) ? "" : `dot: batch dimensions differ, ${show}`;
+}
+
+/** The second operand: everything against the first. */
+export type WhyDotSecond<A, B> = A extends TileLike
+  ? B extends TileLike
+    ? Both<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>
+    : NotATile<"dot", B>
+  : "";
+
+type DotElement<M> = M extends "int8" ? "int32" : M extends "float64" ? "float64" : "float32";
+/** What products of E add up in. */
+export type DotAcc<E> = IsAny<E> extends true ? any : DotElement<Members<E>>;
+/** Undefined where the members of a variable differ. */
+export function dotAcc(elem: Elem): Elem | undefined {
+  const results = new Set(
+    members(elem).map((name): Elem => (name === "int8" ? "int32" : name === "float64" ? "float64" : "float32")),
+  );
+  const [only] = results;
+  return results.size === 1 ? only : undefined;
+}
+
+type DotDims<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
+  ? any
+  : [A, B] extends [readonly [...infer P, infer M, any], readonly [...any, any, infer N]]
+    ? [...P, M, N]
+    : any;
+export type DotShape<A extends Shape, B extends Shape> = AsShape<DotDims<A, B>>;
+
+type WhyAcc<E, S extends Shape, C> = C extends TileLike
+  ? Agree<E, C[El]> extends true
+    ? SameShape<S, C[Sh]> extends true
+      ? ""
+      : `dot: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
+    : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})`
+  : C extends undefined
+    ? ""
+    : NotATile<"dot", C>;
+/** The accumulator. */
+export type WhyDotAcc<A, B, C> = WhyAcc<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
+/** A wrong accumulator is reported at the accumulator; the result then is open, so that one mistake is one error. */
+export type DotOut<A, B, C> = DotOutOf<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
+type DotOutOf<E extends Element, S extends Shape, C> = WhyAcc<E, S, C> extends "" ? Tile<E, S> : Tile<any, any>;
+
+export interface DotOptions {
+  inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;
+  maxNumImpreciseAcc?: number | undefined;
+}
+
+/** A matrix instruction of CUDA takes K in steps of 256 bits. */
+const DOT_BITS = 256;
+
+/** How long the inner dimension must be, by the narrowest dtype that the first operand may have. */
+export function leastInner(op: string, a: Type): readonly Least[] {
+  if (a.kind !== "tile") return [];
+  const narrowest = Math.min(...members(a.dtype).map((name) => dtypeTable[name].bits));
+  const least = Math.max(DOT_BITS / narrowest, 1);
+  return [{ what: `${op}: the inner dimension`, dim: a.shape.at(-1)!, who: `${narrowest}-bit operands`, least }];
+}
+
+/** The type of a product, or why there is none. */
+export function inferDot(a: Type, b: Type, acc?: Type): Type | string {
+  const why = whyDotFirst(a);
+  if (why || a.kind !== "tile") return why;
+  if (b.kind !== "tile") return notATile("dot", b);
+  const pair = whyDotTypes(a.dtype, b.dtype) || whyInner(a.shape, b.shape);
+  if (pair) return pair;
+  const elem = dotAcc(a.dtype);
+  if (elem === undefined)
+    return `dot: the members of ${call(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
+  const shape = [...a.shape.slice(0, -1), b.shape.at(-1) ?? 1];
+  if (acc === undefined || acc.kind === "none") return tileType(elem, shape);
+  if (acc.kind !== "tile") return notATile("dot", acc);
+  if (!sameElem(elem, acc.dtype)) {
+    return `dot: accumulates in ${call(elem)}, the accumulator is ${call(acc.dtype)}; cast it with .to(${token(elem)})`;
+  }
+  return sameShape(shape, acc.shape)
+    ? tileType(elem, shape)
+    : `dot: the product is ${showShape(shape)}, the accumulator ${showShape(acc.shape)}`;
+}

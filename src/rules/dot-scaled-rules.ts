@@ -1,0 +1,139 @@
+/** Signature of `tl.dotScaled`: 8-bit and 4-bit floats with a scale for each group along K. */
+import { call, sameElem, type Call, type Elem } from "../types/dtype.js";
+import type { Agree, Both } from "../types/problem.js";
+import { double, type Double } from "../types/dims.js";
+import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import type { ShapeOf } from "./math-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { tileType, type TileType, type Type } from "../types/types.js";
+
+/** How elements are held: `e2m1` two in a byte, `e4m3` and `e5m2` as 8-bit floats or their bytes. */
+export type ScaledFormat = "e2m1" | "e4m3" | "e5m2" | "bf16" | "fp16";
+interface Holds {
+  e2m1: "uint8";
+  e4m3: "float8e4nv" | "uint8";
+  e5m2: "float8e5" | "uint8";
+  bf16: "bfloat16" | "uint16";
+  fp16: "float16" | "uint16";
+}
+const holds: Readonly<Record<ScaledFormat, readonly string[]>> = {
+  e2m1: ["uint8"],
+  e4m3: ["float8e4nv", "uint8"],
+  e5m2: ["float8e5", "uint8"],
+  bf16: ["bfloat16", "uint16"],
+  fp16: ["float16", "uint16"],
+};
+
+/** One side: its dtype is one that holds the format, its rank 2 or 3. */
+export type WhyScaledSide<A, F> = A extends TileLike
+  ? F extends ScaledFormat
+    ? A[El] extends Holds[F]
+      ? A[Sh] extends readonly [any, any] | readonly [any, any, any]
+        ? ""
+        : `dotScaled: needs tiles of rank 2 or 3, this is ${Show<A[Sh]>}`
+      : `dotScaled: ${Call<A[El]>} does not hold ${F}`
+    : ""
+  : NotATile<"dotScaled", A>;
+function whySide(side: Type, format: ScaledFormat): string {
+  if (side.kind !== "tile") return notATile("dotScaled", side);
+  if (typeof side.dtype !== "string" || !holds[format].includes(side.dtype))
+    return `dotScaled: ${call(side.dtype)} does not hold ${format}`;
+  const fits = side.shape.length === 2 || side.shape.length === 3;
+  return fits ? "" : `dotScaled: needs tiles of rank 2 or 3, this is ${showShape(side.shape)}`;
+}
+
+/** K as elements: two in a byte where the format is packed along it. */
+type Unpacked<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? D : Double<D>) : D;
+type Rows<S> = S extends readonly [...any, infer M, any] ? M : any;
+type Columns<S> = S extends readonly [...any, any, infer N] ? N : any;
+type Batch<S> = S extends readonly [infer B, any, any] ? [B] : [];
+/** The second side against the first. */
+export type WhyScaledSecond<A, FA, PA, B, FB, PB> = Both<
+  WhyScaledSide<B, FB>,
+  SameShape<
+    [...Batch<ShapeOf<A>>, Unpacked<Columns<ShapeOf<A>>, FA, PA>],
+    [...Batch<ShapeOf<B>>, Unpacked<Rows<ShapeOf<B>>, FB, PB>]
+  > extends true
+    ? ""
+    : `dotScaled: inner dimensions differ, ${Show<ShapeOf<A>>} x ${Show<ShapeOf<B>>}`
+>;
+type Wide<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? Double<D> : D) : D;
+export type ScaledShape<A, FA, PA, B, FB, PB> = AsShape<
+  [...Batch<ShapeOf<A>>, Wide<Rows<ShapeOf<A>>, FA, PA>, Wide<Columns<ShapeOf<B>>, FB, PB>]
+>;
+/** A scale: bytes (exponents of 2), or float8e4nv, of the side's rank; null where there is none. */
+export type WhyScale<S, A, F> = S extends null
+  ? F extends "e2m1"
+    ? "dotScaled: e2m1 needs a scale; give one"
+    : ""
+  : WhyScaleTile<S, A>;
+type WhyScaleTile<S, A> = S extends TileLike
+  ? S[El] extends "uint8" | "float8e4nv"
+    ? ShapeOf<A>["length"] extends S[Sh]["length"]
+      ? ""
+      : `dotScaled: the scale ${Show<S[Sh]>} and its tile ${Show<ShapeOf<A>>} differ in rank`
+    : `dotScaled: a scale is uint8 or float8e4nv, this is ${Call<S[El]>}`
+  : NotATile<"dotScaled", S>;
+function whyScale({ scale, format }: ScaledSide, side: TileType, outer: Dim): string {
+  if (!scale) return format === "e2m1" ? "dotScaled: e2m1 needs a scale; give one" : "";
+  if (scale.kind !== "tile") return notATile("dotScaled", scale);
+  if (scale.dtype !== "uint8" && scale.dtype !== "float8e4nv")
+    return `dotScaled: a scale is uint8 or float8e4nv, this is ${call(scale.dtype)}`;
+  if (scale.shape.length !== side.shape.length)
+    return `dotScaled: the scale ${showShape(scale.shape)} and its tile ${showShape(side.shape)} differ in rank`;
+  return scale.shape.at(-2) === outer
+    ? ""
+    : `dotScaled: a scale has a row for each of ${outer} rows, this is ${showShape(scale.shape)}`;
+}
+export type WhyScaledAcc<S extends Shape, C> = C extends TileLike
+  ? Agree<"float32", C[El]> extends true
+    ? SameShape<S, C[Sh]> extends true
+      ? ""
+      : `dotScaled: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
+    : `dotScaled: accumulates in float32, the accumulator is ${Call<C[El]>}`
+  : "";
+export type ScaledOut<S extends Shape> = Tile<"float32", S>;
+
+export interface ScaledSide {
+  readonly type: Type;
+  readonly scale: Type | undefined;
+  readonly format: ScaledFormat;
+  /** Whether two in a byte lie along K. */
+  readonly kPack: boolean;
+}
+/** How many elements share a scale, where the sizes are numbers. */
+function groupOf({ scale }: ScaledSide, k: Dim): number | undefined {
+  const held = scale?.kind === "tile" ? scale.shape.at(-1) : undefined;
+  return typeof held === "number" && typeof k === "number" ? k / held : undefined;
+}
+
+export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefined): Type | string {
+  for (const { format, kPack } of [a, b]) {
+    if (!(format in holds)) return `dotScaled: a format is one of ${Object.keys(holds).join(", ")}`;
+    if (!kPack && format !== "e2m1") return "dotScaled: only e2m1 is packed along another axis than K";
+  }
+  const why = whySide(a.type, a.format) || whySide(b.type, b.format);
+  if (why || a.type.kind !== "tile" || b.type.kind !== "tile") return why;
+  const [s, t] = [a.type.shape, b.type.shape];
+  const unpack = (dim: Dim, side: ScaledSide, along: boolean) =>
+    side.format === "e2m1" && side.kPack === along ? double(dim) : dim;
+  const [left, right] = [unpack(s.at(-1)!, a, true), unpack(t.at(-2)!, b, true)];
+  if (left !== right || !sameShape(s.slice(0, -2), t.slice(0, -2)))
+    return `dotScaled: inner dimensions differ, ${showShape(s)} x ${showShape(t)}`;
+  const [m, n] = [unpack(s.at(-2)!, a, false), unpack(t.at(-1)!, b, false)];
+  const scales = whyScale(a, a.type, m) || whyScale(b, b.type, n);
+  if (scales) return scales;
+  const groups = [a, b].map((side) => groupOf(side, left));
+  const [group = groups[1], other = group] = groups;
+  if (group !== other || (group !== undefined && group !== 16 && group !== 32))
+    return `dotScaled: a scale is of 16 or 32 elements along K, the same on both sides; these are of ${groups.join(" and ")}`;
+  const shape = [...s.slice(0, -2), m, n];
+  const wanted: Elem = "float32";
+  if (acc === undefined) return tileType(wanted, shape);
+  if (acc.kind !== "tile") return notATile("dotScaled", acc);
+  if (!sameElem(acc.dtype, wanted)) return `dotScaled: accumulates in float32, the accumulator is ${call(acc.dtype)}`;
+  return sameShape(shape, acc.shape)
+    ? acc
+    : `dotScaled: the product is ${showShape(shape)}, the accumulator ${showShape(acc.shape)}`;
+}

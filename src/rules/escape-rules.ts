@@ -1,0 +1,49 @@
+/** Signatures of what is not modelled: raw Python and inline assembly. The author declares what comes out. */
+import type { DType, Dt, Elem } from "../types/dtype.js";
+import { dimsOf, whyDims } from "../types/constexpr.js";
+import { type AsShape, broadcast, type Broadcast, type Dim, type Shape, whyBroadcast } from "../types/shape.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import type { ShapeOf } from "./math-rules.js";
+import type { Tile, TileLike } from "../types/tile.js";
+import { none, tileType, type Type } from "../types/types.js";
+
+/** `tl.raw`: the declared tile, or nothing. */
+export function inferRaw(
+  code: string,
+  count: number,
+  dtype: Elem | undefined,
+  shape: readonly Type[] | undefined,
+): Type | string {
+  for (const [place, index] of code.matchAll(/\{(\d+)\}/g))
+    if (Number(index) >= count)
+      return `raw: ${place} has no operand; give ${Number(index) + 1} operands, or write {{ for a brace`;
+  if (dtype === undefined) return shape ? "raw: a shape needs a dtype; add dtype: tl.float32" : none;
+  const why = shape ? whyDims("raw", shape) : "";
+  return why || tileType(dtype, shape ? dimsOf(shape) : []);
+}
+
+type FirstWrong<A> = A extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? FirstWrong<R>
+    : NotATile<"inlineAsmElementwise", H>
+  : "";
+/** The operands of `tl.inlineAsmElementwise`. */
+export type WhyAsmArgs<A> = FirstWrong<A>;
+
+type AllShapes<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]
+  ? AllShapes<R, AsShape<Broadcast<S, AsShape<ShapeOf<H>>>>>
+  : S;
+type AsmTile<D, S extends Shape> = D extends DType<any> ? Tile<D[Dt], S> : never;
+export type AsmOut<A, D> = D extends readonly unknown[]
+  ? { -readonly [K in keyof D]: AsmTile<D[K], AllShapes<A>> }
+  : AsmTile<D, AllShapes<A>>;
+export function inferAsm(args: readonly Type[], dtypes: readonly Elem[]): readonly Type[] | string {
+  let shape: readonly Dim[] = [];
+  for (const arg of args) {
+    if (arg.kind !== "tile") return notATile("inlineAsmElementwise", arg);
+    const why = whyBroadcast("inlineAsmElementwise", shape, arg.shape);
+    if (why !== "") return why;
+    shape = broadcast(shape, arg.shape)!;
+  }
+  return dtypes.map((dtype) => tileType(dtype, shape));
+}

@@ -1,0 +1,159 @@
+/** Signatures of libdevice: one of the overloads, exactly. Nothing promotes. */
+import { call, type Call, type DTypeName, type Elem, members, type OneOf, sameElem } from "../types/dtype.js";
+import type { libdeviceTable } from "./libdevice-table.js";
+import {
+  broadcast,
+  whyBroadcast,
+  type AsShape,
+  type Broadcast,
+  type Dim,
+  type Shape,
+  type WhyBroadcast,
+} from "../types/shape.js";
+import type { Both, IsAny, IsUnion, Same } from "../types/problem.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { tileType, type Type } from "../types/types.js";
+
+type Letters = { int1: "b"; int32: "i"; uint32: "u"; int64: "l"; uint64: "v"; float32: "f"; float64: "d" };
+type Names = { [N in keyof Letters as Letters[N]]: N };
+const letters: Partial<Record<DTypeName, string>> = {
+  int1: "b",
+  int32: "i",
+  uint32: "u",
+  int64: "l",
+  uint64: "v",
+  float32: "f",
+  float64: "d",
+};
+/** The dtype that a letter of the table stands for. */
+export const dtypeOfLetter = (letter: string): DTypeName =>
+  (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
+
+/** The letter of a dtype; a question mark for those that libdevice has no functions of. */
+export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
+
+export type LibdeviceName = keyof typeof libdeviceTable;
+type Table = typeof libdeviceTable;
+
+/** A dtype variable among the arguments. */
+type VariableIn<A> = A extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? H[El] extends OneOf<any, any>
+      ? H[El]
+      : VariableIn<R>
+    : VariableIn<R>
+  : never;
+/**
+ * What an argument is to an overload, where a dtype variable V is its member M: a number is what the tile before it is, if
+ * that is float32 or int32.
+ */
+type LetterOf<E, V, M> =
+  IsAny<E> extends true
+    ? "any"
+    : E extends keyof Letters
+      ? Letters[E]
+      : [V] extends [E]
+        ? M extends keyof Letters
+          ? Letters[M]
+          : "?"
+        : "?";
+type FirstLetter<A, V, M> = A extends readonly [infer H, ...unknown[]]
+  ? H extends TileLike
+    ? LetterOf<H[El], V, M>
+    : "?"
+  : "?";
+type ArgLetters<A, First, V, M> = A extends readonly [infer H, ...infer R]
+  ? `${H extends TileLike ? LetterOf<H[El], V, M> : H extends number ? (First extends "f" | "i" ? First : "?") : "?"}${ArgLetters<R, First, V, M>}`
+  : "";
+type Found<Rules extends string, L extends string> = Rules extends `${infer H} ${infer R}`
+  ? H extends `${L}->${infer Out}`
+    ? Out
+    : Found<R, L>
+  : Rules extends `${L}->${infer Out}`
+    ? Out
+    : "none";
+type ResultWith<Name extends LibdeviceName, A, V, M> =
+  ArgLetters<A, FirstLetter<A, V, M>, V, M> extends `${string}any${string}`
+    ? "any"
+    : Found<Table[Name], ArgLetters<A, FirstLetter<A, V, M>, V, M>>;
+/** One letter, the variable itself where each of its members gives itself, or "none". */
+type Result<Name extends LibdeviceName, A> = [VariableIn<A>] extends [never]
+  ? ResultWith<Name, A, never, never>
+  : VariableIn<A> extends OneOf<any, infer M extends readonly DTypeName[]>
+    ? Merged<VariableIn<A>, M, { [K in keyof M]: ResultWith<Name, A, VariableIn<A>, M[K]> }>
+    : never;
+type Merged<V, M extends readonly DTypeName[], R extends readonly unknown[]> = "none" extends R[number]
+  ? "none"
+  : IsUnion<R[number]> extends true
+    ? Same<R, { [K in keyof M]: M[K] extends keyof Letters ? Letters[M[K]] : "?" }> extends true
+      ? V
+      : "none"
+    : R[number];
+
+type Words<L extends string> = L extends `${infer H}${infer R}`
+  ? `${H extends keyof Names ? Names[H] : H}${R extends "" ? "" : `, ${Words<R>}`}`
+  : "";
+type Choices<Rules extends string> = Rules extends `${infer H}->${string} ${infer R}`
+  ? `(${Words<H>}), ${Choices<R>}`
+  : Rules extends `${infer H}->${string}`
+    ? `(${Words<H>})`
+    : "";
+type Given<A> = A extends readonly [infer H, ...infer R]
+  ? `${H extends TileLike ? Call<H[El]> : "a number"}${R extends readonly [] ? "" : `, ${Given<R>}`}`
+  : "";
+
+/** Whether the arguments are those of an overload. */
+export type WhyLibdevice<Name extends LibdeviceName, A> = A extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? Result<Name, A> extends "none"
+      ? `libdevice.${Name}: takes ${Choices<Table[Name]>}, got (${Given<A>})`
+      : WhyShapes<H[Sh], R>
+    : NotATile<`libdevice.${Name}`, H>
+  : "";
+type WhyShapes<S extends Shape, R> = R extends readonly [infer H, ...infer Q]
+  ? H extends TileLike
+    ? Both<WhyBroadcast<"libdevice", S, H[Sh]>, WhyShapes<AsShape<Broadcast<S, H[Sh]>>, Q>>
+    : WhyShapes<S, Q>
+  : "";
+type Together<S extends Shape, R> = R extends readonly [infer H, ...infer Q]
+  ? Together<H extends TileLike ? AsShape<Broadcast<S, H[Sh]>> : S, Q>
+  : S;
+export type LibdeviceOut<Name extends LibdeviceName, A> =
+  Result<Name, A> extends keyof Names
+    ? Tile<Names[Result<Name, A>], Together<[], A>>
+    : Result<Name, A> extends OneOf<any, any>
+      ? Tile<Result<Name, A>, Together<[], A>>
+      : Tile<any, any>;
+
+export function inferLibdevice(name: string, rules: string, args: readonly Type[]): Type | string {
+  const [first] = args;
+  if (first?.kind !== "tile") return first ? notATile(`libdevice.${name}`, first) : `libdevice.${name}: needs a tile`;
+  const elems = args.flatMap((type) => (type.kind === "tile" ? [type.dtype] : []));
+  const variable = elems.find((elem) => typeof elem !== "string");
+  const overloads = rules.split(" ").map((rule) => rule.split("->") as [string, string]);
+  const found = members(variable ?? first.dtype).map((member) => {
+    const letter = (elem: Elem) =>
+      letters[typeof elem === "string" ? elem : sameElem(elem, variable!) ? member : "int8"];
+    const weak = /[fi]/.test(letter(first.dtype) ?? "?") ? letter(first.dtype) : "?";
+    const isNumber = (type: Type) => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
+    const letterOf = (type: Type) => (type.kind === "tile" ? letter(type.dtype) : isNumber(type) ? weak : "?") ?? "?";
+    const given = args.map(letterOf).join("");
+    return overloads.find(([takes]) => takes === given)?.[1];
+  });
+  const isOne = found.every((out) => out === found[0]);
+  const isItself = variable !== undefined && members(variable).every((member, i) => letters[member] === found[i]);
+  if (found.includes(undefined) || !(isOne || isItself)) {
+    const words = (takes: string) => `(${[...takes].map(dtypeOfLetter).join(", ")})`;
+    const got = args.map((type) => (type.kind === "tile" ? call(type.dtype) : "a number")).join(", ");
+    return `libdevice.${name}: takes ${overloads.map(([takes]) => words(takes)).join(", ")}, got (${got})`;
+  }
+  let shape: readonly Dim[] = [];
+  for (const type of args) {
+    if (type.kind !== "tile") continue;
+    const why = whyBroadcast("libdevice", shape, type.shape);
+    if (why) return why;
+    shape = broadcast(shape, type.shape) ?? shape;
+  }
+  return tileType(isOne ? dtypeOfLetter(found[0]!) : variable!, shape);
+}

@@ -1,0 +1,213 @@
+/** Signatures of elementwise functions: exp and its kin, minimum and maximum, where, cdiv. */
+import type { ConstCall, ConstLike, Constexpr } from "../types/constexpr.js";
+import { callText } from "../types/constexpr-text.js";
+import { call, sameElem, type Call } from "../types/dtype.js";
+import type { Ac, AddressLike, Pl, Pointer, Ta } from "./tensor-types.js";
+import type { Both } from "../types/problem.js";
+import {
+  promote,
+  whyFloat32,
+  whyInt,
+  whyMask,
+  whyNumber,
+  whySelect,
+  whyWeak,
+  whyWhole,
+  type Promote,
+  type WhyFloat32,
+  type WhyInt,
+  type WhyMask,
+  type WhyNumber,
+  type WhySelect,
+  type WhyWeak,
+  type WhyWhole,
+} from "../types/promote.js";
+import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
+import {
+  inferArith,
+  inferFloorDivide,
+  notATile,
+  type ArithOut,
+  type NotATile,
+  type WhyArith,
+  type WhyFloor,
+} from "./arithmetic-rules.js";
+import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
+import { literalValue, tileType, type Type } from "../types/types.js";
+
+// ---- one operand ----------------------------------------------------------------------------------------------------
+
+/** A tile of any dtype. */
+export type WhyTile<Op extends string, X> = X extends TileLike ? "" : NotATile<Op, X>;
+export function whyTile(op: string, x: Type): string {
+  return x.kind === "tile" ? "" : notATile(op, x);
+}
+/** A tile as such: a subtype of it loses what it had besides. */
+export type Plain<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Tile<any, any>;
+export type ShapeOf<X> = X extends TileLike ? X[Sh] : [];
+export type ElementIn<X> = X extends TileLike ? X[El] : any;
+
+/** exp, log, sqrt, …: float32 or float64; a number is a float32. */
+export type WhyMath<Op extends string, X> = X extends TileLike
+  ? WhyFloat32<Op, X[El]>
+  : X extends number | ConstLike<any, "int" | "float">
+    ? ""
+    : NotATile<Op, X>;
+export type MathOut<X> = X extends TileLike
+  ? Tile<X[El], X[Sh]>
+  : X extends number | ConstLike
+    ? Scalar<"float32">
+    : Tile<any, any>;
+export function inferMath(op: string, x: Type): Type | string {
+  if (x.kind === "tile") return whyFloat32(op, x.dtype) || x;
+  return x.kind === "constexpr" && (x.of === "int" || x.of === "float") ? tileType("float32", []) : notATile(op, x);
+}
+
+/** An integer tile, constexpr or number. */
+export type WhyInts<Op extends string, X> = X extends TileLike
+  ? WhyInt<Op, X[El]>
+  : X extends number
+    ? WhyWhole<Op, X>
+    : X extends ConstLike<any, "int">
+      ? ""
+      : NotATile<Op, X>;
+export function whyInts(op: string, x: Type): string {
+  if (x.kind === "tile") return whyInt(op, x.dtype);
+  if (x.kind !== "constexpr") return notATile(op, x);
+  if (literalValue(x) !== undefined) return whyWhole(op, x.text);
+  return x.of === "int" ? "" : notATile(op, x);
+}
+
+// ---- two operands ---------------------------------------------------------------------------------------------------
+
+/** f(x, y): x is a tile, a number or a constexpr. */
+export type WhyPairFirst<Op extends string, X> = X extends TileLike | number | ConstLike<any, "int" | "float">
+  ? ""
+  : NotATile<Op, X>;
+/** The checks of f(x, y), reported at y; either may be a number. */
+export type WhyPairSecond<Op extends string, X, Y> = X extends TileLike
+  ? WhyArith<Op, X[El], X[Sh], Y>
+  : Y extends TileLike
+    ? WhyArith<Op, Y[El], Y[Sh], X>
+    : Y extends number | ConstLike<any, "int" | "float">
+      ? ""
+      : NotATile<Op, Y>;
+/** Two constexprs give a constexpr with the text `Name(x, y)`. */
+export type PairOut<Name extends string, X, Y> = X extends TileLike
+  ? ArithOut<X[El], X[Sh], Y>
+  : Y extends TileLike
+    ? Tile<Y[El], Y[Sh]>
+    : ConstCall<Name, X, Y>;
+/** minimum, maximum and their kin; `name` is Python's, for the text of two constexprs. */
+export function inferPair(op: string, x: Type, y: Type, name: string): Type | string {
+  return inferArith(op, x, y, (a, b) => callText(name, a, b));
+}
+
+/** cdiv: integers. */
+export type WhyCdiv<X, Y> = Both<
+  Both<WhyInts<"cdiv", Y>, Y extends TileLike ? WhyMask<"cdiv", Y[El]> : "">,
+  X extends TileLike ? WhyFloor<"cdiv", X[El], X[Sh], Y> : Y extends TileLike ? WhyFloor<"cdiv", Y[El], Y[Sh], X> : ""
+>;
+export type CdivOut<X, Y> = PairOut<"cdiv", X, Y>;
+export function inferCdiv(x: Type, y: Type): Type | string {
+  const mask = y.kind === "tile" ? whyMask("cdiv", y.dtype) : "";
+  return (
+    whyInts("cdiv", x) || whyInts("cdiv", y) || mask || inferFloorDivide("cdiv", x, y, (a, b) => callText("cdiv", a, b))
+  );
+}
+/** nextPowerOf2 and bitLength: on the host, of sizes. */
+export type NextPowerOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `next_power_of_2(${N})` : string>;
+export type BitLengthOut<X> = Constexpr<X extends ConstLike<infer N extends string> ? `bit_length(${N})` : string>;
+
+// ---- where ----------------------------------------------------------------------------------------------------------
+
+export type WhyCond<Op extends string, C> = C extends TileLike
+  ? C[El] extends "int1"
+    ? ""
+    : `${Op}: the condition must be int1, this is ${Call<C[El]>}; compare it, .ne(0)`
+  : C extends ConstLike<any, "bool"> | boolean
+    ? ""
+    : `${Op}: the condition is a tile of int1`;
+export function whyCond(op: string, condition: Type): string {
+  if (condition.kind === "constexpr" && condition.of === "bool") return "";
+  if (condition.kind !== "tile") return `${op}: the condition is a tile of int1`;
+  return condition.dtype === "int1"
+    ? ""
+    : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
+}
+
+type Num = number | ConstLike;
+/** At x: its kind, and its shape against the condition's. */
+export type WhyWhereFirst<C, X> = X extends TileLike
+  ? WhyBroadcast<"where", ShapeOf<C>, X[Sh]>
+  : X extends Num | AddressLike
+    ? ""
+    : NotATile<"where", X>;
+/** At y: everything else. */
+export type WhyWhereSecond<C, X, Y> = X extends AddressLike
+  ? Y extends AddressLike
+    ? WhyBroadcast<"where", X[Pl], Y[Pl]>
+    : "where: one side is an address, the other is not; load it first"
+  : X extends TileLike
+    ? Both<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
+    : Y extends TileLike
+      ? Both<WhyChosen<Y[El], Y[Sh], X>, WhyBroadcast<"where", ShapeOf<C>, Y[Sh]>>
+      : Y extends Num
+        ? "where: two numbers have no dtype; write one as tl.full([], x, dtype)"
+        : NotATile<"where", Y>;
+/** Truth values and 8-bit floats may be chosen, though they have no arithmetic. */
+type WhyChosen<E, S extends Shape, O> = O extends number
+  ? WhyNumber<"where", E, O>
+  : O extends TileLike
+    ? Both<WhySelect<"where", E, O[El]>, WhyBroadcast<"where", S, O[Sh]>>
+    : O extends ConstLike<any, infer K>
+      ? WhyWeak<"where", E, K>
+      : NotATile<"where", O>;
+export type WhereOut<C, X, Y> = X extends AddressLike
+  ? Pointer<X[Ta], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
+  : X extends TileLike
+    ? Tile<
+        Y extends TileLike ? Promote<X[El], Y[El]> : X[El],
+        Broadcast<ShapeOf<C>, Y extends TileLike ? Broadcast<X[Sh], Y[Sh]> : X[Sh]>
+      >
+    : Y extends TileLike
+      ? Tile<Y[El], Broadcast<ShapeOf<C>, Y[Sh]>>
+      : Tile<any, any>;
+export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
+  const why = whyCond("where", condition);
+  if (why) return why;
+  const lanes = condition.kind === "tile" ? condition.shape : [];
+  if (x.kind === "pointer") return wherePointers(lanes, x, y);
+  if (x.kind === "tile") {
+    const clash = whyBroadcast("where", lanes, x.shape);
+    if (clash) return clash;
+  }
+  const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
+  if (tile.kind !== "tile") {
+    return tile.kind === "constexpr" && other.kind === "constexpr"
+      ? "where: two numbers have no dtype; write one as tl.full([], x, dtype)"
+      : notATile("where", x.kind === "constexpr" ? y : x);
+  }
+  const chosen = whyChosen(tile, other) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : "");
+  if (chosen) return chosen;
+  const right = other.kind === "tile" ? other : tileType(tile.dtype, []);
+  const shape = broadcast(lanes, broadcast(tile.shape, right.shape) ?? []);
+  return tileType(promote(tile.dtype, right.dtype) ?? tile.dtype, shape ?? tile.shape);
+}
+function wherePointers(lanes: readonly (string | number)[], x: Type & { kind: "pointer" }, y: Type): Type | string {
+  if (y.kind !== "pointer") return "where: one side is an address, the other is not; load it first";
+  const why = whyBroadcast("where", x.shape, y.shape) || whyBroadcast("where", lanes, x.shape);
+  if (why) return why;
+  if (!sameElem(x.to, y.to)) return `where: the pointers must be to one dtype, got ${call(x.to)} and ${call(y.to)}`;
+  return { ...x, shape: broadcast(lanes, broadcast(x.shape, y.shape) ?? []) ?? x.shape };
+}
+function whyChosen(tile: Type & { kind: "tile" }, other: Type): string {
+  if (other.kind === "tile") {
+    return whySelect("where", tile.dtype, other.dtype) || whyBroadcast("where", tile.shape, other.shape);
+  }
+  if (other.kind !== "constexpr") return notATile("where", other);
+  const value = literalValue(other);
+  if (value !== undefined) return whyNumber("where", tile.dtype, value);
+  if (other.text === "true" || other.text === "false") return notATile("where", other);
+  return whyWeak("where", tile.dtype, other.of);
+}

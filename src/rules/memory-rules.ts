@@ -1,0 +1,350 @@
+/** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
+import type { Both, Agree, Checked, IsAny } from "../types/problem.js";
+import type { ConstLike } from "../types/constexpr.js";
+import type { DescriptorLike } from "./descriptor-types.js";
+import { call, sameElem, token, type Call, type Elem, type Token } from "../types/dtype.js";
+import type { AddressLike, Ac, Pl, Ta, TensorLike, View } from "./tensor-types.js";
+import {
+  whyInt,
+  whyLiteral,
+  whyWeak,
+  whyWhole,
+  type WhyInt,
+  type WhyLiteral,
+  type WhyWeak,
+  type WhyWhole,
+} from "../types/promote.js";
+import {
+  broadcast,
+  fitsIn,
+  showShape,
+  whyBroadcast,
+  type AsShape,
+  type Broadcast,
+  type Dim,
+  type FitsIn,
+  type Shape,
+  type Show,
+  type WhyBroadcast,
+} from "../types/shape.js";
+import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
+import {
+  literalValue,
+  tileType,
+  type ConstexprType,
+  type PointerType,
+  type TileType,
+  type Type,
+  type ViewType,
+} from "../types/types.js";
+
+/** An integer constexpr, or any literal number. */
+function isNumber(type: Type): type is ConstexprType {
+  return type.kind === "constexpr" && (type.of === "int" || literalValue(type) !== undefined);
+}
+const whyNumberIsWhole = (op: string, { of, text }: ConstexprType): string => (of === "int" ? "" : whyWhole(op, text));
+
+// ---- pointer offsets ------------------------------------------------------------------------------------------------
+
+export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
+  ? WhyWhole<Op, O>
+  : O extends ConstLike<any, "int">
+    ? ""
+    : O extends TileLike
+      ? Both<WhyInt<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+      : O extends AddressLike
+        ? `${Op}: two pointers cannot be added; add offsets to one`
+        : `${Op}: needs an integer tile, a constexpr or a number`;
+export function whyOffset(op: string, pointer: PointerType, offset: Type): string {
+  if (isNumber(offset)) return whyNumberIsWhole(op, offset);
+  if (offset.kind === "tile") return whyInt(op, offset.dtype) || whyBroadcast(op, pointer.shape, offset.shape);
+  return offset.kind === "pointer" || offset.kind === "view"
+    ? `${op}: two pointers cannot be added; add offsets to one`
+    : `${op}: needs an integer tile, a constexpr or a number`;
+}
+/** The shape of a pointer with one offset added. */
+export type OffsetOperand<S extends Shape, O> = O extends TileLike ? Broadcast<S, O[Sh]> : S;
+export function offsetOut(pointer: PointerType, offset: Type): PointerType {
+  if (offset.kind !== "tile") return pointer;
+  return { ...pointer, shape: broadcast(pointer.shape, offset.shape) ?? pointer.shape };
+}
+
+type OffsetWhys<S extends Shape, O> = O extends readonly [infer H, ...infer R]
+  ? [WhyOffset<"add", S, H>, ...OffsetWhys<OffsetOperand<S, H>, R>]
+  : [];
+/** Several offsets, each against the pointer so far, each sentence at its operand. */
+export type OffsetArgs<S extends Shape, O> = {
+  readonly [K in keyof O]: Checked<O[K], OffsetWhys<S, O>[K & keyof OffsetWhys<S, O>]>;
+};
+export type OffsetsShape<S extends Shape, O> = O extends readonly [infer H, ...infer R]
+  ? OffsetsShape<OffsetOperand<S, H>, R>
+  : S;
+
+/** `x.toPointer(dtype)`: addresses are int64. */
+export type WhyPointer<X> = X extends TileLike
+  ? X[El] extends "int64"
+    ? ""
+    : `toPointer: an address is int64, this is ${Call<X[El]>}; cast with .to(tl.int64)`
+  : X extends AddressLike
+    ? X extends View<any, any, any>
+      ? "toPointer: this is a view; take x.ptr"
+      : ""
+    : "toPointer: needs addresses, a tile of int64";
+export function whyPointer(x: Type): string {
+  if (x.kind === "tile")
+    return x.dtype === "int64"
+      ? ""
+      : `toPointer: an address is int64, this is ${call(x.dtype)}; cast with .to(tl.int64)`;
+  if (x.kind === "view") return "toPointer: this is a view; take x.ptr";
+  return x.kind === "pointer" ? "" : "toPointer: needs addresses, a tile of int64";
+}
+
+// ---- indices --------------------------------------------------------------------------------------------------------
+
+type WhyIndex<O> = O extends number
+  ? WhyWhole<"at", O>
+  : O extends ConstLike<any, "int">
+    ? ""
+    : O extends TileLike
+      ? Both<
+          WhyInt<"at", O[El]>,
+          O[Sh] extends readonly [] | readonly [any]
+            ? ""
+            : number extends O[Sh]["length"]
+              ? ""
+              : `at: this index is ${Show<O[Sh]>}; an index is a scalar or a tile of rank 1, index tiles of one shape go to gather`
+        >
+      : O extends StateLike
+        ? "at: this is state; read it with .value"
+        : "at: an index is a scalar, a tile of rank 1, a constexpr or a number";
+export function whyIndex(index: Type): string {
+  if (isNumber(index)) return whyNumberIsWhole("at", index);
+  if (index.kind !== "tile") return "at: an index is a scalar, a tile of rank 1, a constexpr or a number";
+  const why = whyInt("at", index.dtype);
+  if (why || index.shape.length <= 1) return why;
+  return `at: this index is ${showShape(index.shape)}; an index is a scalar or a tile of rank 1, index tiles of one shape go to gather`;
+}
+export type IndexArgs<I> = { readonly [K in keyof I]: Checked<I[K], WhyIndex<I[K]>> };
+
+type SpansOf<I, Done extends unknown[] = []> = I extends readonly [infer H, ...infer R]
+  ? IsAny<H> extends true
+    ? any
+    : H extends TileLike
+      ? H[Sh] extends readonly [infer N]
+        ? SpansOf<R, [...Done, N]>
+        : H[Sh] extends readonly []
+          ? SpansOf<R, Done>
+          : any
+      : SpansOf<R, Done>
+  : Done;
+/** The shape of `t.at(…)`: what the rank-1 tiles span, in order. */
+export type Spans<I> = AsShape<SpansOf<I>>;
+export function spans(indices: readonly Type[]): Dim[] {
+  return indices.flatMap((index) => (index.kind === "tile" ? index.shape : []));
+}
+
+export type WhyCount<Op extends string, Ds extends Shape, I extends readonly unknown[]> = number extends
+  Ds["length"] | I["length"]
+  ? ""
+  : I["length"] extends Ds["length"]
+    ? ""
+    : `${Op}: ${Show<Ds>} needs one index an axis, ${I["length"]} given`;
+export function whyCount(op: string, dims: readonly Dim[], indices: readonly Type[]): string {
+  if (dims.length === indices.length) return "";
+  return `${op}: ${showShape(dims)} needs one index an axis, ${indices.length} given`;
+}
+
+type WhyGather<O> = O extends TileLike
+  ? WhyInt<"gather", O[El]>
+  : O extends number
+    ? WhyWhole<"gather", O>
+    : O extends ConstLike<any, "int">
+      ? ""
+      : "gather: an index is an integer tile";
+type GatherWhys<I, S extends Shape = []> = I extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? [Both<WhyGather<H>, WhyBroadcast<"gather", S, H[Sh]>>, ...GatherWhys<R, Broadcast<S, H[Sh]>>]
+    : [WhyGather<H>, ...GatherWhys<R, S>]
+  : [];
+export type GatherArgs<I> = {
+  readonly [K in keyof I]: Checked<I[K], GatherWhys<I>[K & keyof GatherWhys<I>]>;
+};
+/** The common shape of the index tiles. */
+export type GatherShape<I, S extends Shape = []> = I extends readonly [infer H, ...infer R]
+  ? IsAny<H> extends true
+    ? any
+    : GatherShape<R, H extends TileLike ? Broadcast<S, H[Sh]> : S>
+  : S;
+/** The shape, or why there is none. */
+export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
+  let shape: readonly Dim[] = [];
+  for (const index of indices) {
+    const whole = isNumber(index) ? whyNumberIsWhole("gather", index) : "";
+    if (whole) return whole;
+    if (isNumber(index)) continue;
+    if (index.kind !== "tile") return "gather: an index is an integer tile";
+    const why = whyInt("gather", index.dtype) || whyBroadcast("gather", shape, index.shape);
+    if (why) return why;
+    shape = broadcast(shape, index.shape) ?? shape;
+  }
+  return shape;
+}
+
+/** `tl.inBounds(index)`: the author says that every lane lies in the tensor. */
+export type WhyInBounds<X> = X extends TileLike
+  ? WhyInt<"inBounds", X[El]>
+  : "inBounds: needs an index, a tile of integers";
+export function whyInBounds(index: Type): string {
+  return index.kind === "tile" ? whyInt("inBounds", index.dtype) : "inBounds: needs an index, a tile of integers";
+}
+
+// ---- load and store -------------------------------------------------------------------------------------------------
+
+type NotAddress<Op extends string, A> = A extends TileLike
+  ? `${Op}: this is a tile of values, not an address`
+  : A extends TensorLike
+    ? `${Op}: this is a whole tensor; say where, x.at(...)`
+    : A extends DescriptorLike
+      ? `${Op}: this is a descriptor; call its method, desc.${Op}(...)`
+      : A extends StateLike
+        ? `${Op}: this is state; read it with .value`
+        : `${Op}: needs an address, such as x.at(...)`;
+function notAddress(op: string, type: Type): string {
+  if (type.kind === "tile") return `${op}: this is a tile of values, not an address`;
+  if (type.kind === "descriptor") return `${op}: this is a descriptor; call its method, desc.${op}(...)`;
+  return type.kind === "tensor"
+    ? `${op}: this is a whole tensor; say where, x.at(...)`
+    : `${op}: needs an address, such as x.at(...)`;
+}
+type AddressType = PointerType | ViewType;
+const isAddress = (type: Type): type is AddressType => type.kind === "pointer" || type.kind === "view";
+
+export type WhyLoad<A, Op extends string = "load"> = A extends AddressLike ? "" : NotAddress<Op, A>;
+export function whyLoad(address: Type, op = "load"): string {
+  return isAddress(address) ? "" : notAddress(op, address);
+}
+/** What a load gives. */
+export type LoadOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
+export function loadOut(address: AddressType): TileType {
+  return tileType(address.to, address.shape);
+}
+
+export type WhyWrite<Op extends string, A> = A extends AddressLike
+  ? A[Ac] extends "in"
+    ? `${Op}: this tensor is an input; declare it tensor.out(...) or tensor.inout(...)`
+    : ""
+  : NotAddress<Op, A>;
+export function whyWrite(op: string, address: Type): string {
+  if (!isAddress(address)) return notAddress(op, address);
+  return address.access === "in"
+    ? `${op}: this tensor is an input; declare it tensor.out(...) or tensor.inout(...)`
+    : "";
+}
+
+/** Shape and element type of an address. */
+export type Place<A> = A extends AddressLike ? A[Pl] : any;
+export type Target<A> = A extends AddressLike ? A[Ta] : any;
+
+export type WhyMaskFor<Op extends string, A, M> = M extends boolean
+  ? ""
+  : M extends TileLike
+    ? M[El] extends "int1"
+      ? FitsIn<Place<A>, M[Sh]> extends true
+        ? ""
+        : `${Op}: the mask is ${Show<M[Sh]>}, the address is ${Show<Place<A>>}`
+      : `${Op}: a mask is int1, this is ${Call<M[El]>}; compare it, .ne(0)`
+    : M extends ConstLike<any, "bool">
+      ? ""
+      : M extends StateLike
+        ? `${Op}: this is state; read it with .value`
+        : `${Op}: a mask is a tile of int1`;
+export function whyMaskFor(op: string, address: AddressType, mask: Type): string {
+  if (mask.kind === "constexpr" && mask.of === "bool") return "";
+  if (mask.kind !== "tile") return `${op}: a mask is a tile of int1`;
+  if (mask.dtype !== "int1") return `${op}: a mask is int1, this is ${call(mask.dtype)}; compare it, .ne(0)`;
+  return fitsIn(address.shape, mask.shape)
+    ? ""
+    : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}`;
+}
+
+/** A value for elements of E in shape S: a scalar is spread, anything else has the address's shape. */
+export type WhyValue<Op extends string, E, S extends Shape, V> = V extends number
+  ? WhyLiteral<Op, E, V>
+  : V extends TileLike
+    ? Agree<E, V[El]> extends true
+      ? V[Sh] extends readonly []
+        ? ""
+        : FitsIn<S, V[Sh]> extends true
+          ? ""
+          : `${Op}: the address is ${Show<S>}, the value is ${Show<V[Sh]>}`
+      : `${Op}: the tensor holds ${Call<E>}, the value is ${Call<V[El]>}; cast with .to(${Token<E>})`
+    : V extends ConstLike<any, infer K>
+      ? K extends "bool"
+        ? E extends "int1"
+          ? ""
+          : WhyWeak<Op, E, K>
+        : WhyWeak<Op, E, K>
+      : V extends boolean
+        ? E extends "int1"
+          ? ""
+          : `${Op}: needs a tile, a constexpr or a number`
+        : V extends StateLike
+          ? `${Op}: this is state; read it with .value`
+          : `${Op}: needs a tile, a constexpr or a number`;
+export function whyValue(op: string, elem: Elem, shape: readonly Dim[], value: Type): string {
+  if (value.kind === "tile") {
+    if (!sameElem(elem, value.dtype)) {
+      return `${op}: the tensor holds ${call(elem)}, the value is ${call(value.dtype)}; cast with .to(${token(elem)})`;
+    }
+    return fitsIn(shape, value.shape)
+      ? ""
+      : `${op}: the address is ${showShape(shape)}, the value is ${showShape(value.shape)}`;
+  }
+  if (value.kind !== "constexpr") return `${op}: needs a tile, a constexpr or a number`;
+  const number = literalValue(value);
+  if (number !== undefined) return whyLiteral(op, elem, number);
+  if (value.of === "bool" && elem === "int1") return "";
+  if (value.text === "true" || value.text === "false") return `${op}: needs a tile, a constexpr or a number`;
+  return whyWeak(op, elem, value.of);
+}
+
+/** `other` of a load: a raw pointer needs a mask for it, a view has one. */
+export type WhyOther<A, M, V> =
+  A extends View<any, any, any>
+    ? WhyValue<"load: other", Target<A>, Place<A>, V>
+    : unknown extends M
+      ? "load: other needs a mask"
+      : WhyValue<"load: other", Target<A>, Place<A>, V>;
+export function whyOther(address: AddressType, hasMask: boolean, value: Type): string {
+  if (address.kind === "pointer" && !hasMask) return "load: other needs a mask";
+  return whyValue("load: other", address.to, address.shape, value);
+}
+
+export interface LoadOptions<A, M, V> {
+  /** Lanes to load, beside those that lie in the tensor. */
+  mask?: Checked<M, WhyMaskFor<"load", A, M>> | undefined;
+  /** What masked lanes hold. A view's masked lanes hold 0 unless you say otherwise. */
+  other?: Checked<V, WhyOther<A, M, V>> | undefined;
+  /** Where it is cached: `.ca` everywhere, `.cg` in L2, `.cv` not at all, `.cs` as read once (needs Triton 3.9). */
+  cacheModifier?: "" | ".ca" | ".cg" | ".cv" | ".cs" | undefined;
+  evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
+  volatile?: boolean | undefined;
+}
+export interface StoreOptions<A, M> {
+  /** Lanes to store, beside those that lie in the tensor. */
+  mask?: Checked<M, WhyMaskFor<"store", A, M>> | undefined;
+  cacheModifier?: "" | ".wb" | ".cg" | ".cs" | ".wt" | undefined;
+  evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
+}
+
+/** A call of `tl.load`: the signature of the op. */
+export type Load = <A, const M = unknown, const V = unknown>(
+  address: Checked<A, WhyLoad<A>>,
+  options?: LoadOptions<A, M, V>,
+) => LoadOut<A>;
+/** A call of `tl.store`: the signature of the op. */
+export type Store = <A, const V, const M = unknown>(
+  address: Checked<A, WhyWrite<"store", A>>,
+  value: Checked<V, WhyValue<"store", Target<A>, Place<A>, V>>,
+  options?: StoreOptions<A, M>,
+) => void;

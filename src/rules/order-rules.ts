@@ -1,0 +1,114 @@
+/** Signatures of flip, sort, topk and swizzle2d. */
+import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "../types/axis.js";
+import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "../types/casts.js";
+import { dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
+import type { Both, Same } from "../types/problem.js";
+import { whyNoArithmetic, type WhyNoArithmetic } from "../types/promote.js";
+import type { AsShape, Dim, Shape, Show } from "../types/shape.js";
+import { showShape } from "../types/shape.js";
+import { inferArith, inferFloorDivide, notATile, type NotATile, type WhyFloor } from "./arithmetic-rules.js";
+import type { PairOf, WhySecond } from "./elementwise-rules.js";
+import { whyInts, type Plain, type ShapeOf, type WhyInts } from "./math-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { literalValue, tileType, type Type } from "../types/types.js";
+
+// ---- flip, sort -----------------------------------------------------------------------------------------------------
+
+type WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+const ONE: WhyOne = "flip: Triton does not take a tile of one element; leave it as it is";
+
+export type WhyFlip<X, Ax, One = [1]> = X extends TileLike
+  ? Same<X[Sh], One> extends true
+    ? WhyOne
+    : WhyAxis<"flip", X[Sh], Ax>
+  : "";
+export function inferFlip(x: Type, dim: number): Type | string {
+  if (x.kind !== "tile") return notATile("flip", x);
+  return x.shape.length === 1 && x.shape[0] === 1 ? ONE : whyAxis("flip", x.shape, dim) || x;
+}
+
+/** sort, topk and bitonicMerge work along the last axis. */
+export type WhySort<Op extends string, X> = X extends TileLike
+  ? X[Sh] extends readonly []
+    ? `${Op}: a scalar has no axis`
+    : WhyNoArithmetic<Op, X[El]>
+  : NotATile<Op, X>;
+/** The axis, which Triton wants counted from the front. */
+export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
+  ? number extends X[Sh]["length"]
+    ? ""
+    : Axis<X[Sh]["length"], Ax> extends Axis<X[Sh]["length"], -1>
+      ? `${Ax & number}` extends `-${string}`
+        ? `${Op}: count the axis from the front`
+        : ""
+      : `${Op}: sorts along the last axis only, the tile is ${Show<X[Sh]>}`
+  : "";
+export function inferSort(op: string, x: Type, dim: number | undefined): Type | string {
+  if (x.kind !== "tile") return notATile(op, x);
+  if (x.shape.length === 0) return `${op}: a scalar has no axis`;
+  const why = whyNoArithmetic(op, x.dtype);
+  if (why) return why;
+  if (x.shape.at(-1) === 1) return `${op}: the last axis has one element, which is in order`;
+  if (dim === undefined) return x;
+  if (axisOf(x.shape.length, dim) !== x.shape.length - 1)
+    return `${op}: sorts along the last axis only, the tile is ${showShape(x.shape)}`;
+  return dim < 0 ? `${op}: count the axis from the front` : x;
+}
+
+// ---- topk -----------------------------------------------------------------------------------------------------------
+
+/** Whether k takes the whole axis: then nothing widens. */
+type TakesAll<S extends Shape, K> = S extends readonly [...any, infer D] ? Same<D, DimOf<K>> : false;
+type TopElement<X, K> = X extends TileLike ? (TakesAll<X[Sh], K> extends true ? X[El] : MaxElement<X[El]>) : any;
+export type TopOut<X, K> = Tile<TopElement<X, K>, AsShape<SetAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], -1>, DimOf<K>>>>;
+export type WhyTop<X, K> = X extends TileLike
+  ? Both<WhyDim<"topk", K>, TakesAll<X[Sh], K> extends true ? "" : WhyReduceElement<"topk", X[El], MaxElement<X[El]>>>
+  : "";
+export function inferTop(x: Type, k: Type, dim: number | undefined): Type | string {
+  const sorted = inferSort("topk", x, dim);
+  if (typeof sorted === "string" || sorted.kind !== "tile") return sorted;
+  const why = whyDim("topk", k);
+  if (why || k.kind !== "constexpr") return why;
+  const [size, all] = [dimOf(k), sorted.shape.at(-1)!];
+  if (typeof size === "number" && typeof all === "number" && size > all)
+    return `topk: the last axis has ${all} elements, not ${size}`;
+  const shape: readonly Dim[] = [...sorted.shape.slice(0, -1), size];
+  const takesAll = size === all && literalValue(k) !== 1;
+  const elem = takesAll ? sorted.dtype : maxElement(sorted.dtype);
+  return elem === undefined ? whyReduceElement("topk", sorted.dtype, elem) : tileType(elem, shape);
+}
+
+// ---- swizzle2d ------------------------------------------------------------------------------------------------------
+
+type Cell<I, J, SJ> = PairOf<PairOf<I, SJ>, J>;
+/** All of it, reported at the last operand; the first is a tile or scalar. */
+export type WhySwizzle<I, J, SI, SJ, SG> = I extends TileLike
+  ? Both<
+      Both<WhyInts<"swizzle2d", I>, WhyInts<"swizzle2d", J>>,
+      Both<
+        Both<WhyInts<"swizzle2d", SI>, WhyInts<"swizzle2d", SJ>>,
+        Both<
+          WhyInts<"swizzle2d", SG>,
+          Both<WhyOf<I, SJ>, Both<WhyOf<PairOf<I, SJ>, J>, Both<WhyOf<Cell<I, J, SJ>, SG>, WhyOf<Cell<I, J, SJ>, SI>>>>
+        >
+      >
+    >
+  : NotATile<"swizzle2d", I>;
+type WhyOf<X, Y> = X extends TileLike ? Both<WhySecond<"swizzle2d", X, Y>, WhyFloor<"swizzle2d", X[El], X[Sh], Y>> : "";
+type Place<I, J, SI, SJ, SG> = Plain<PairOf<PairOf<Cell<I, J, SJ>, SG>, SI>>;
+export type Swizzled<I, J, SI, SJ, SG> = [Place<I, J, SI, SJ, SG>, Place<I, J, SI, SJ, SG>];
+export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: Type): readonly Type[] | string {
+  if (i.kind !== "tile") return notATile("swizzle2d", i);
+  const why = [i, j, sizeI, sizeJ, sizeG].map((type) => whyInts("swizzle2d", type)).find((sentence) => sentence !== "");
+  if (why) return why;
+  // Triton mixes in int32 of its own: only the two widest signed integers come out as they went in.
+  const fits = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
+  if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
+  const then = (x: Type | string, y: Type) => {
+    if (typeof x === "string") return x;
+    const floor = inferFloorDivide("swizzle2d", x, y, () => "");
+    return typeof floor === "string" ? floor : inferArith("swizzle2d", x, y, () => "");
+  };
+  const place = then(then(then(then(i, sizeJ), j), sizeG), sizeI);
+  return typeof place === "string" ? place : [place, place];
+}

@@ -1,0 +1,125 @@
+/** Signatures of the random numbers: a seed, and a counter for each lane. */
+import type { ConstLike } from "../types/constexpr.js";
+import { call, type Call, type Elem, type Members } from "../types/dtype.js";
+import type { Both, IsAny } from "../types/problem.js";
+import { whyInt, type WhyInt } from "../types/promote.js";
+import {
+  broadcast,
+  showShape,
+  whyBroadcast,
+  type Broadcast,
+  type Dim,
+  type Show,
+  type WhyBroadcast,
+} from "../types/shape.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { whyWideInt, type WhyWideInt } from "./elementwise-rules.js";
+import type { ShapeOf } from "./math-rules.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
+import { tileType, type Type } from "../types/types.js";
+
+/** A seed is one integer. */
+export type WhySeed<Op extends string, X> = X extends TileLike
+  ? X[Sh] extends readonly []
+    ? WhyInt<Op, X[El]>
+    : `${Op}: the seed is a scalar, this is ${Show<X[Sh]>}`
+  : X extends number | ConstLike<any, "int">
+    ? ""
+    : NotATile<Op, X>;
+function whySeed(op: string, seed: Type): string {
+  if (seed.kind === "constexpr") return seed.of === "int" ? "" : notATile(op, seed);
+  if (seed.kind !== "tile") return notATile(op, seed);
+  return seed.shape.length === 0
+    ? whyInt(op, seed.dtype)
+    : `${op}: the seed is a scalar, this is ${showShape(seed.shape)}`;
+}
+
+/** Offsets are integers. */
+export type WhyOffsets<Op extends string, X> = X extends TileLike ? WhyInt<Op, X[El]> : NotATile<Op, X>;
+export type RandomOut<X, E extends "float32" | "uint32"> = Tile<E, ShapeOf<X>>;
+export function inferRandom(op: string, seed: Type, offset: Type, dtype: "float32" | "uint32"): Type | string {
+  const why = whySeed(op, seed) || (offset.kind === "tile" ? whyInt(op, offset.dtype) : notATile(op, offset));
+  return why || (offset.kind === "tile" ? tileType(dtype, offset.shape) : notATile(op, offset));
+}
+
+// ---- philox ---------------------------------------------------------------------------------------------------------
+
+type Wide<E> = E extends "int32" | "uint32" ? "uint32" : E extends "int64" | "uint64" ? "uint64" : any;
+const wide = (elem: Elem): Elem => (elem === "int32" || elem === "uint32" ? "uint32" : "uint64");
+/** Counters of one width; 64-bit ones are no scalars, for Triton's own key has a shape of [1] there. */
+export type WhyCounter<X, C> = C extends TileLike
+  ? Both<
+      Both<WhyWideInt<"philox", C[El]>, WhyRank<C[El], C[Sh]>>,
+      X extends TileLike
+        ? Wide<X[El]> extends Wide<C[El]>
+          ? WhyBroadcast<"philox", X[Sh], C[Sh]>
+          : `philox: the counters must have one width, got ${Call<X[El]>} and ${Call<C[El]>}`
+        : ""
+    >
+  : NotATile<"philox", C>;
+type WhyRank<E, S> = E extends "int64" | "uint64"
+  ? S extends readonly []
+    ? "philox: counters of 64 bits are tiles, not scalars"
+    : ""
+  : "";
+type Two<A, B> = Tile<any, Broadcast<ShapeOf<A>, ShapeOf<B>>>;
+export type PhiloxOut<A, B, C, D> = Quad<
+  Tile<A extends TileLike ? Wide<A[El]> : any, Broadcast<ShapeOf<Two<A, B>>, ShapeOf<Two<C, D>>>>
+>;
+export type Quad<T> = [T, T, T, T];
+export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Type[] | string {
+  const why = whySeed("philox", seed);
+  if (why) return why;
+  let shape: readonly Dim[] = [];
+  let dtype: Elem | undefined;
+  for (const counter of counters) {
+    if (counter.kind !== "tile") return notATile("philox", counter);
+    const width = whyWideInt("philox", counter.dtype);
+    if (width) return width;
+    if (wide(counter.dtype) === "uint64" && counter.shape.length === 0)
+      return "philox: counters of 64 bits are tiles, not scalars";
+    if (dtype !== undefined && wide(dtype) !== wide(counter.dtype))
+      return `philox: the counters must have one width, got ${call(dtype)} and ${call(counter.dtype)}`;
+    const clash = whyBroadcast("philox", shape, counter.shape);
+    if (clash) return clash;
+    dtype ??= counter.dtype;
+    shape = broadcast(shape, counter.shape) ?? shape;
+  }
+  const word = tileType(wide(dtype!), shape);
+  return [word, word, word, word];
+}
+
+// ---- words to floats ------------------------------------------------------------------------------------------------
+
+export type WhyWords<X> = X extends TileLike
+  ? WhyWideInt<"uintToUniformFloat", X[El]>
+  : NotATile<"uintToUniformFloat", X>;
+export function inferUniform(x: Type): Type | string {
+  if (x.kind !== "tile") return notATile("uintToUniformFloat", x);
+  return whyWideInt("uintToUniformFloat", x.dtype) || tileType("float32", x.shape);
+}
+
+/** The two uniform numbers that make two normal ones. */
+export type WhyUniform<X> = X extends TileLike
+  ? IsAny<X[El]> extends true
+    ? ""
+    : [Exclude<Members<X[El]>, "float32">] extends [never]
+      ? ""
+      : `pairUniformToNormal: needs float32, got ${Call<X[El]>}`
+  : NotATile<"pairUniformToNormal", X>;
+export type WhyUniformPair<X, Y> = Both<
+  WhyUniform<Y>,
+  X extends TileLike ? (Y extends TileLike ? WhyBroadcast<"pairUniformToNormal", X[Sh], Y[Sh]> : "") : ""
+>;
+type Normal<X, Y> = Tile<"float32", Broadcast<ShapeOf<X>, ShapeOf<Y>>>;
+export type NormalPair<X, Y> = [Normal<X, Y>, Normal<X, Y>];
+export function inferNormals(x: Type, y: Type): readonly Type[] | string {
+  for (const side of [x, y]) {
+    if (side.kind !== "tile") return notATile("pairUniformToNormal", side);
+    if (side.dtype !== "float32") return `pairUniformToNormal: needs float32, got ${call(side.dtype)}`;
+  }
+  if (x.kind !== "tile" || y.kind !== "tile") return "";
+  const why = whyBroadcast("pairUniformToNormal", x.shape, y.shape);
+  const normal = tileType("float32", broadcast(x.shape, y.shape) ?? []);
+  return why || [normal, normal];
+}

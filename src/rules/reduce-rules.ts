@@ -1,0 +1,232 @@
+/** Signatures of reductions and scans: `tl.sum(x, axis, { keepDims, dtype })`. */
+import { reduceShape, whyAxis, type Reduce, type WhyAxis } from "../types/axis.js";
+import {
+  maxElement,
+  sumElement,
+  whyReduceElement,
+  type MaxElement,
+  type SumElement,
+  type WhyReduceElement,
+} from "../types/casts.js";
+import type { DType, Dt, Elem, Element } from "../types/dtype.js";
+import type { Both, Checked, IsAny } from "../types/problem.js";
+import {
+  whyFloat32,
+  whyInt,
+  whyNoArithmetic,
+  type WhyFloat32,
+  type WhyInt,
+  type WhyNoArithmetic,
+} from "../types/promote.js";
+import {
+  broadcast,
+  sameShape,
+  showShape,
+  whyBroadcast,
+  type AsShape,
+  type Broadcast,
+  type Dim,
+  type SameShape,
+  type Shape,
+  type Show,
+} from "../types/shape.js";
+import { notATile, type NotATile } from "./arithmetic-rules.js";
+import type { ElementIn, Plain, ShapeOf, WhyTile } from "./math-rules.js";
+import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
+import { sameType, showType, tileType, type Type } from "../types/types.js";
+
+/** What a reduction asks of its operand's dtype, and which dtype it gives. */
+interface ReduceRule {
+  why(op: string, elem: Elem): string;
+  out(elem: Elem): Elem | undefined;
+}
+const keep = (elem: Elem): Elem => elem;
+/** sum, cumsum: small integers widen. */
+const summing: ReduceRule = { why: whyNoArithmetic, out: sumElement };
+/** max, min: everything widens to 32 bits. */
+const comparing: ReduceRule = { why: () => "", out: maxElement };
+/** argmax, argmin: elements are compared as they are. */
+const indexing: ReduceRule = { why: whyNoArithmetic, out: () => "int32" };
+/** max, min with indices. */
+const picking: ReduceRule = { why: whyNoArithmetic, out: keep };
+/** xorSum, reduceOr. */
+const combining: ReduceRule = { why: whyInt, out: keep };
+/** `tl.reduce`: what the combine function gives. */
+const folding: ReduceRule = { why: () => "", out: keep };
+/** sigmoid, softmax. */
+const normalising: ReduceRule = { why: whyFloat32, out: keep };
+export const reduceRules = { summing, comparing, indexing, combining, folding, normalising } as const;
+
+export type WhySum<Op extends string, X, D = undefined> = X extends TileLike
+  ? Both<WhyNoArithmetic<Op, X[El]>, D extends DType<any> ? "" : WhyReduceElement<Op, X[El], SumElement<X[El]>>>
+  : NotATile<Op, X>;
+export type WhyMax<Op extends string, X> = X extends TileLike
+  ? WhyReduceElement<Op, X[El], MaxElement<X[El]>>
+  : NotATile<Op, X>;
+export type WhyCombine<Op extends string, X> = X extends TileLike ? WhyInt<Op, X[El]> : NotATile<Op, X>;
+export type WhyNormalise<Op extends string, X> = X extends TileLike ? WhyFloat32<Op, X[El]> : NotATile<Op, X>;
+
+/** The axis; undefined means all. */
+export type WhyReduceAxis<Op extends string, X, Ax> = X extends TileLike
+  ? [Ax] extends [undefined]
+    ? ""
+    : Ax extends number
+      ? WhyAxis<Op, X[Sh], Ax>
+      : `${Op}: the axis is a number`
+  : "";
+
+/** A tile of E with the axis taken out, or kept as 1. */
+export type ReduceOut<X, E extends Element, Ax, Keep> = X extends TileLike
+  ? Tile<E, AsShape<Reduce<X[Sh], Ax, Keep>>>
+  : Tile<E, any>;
+export type SumOf<X, D = undefined> = D extends DType<any> ? D[Dt] : X extends TileLike ? SumElement<X[El]> : any;
+export type MaxOf<X> = X extends TileLike ? MaxElement<X[El]> : any;
+
+/** The type of a reduction, or why there is none. `dtype` is the option of `sum`. */
+export function inferReduce(
+  rule: ReduceRule,
+  op: string,
+  x: Type,
+  axis: number | undefined,
+  keepDims = false,
+  dtype?: Elem,
+): Type | string {
+  if (x.kind !== "tile") return notATile(op, x);
+  const why = rule.why(op, x.dtype);
+  if (why) return why;
+  const elem = dtype ?? rule.out(x.dtype);
+  const open = whyReduceElement(op, x.dtype, elem);
+  if (open || elem === undefined) return open;
+  if (axis === undefined && x.shape.length === 0) return `${op}: a scalar has no axis`;
+  const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
+  return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
+}
+/** Where the greatest or least element is. */
+export type WhyIndexed<Op extends string, X> = X extends TileLike ? WhyNoArithmetic<Op, X[El]> : NotATile<Op, X>;
+/** max and min: with indices the value keeps its dtype. */
+export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyIndexed<Op, X> : WhyMax<Op, X>;
+export type ExtremumOut<X, Ax, Keep, Ret> = Ret extends true
+  ? [ReduceOut<X, ElementIn<X>, Ax, Keep>, ReduceOut<X, "int32", Ax, Keep>]
+  : ReduceOut<X, MaxOf<X>, Ax, Keep>;
+export function inferReduceIndexed(
+  op: string,
+  x: Type,
+  axis: number | undefined,
+  keepDims: boolean,
+): readonly Type[] | string {
+  const value = inferReduce(picking, op, x, axis, keepDims);
+  if (typeof value === "string" || value.kind !== "tile") return value as string;
+  return [value, tileType("int32", value.shape)];
+}
+
+/** The type of a scan: the shape stays. */
+export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, dtype?: Elem): Type | string {
+  const reduced = inferReduce(rule, op, x, axis, false, dtype);
+  return typeof reduced === "string" || reduced.kind !== "tile" || x.kind !== "tile"
+    ? reduced
+    : tileType(reduced.dtype, x.shape);
+}
+
+// ---- with a combine function ----------------------------------------------------------------------------------------
+
+/** What a combine function takes and gives: scalars of the tiles' dtypes. */
+export type Lanes<X> = X extends readonly unknown[]
+  ? { -readonly [K in keyof X]: Scalar<ElementIn<X[K]>> }
+  : Scalar<ElementIn<X>>;
+export type Combine<X> =
+  IsAny<X> extends true ? (left: any, right: any) => any : (left: Lanes<X>, right: Lanes<X>) => Lanes<X>;
+export type ReduceAll<X, Ax, Keep> = X extends readonly unknown[]
+  ? { -readonly [K in keyof X]: ReduceOut<X[K], ElementIn<X[K]>, Ax, Keep> }
+  : ReduceOut<X, ElementIn<X>, Ax, Keep>;
+export type ScanAll<X> = X extends readonly unknown[] ? { -readonly [K in keyof X]: Plain<X[K]> } : Plain<X>;
+export type FirstOf<X> = X extends readonly [infer H, ...unknown[]] ? H : X;
+
+/** One tile, or several of one shape. */
+export type WhyTiles<Op extends string, X> = X extends readonly [infer H, ...infer R]
+  ? Both<WhyTile<Op, H>, WhyOneShape<Op, H, R>>
+  : WhyTile<Op, X>;
+type WhyOneShape<Op extends string, H, R> = R extends readonly [infer B, ...infer Q]
+  ? Both<
+      WhyTile<Op, B>,
+      SameShape<ShapeOf<H>, ShapeOf<B>> extends true
+        ? WhyOneShape<Op, H, Q>
+        : `${Op}: the tiles must have one shape, got ${Show<ShapeOf<H>>} and ${Show<ShapeOf<B>>}`
+    >
+  : "";
+export function whyTiles(op: string, tiles: readonly Type[]): string {
+  const [first, ...rest] = tiles;
+  if (first?.kind !== "tile") return first ? notATile(op, first) : `${op}: needs a tile`;
+  for (const tile of rest) {
+    if (tile.kind !== "tile") return notATile(op, tile);
+    if (!sameShape(first.shape, tile.shape)) {
+      return `${op}: the tiles must have one shape, got ${showShape(first.shape)} and ${showShape(tile.shape)}`;
+    }
+  }
+  return "";
+}
+
+/** A call of `tl.sum`: the shape of every reduction's signature. */
+export type SumCall = <X, const Ax = undefined, const Keep = false, D = undefined>(
+  x: Checked<X, WhySum<"sum", X, D>>,
+  axis?: Checked<Ax, WhyReduceAxis<"sum", X, Ax>>,
+  options?: { keepDims?: Keep; dtype?: D },
+) => ReduceOut<X, SumOf<X, D>, Ax, Keep>;
+
+/** The axis of a fold: `tl.reduce` and `tl.associativeScan` take one at a time. */
+export type WhyFoldAxis<Op extends string, X, Ax> = [Ax] extends [number]
+  ? WhyReduceAxis<Op, X, Ax>
+  : `${Op}: needs an axis; fold one axis at a time, tl.${Op}(x, 0, …)`;
+
+/** What a helper function takes and gives. */
+interface Signature {
+  readonly params: readonly Type[];
+  readonly results: readonly Type[];
+}
+
+/** The types of a fold with a combine function, which gives scalars of the tiles' own dtypes. */
+export function inferFold(
+  op: string,
+  tiles: readonly Type[],
+  axis: number,
+  combine: Signature,
+  { keepDims = false, scan = false }: { readonly keepDims?: boolean; readonly scan?: boolean },
+): readonly Type[] | string {
+  const why = whyTiles(op, tiles);
+  if (why !== "") return why;
+  const scalars = tiles.map((tile) => (tile.kind === "tile" ? tileType(tile.dtype, []) : tile));
+  const isRight =
+    combine.results.length === scalars.length && scalars.every((s, i) => sameType(s, combine.results[i]!));
+  if (!isRight) {
+    const given = combine.results.length === 0 ? "nothing" : combine.results.map(showType).join(", ");
+    return `${op}: the function must give ${scalars.map(showType).join(", ")}, as it gets, but gives ${given}; cast with .to(…)`;
+  }
+  const types = tiles.map((tile) => inferReduce(folding, op, tile, axis, keepDims));
+  const wrong = types.find((type) => typeof type === "string");
+  return wrong !== undefined ? (wrong as string) : scan ? tiles : (types as readonly Type[]);
+}
+
+// ---- element by element ---------------------------------------------------------------------------------------------
+
+type Scalars<A> = { -readonly [K in keyof A]: Scalar<ElementIn<A[K]>> };
+/** The function of `tl.mapElementwise`. */
+export type MapFunction<A extends readonly unknown[], R> = (...scalars: Scalars<A>) => R;
+type ShapeOfAll<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]
+  ? ShapeOfAll<R, AsShape<Broadcast<S, AsShape<ShapeOf<H>>>>>
+  : S;
+/** A tile for each scalar that the function gives. */
+export type MapOut<A, R> = R extends readonly unknown[]
+  ? { -readonly [K in keyof R]: Tile<ElementIn<R[K]>, ShapeOfAll<A>> }
+  : Tile<ElementIn<R>, ShapeOfAll<A>>;
+export function inferMap(args: readonly Type[], { results }: Signature): readonly Type[] | string {
+  let shape: readonly Dim[] = [];
+  for (const arg of args) {
+    if (arg.kind !== "tile") return notATile("mapElementwise", arg);
+    const why = whyBroadcast("mapElementwise", shape, arg.shape);
+    if (why !== "") return why;
+    shape = broadcast(shape, arg.shape)!;
+  }
+  const wrong = results.find((type) => type.kind !== "tile" || type.shape.length > 0);
+  if (wrong ?? results.length === 0)
+    return `mapElementwise: the function gives scalars, this is ${wrong ? showType(wrong) : "nothing"}; return what it computes`;
+  return results.map((type) => (type.kind === "tile" ? tileType(type.dtype, shape) : type));
+}

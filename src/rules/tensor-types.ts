@@ -1,0 +1,154 @@
+/** Where tiles come from and go to: raw pointers, tensors and their views. Types only; rules are in `memory-rules.ts`. */
+import type { ConstBool, DimsOf, ShapeArg } from "../types/constexpr.js";
+import type { DType, Element } from "../types/dtype.js";
+import type { Axis } from "../types/axis.js";
+import type { Checked, IsAny, Problem } from "../types/problem.js";
+import type { Permute, WhyPermute } from "../types/dims.js";
+import type { Expand, WhyExpand } from "../types/axis.js";
+import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
+import type {
+  GatherArgs,
+  GatherShape,
+  IndexArgs,
+  OffsetArgs,
+  OffsetOperand,
+  OffsetsShape,
+  Spans,
+  WhyCount,
+  WhyOffset,
+} from "./memory-rules.js";
+import type { NotACondition, Scalar, StateLike, Tile } from "../types/tile.js";
+import type { Some1 } from "../types/constexpr.js";
+import type { Access } from "../types/types.js";
+
+export type { Access } from "../types/types.js";
+
+declare const $target: unique symbol;
+declare const $place: unique symbol;
+declare const $access: unique symbol;
+/** The part of an address that rules look at: elements of dtype E in shape S. */
+export interface AddressLike<E = any, S = any, A = any> {
+  readonly [$target]: E;
+  readonly [$place]: S;
+  readonly [$access]: A;
+}
+/** Keys of an address's element type, shape and access: `A[Ta]`, `A[Pl]`, `A[Ac]`. */
+export type Ta = typeof $target;
+export type Pl = typeof $place;
+export type Ac = typeof $access;
+
+// ---- raw pointers ---------------------------------------------------------------------------------------------------
+
+/** Open to ops, as `TileOps` is. */
+// oxlint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
+export interface PointerOps {}
+
+/** Addresses computed by hand, as in Triton. Nothing is masked unless you mask it. */
+export interface Pointer<in out E extends Element, in out S extends Shape, in out A extends Access = "inout">
+  extends AddressLike<E, S, A>, PointerOps {
+  /** What it points to. */
+  readonly dtype: DType<E>;
+  add<const O extends Some1>(...offsets: OffsetArgs<S, O>): Pointer<E, OffsetsShape<S, O>, A>;
+  sub<const O>(offset: Checked<O, WhyOffset<"sub", S, O>>): Pointer<E, OffsetOperand<S, O>, A>;
+  expandDims<const Ax extends number>(axis: Checked<Ax, WhyExpand<S, Ax>>): Pointer<E, Expand<S, Ax>, A>;
+  broadcastTo<const X extends readonly unknown[]>(
+    shape: Checked<ShapeArg<"broadcastTo", X>, WhyBroadcastTo<S, DimsOf<X>>>,
+  ): Pointer<E, DimsOf<X>, A>;
+  /** The addresses as numbers: `ptr.to(tl.int64)`. */
+  to<const D>(
+    dtype: Checked<
+      D,
+      D extends DType<"int64">
+        ? ""
+        : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)"
+    >,
+  ): Tile<"int64", S>;
+  /** As a pointer to elements of another dtype. */
+  toPointer<F extends Element>(dtype: DType<F>): Pointer<F, S, A>;
+  readonly then: NotACondition;
+}
+
+/** A raw pointer that the caller may leave out: use it where `given` holds. */
+export interface OptionalPointer<in out E extends Element> extends Pointer<E, [], "inout"> {
+  /** Whether the caller gave it: known when Triton compiles. */
+  readonly given: ConstBool<string>;
+}
+
+/** A pointer that loops and branches bump. */
+export interface MutPointer<
+  in out E extends Element,
+  in out S extends Shape,
+  in out A extends Access = "inout",
+> extends StateLike {
+  get value(): Pointer<E, S, A>;
+  set value(next: Pointer<E, S, A>);
+  readonly then: NotACondition;
+}
+
+// ---- tensors --------------------------------------------------------------------------------------------------------
+
+declare const $dims: unique symbol;
+/** A whole tensor: what rules look at to say "load a tile of it first". */
+export interface TensorLike<Ds = any> {
+  readonly [$dims]: Ds;
+}
+
+/** A rectangle or a gather of a tensor, masked to the tensor on every axis that is not in bounds. */
+export interface View<in out E extends Element, in out S extends Shape, in out A extends Access> extends AddressLike<
+  E,
+  S,
+  A
+> {
+  readonly dtype: DType<E>;
+  /** Rows and columns swapped. */
+  readonly T: IsAny<S> extends true
+    ? View<E, any, A>
+    : S extends readonly [infer M, infer N]
+      ? View<E, [N, M], A>
+      : Problem<`T: needs an address of rank 2, this is ${Show<S>}; use permute`>;
+  permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<S, P>>): View<E, Permute<S, P>, A>;
+  readonly then: NotACondition;
+}
+
+/** A tensor argument inside the kernel. */
+export interface Tensor<
+  in out E extends Element,
+  in out Ds extends Shape,
+  in out A extends Access,
+> extends TensorLike<Ds> {
+  readonly dtype: DType<E>;
+  /** Address of its first element. */
+  readonly ptr: Pointer<E, [], A>;
+  /** One index an axis: a scalar drops its axis, a tile of rank 1 spans it. */
+  at<const I extends readonly unknown[]>(
+    this: Checked<Tensor<E, Ds, A>, WhyCount<"at", Ds, I>>,
+    ...indices: IndexArgs<I>
+  ): View<E, Spans<I>, A>;
+  /** Index tiles that broadcast to one shape. */
+  gather<const I extends readonly unknown[]>(
+    this: Checked<Tensor<E, Ds, A>, WhyCount<"gather", Ds, I>>,
+    ...indices: GatherArgs<I>
+  ): View<E, GatherShape<I>, A>;
+  /** Rows and columns swapped. */
+  readonly T: IsAny<Ds> extends true
+    ? Tensor<E, any, A>
+    : Ds extends readonly [infer M, infer N]
+      ? Tensor<E, [N, M], A>
+      : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
+  permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
+  /** Elements from one index to the next on an axis. */
+  stride<const Ax extends number>(
+    axis: Checked<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
+  ): Scalar<"int64">;
+  readonly then: NotACondition;
+}
+
+/** A tensor that the caller may leave out: use it where `given` holds. */
+export interface OptionalTensor<
+  in out E extends Element,
+  in out Ds extends Shape,
+  in out A extends Access,
+> extends Tensor<E, Ds, A> {
+  /** Whether the caller gave it: known when Triton compiles. */
+  readonly given: ConstBool<string>;
+}

@@ -1,0 +1,40 @@
+/** Cases and configs in words. */
+import type { Case, Config } from "../../contract/compiled.js";
+
+type Values = Readonly<Record<string, number | boolean | string>>;
+
+const pairs = (values: Values): string[] => Object.entries(values).map(([name, value]) => `${name}=${value}`);
+
+/** `M=300 N=200 T=float16 CAUSAL=true`: a case but for how it lies in memory. */
+export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
+  return pairs({ ...sizes, ...dtypes, ...constexprs }).join(" ");
+}
+
+/** All of a case on one line, with its config where the kernel has several. */
+export function describeCase(at: Case, configs: number): string {
+  return [
+    ...pairs({ ...at.sizes, ...at.dtypes, ...at.scalars, ...at.constexprs }),
+    ...Object.entries(at.layouts ?? {}).flatMap(([name, layout]) =>
+      layout === "contiguous" ? [] : [`${name} ${layout}`],
+    ),
+    ...(at.absent ?? []).map((name) => `without ${name}`),
+    ...(at.special?.length ? [`special values (${at.special.join(", ")})`] : []),
+    ...(configs > 1 ? [`config ${at.config}`] : []),
+  ].join(" ");
+}
+
+/** Constexprs and launch options of a config, by the author's names. */
+export function valuesOf(config: Config): Values {
+  const { at: _, values, ...launch } = config;
+  return { ...values, ...launch };
+}
+
+/** `BLOCK_M=128 numWarps=8` */
+export function configText(config: Config): string {
+  return pairs(valuesOf(config)).join(" ");
+}
+
+/** `a, b and c` */
+export function listed(texts: readonly string[]): string {
+  return texts.length > 1 ? `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}` : (texts[0] ?? "");
+}

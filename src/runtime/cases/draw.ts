@@ -1,0 +1,327 @@
+/** Cases of a kernel, drawn from its signature by fast-check. */
+import fc from "fast-check";
+import type {
+  Case,
+  CompiledKernel,
+  ConstexprSignature,
+  Layout,
+  Signature,
+  SpecialValue,
+  TensorSignature,
+} from "../../contract/compiled.js";
+import { allowed, largestTensor, workOf } from "./cases.js";
+import { UsageError } from "../system/problems.js";
+import { alike, specialisationOf } from "./specialisation.js";
+
+export interface CaseOptions {
+  /** The largest value of a size. Default 150. */
+  readonly maxSize?: number;
+  /** The largest product of all sizes, which bounds the time of a case. Default 2^20. */
+  readonly maxWork?: number;
+  /** Elements of the largest tensor, at most. Default 2^24. */
+  readonly maxElements?: number;
+  /** Sizes that every case has. */
+  readonly sizes?: Readonly<Record<string, number>>;
+  /** Members of dtype variables that every case has. */
+  readonly dtypes?: Readonly<Record<string, string>>;
+  /** The config that every case has. */
+  readonly config?: number;
+  /** How inputs may lie in memory, where their wrapper takes it. Default every way. */
+  readonly layouts?: readonly Layout[];
+  /** Also draws 0 for sizes that every output has. Default false. */
+  readonly empty?: boolean;
+  /** Some cases have these among their floats. Default none. */
+  readonly special?: readonly SpecialValue[];
+  /** What Triton compiles each config for: at most so many times, which the seed chooses. Default any number of times. */
+  readonly specialisations?: { readonly most: number; readonly seed: number };
+}
+
+type Constant = number | boolean | string;
+
+/**
+ * Cases of a kernel, drawn from its signature: sizes at and around multiples of its blocks, ones, primes and anything
+ * between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer; optional tensors
+ * left out. Shrinks to small sizes.
+ */
+export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
+  checkOptions(kernel, options);
+  const { specialisations, ...free } = options;
+  return specialisations ? specialisedCases(kernel, free, specialisations) : freeCases(kernel, free);
+}
+
+const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
+  maxSize: true,
+  maxWork: true,
+  maxElements: true,
+  sizes: true,
+  dtypes: true,
+  config: true,
+  layouts: true,
+  empty: true,
+  special: true,
+  specialisations: true,
+};
+
+function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
+  const refuse = (problem: string): never => {
+    throw new UsageError(`cases: ${problem}`);
+  };
+  if (!kernel?.signature?.sizes) refuse("this is no built kernel; give what build(…) returned");
+  const checkNames = (what: string, given: object | undefined, known: readonly string[]): void => {
+    for (const name of Object.keys(given ?? {}))
+      if (!known.includes(name)) refuse(`there is no ${what} ${name}; there is ${known.join(", ") || "none"}`);
+  };
+  const { configs, signature } = kernel;
+  const { maxSize = 1, maxWork = 1, maxElements = 1, config = 0, dtypes = {}, sizes } = options;
+  checkNames("option", options, Object.keys(CASE_OPTIONS));
+  checkNames("size", sizes, signature.sizes);
+  checkNames("dtype variable", dtypes, Object.keys(signature.dtypes));
+  for (const [name, dtype] of Object.entries(dtypes))
+    checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name]!);
+  for (const [name, value] of Object.entries({ maxSize, maxWork, maxElements }))
+    if (!Number.isInteger(value) || value < 1) refuse(`${name} is ${value}; it is an integer from 1 up`);
+  if (!configs[config]) refuse(`there is no config ${config}; there are ${configs.length}`);
+}
+
+/** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
+function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<Case> {
+  const { signature } = kernel;
+  const { special = [], layouts } = options;
+  const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
+  const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
+  const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+  const known = (name: string, members: readonly string[]) =>
+    options.dtypes?.[name] ? [options.dtypes[name]] : members;
+  // A default, or what the author gave with a shape, is what makes sense: a decay is not drawn.
+  const given = <T extends Constant>(name: string): fc.Arbitrary<T> | undefined => {
+    const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
+    const initial = signature.scalars.find((scalar) => scalar.name === name)?.default;
+    if (initial !== undefined) values.push(initial as T);
+    return values.length > 0 ? fc.constantFrom(...values) : undefined;
+  };
+  const any: fc.Arbitrary<Case> = fc.record({
+    sizes: sizesArbitrary(kernel, options, patterned),
+    dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
+      name,
+      fc.constantFrom(...known(name, members)),
+    ]),
+    layouts: recordOf(inputs, (tensor) => [
+      tensor.name,
+      fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
+    ]),
+    config: options.config === undefined ? fc.nat({ max: kernel.configs.length - 1 }) : fc.constant(options.config),
+    // No seed is smaller than another.
+    seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
+    scalars: recordOf(signature.scalars, ({ name, dtype }) => [
+      name,
+      given<number>(name) ??
+        (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
+    ]),
+    constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
+    ...(optional.length > 0 && { absent: fc.subarray(optional) }),
+    ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
+  });
+  const isTaken = (at: Case): boolean => kernel.refusal(at) === undefined;
+  const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && isTaken(at);
+  // Of many sizes few products are small: waiting for one could take for ever, and would find ones and empty tensors.
+  const tries = patterned ? 1 : 5;
+  return new Tried<Case>(any, isRight, (at) => fitted(kernel, at, options), tries).filter(isTaken);
+}
+
+/**
+ * Cases that are each like one of a few: what Triton compiles for is that one's, the rest is drawn. They shrink as any case
+ * does.
+ */
+function specialisedCases(
+  kernel: CompiledKernel,
+  options: CaseOptions,
+  { most, seed }: NonNullable<CaseOptions["specialisations"]>,
+): fc.Arbitrary<Case> {
+  const configs = options.config === undefined ? [...kernel.configs.keys()] : [options.config];
+  const few = configs.flatMap((config) =>
+    fc.sample(freeCases(kernel, { ...options, config, empty: false }, true), { seed: seed + config, numRuns: most }),
+  );
+  const free = freeCases(kernel, options);
+  const like = fc.tuple(fc.constantFrom(...few), free).map(([one, drawn]) => likeOne(kernel, one, drawn, options));
+  return new DrawnFrom(like, free);
+}
+
+/** What was drawn, as far as Triton compiles the same for it as for `one`. */
+function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOptions): Case {
+  const floats = kernel.signature.scalars.filter(({ dtype }) => !dtype.includes("int"));
+  const scalars = Object.fromEntries(floats.map(({ name }) => [name, drawn.scalars![name]!]));
+  const at: Case = {
+    ...one,
+    scalars: { ...one.scalars, ...scalars },
+    ...(drawn.special && { special: drawn.special }),
+    seed: drawn.seed,
+  };
+  const sizes = Object.entries(drawn.sizes).map(
+    ([name, size]) => [name, size && alike(one.sizes[name]!, size)] as const,
+  );
+  const redrawn: Case = { ...at, sizes: Object.fromEntries(sizes) };
+  if (!isAffordable(kernel, redrawn, options) || kernel.refusal(redrawn) !== undefined) return at;
+  // What is empty launches nothing.
+  const isEmpty = Object.values(redrawn.sizes).includes(0);
+  return isEmpty || specialisationOf(kernel, redrawn) === specialisationOf(kernel, one) ? redrawn : at;
+}
+
+function isAffordable(
+  kernel: CompiledKernel,
+  at: Case,
+  { maxWork = 2 ** 20, maxElements = 2 ** 24 }: CaseOptions,
+): boolean {
+  return workOf(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
+}
+
+/** The case with its largest size made smaller, again and again, until it is affordable. */
+function fitted(kernel: CompiledKernel, at: Case, options: CaseOptions): Case {
+  const { sizes } = at;
+  if (isAffordable(kernel, at, options)) return at;
+  const free = Object.keys(sizes).filter((name) => !(name in (options.sizes ?? {})));
+  const smaller = (name: string) => allowed(kernel.signature, name, Math.max(1, Math.floor(sizes[name]! / 5)));
+  const name = free.toSorted((x, y) => sizes[y]! - sizes[x]!).find((each) => smaller(each) < sizes[each]!);
+  return name === undefined ? at : fitted(kernel, { ...at, sizes: { ...sizes, [name]: smaller(name) } }, options);
+}
+
+/** A record whose values are drawn one by one. */
+function recordOf<From, To>(
+  from: readonly From[],
+  entry: (each: From) => readonly [string, fc.Arbitrary<To>],
+): fc.Arbitrary<Record<string, To>> {
+  return fc.record(Object.fromEntries(from.map(entry))) as fc.Arbitrary<Record<string, To>>;
+}
+
+function sizesArbitrary(
+  { signature, configs }: CompiledKernel,
+  { maxSize = 150, sizes: fixed = {}, empty = false }: CaseOptions,
+  patterned: boolean,
+): fc.Arbitrary<Record<string, number>> {
+  const blocks = [...new Set(configs.flatMap(({ values }) => Object.values(values)))].filter(
+    (value): value is number => typeof value === "number" && value > 1 && value <= maxSize,
+  );
+  const size = sizeArbitrary(blocks, maxSize);
+  const record = (from: fc.Arbitrary<number>, isEmpty = false): fc.Arbitrary<Record<string, number>> => {
+    const mayBeEmpty = isEmpty ? emptyable(signature) : [];
+    return recordOf(signature.sizes, (name) => [
+      name,
+      name in fixed
+        ? fc.constant(fixed[name]!)
+        : mayBeEmpty.includes(name)
+          ? fc.constant(0)
+          : // The identity goes back: a size that was drawn is one that is allowed.
+            from.map(
+              (drawn) => allowed(signature, name, drawn),
+              (value) => value as number,
+            ),
+    ]);
+  };
+  const any = patterned
+    ? fc.oneof(
+        record(size),
+        record(fc.integer({ min: 1, max: Math.max(1, Math.floor(maxSize / 16)) }).map((n) => n * 16)),
+        record(fc.constant(1)),
+      )
+    : record(size);
+  return empty && emptyable(signature).some((name) => !(name in fixed))
+    ? fc.oneof({ weight: 24, arbitrary: any }, { weight: 1, arbitrary: record(size, true) })
+    : any;
+}
+
+/** Sizes that may be 0: every output has them, so that all of it is empty, and no input depends on their values. */
+function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature): readonly string[] {
+  if (drawn) return [];
+  const outputs = tensors.filter(({ role }) => role !== "in");
+  const bounds = new Set(tensors.flatMap(({ range }) => range ?? []));
+  const [first] = outputs;
+  return (first?.dims ?? []).filter(
+    (dim): dim is string =>
+      typeof dim === "string" &&
+      !bounds.has(dim) &&
+      !(dim in multiples) &&
+      !(dim in tileSizes) &&
+      outputs.every(({ dims }) => dims.includes(dim)),
+  );
+}
+
+function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary<number> {
+  const near = blocks.flatMap((block) => [block - 1, block, block + 1, 2 * block]).filter((value) => value <= maxSize);
+  const anything = fc.integer({ min: 1, max: maxSize });
+  if (near.length === 0) return anything;
+  return new DrawnFrom(fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97)), anything);
+}
+
+/** Draws from one arbitrary and shrinks as another: a constant has no smaller neighbours, an integer has. */
+class DrawnFrom<T> extends fc.Arbitrary<T> {
+  constructor(
+    private readonly from: fc.Arbitrary<T>,
+    private readonly as: fc.Arbitrary<T>,
+  ) {
+    super();
+  }
+
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<T> {
+    return new fc.Value(this.from.generate(random, bias).value, undefined);
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is T {
+    return this.as.canShrinkWithoutContext(value);
+  }
+
+  override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
+    return this.as.shrink(value, context);
+  }
+}
+
+/** Draws until a value is right, a few times: then the last one is repaired. Shrinks to right ones. */
+class Tried<T> extends fc.Arbitrary<T> {
+  readonly #right: fc.Arbitrary<T>;
+
+  constructor(
+    private readonly any: fc.Arbitrary<T>,
+    private readonly isRight: (value: T) => boolean,
+    private readonly repair: (value: T) => T,
+    private readonly tries: number,
+  ) {
+    super();
+    this.#right = any.filter(isRight);
+  }
+
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<T> {
+    for (let left = this.tries; ; left--) {
+      const { value } = this.any.generate(random, bias);
+      if (this.isRight(value)) return new fc.Value(value, undefined);
+      if (left <= 1) return new fc.Value(this.repair(value), undefined);
+    }
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is T {
+    return this.#right.canShrinkWithoutContext(value);
+  }
+
+  override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
+    return this.#right.shrink(value, context);
+  }
+}
+
+function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignature): fc.Arbitrary<Constant> {
+  if (choices) return fc.constantFrom(...choices);
+  if (kind === "bool") return fc.boolean();
+  const around = kind === "int" ? fc.integer({ min: 1, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true });
+  return initial === undefined ? around : fc.oneof(fc.constant(initial), around);
+}
+
+/** How a tensor may lie in memory, by what its wrapper takes. */
+function layoutsOf({ drawn }: Signature, { name, role, contiguous, dims, described }: TensorSignature): Layout[] {
+  if (described) return ["contiguous"];
+  if (contiguous) return ["contiguous", "offset"];
+  // An author who describes an input says more of its values than that its rows are equal.
+  const isFree = role === "in" && dims.length > 0 && !drawn?.tensors.includes(name);
+  return [
+    "contiguous",
+    ...(dims.length < 2 ? [] : (["transposed"] as const)),
+    "sliced",
+    "offset",
+    ...(isFree ? (["expanded"] as const) : []),
+  ];
+}

@@ -1,0 +1,87 @@
+/** Which cases are measured: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
+import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
+import { caseOf, sizeNames, variantsFor, type Selection } from "./cases.js";
+import { UsageError } from "../system/problems.js";
+
+/** One or several sizes that take the same values in turn: `M,N,K=256..8192:x2`. */
+export interface Sweep {
+  readonly names: readonly string[];
+  readonly values: readonly number[];
+}
+
+export interface Measured {
+  readonly selection: Selection;
+  /** Instead of the author's. */
+  readonly shapes?: readonly Readonly<Record<string, number>>[];
+  readonly sweep?: Sweep;
+}
+
+/** More points than this are a mistake. */
+const MANY_POINTS = 200;
+
+/** The values of `256..8192:x2` or `256..4096:+256`, both ends included. */
+export function parseSweep(text: string): Sweep {
+  const match = /^([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)=(\d+)\.\.(\d+):([x+])(\d+)$/.exec(text.replaceAll(" ", ""));
+  if (!match) throw new UsageError(`--sweep: ${text} is no sweep; write M=256..8192:x2, M=256..4096:+256 or M,N=…`);
+  const [, names, from, to, operator, by] = match;
+  const [low, high, step] = [Number(from), Number(to), Number(by)];
+  if (low < 1 || high < low) throw new UsageError(`--sweep: ${from}..${to} is empty; write the smaller size first`);
+  if (step < (operator === "x" ? 2 : 1))
+    throw new UsageError(`--sweep: ${operator}${by} does not move on; write x2 or more, or +1 or more`);
+  const values: number[] = [];
+  for (let value = low; value <= high; value = operator === "x" ? value * step : value + step) values.push(value);
+  if (values.length > MANY_POINTS)
+    throw new UsageError(
+      `--sweep: ${text} has ${values.length} points; ${MANY_POINTS} are allowed, take a larger step`,
+    );
+  return { names: names!.split(","), values };
+}
+
+/** The cases, each with a config that takes it, and what no config takes. */
+export function measuredCases(
+  kernel: CompiledKernel,
+  { selection, shapes, sweep }: Measured,
+): { readonly cases: readonly Case[]; readonly left: readonly string[] } {
+  const { signature } = kernel;
+  const left = new Set<string>();
+  const found = new Map<string, Case>();
+  const configs = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
+  for (const { sizes, given } of shapesToMeasure(kernel, shapes, sweep)) {
+    for (const variant of variantsFor(signature, selection)) {
+      const shape = { label: "measured", sizes, layouts: [], ...(given && { given }) };
+      const tried = configs.map((config) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
+      const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
+      if (!at) left.add(`${formatSizes(sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
+      // Variants that the shape itself decides are the same.
+      else found.set(JSON.stringify({ ...at, config: 0 }), at);
+    }
+  }
+  return { cases: [...found.values()], left: [...left] };
+}
+
+interface Shape {
+  readonly sizes: Readonly<Record<string, number>>;
+  readonly given?: Readonly<Record<string, number | boolean | string>>;
+}
+
+function shapesToMeasure(kernel: CompiledKernel, shapes: Measured["shapes"], sweep: Sweep | undefined): Shape[] {
+  const { name } = kernel.signature;
+  const own = kernel.shapes.map((sizes, i): Shape => ({ sizes, given: kernel.arguments?.[i] ?? {} }));
+  const base = shapes ? shapes.map((sizes): Shape => ({ sizes })) : own;
+  if (sweep) {
+    const names = sizeNames(kernel.signature);
+    const unknown = sweep.names.find((each) => !names.includes(each));
+    if (unknown) throw new UsageError(`--sweep: there is no size ${unknown}; the sizes are ${names.join(", ")}`);
+    const first = base[0] ?? { sizes: {} };
+    const missing = names.filter((each) => !sweep.names.includes(each) && !(each in first.sizes));
+    if (missing.length > 0)
+      throw new UsageError(`--sweep: ${missing.join(", ")} missing; sweep them too, or give --shapes`);
+    return sweep.values.map((value) => ({
+      ...first,
+      sizes: { ...first.sizes, ...Object.fromEntries(sweep.names.map((each) => [each, value])) },
+    }));
+  }
+  if (base.length === 0)
+    throw new UsageError(`${name} has no shapes to measure; give --shapes or --sweep, or list shapes in its spec`);
+  return base;
+}

@@ -1,0 +1,68 @@
+/** What running one case showed. Failure is data: nothing here throws. */
+import type { Case, Finding, Tolerance } from "../../contract/compiled.js";
+import type { Location } from "../../diagnostics/diagnostic.js";
+import type { FailureKind } from "../python/protocol.js";
+
+export interface Neighbours {
+  readonly start: readonly number[];
+  readonly expected: readonly (readonly number[])[];
+  readonly got: readonly (readonly number[])[];
+}
+
+export interface WorstElement {
+  readonly output: string;
+  readonly index: readonly number[];
+  readonly expected: number;
+  readonly got: number;
+  readonly around?: Neighbours;
+}
+
+/** How one output, or all of them on the evaluator, compared with the reference. */
+export interface OutputComparison {
+  readonly maxAbsDiff: number;
+  readonly maxRelDiff: number;
+  readonly wrong: number;
+  readonly total: number;
+  readonly worst?: WorstElement;
+  readonly problem?: string;
+  /** Absent where the evaluator took its own. */
+  readonly tolerance?: Tolerance;
+  /** How far PyTorch itself is from the float64 reference in the inputs' dtype. */
+  readonly referenceDiff?: number;
+}
+
+/** An error while the case ran, with the author's line if the emitted module was involved. */
+export interface CaseFailure {
+  readonly kind: FailureKind | "torch" | "internal";
+  readonly message: string;
+  readonly exception?: string;
+  readonly at?: Location;
+  /** The whole traceback. */
+  readonly raw?: string;
+  /** The line of emitted Python. */
+  readonly python?: { readonly file: string; readonly line: number; readonly text: string };
+}
+
+export interface Outcome {
+  readonly at: Case;
+  readonly label: string;
+  /** Whether Triton's own autotuner chose the config. */
+  readonly tuned: boolean;
+  readonly by: "python" | "eval";
+  /** `unchecked`: it ran, but its numbers were compared with nothing that can be trusted. */
+  readonly status: "passed" | "failed" | "unchecked";
+  readonly comparisons: readonly OutputComparison[];
+  readonly findings: readonly Finding[];
+  /** Other things that are wrong, such as a changed input. */
+  readonly problems: readonly string[];
+  readonly failure?: CaseFailure;
+  readonly unchecked: readonly string[];
+  /** Kernels that were compiled for it while it ran, on a GPU. */
+  readonly compiled?: number;
+  readonly ms: number;
+}
+
+/** Whether every case passed, and at least one was compared with a reference. */
+export function isCorrect(outcomes: readonly Outcome[]): boolean {
+  return outcomes.some(({ status }) => status === "passed") && outcomes.every(({ status }) => status !== "failed");
+}

@@ -1,0 +1,42 @@
+/**
+ * What Triton compiles a kernel for. Of an integer argument it is whether it is 1 and whether 16 divides it, of a pointer
+ * whether 16 bytes divide it, of a constexpr its value (`specialize_impl` of Triton's `jit.py`).
+ */
+import type { Case, CompiledKernel } from "../../contract/compiled.js";
+
+const ALIGNMENT = 16;
+
+/**
+ * A text that is the same for cases that launch the same binaries. Strides are products of sizes, so how often 2 divides a
+ * size decides whether 16 divides a stride.
+ */
+export function specialisationOf(kernel: CompiledKernel, at: Case): string {
+  const numbers = { ...kernel.sizes(at), ...integersOf(kernel, at) };
+  const kinds = Object.entries(numbers).map(([name, value]) => [name, kindOf(value)]);
+  return JSON.stringify([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, kinds]);
+}
+
+/** A number near `size` that Triton treats as it does `pattern`. */
+export function alike(pattern: number, size: number): number {
+  const kind = kindOf(pattern);
+  if (kind === ONE || pattern === 0) return pattern;
+  const quotient = Math.max(1, Math.floor(size / kind));
+  if (kind === ALIGNMENT) return kind * quotient;
+  const odd = quotient % 2 === 1 ? quotient : quotient + 1;
+  return Math.max(kind * odd, kind === 1 ? 3 : 0);
+}
+
+const ONE = "1";
+
+/** `"1"`, or the largest divisor that is a power of two, up to 16. */
+function kindOf(value: number): typeof ONE | number {
+  if (value === 1) return ONE;
+  let divisor = 1;
+  while (divisor < ALIGNMENT && value % (2 * divisor) === 0) divisor *= 2;
+  return divisor;
+}
+
+function integersOf({ signature }: CompiledKernel, { scalars = {} }: Case): Record<string, number> {
+  const integers = signature.scalars.filter(({ name, dtype }) => dtype.includes("int") && name in scalars);
+  return Object.fromEntries(integers.map(({ name }) => [name, scalars[name]!]));
+}

@@ -1,0 +1,211 @@
+/** Runs the command that the arguments name, and turns every outcome into an exit code. Nothing here throws at the user. */
+import { Command, CommanderError, Option } from "commander";
+import { createRequire } from "node:module";
+import { basename } from "node:path";
+import { problem, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { diagnosticText } from "../report/code-frame.js";
+import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
+import { kernelCommands, plainCommands } from "../commands/index.js";
+import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
+import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import type { Problem } from "../report/reports.js";
+import { printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
+import { thrownDiagnostics } from "./thrown.js";
+import { watch } from "./watch.js";
+
+const { version } = createRequire(import.meta.url)("../../../package.json") as { version: string };
+
+/** Options of any command, as commander gives them. */
+interface Given extends Readonly<Record<string, unknown>> {
+  readonly kernel?: string;
+  readonly watch?: true;
+}
+
+/** Runs the command line of a kernel file and returns the exit code: `gemm.ts --run`. */
+export function runCli(
+  file: string,
+  args: readonly string[],
+  kernels: readonly Runnable[],
+  to: Streams = terminal,
+): Promise<number> {
+  return guarded(args, to, (running, streams) => {
+    const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
+    for (const { name, description, flag } of kernelCommands)
+      program.addOption(new Option(flag?.text ?? `--${name}`, description));
+    // A flag with a value stands for the option that it gives.
+    const all = new Set(
+      kernelCommands.flatMap(({ options, flag }) => options.filter((each) => each.attributeName() !== flag?.option)),
+    );
+    for (const option of all) program.addOption(option);
+    program.action(() => {
+      const given = program.opts<Given>();
+      const chosen = kernelCommands.filter(({ name }) => given[name] !== undefined);
+      const [command] = chosen;
+      if (!command) {
+        if (args.length > 0)
+          throw new UsageError(`${args[0]} alone does nothing; add --run, --check or what --help lists`);
+        return streams.out(program.helpInformation());
+      }
+      if (chosen.length > 1)
+        throw new UsageError(`${chosen.map(({ name }) => `--${name}`).join(" and ")} are two commands; give one`);
+      for (const option of all)
+        if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
+          throw new UsageError(`${option.long} does not go with --${command.name}`);
+      const value = command.flag && { [command.flag.option]: given[command.name] };
+      running(command, () => runKernels(command, [file], async () => kernels, { ...given, ...value }, streams));
+    });
+    return program;
+  });
+}
+
+/** Runs the `tilescript` command and returns the exit code: `tilescript run gemm.ts`. */
+export function runBinary(args: readonly string[], to: Streams = terminal): Promise<number> {
+  return guarded(args, to, (running, streams) => {
+    const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
+    program.version(version, "--version", "show the version");
+    const sub = (name: string, description: string, options: readonly Option[]): Command => {
+      const command = quiet(program.command(name), streams).description(description);
+      for (const option of options) command.addOption(option);
+      return command;
+    };
+    for (const command of kernelCommands)
+      sub(command.name, command.description, command.options)
+        .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
+        .action((names: string[], given: Given) =>
+          running(command, async () => {
+            const files = await kernelFiles(names);
+            return runKernels(command, files, () => importKernels(files, names), given, streams);
+          }),
+        );
+    for (const command of plainCommands) {
+      const made = sub(command.name, command.description, command.options);
+      if (command.argument) made.argument(command.argument.text, command.argument.description);
+      made.action((...parts: unknown[]) => {
+        const argument = command.argument ? (parts[0] as string) : undefined;
+        running(command, () => command.run(argument, made.opts(), streams));
+      });
+    }
+    if (args.length === 0) program.action(() => streams.out(program.helpInformation()));
+    return program;
+  });
+}
+
+async function runKernels(
+  command: KernelCommand,
+  files: readonly string[],
+  kernels: () => Promise<readonly Runnable[]>,
+  given: Given,
+  streams: Streams,
+): Promise<number> {
+  if (given.watch) return watch(files, streams);
+  return command.run(choose(await kernels(), given.kernel), given, streams);
+}
+
+type Running = (command: KernelCommand | PlainCommand, action: () => Promise<number>) => void;
+
+/** Parses, runs the command that was found, and turns what is thrown into one readable message and an exit code. */
+async function guarded(
+  args: readonly string[],
+  to: Streams,
+  build: (running: Running, streams: Streams) => Command,
+): Promise<number> {
+  const [json, verbose] = [args.includes("--json"), args.includes("--verbose")];
+  let reported = false;
+  const streams: Streams = {
+    ...to,
+    out: (text) => {
+      reported = true;
+      to.out(text);
+    },
+  };
+  let ended = (details: string): object => ({ ok: false, details }) satisfies Problem;
+  const report = (error: unknown): number => {
+    const { message, code } = ending(error, verbose);
+    // One document: what goes wrong after the report does not make it invalid.
+    if (json && !reported) printJson(streams, ended(message));
+    streams.err(code === exitCodes.failed ? `${message}\n` : `error: ${message}\n`);
+    return code;
+  };
+  if (to === terminal) watchOutput();
+  const stopWatching = watchForStrays(report);
+  try {
+    let action = async (): Promise<number> => exitCodes.ok;
+    parse(
+      build((command, run) => {
+        if ("problem" in command && command.problem) ended = command.problem;
+        action = run;
+      }, streams),
+      args,
+    );
+    return await action();
+  } catch (error) {
+    return report(error);
+  } finally {
+    stopWatching();
+  }
+}
+
+/** What an exception says to the user, and the exit code that it stands for. */
+function ending(error: unknown, verbose: boolean): { readonly message: string; readonly code: number } {
+  if (error instanceof UsageError) return { message: error.message, code: exitCodes.usage };
+  if (error instanceof EnvironmentError) return { message: error.message, code: exitCodes.environment };
+  const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
+  const stack = verbose && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
+  return { message: [...diagnostics.map(diagnosticText), ...stack].join("\n"), code: exitCodes.failed };
+}
+
+/** What a kernel file may do besides what is asked of it: throw later, await for ever, end the process. */
+function watchForStrays(report: (error: unknown) => number): () => void {
+  const onThrown = (error: unknown): void => {
+    stop();
+    process.exit(report(error));
+  };
+  const onIdle = (): void => onThrown(mistake("a kernel file awaits something that never comes; look at its awaits"));
+  const onExit = (): void => {
+    process.exitCode = report(mistake("a kernel file ended the process; leave process.exit to other files"));
+  };
+  const stop = (): void =>
+    void process.off("uncaughtException", onThrown).off("beforeExit", onIdle).off("exit", onExit);
+  process.on("uncaughtException", onThrown).on("beforeExit", onIdle).on("exit", onExit);
+  return stop;
+}
+
+const mistake = (message: string): TileScriptError => new TileScriptError([problem("import", message)]);
+
+/** Commander's sentence as a UsageError; nothing is thrown when help was printed. */
+function parse(command: Command, args: readonly string[]): void {
+  try {
+    command.parse(
+      args.map((each) => (each === "-h" ? "--help" : each)),
+      { from: "user" },
+    );
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return;
+    const message = error.message.replace(/^error: /, "").replace(/(too many arguments).*/s, "$1");
+    const help = error.code === "commander.invalidArgument" ? "" : "; --help lists what there is";
+    throw new UsageError(`${message}${help}`);
+  }
+}
+
+function rootCommand(name: string, description: string, streams: Streams): Command {
+  return quiet(new Command(name), streams)
+    .description(description)
+    .helpOption("--help", "show this")
+    .helpCommand(false);
+}
+
+/** Makes a command throw, so that one place decides how a mistake is shown. */
+function quiet(command: Command, { out, width = 80 }: Streams): Command {
+  return command
+    .exitOverride()
+    .helpOption("--help", "show this")
+    .showSuggestionAfterError(false)
+    .configureHelp({ showGlobalOptions: false })
+    .configureOutput({
+      writeOut: out,
+      getOutHelpWidth: () => width,
+      writeErr: () => undefined,
+      outputError: () => undefined,
+    });
+}

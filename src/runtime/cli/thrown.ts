@@ -1,0 +1,82 @@
+/** What an author's code threw, as messages at their own lines instead of a stack. */
+import { readFileSync } from "node:fs";
+import { basename, dirname, isAbsolute, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+
+/** One message, or one for each error of syntax. */
+export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {
+  if (!(error instanceof Error))
+    return [problem("exception", `${String(error)} was thrown, which is no Error; throw new Error("why") instead`)];
+  const syntax = syntaxErrors(error.message);
+  return syntax.length > 0 ? syntax : [missingModule(error) ?? missingExport(error) ?? exception(error)];
+}
+
+/** esbuild, which reads TypeScript for tsx, counts columns from 0. */
+function syntaxErrors(message: string): readonly Diagnostic[] {
+  return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file, line, column, text]) =>
+    problem("syntax", text!, { file: file!, line: Number(line), column: Number(column) + 1 }),
+  );
+}
+
+/** An import of something that is not there: Node says which, and in which file, but not on which line. */
+function missingModule(error: Error): Diagnostic | undefined {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  if (!/^(ERR_)?(MODULE_NOT_FOUND|PACKAGE_PATH_NOT_EXPORTED|UNSUPPORTED_DIR_IMPORT)$/.test(code)) return undefined;
+  const from = /(?:imported from |^- )(.+?)(?:\?[^/]*)?$/m.exec(message)?.[1] ?? "";
+  const importer = pathOf(from);
+  const wanted = /'([^']*)'/.exec(message)?.[1] ?? "";
+  const exporter = / in (.+)[\\/]package\.json/.exec(message)?.[1];
+  const name = exporter === undefined ? wanted : `${basename(exporter)}${wanted.slice(1)}`;
+  const isPath = isAbsolute(name) || name.startsWith(".");
+  const shown = isAbsolute(name) && importer ? relative(dirname(importer), name) : name;
+  const installs = `\`npm install ${name.match(/^(?:@[^/]+\/)?[^/]+/)?.[0]}\` in its folder installs it`;
+  const remedy = exporter !== undefined ? "check the name" : isPath ? "check the path" : installs;
+  return problem("import", `there is no ${shown}; ${remedy}`, lineWith(importer, isPath ? basename(name) : name));
+}
+
+/** A name that a module does not export: Node puts the importing file above the stack. */
+function missingExport({ message, stack = "" }: Error): Diagnostic | undefined {
+  const [, module, name] = /'(.+)' does not provide an export named '(.+)'$/.exec(message) ?? [];
+  if (name === undefined) return undefined;
+  const importer = /^(.+):\d+$/m.exec(stack.split("\n", 1)[0]!)?.[1] ?? "";
+  return problem("import", `${module} exports no ${name}; check the name`, lineWith(pathOf(importer), name));
+}
+
+function exception(error: Error): Diagnostic {
+  const early = error instanceof ReferenceError && error.message.includes("before initialization");
+  const remedy = early ? "; it is used before its line has run: do two files import each other?" : "";
+  return problem("exception", `${error.name}: ${error.message}${remedy}`, authorFrame(error));
+}
+
+/** The innermost line of the stack that is neither ours nor a dependency's. */
+function authorFrame({ stack = "" }: Error): Location | undefined {
+  for (const line of stack.split("\n")) {
+    const [, place = "", number, column] = /^\s+at (?:.*\(|async )?(.+):(\d+):(\d+)\)?$/.exec(line) ?? [];
+    const file = pathOf(place);
+    if (isAbsolute(file) && !file.includes("node_modules") && !isOurs(file))
+      return { file, line: Number(number), column: Number(column) };
+  }
+  return undefined;
+}
+
+function pathOf(place: string): string {
+  return place.startsWith("file:") ? fileURLToPath(place) : place;
+}
+
+const packageFolder = fileURLToPath(new URL("../../../", import.meta.url));
+
+function isOurs(file: string): boolean {
+  return ["src", "dist", "bin"].some((folder) => file.startsWith(`${packageFolder}${folder}/`));
+}
+
+/** The first line of a file that has these words. */
+function lineWith(file: string, words: string): Location | undefined {
+  try {
+    const lines = readFileSync(file, "utf8").split("\n");
+    const index = lines.findIndex((line) => line.includes(words));
+    return index < 0 ? undefined : { file, line: index + 1, column: lines[index]!.indexOf(words) + 1 };
+  } catch {
+    return undefined;
+  }
+}

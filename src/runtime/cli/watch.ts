@@ -1,0 +1,52 @@
+/** `--watch`: runs the command again, in a process of its own, whenever a source changes. */
+import { execa } from "execa";
+import { existsSync, readFileSync, watch as watchFolder } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import type { Streams } from "../system/streams.js";
+
+/** An editor writes a file in several steps. */
+const SETTLE_MS = 50;
+
+/** Runs until the process is interrupted. */
+export async function watch(files: readonly string[], streams: Streams): Promise<never> {
+  const args = process.argv.slice(1).filter((argument) => argument !== "--watch");
+  for (;;) {
+    const sources = sourcesOf(files);
+    const change = nextChange(sources);
+    const child = execa(process.execPath, [...process.execArgv, ...args], { stdio: "inherit", reject: false });
+    void child.then(() => streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}\n`));
+    const changed = await change;
+    child.kill();
+    await child;
+    streams.err(`${relative(process.cwd(), changed)} changed\n`);
+  }
+}
+
+/** The files, and what they import by relative paths. */
+function sourcesOf(files: readonly string[]): Set<string> {
+  const found = new Set<string>();
+  const queue = files.map((file) => resolve(file));
+  for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+    if (found.has(file) || !existsSync(file)) continue;
+    found.add(file);
+    for (const [, path] of readFileSync(file, "utf8").matchAll(/(?:from|import\(?)\s*["'](\.{1,2}\/[^"']+)["']/g)) {
+      const imported = join(dirname(file), path!);
+      queue.push(imported, imported.replace(/\.([cm]?)js$/, ".$1ts"), `${imported}.ts`);
+    }
+  }
+  return found;
+}
+
+/** Folders are watched and not files: an editor may put a new file in the old one's place. */
+function nextChange(sources: ReadonlySet<string>): Promise<string> {
+  return new Promise((settle) => {
+    const watchers = [...new Set([...sources].map(dirname))].map((folder) =>
+      watchFolder(folder, (_, name) => {
+        const path = [...sources].find((source) => dirname(source) === folder && basename(source) === name);
+        if (path === undefined) return;
+        for (const watcher of watchers) watcher.close();
+        setTimeout(() => settle(path), SETTLE_MS);
+      }),
+    );
+  });
+}

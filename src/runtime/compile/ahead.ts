@@ -1,0 +1,69 @@
+/**
+ * Compiling ahead what cases will launch on a GPU. Triton's cache on disk is the same for all processes, so several
+ * compile at once and the device's own finds everything there. They need no GPU: they are told which one it is.
+ */
+import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import type { PythonDevice } from "../devices/devices.js";
+import type { RunRequest } from "../python/protocol.js";
+
+export interface Ahead {
+  /** Kernels that were compiled for each case, besides those of the cases before it. */
+  readonly compiled: readonly number[];
+  /** Kernels that Triton's cache had. */
+  readonly known: number;
+  readonly processes: number;
+  readonly seconds: number;
+}
+
+const LOOKUP_DEADLINE_MS = 120_000;
+/** Triton takes seconds for one kernel; beyond this it hangs. */
+export const COMPILE_DEADLINE_MS = 300_000;
+
+/** No more kernels than these are left to the device's own process: it compiles them while others would start. */
+const FEW = 2;
+
+/** How far compiling is, in a line. */
+export function aheadText({ signature }: CompiledKernel, done: number, planned: number): string {
+  return `${signature.name}: compiled ${done} of ${planned}`;
+}
+
+/** The case in every config that takes it: what the autotuner tries. */
+export function inEveryConfig(kernel: CompiledKernel, at: Case): readonly Case[] {
+  return kernel.configs.map((_, config) => ({ ...at, config })).filter((each) => kernel.refusal(each) === undefined);
+}
+
+/** Fills Triton's cache with what the cases lack. What does not compile is no error here: the case says so when it runs. */
+export async function compileAhead(
+  { worker, compilers, hello: { target } }: Pick<PythonDevice, "worker" | "compilers" | "hello">,
+  cases: readonly RunRequest[],
+  onDone?: (done: number, planned: number) => void,
+): Promise<Ahead> {
+  const started = Date.now();
+  const compiled = cases.map(() => 0);
+  const result = (known: number, processes: number): Ahead => ({
+    compiled,
+    known,
+    processes,
+    seconds: (Date.now() - started) / 1000,
+  });
+  if (!compilers || !target || cases.length === 0) return result(0, 0);
+  const reply = await worker.request({ type: "launches", cases }, LOOKUP_DEADLINE_MS);
+  if (!reply.ok) return result(0, 0);
+  const seen = new Set<string>();
+  let known = 0;
+  const jobs = reply.result.launches.flatMap((launches, place) => {
+    const fresh = launches.filter(({ key }) => !seen.has(key));
+    for (const { key } of fresh) seen.add(key);
+    known += fresh.filter(({ cached }) => cached).length;
+    const missing = fresh.filter(({ cached }) => !cached).map(({ key }) => key);
+    return missing.length > 0 ? [{ place, missing }] : [];
+  });
+  if (jobs.length <= FEW && compilers.started === 0) return result(known, 0);
+  let done = 0;
+  await compilers.each(jobs, async (process, { place, missing }) => {
+    const made = await process.request({ ...cases[place]!, type: "ahead", target }, COMPILE_DEADLINE_MS);
+    if (made.ok) compiled[place] = missing.filter((key) => made.result.keys.includes(key)).length;
+    onDone?.(++done, jobs.length);
+  });
+  return result(known, compilers.started);
+}

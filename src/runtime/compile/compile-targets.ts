@@ -1,0 +1,124 @@
+/** Compiles a kernel with real Triton for GPUs that need not be there: every config, dtype, flag and choice. */
+import { join } from "node:path";
+import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
+import { COMPILE_DEADLINE_MS } from "./ahead.js";
+import { cacheFolder } from "../system/cache-folder.js";
+import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
+import { compileCases, type Selection } from "../cases/cases.js";
+import { Compilers } from "../python/compilers.js";
+import type { PythonEnvironment } from "../python/environment.js";
+import { failureOf } from "../cases/failure.js";
+import { ptxasOf } from "./machine-code.js";
+import type { CaseFailure } from "../cases/outcome.js";
+import type { CompileResult } from "../python/protocol.js";
+import { compileRequest, openWorkspace, type Workspace } from "../devices/request.js";
+import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
+import type { Worker } from "../python/worker.js";
+
+/** One config with one choice of dtypes and flags, for one target. */
+export interface Compilation {
+  readonly target: Target;
+  readonly at: Case;
+  /** Why it does not compile; else what it takes. */
+  readonly failure?: CaseFailure;
+  readonly resources?: CompileResult;
+  readonly occupancy?: Occupancy;
+  /** Whether an earlier run compiled it. */
+  readonly cached: boolean;
+}
+
+export interface KernelCompilations {
+  readonly kernel: CompiledKernel;
+  readonly compilations: readonly Compilation[];
+  /** What was not compiled, and why. */
+  readonly left: readonly string[];
+}
+
+export interface CompileOptions {
+  readonly environment: PythonEnvironment;
+  readonly targets: readonly Target[];
+  /** Of each kernel. */
+  readonly selections: readonly Selection[];
+  /** How inputs lie in memory, all alike. Default contiguous. */
+  readonly layouts?: readonly Layout[] | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  /** At most so many processes. */
+  readonly processes?: number | undefined;
+  /** Called after each compilation. */
+  readonly onDone?: (done: number, planned: number) => void;
+  readonly onOutput?: (text: string) => void;
+}
+
+interface Job {
+  readonly kernel: CompiledKernel;
+  readonly workspace: Workspace;
+  readonly target: Target;
+  readonly at: Case;
+  readonly file: string;
+}
+
+/** Compiles in as many processes as there are cores. A process that dies fails its config, and no other. */
+export async function compileForTargets(
+  kernels: readonly CompiledKernel[],
+  { environment, targets, selections, layouts, env = process.env, processes, onDone, onOutput }: CompileOptions,
+): Promise<KernelCompilations[]> {
+  const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
+  const workspaces = await Promise.all(kernels.map(openWorkspace));
+  const compiler = [environment.versions.triton ?? "", ...ptxasOf(env)];
+  const jobs = kernels.flatMap((kernel, i) =>
+    targets.flatMap((target) =>
+      plans[i]!.cases.map((at): Job => ({
+        kernel,
+        workspace: workspaces[i]!,
+        target,
+        at,
+        file: join(cacheFolder(env), "compiled", `${keyOf(kernel, target, at, compiler)}.json`),
+      })),
+    ),
+  );
+  const done = new Map<Job, Compilation>();
+  const record = (job: Job, compilation: Omit<Compilation, "target" | "at" | "occupancy">): void => {
+    const { target, at } = job;
+    const { resources } = compilation;
+    done.set(job, { target, at, ...compilation, ...(resources && { occupancy: occupancyOf(target, resources) }) });
+    onDone?.(done.size, jobs.length);
+  };
+  const queue: Job[] = [];
+  for (const job of jobs) {
+    const resources = await readCached<CompileResult>(job.file);
+    if (resources) record(job, { resources, cached: true });
+    else queue.push(job);
+  }
+  const compilers = new Compilers({ python: environment.python, env, processes, ...(onOutput && { onOutput }) });
+  try {
+    await compilers.each(queue, async (worker, job) =>
+      record(job, { ...(await compileJob(worker, job)), cached: false }),
+    );
+  } finally {
+    await Promise.all([compilers.stop(), ...workspaces.map((workspace) => workspace.remove())]);
+  }
+  return kernels.map((kernel, i) => ({
+    kernel,
+    compilations: jobs.flatMap((job) => (job.kernel === kernel ? [done.get(job)!] : [])),
+    left: plans[i]!.left,
+  }));
+}
+
+async function compileJob(worker: Worker, { kernel, workspace, target, at, file }: Job) {
+  const reply = await worker.request(compileRequest(kernel, workspace.module, at, target), COMPILE_DEADLINE_MS);
+  if (!reply.ok) return { failure: failureOf(kernel, reply.error) };
+  if (reply.result.machineCode.every(({ unchecked }) => unchecked === undefined)) await writeCached(file, reply.result);
+  return { resources: reply.result };
+}
+
+/**
+ * What the result depends on: the module without its list of configs, the one config, the case, the target, Triton and
+ * ptxas. Failures are not kept, because the lines that they name may move.
+ */
+function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: readonly unknown[]): string {
+  const source = withoutConfigs(kernel.python);
+  const { at: _, ...config } = kernel.configs[at.config]!;
+  const { config: __, seed: ___, ...given } = at;
+  const key = JSON.stringify([source, config, given, target.triton, compiler]);
+  return keyOfText(key);
+}

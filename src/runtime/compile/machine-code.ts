@@ -1,0 +1,56 @@
+/** What `python/tilescript_worker/machine_code.py` found in the machine code that ptxas made. */
+import { statSync } from "node:fs";
+import { COMPILE_DEADLINE_MS } from "./ahead.js";
+import { listed } from "../cases/case-text.js";
+import type { PythonDevice } from "../devices/devices.js";
+import type { MachineCode, RunRequest } from "../python/protocol.js";
+
+export interface Fault {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/** What ptxas did wrong, a sentence for each kernel where it did. */
+export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
+  return machineCode.flatMap(({ compiler, variable, unwritten = [] }) => {
+    if (unwritten.length === 0) return [];
+    const what = `${compiler} made machine code that reads ${listed(unwritten.map(({ register }) => register))}`;
+    const them = unwritten.length > 1 ? "them" : "it";
+    return [
+      {
+        what: `${what} before anything writes ${them}: results would be wrong`,
+        remedy: `; set ${variable} to a newer ptxas, or change the config`,
+      },
+    ];
+  });
+}
+
+/** Why machine code was not looked at, each reason once. */
+export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
+  return [
+    ...new Set(machineCode.flatMap(({ unchecked }) => (unchecked === undefined ? [] : `machine code: ${unchecked}`))),
+  ];
+}
+
+/** The faults in what a case launches on a GPU, a line each. Triton's cache has the kernels, since the case ran. */
+export async function faultsOfCase(
+  { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
+  at: RunRequest,
+): Promise<string[]> {
+  if (!compilers || target?.[0] !== "cuda") return [];
+  let faults: readonly Fault[] = [];
+  await compilers.each([at], async (worker) => {
+    const reply = await worker.request({ ...at, type: "compile", target }, COMPILE_DEADLINE_MS);
+    if (reply.ok) faults = faultsOf(reply.result.machineCode);
+  });
+  return faults.map(({ what, remedy }) => `${what}${remedy}`);
+}
+
+/** Which ptxas the environment names instead of Triton's own, and when that file was made. */
+export function ptxasOf(env: NodeJS.ProcessEnv): readonly (string | number)[] {
+  return ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"].flatMap((name) => {
+    const path = env[name];
+    if (!path) return [name];
+    return [name, path, statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? ""];
+  });
+}

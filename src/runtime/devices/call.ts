@@ -1,0 +1,78 @@
+/** Calls an emitted kernel on given inputs, and brings back what it wrote. */
+import { rmSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import { fail } from "../../diagnostics/diagnostic.js";
+import { type Device, type DeviceName, sharedDevice } from "./devices.js";
+import { failureOf } from "../cases/failure.js";
+import { callRequest, openWorkspace, type Workspace, type RawTensor } from "./request.js";
+
+export interface DeviceCall {
+  /** What the kernel wrote; absent where the evaluator has to run instead. */
+  readonly outputs?: Readonly<Record<string, RawTensor>>;
+  readonly device: Device["kind"];
+  readonly unchecked: readonly string[];
+}
+
+export interface DeviceCallOptions {
+  readonly device: DeviceName;
+  readonly python?: string | undefined;
+  /** Whether Triton's autotuner chooses the config, where it can measure. */
+  readonly tuned: boolean;
+}
+
+/** Autotuning compiles and measures every config. */
+const DEADLINE_MS = 600_000;
+
+/** @throws EnvironmentError if the device that was asked for is not there, TileScriptError if the kernel fails. */
+export async function callOnDevice(
+  kernel: CompiledKernel,
+  at: Case,
+  inputs: Readonly<Record<string, RawTensor>>,
+  { device: wanted, python, tuned }: DeviceCallOptions,
+): Promise<DeviceCall> {
+  const device = await sharedDevice(wanted, python);
+  const { kind, unchecked } = device;
+  if (kind === "eval") return { device: kind, unchecked: wanted === "eval" ? unchecked : [device.why, ...unchecked] };
+  const { module } = await workspaceFor(kernel);
+  const folder = await mkdtemp(join(dirname(module), "call-"));
+  try {
+    const request = callRequest(kernel, module, at, { folder, inputs, tuned: tuned && kind !== "interpreter" });
+    const { inputs: wire, outputs } = request;
+    await Promise.all(wire.map(({ name, fill }) => fill.kind === "file" && writeFile(fill.path, inputs[name]!.bytes)));
+    const reply = await device.worker.request(request, DEADLINE_MS);
+    if (!reply.ok && reply.error.kind === "unsupported") return instead(reply.error.message);
+    if (!reply.ok) {
+      const { message, at: place } = failureOf(kernel, reply.error);
+      return fail("run", `${kernel.signature.name}: ${message}`, place);
+    }
+    if (reply.result.unreliable.length > 0) return instead(...reply.result.unreliable);
+    const written = [...wire, ...outputs].filter(({ role }) => role !== "in");
+    const read = written.map(async ({ name, python: file, dtype, shape }) => {
+      const bytes = await readFile(join(folder, `${file}.out`));
+      return [name, { dtype, shape, bytes }] as const;
+    });
+    return { outputs: Object.fromEntries(await Promise.all(read)), device: kind, unchecked };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function instead(...reasons: readonly string[]): DeviceCall {
+  return { device: "eval", unchecked: reasons.map((reason) => `${reason}; the evaluator ran instead`) };
+}
+
+/** A module stays where it is, so that what Triton compiled and tuned serves the next call. */
+const workspaces = new WeakMap<CompiledKernel, Promise<Workspace>>();
+
+function workspaceFor(kernel: CompiledKernel): Promise<Workspace> {
+  let workspace = workspaces.get(kernel);
+  if (!workspace) {
+    workspaces.set(kernel, (workspace = openWorkspace(kernel)));
+    void workspace.then(({ module }) =>
+      process.once("exit", () => rmSync(dirname(module), { recursive: true, force: true })),
+    );
+  }
+  return workspace;
+}

@@ -1,0 +1,238 @@
+/** Turns a case into the request that the worker understands. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Case, CompiledKernel, PointerSignature, TensorSignature, Tolerance } from "../../contract/compiled.js";
+import { shapeOf } from "../cases/cases.js";
+import { EnvironmentError } from "../system/problems.js";
+import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
+import type {
+  BenchRequest,
+  CallRequest,
+  CompileRequest,
+  Fill,
+  PrewarmRequest,
+  RunRequest,
+  VerifyRequest,
+  WireTensor,
+} from "../python/protocol.js";
+import type { Target } from "../system/gpu-targets.js";
+
+/** A tensor's elements as they lie in a device's memory, in row-major order. */
+export interface RawTensor {
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** A folder of its own for an emitted module while it runs. */
+export interface Workspace {
+  readonly module: string;
+  remove(): Promise<void>;
+}
+
+/** Writes the module where Python can import it and read its source. */
+export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
+  let folder: string | undefined;
+  const remove = async (): Promise<void> => {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    folder = await mkdtemp(join(tmpdir(), "tilescript-"));
+    const module = join(folder, kernel.file);
+    await writeFile(module, kernel.python);
+    return { module, remove };
+  } catch (error) {
+    await remove();
+    const { code } = error as NodeJS.ErrnoException;
+    throw new EnvironmentError(`${tmpdir()} takes no module (${code}); set TMPDIR to a folder that can be written to`);
+  }
+}
+
+/** The dtype that a tensor has in a case, or what a pointer points to. */
+export function dtypeOf(tensor: TensorSignature | PointerSignature, at: Case): string {
+  return typeof tensor.dtype === "string" ? tensor.dtype : (at.dtypes[tensor.dtype.variable] ?? "float32");
+}
+
+/** The request for one case. `tuned` lets Triton choose the config instead of the case. */
+export function verifyRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  options: {
+    readonly passOut: boolean;
+    readonly tuned?: boolean;
+    readonly repeats?: number | undefined;
+    readonly tolerance: Partial<Tolerance>;
+  },
+): VerifyRequest {
+  const run = runRequest(kernel, module, at);
+  return {
+    ...run,
+    type: "verify",
+    config: options.tuned ? null : at.config,
+    passOut: options.passOut,
+    repeats: options.repeats ?? 1,
+    reversible: !kernel.signature.waits,
+    unordered: kernel.signature.unordered === true,
+    gradients: gradientsOf(kernel, run).map(({ python }) => python),
+    tolerances: tolerancesOf(kernel, run, at, options.tolerance),
+  };
+}
+
+function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, given: Partial<Tolerance> = {}) {
+  const sizes = kernel.sizes(at);
+  const override = { ...kernel.tolerance, ...given };
+  return Object.fromEntries([
+    ...[...run.inputs, ...run.outputs]
+      .filter(({ role }) => role !== "in")
+      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
+    ...gradientsOf(kernel, run).map(
+      ({ name, python, dtype }) =>
+        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
+    ),
+  ]);
+}
+
+/** Inputs that have a gradient. */
+function gradientsOf({ signature }: CompiledKernel, { inputs }: RunRequest): readonly WireTensor[] {
+  return inputs.filter(({ name }) => signature.gradients?.includes(name));
+}
+
+/** The request to time one case. */
+export function benchRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  {
+    tuned = false,
+    ...options
+  }: Pick<BenchRequest, "warmup" | "iterations" | "providers"> & { readonly tuned?: boolean },
+): BenchRequest {
+  const run = runRequest(kernel, module, at);
+  return {
+    ...run,
+    type: "bench",
+    config: tuned ? null : at.config,
+    tolerances: tolerancesOf(kernel, run, at),
+    ...options,
+  };
+}
+
+/** The request to compile and tune one case for the calls to come. */
+export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case): PrewarmRequest {
+  return { ...runRequest(kernel, module, at), type: "prewarm", config: null };
+}
+
+/** The request to compile one case for a GPU. What a raw pointer reaches does not matter there; its dtype does. */
+export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
+  const run = runRequest(kernel, module, at);
+  const given = kernel.signature.pointers.filter(({ name }) => !at.absent?.includes(name));
+  const pointed = given.map((pointer) =>
+    pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
+  );
+  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: triton };
+}
+
+function pointerWire(
+  { name, python }: PointerSignature,
+  { dtype, shape }: Pick<RawTensor, "dtype" | "shape">,
+  fill: Fill,
+): WireTensor {
+  return { name, python, role: "inout", dtype, shape, layout: "contiguous", fill };
+}
+
+/** The request to call the wrapper on `inputs`, which lie in files of `folder`. */
+export function callRequest(
+  kernel: CompiledKernel,
+  module: string,
+  at: Case,
+  options: {
+    readonly folder: string;
+    readonly inputs: Readonly<Record<string, RawTensor>>;
+    readonly tuned: boolean;
+  },
+): CallRequest {
+  const { folder, inputs, tuned } = options;
+  const { drawn: _, ...run } = runRequest(kernel, module, at);
+  const fill = (python: string): Fill => ({ kind: "file", path: join(folder, `${python}.in`) });
+  const pointers = kernel.signature.pointers.filter(({ name }) => name in inputs);
+  const pointed = pointers.map((pointer) => pointerWire(pointer, inputs[pointer.name]!, fill(pointer.python)));
+  return {
+    ...run,
+    type: "call",
+    config: tuned ? null : at.config,
+    inputs: [...run.inputs.map((tensor) => ({ ...tensor, fill: fill(tensor.python) })), ...pointed],
+    folder,
+    pointers: pointers.map(({ python }) => python),
+  };
+}
+
+/** What it takes to call the wrapper in a case. */
+export function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
+  const { signature } = kernel;
+  const sizes = kernel.sizes(at);
+  const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
+  const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
+  return {
+    module,
+    jits: signature.kernels ?? [signature.jit],
+    config: at.config,
+    inputs: wire.filter((tensor) => tensor.role !== "out"),
+    ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
+    outputs: wire.filter((tensor) => tensor.role === "out"),
+    results: wire.filter((tensor) => tensor.role !== "in").map(({ python }) => python),
+    arguments: argumentsOf(kernel, at),
+    seed: at.seed,
+  };
+}
+
+type Sizes = Readonly<Record<string, number>>;
+
+function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor {
+  const dtype = dtypeOf(tensor, at);
+  return {
+    name: tensor.name,
+    python: tensor.python,
+    role: tensor.role,
+    dtype,
+    shape: shapeOf(tensor.dims, sizes),
+    layout: at.layouts?.[tensor.name] ?? "contiguous",
+    fill: fillOf(tensor, dtype, sizes, at),
+  };
+}
+
+function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes, { special }: Case): Fill {
+  const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
+  const isFloat = /^(float|bfloat)/.test(dtype);
+  if (tensor.range) {
+    const [low, high] = tensor.range;
+    return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
+  }
+  if (isFloat) return { kind: "normal", ...(special && { special }) };
+  if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };
+  return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
+}
+
+/** How the module is asked for the inputs that the author describes. */
+function drawnOf({ signature }: CompiledKernel, at: Case, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
+  const { arguments: wanted, tensors } = signature.drawn!;
+  const known = { ...sizes, ...at.scalars, ...at.constexprs };
+  return {
+    arguments: Object.fromEntries(wanted.map(({ name, python }) => [python, known[name]!])),
+    tensors: tensors.map((name) => signature.tensors.find((tensor) => tensor.name === name)!.python),
+  };
+}
+
+function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments"] {
+  const { scalars, constexprs, tensors, givenSizes = [] } = kernel.signature;
+  const given = { ...at.sizes, ...at.scalars, ...at.constexprs };
+  const named = [...givenSizes, ...scalars, ...constexprs.filter(({ from }) => from === "argument")];
+  const chosen = named.filter(({ name }) => name in given).map(({ name, python }) => [python, given[name]!] as const);
+  const dtypes = constexprs.flatMap(({ variable, python }) => {
+    const dtype = variable === undefined ? undefined : at.dtypes[variable];
+    return dtype === undefined ? [] : [[python, { dtype }] as const];
+  });
+  const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null] as const);
+  return Object.fromEntries([...chosen, ...dtypes, ...absent]);
+}

@@ -1,0 +1,33 @@
+/** What a command is. Each has a file in this folder, named after it, and a place in `index.ts`. */
+import type { Option } from "commander";
+import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import type { Streams } from "../system/streams.js";
+
+/** What a command needs of a kernel: a name, and a way to build it. */
+export interface Runnable {
+  readonly name: string;
+  /** `configs` instead of those that the author wrote. */
+  compile(configs?: readonly Config[]): Promise<CompiledKernel>;
+}
+
+interface CommandBase {
+  readonly name: string;
+  readonly description: string;
+  readonly options: readonly Option[];
+}
+
+/** A command on the kernels of files: `tilescript NAME FILE…`, and the flag `--NAME` of a kernel file. */
+export interface KernelCommand<Options = any> extends CommandBase {
+  /** The flag of a kernel file if it takes a value, and the option that the value is: `--emit [file]` is `out`. */
+  readonly flag?: { readonly text: string; readonly option: string };
+  run(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<number>;
+  /** What `--json` prints when the command ends before its report. */
+  problem?(details: string): object;
+}
+
+/** A command that needs no kernel. */
+export interface PlainCommand<Options = any> extends CommandBase {
+  /** Its argument, such as `<name>`. */
+  readonly argument?: { readonly text: string; readonly description: string };
+  run(argument: string | undefined, options: Options, streams: Streams): Promise<number>;
+}

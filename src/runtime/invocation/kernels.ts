@@ -1,0 +1,124 @@
+/** The kernels that a command works on: finding the files, importing them, choosing, building. */
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { glob, isDynamicPattern } from "tinyglobby";
+import type { CompiledKernel } from "../../contract/compiled.js";
+import type { TileScriptError } from "../../diagnostics/diagnostic.js";
+import { runnableOf } from "./builders.js";
+import { diagnosticText } from "../report/code-frame.js";
+import type { Runnable } from "./command.js";
+import { EnvironmentError, UsageError } from "../system/problems.js";
+import type { Streams } from "../system/streams.js";
+
+/** The files that names and patterns mean. */
+export async function kernelFiles(given: readonly string[]): Promise<string[]> {
+  const files: string[] = [];
+  for (const name of given) {
+    const found = await stat(name).catch(() => undefined);
+    if (found?.isDirectory())
+      throw new UsageError(`${name} is a folder; name files, or a pattern such as '${join(name, "**/*.ts")}'`);
+    if (found && !isScript(name)) throw new UsageError(`${name} is no TypeScript file; name one that exports kernels`);
+    if (found) files.push(name);
+    else if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
+    else {
+      const found = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
+      const matched = found.filter((path) => isScript(path) && !isTest(path));
+      if (matched.length === 0) throw new UsageError(`no file matches ${name}; quote it and check the path`);
+      files.push(...matched.sort());
+    }
+  }
+  // One file may be named in several ways.
+  return [...new Map(files.map((file) => [resolve(file), file])).values()];
+}
+
+export const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
+/** Tests do not load outside their runner, and declarations hold no kernel. */
+const isTest = (name: string): boolean => /\.(test|spec|d)\.[cm]?[jt]sx?$/.test(name);
+
+/** Imports `files`, which `given` names, with the tsx that is installed, and takes what can be compiled. */
+export async function importKernels(files: readonly string[], given: readonly string[]): Promise<Runnable[]> {
+  let tsx: typeof import("tsx/esm/api");
+  try {
+    tsx = await import("tsx/esm/api");
+  } catch {
+    throw new UsageError(`reading ${files[0]} needs tsx; \`npm install --save-dev tsx\` installs it`);
+  }
+  const kernels = new Map<unknown, Runnable>();
+  for (const file of files) {
+    const url = pathToFileURL(resolve(file)).href;
+    const exported = await tsx.tsImport(url, { parentURL: url, ...projectOf(file) }).catch(whereTsxWrites);
+    const found = Object.values(exported as Record<string, unknown>).flatMap((value) => {
+      const runnable = runnableOf(value);
+      return runnable ? [[value, runnable] as const] : [];
+    });
+    // A pattern may match other files too.
+    if (found.length === 0 && given.includes(file))
+      throw new UsageError(`${file} exports no kernel; ${hint(exported)}`);
+    for (const [kernel, runnable] of found) kernels.set(kernel, runnable);
+  }
+  if (kernels.size === 0) throw new UsageError(`no file of ${given.join(", ")} exports a kernel`);
+  return [...kernels.values()];
+}
+
+/** What tsx has read it keeps among the temporary files. */
+function whereTsxWrites(error: NodeJS.ErrnoException): never {
+  if (error?.path?.startsWith(tmpdir()) && error.syscall === "mkdir")
+    throw new EnvironmentError(
+      `${tmpdir()} takes no files (${error.code}); set TMPDIR to a folder that can be written to`,
+    );
+  throw error;
+}
+
+/** What to do about a file without a kernel. */
+function hint(exported: Readonly<Record<string, unknown>>): string {
+  const promised = Object.keys(exported).find((name) => exported[name] instanceof Promise);
+  return promised === undefined
+    ? "write `export const gemm = kernel(…)`"
+    : `${promised} is a promise: export what it resolves to, with await`;
+}
+
+/** The project's settings where the file lies, whatever folder the command runs in. */
+function projectOf(file: string): { readonly tsconfig?: string } {
+  const tsconfig = givenTsconfig ?? above(resolve(file), "tsconfig.json");
+  // What tsx asks for CommonJS files.
+  if (tsconfig === undefined) delete process.env["TSX_TSCONFIG_PATH"];
+  else process.env["TSX_TSCONFIG_PATH"] = tsconfig;
+  return tsconfig === undefined ? {} : { tsconfig };
+}
+
+const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
+
+/** The nearest one of this name in the folders above. */
+export function above(path: string, name: string): string | undefined {
+  const folder = dirname(path);
+  const found = join(folder, name);
+  return existsSync(found) ? found : folder === path ? undefined : above(folder, name);
+}
+
+/** The kernel of this name, or all of them. */
+export function choose(kernels: readonly Runnable[], name: string | undefined): readonly Runnable[] {
+  if (name === undefined) return kernels;
+  const chosen = kernels.filter((kernel) => kernel.name === name);
+  const known = kernels.map((kernel) => kernel.name).join(", ");
+  if (chosen.length === 0) throw new UsageError(`--kernel: there is no ${name}; there is ${known}`);
+  return chosen;
+}
+
+/** Builds one after another: all of them share the index of the author's source. */
+export async function compileAll(kernels: readonly Runnable[]): Promise<CompiledKernel[]> {
+  const compiled: CompiledKernel[] = [];
+  for (const kernel of kernels) compiled.push(await kernel.compile());
+  return compiled;
+}
+
+export function warn(kernels: readonly CompiledKernel[], streams: Streams): void {
+  for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${diagnosticText(warning)}\n`);
+}
+
+/** By name: a kernel file that tsx imported has its own copy of the class. */
+export function isBuildError(error: unknown): error is TileScriptError {
+  return error instanceof Error && error.name === "TileScriptError" && "diagnostics" in error;
+}

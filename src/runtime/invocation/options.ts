@@ -1,0 +1,255 @@
+/** Options that several commands have, and their values checked against the kernel. */
+import { InvalidArgumentError, Option } from "commander";
+import type { Case, CompiledKernel, Tolerance } from "../../contract/compiled.js";
+import { defaultDeadlineMs } from "../verify/case-worker.js";
+import { allLayouts, sizeNames, type Selection } from "../cases/cases.js";
+import { deviceNames, type DeviceName } from "../devices/devices.js";
+import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
+import { UsageError } from "../system/problems.js";
+import type { Streams } from "../system/streams.js";
+
+export interface JsonOptions {
+  readonly json?: true;
+}
+
+/** Which of a kernel's cases. */
+export interface SelectionOptions extends JsonOptions {
+  readonly shape?: Readonly<Record<string, string>>;
+  readonly dtype?: Readonly<Record<string, string>>;
+  readonly config?: number;
+  readonly seed: number;
+  readonly python?: string;
+  readonly processes?: number;
+  readonly verbose?: true;
+}
+
+/** Where to run, and how exact the results must be. */
+export interface DeviceOptions {
+  readonly device: DeviceName;
+  readonly rtol?: number;
+  readonly atol?: number;
+  readonly order?: "sequential" | "reversed" | "shuffled";
+  /** Seconds. */
+  readonly deadline: number;
+}
+
+/** One declaration each: a kernel file has the options of all commands at once. */
+export const options = {
+  shape: new Option("--shape <sizes>", "these sizes only, such as M=300,N=200,K=100").argParser(assignments),
+  dtype: new Option("--dtype <dtypes>", "members of dtype variables, such as T=bfloat16").argParser(assignments),
+  device: new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"),
+  config: new Option("--config <index>", "one autotune config instead of all").argParser(whole),
+  shapes: new Option(
+    "--shapes <sizes...>",
+    "these sizes instead of the spec's, such as M=512,N=512 M=4096,N=4096",
+  ).argParser((text: string, before: readonly Record<string, string>[] = []) => [...before, assignments(text)]),
+  seed: new Option("--seed <number>", "seed of the inputs").argParser(whole).default(0),
+  kernel: new Option("--kernel <name>", "one kernel of a file that has several"),
+  python: new Option("--python <path>", "the Python to use, with torch and triton"),
+  rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
+  atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
+  deadline: new Option("--deadline <seconds>", "a case that takes longer in Python fails, and its process is stopped")
+    .argParser(positive)
+    .default(defaultDeadlineMs / 1000),
+  order: new Option("--order <order>", "in which order the evaluator runs programs, shuffled by the seed").choices([
+    "sequential",
+    "reversed",
+    "shuffled",
+  ]),
+  runs: new Option("--runs <number>", "cases to draw of each kernel").argParser(whole).default(100),
+  timeLimit: new Option("--time-limit <seconds>", "no case starts later, for each kernel")
+    .argParser(positive)
+    .default(120),
+  special: new Option(
+    "--special",
+    "NaN and infinities among the inputs too; the reference must have them where the kernel has",
+  ),
+  case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
+  processes: new Option(
+    "--processes <number>",
+    "at most so many processes that compile; 0 compiles for a GPU as cases run",
+  ).argParser(whole),
+  folder: new Option("--out <path>", "write into this folder: bench its report and plots, profile the module"),
+  tritonOp: new Option("--triton-op", "operators as triton_op, which torch.compile sees into"),
+  watch: new Option("--watch", "run again whenever a source changes"),
+  json: new Option("--json", "print the report as JSON"),
+  verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),
+};
+
+/** Which cases are measured, tuned for or compiled ahead. */
+export interface MeasuringOptions extends SelectionOptions {
+  readonly shapes?: readonly Readonly<Record<string, string>>[];
+  readonly sweep?: Sweep;
+}
+
+export const measuringOptions: readonly Option[] = [
+  options.shapes,
+  new Option("--sweep <range>", "sizes in turn: M=256..8192:x2, M=256..4096:+256, or M,N,K=… together").argParser(
+    parseSweep,
+  ),
+  options.dtype,
+  options.seed,
+  options.kernel,
+  options.python,
+  options.processes,
+];
+
+/** The cases that the flags select, checked against the kernel's signature. */
+export function measuring(kernel: CompiledKernel, { shapes, sweep, ...given }: MeasuringOptions): Measured {
+  const names = sizeNames(kernel.signature);
+  const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
+  return {
+    selection: selectionFor(kernel, given),
+    ...(shapes && { shapes: shapes.map((sizes) => checkedSizes("--shapes", part, sizes)) }),
+    ...(sweep && { sweep }),
+  };
+}
+
+/** What the flags select, checked against the kernel's signature. */
+export function selectionFor(
+  kernel: CompiledKernel,
+  given: SelectionOptions,
+  flags = { shape: "--shape", dtype: "--dtype", config: "--config" },
+): Selection {
+  const { signature, configs } = kernel;
+  const sizes = given.shape && checkedSizes(flags.shape, sizeNames(signature), given.shape);
+  const dtypes = given.dtype && checkedDtypes(flags.dtype, signature.dtypes, given.dtype);
+  if (given.config !== undefined && given.config >= configs.length) {
+    throw new UsageError(`${flags.config} ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
+  }
+  return {
+    seed: given.seed,
+    ...(sizes && { sizes }),
+    ...(dtypes && { dtypes }),
+    ...(given.config !== undefined && { config: given.config }),
+  };
+}
+
+/** What `--case` holds, checked against the kernel's signature. */
+export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, unknown>>): Case {
+  const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
+  if (unknown.length > 0)
+    throw new UsageError(`--case: there is no ${unknown.join(", no ")}; it has ${CASE_KEYS.join(", ")}`);
+  const { sizes, dtypes, config = 0, seed = 0, layouts = {} } = given;
+  const entries = (value: unknown): Record<string, string> =>
+    Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, String(each)]));
+  if (!isWhole(config) || !isWhole(seed)) throw new UsageError("--case: config and seed are whole numbers from 0 up");
+  const selection = selectionFor(
+    kernel,
+    { shape: entries(sizes), dtype: entries(dtypes), config, seed },
+    { shape: "--case", dtype: "--case", config: "--case" },
+  );
+  for (const [name, layout] of Object.entries(layouts as object)) {
+    const tensors = kernel.signature.tensors.map((tensor) => tensor.name);
+    if (!tensors.includes(name))
+      throw new UsageError(`--case: there is no tensor ${name}; the tensors are ${tensors.join(", ")}`);
+    if (!drawnLayouts.includes(layout))
+      throw new UsageError(`--case: a layout is ${drawnLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
+  }
+  const missing = Object.keys(kernel.signature.dtypes).filter((name) => !(name in entries(dtypes)));
+  if (missing.length > 0) throw new UsageError(`--case: dtypes has no ${missing.join(", no ")}`);
+  const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
+  const refusal = kernel.refusal(at);
+  if (refusal !== undefined) throw new UsageError(`--case: the kernel refuses it (${refusal})`);
+  return at;
+}
+
+/** Those that cases are drawn with. */
+const drawnLayouts: readonly unknown[] = [...allLayouts, "expanded"];
+
+const CASE_KEYS = [
+  "sizes",
+  "dtypes",
+  "scalars",
+  "constexprs",
+  "layouts",
+  "absent",
+  "special",
+  "config",
+  "seed",
+] as const;
+
+/** The Python that was named, how many processes of it compile, and where its output goes. */
+export function pythonOf({ python, processes, verbose }: SelectionOptions, { err }: Streams) {
+  return { python, processes, ...(verbose && { onOutput: err }) };
+}
+
+/** Tolerances given on the command line. */
+export function toleranceOf({ rtol, atol }: DeviceOptions): Partial<Tolerance> {
+  return { ...(rtol !== undefined && { rtol }), ...(atol !== undefined && { atol }) };
+}
+
+function checkedSizes(
+  option: string,
+  names: readonly string[],
+  given: Readonly<Record<string, string>>,
+): Record<string, number> {
+  for (const [name, value] of Object.entries(given)) {
+    if (!names.includes(name))
+      throw new UsageError(`${option}: there is no size ${name}; the sizes are ${names.join(", ")}`);
+    if (!/^\d+$/.test(value)) throw new UsageError(`${option}: ${name}=${value} is not a whole number`);
+    if (!isWhole(Number(value))) throw new UsageError(`${option}: ${name}=${value} is beyond 2^53 - 1; give less`);
+  }
+  const missing = names.filter((name) => !(name in given));
+  if (missing.length > 0)
+    throw new UsageError(`${option}: ${missing.join(", ")} missing; give all of ${names.join(", ")}`);
+  return Object.fromEntries(names.map((name) => [name, Number(given[name])]));
+}
+
+function checkedDtypes(
+  option: string,
+  variables: Readonly<Record<string, readonly string[]>>,
+  given: Readonly<Record<string, string>>,
+): Record<string, string> {
+  for (const [name, value] of Object.entries(given)) {
+    const members = variables[name];
+    const known = Object.keys(variables).join(", ") || "none";
+    if (!members) throw new UsageError(`${option}: there is no dtype variable ${name}; there is ${known}`);
+    if (!members.includes(value)) throw new UsageError(`${option}: ${name} can be ${members.join(", ")}, not ${value}`);
+  }
+  return { ...given };
+}
+
+function assignments(text: string): Record<string, string> {
+  const parts = text.split(",").map((part) => part.trim().split("="));
+  if (parts.some((part) => part.length !== 2 || part.includes(""))) {
+    throw new InvalidArgumentError("Write NAME=VALUE,NAME=VALUE.");
+  }
+  const twice = parts.find(([name], index) => parts.findIndex(([other]) => other === name) < index);
+  if (twice) throw new InvalidArgumentError(`It gives ${twice[0]} twice.`);
+  return Object.fromEntries(parts) as Record<string, string>;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError("It is no JSON object.");
+}
+
+export function whole(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It is not a whole number from 0 up.");
+  if (!isWhole(Number(text))) throw new InvalidArgumentError("It is beyond 2^53 - 1.");
+  return Number(text);
+}
+
+export function count(text: string): number {
+  const value = whole(text);
+  if (value === 0) throw new InvalidArgumentError("It is at least 1.");
+  return value;
+}
+
+/** A number from 0 up that is exact. */
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !(value >= 0 && value < Infinity))
+    throw new InvalidArgumentError("It is not a number from 0 up.");
+  return value;
+}

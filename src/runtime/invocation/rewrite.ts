@@ -1,0 +1,21 @@
+/** Puts other configs into the author's file. */
+import { readFile } from "node:fs/promises";
+import { check, format, resolveConfig } from "prettier";
+import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import { writeOutput } from "../system/files.js";
+import { UsageError } from "../system/problems.js";
+
+/**
+ * Writes the file with these configs, laid out by the project's prettier where the file was. Gives its name.
+ *
+ * @throws UsageError if the file has changed since it was read.
+ */
+export async function rewriteConfigs({ tuning }: CompiledKernel, configs: readonly Config[]): Promise<string> {
+  const { file, before, text } = tuning!.rewrite(configs);
+  if ((await readFile(file, "utf8")) !== before)
+    throw new UsageError(`${file} was changed while its kernel was tuned; tune again, what was measured is kept`);
+  const style = { ...(await resolveConfig(file)), filepath: file };
+  const isFormatted = await check(before, style).catch(() => false);
+  await writeOutput(file, isFormatted ? await format(text, style) : text);
+  return file;
+}

@@ -1,0 +1,108 @@
+/** Measures a kernel on a GPU, beside PyTorch and what the author names. What is not verified is not measured. */
+import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import { compileAhead, inEveryConfig } from "../compile/ahead.js";
+import { describeCase } from "../cases/case-text.js";
+import { askWorker } from "../verify/case-worker.js";
+import type { PythonDevice } from "../devices/devices.js";
+import { failureOf } from "../cases/failure.js";
+import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
+import type { BenchResult } from "../python/protocol.js";
+import { benchRequest, openWorkspace, runRequest } from "../devices/request.js";
+import { headline } from "../verify/summary.js";
+
+/** Calls before the first that counts, and calls that are timed. */
+export interface Iterations {
+  readonly warmup: number;
+  readonly iterations: number;
+}
+
+export const defaultIterations: Iterations = { warmup: 25, iterations: 100 };
+
+export interface BenchOptions extends Iterations {
+  readonly cases: readonly Case[];
+  /** Whether the autotuner chooses the config instead of the case. */
+  readonly tuned: boolean;
+  /** Whether `torch.compile` is measured too; the slow one with `max-autotune`. */
+  readonly compiled: boolean;
+  readonly onDone?: (done: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: (done: number, planned: number) => void;
+}
+
+export interface Measurement {
+  readonly at: Case;
+  /** The config that ran; `autotuned` where each of several kernels has its own. */
+  readonly config: number | "autotuned";
+  readonly result: BenchResult;
+  readonly bytes: number;
+  /** 0 where they are not known. */
+  readonly flops: number;
+  readonly roof?: Roof;
+}
+
+export interface Benchmark {
+  readonly kernel: CompiledKernel;
+  readonly measurements: readonly Measurement[];
+  /** Cases that were refused, each with the reason. */
+  readonly refused: readonly string[];
+  readonly seconds: number;
+}
+
+/** torch.compile with max-autotune tries configs of its own. */
+const DEADLINE_MS = 600_000;
+
+export async function bench(
+  source: CompiledKernel,
+  device: PythonDevice,
+  { cases, tuned, compiled, warmup, iterations, onDone, onCompiled }: BenchOptions,
+): Promise<Benchmark> {
+  const started = Date.now();
+  const kernel = { ...source, ...source.emit({ providers: true }) };
+  const own = kernel.providers ?? [];
+  const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
+  const providers = [...(kernel.reference === "none" ? [] : torch), ...own];
+  const workspace = await openWorkspace(kernel);
+  const measurements: Measurement[] = [];
+  const refused: string[] = [];
+  try {
+    const launched = cases.flatMap((at) => (tuned ? inEveryConfig(kernel, at) : [at]));
+    const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+    await compileAhead(device, requests, onCompiled);
+    for (const at of cases) {
+      const refuse = (reason: string) => refused.push(`${describeCase(at, 1)}: ${reason}`);
+      const planned = { at, label: "measured", extra: false };
+      // The worker keeps the module and the autotuner's choice: what is verified here is what is timed.
+      const checks = { passOut: false, tuned, tolerance: {} };
+      const outcome = await askWorker(kernel, device, workspace, planned, checks);
+      if (outcome.status === "failed") refuse(`it is wrong and so not measured: ${headline(outcome)}`);
+      else if (outcome.status !== "passed" || outcome.by !== "python")
+        refuse(`it is not verified and so not measured: ${outcome.unchecked.join("; ")}`);
+      else {
+        const request = benchRequest(kernel, workspace.module, at, { tuned, providers, warmup, iterations });
+        const reply = await device.worker.request(request, DEADLINE_MS);
+        if (!reply.ok) refuse(failureOf(kernel, reply.error).message);
+        else {
+          const config = tuned ? (reply.result.config ?? "autotuned") : at.config;
+          measurements.push(measurementOf(kernel, device, at, config, reply.result));
+        }
+      }
+      onDone?.(measurements.length + refused.length);
+    }
+  } finally {
+    await workspace.remove();
+  }
+  return { kernel, measurements, refused, seconds: (Date.now() - started) / 1000 };
+}
+
+function measurementOf(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  at: Case,
+  config: Measurement["config"],
+  result: BenchResult,
+): Measurement {
+  const bytes = bytesOf(kernel, at);
+  const flops = kernel.flops?.(at) ?? result.flops;
+  const roof = roofOf(kernel, at, { bytes, flops }, limitsOf(device.hello));
+  return { at, config, result, bytes, flops, ...(roof && { roof }) };
+}

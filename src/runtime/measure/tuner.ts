@@ -1,0 +1,250 @@
+/** Looks for better configs: the declared space, pruned by rules, each candidate verified and measured on a GPU. */
+import fc from "fast-check";
+import { join } from "node:path";
+import { type Case, type CompiledKernel, type Config, launchOptionNames } from "../../contract/compiled.js";
+import { compileAhead } from "../compile/ahead.js";
+import type { Iterations } from "./benchmark.js";
+import { cacheFolder } from "../system/cache-folder.js";
+import { keyOfText, readCached, withoutConfigs, writeCached } from "../system/cached.js";
+import { valuesOf } from "../cases/case-text.js";
+import { askWorker } from "../verify/case-worker.js";
+import type { PythonDevice } from "../devices/devices.js";
+import { failureOf } from "../cases/failure.js";
+import { UsageError } from "../system/problems.js";
+import type { Timing } from "../python/protocol.js";
+import { benchRequest, openWorkspace, runRequest } from "../devices/request.js";
+import { headline } from "../verify/summary.js";
+
+/** How long to search. The author's own configs are measured in any case. */
+export interface Budget {
+  readonly seconds?: number;
+  readonly configs?: number;
+}
+
+/** `60s`, `5m`, or a number of configs. */
+export function parseBudget(text: string): Budget {
+  const match = /^([1-9]\d*)(s|m|)$/.exec(text);
+  if (!match) throw new UsageError(`--budget: ${text} is no budget; write 60s, 5m, or a number of configs`);
+  const count = Number(match[1]);
+  if (match[2] === "") return { configs: count };
+  return { seconds: match[2] === "m" ? 60 * count : count };
+}
+
+/** A config that was dropped before it ran, and why. */
+export interface Pruned {
+  readonly config: Config;
+  readonly reason: string;
+}
+
+/** Every combination of the declared space; what it leaves out is as in the first config. */
+export function candidatesOf({ signature, configs, tuning, parts }: CompiledKernel): readonly Config[] {
+  const { name } = signature;
+  if (parts) throw new UsageError(`${name} is an operator; tune its kernels: export them, and choose by --kernel`);
+  if (!tuning) throw new UsageError(`${name} is not autotuned; give it autotune: { key, configs, space }`);
+  if (!tuning.space)
+    throw new UsageError(`${name} declares no space; add one beside its configs, such as ${exampleSpace(configs[0]!)}`);
+  let points: Record<string, number | boolean | string>[] = [valuesOf(configs[0]!)];
+  for (const [axis, values = []] of Object.entries(tuning.space))
+    points = points.flatMap((point) => values.map((value) => ({ ...point, [axis]: value })));
+  if (points.length > MANY_CANDIDATES)
+    throw new UsageError(`the space of ${name} has ${points.length} configs; ${MANY_CANDIDATES} are allowed`);
+  const known = new Set(configs.map(identity));
+  const made = points.map((point) => configOf(point)).filter((config) => !known.has(identity(config)));
+  return [...configs, ...made];
+}
+const MANY_CANDIDATES = 10_000;
+
+/** `space: { BLOCK: [64, 128] }` */
+function exampleSpace({ values }: Config): string {
+  const [name, value] = Object.entries(values).find(([, each]) => typeof each === "number") ?? ["numWarps", 4];
+  return `space: { ${name}: [${Number(value)}, ${2 * Number(value)}] }`;
+}
+
+function configOf(point: Record<string, number | boolean | string>): Config {
+  const part = (wanted: boolean) =>
+    Object.fromEntries(Object.entries(point).filter(([name]) => launchOptionNames.includes(name) === wanted));
+  return { values: part(false), ...(part(true) as Omit<Config, "values">) };
+}
+
+/** Configs are the same if they say the same, in whichever order. */
+function identity(config: Config): string {
+  return JSON.stringify(Object.entries(valuesOf(config)).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What the rules of tiles leave; Triton would refuse the others whatever the sizes. */
+export function pruneByRules(
+  { tuning }: CompiledKernel,
+  candidates: readonly Config[],
+): { readonly kept: readonly Config[]; readonly pruned: readonly Pruned[] } {
+  const kept: Config[] = [];
+  const pruned: Pruned[] = [];
+  for (const config of candidates) {
+    const reason = tuning?.unfit(config)?.replace(" in config 0", "");
+    if (reason === undefined) kept.push(config);
+    else pruned.push({ config, reason });
+  }
+  return { kept, pruned };
+}
+
+/** Of a kernel that has the candidates as its configs: those that its requirements refuse in every case. */
+export function refusedEverywhere(kernel: CompiledKernel, cases: readonly Case[]): Map<number, string> {
+  const found = new Map<number, string>();
+  for (const config of kernel.configs.keys()) {
+    const reasons = cases.map((at) => kernel.refusal({ ...at, config }));
+    if (reasons.every((reason) => reason !== undefined)) found.set(config, `the kernel refuses it (${reasons[0]})`);
+  }
+  return found;
+}
+
+/** What a candidate showed in one case. */
+export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };
+
+export interface Searched {
+  /** By case, then by index of the config. */
+  readonly trials: readonly ReadonlyMap<number, Trial>[];
+  /** Indices of the configs that were looked at. */
+  readonly tried: readonly number[];
+  readonly fromCache: number;
+  readonly seconds: number;
+}
+
+export interface SearchOptions {
+  readonly cases: readonly Case[];
+  /** Configs that are not to be tried. */
+  readonly skip: ReadonlySet<number>;
+  /** How many of the first configs are the author's. */
+  readonly own: number;
+  readonly budget: Budget;
+  readonly seed: number;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly onDone?: (tried: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: (done: number, planned: number) => void;
+}
+
+/** Fewer calls than a benchmark: what is compared differs by more than the noise, or does not matter. */
+const iterations: Iterations = { warmup: 5, iterations: 30 };
+const DEADLINE_MS = 120_000;
+
+/** Configs that are compiled ahead together. Nothing compiles while others are measured: it would take the CPU from them. */
+const BATCH = 16;
+
+/** Tries the author's configs, then the others in an order that the seed decides, until the budget is spent. */
+export async function search(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  { cases, skip, own, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
+): Promise<Searched> {
+  const started = Date.now();
+  const trials = cases.map(() => new Map<number, Trial>());
+  const tried: number[] = [];
+  let fromCache = 0;
+  const files = cases.map((at) => cacheFile(kernel, device, at, env));
+  const caches = await Promise.all(files.map(async (file) => (await readCached<Record<string, Trial>>(file)) ?? {}));
+  const isSpent = () =>
+    (budget.configs !== undefined && tried.length >= budget.configs) ||
+    (budget.seconds !== undefined && Date.now() - started > 1000 * budget.seconds);
+  const workspace = await openWorkspace(kernel);
+  const order = orderOf(kernel.configs.length, own, seed).filter((config) => !skip.has(config));
+  const known = (i: number, config: number) => caches[i]![identity(kernel.configs[config]!)];
+  const compileBatch = async (configs: readonly number[]): Promise<void> => {
+    const untried = configs.flatMap((config) =>
+      cases.filter((_, i) => !known(i, config)).map((at): Case => ({ ...at, config })),
+    );
+    const launched = untried.filter((at) => kernel.refusal(at) === undefined);
+    const requests = launched.map((at) => runRequest(kernel, workspace.module, at));
+    await compileAhead(device, requests, onCompiled);
+  };
+  try {
+    for (const [place, config] of order.entries()) {
+      if (config >= own && isSpent()) break;
+      if (place % BATCH === 0)
+        await compileBatch(
+          order.slice(place, place + Math.min(BATCH, Math.max(own, budget.configs ?? Infinity) - place)),
+        );
+      for (const [i, given] of cases.entries()) {
+        const at = { ...given, config };
+        if (kernel.refusal(at) !== undefined) continue;
+        const before = known(i, config);
+        const trial = before ?? (await tryConfig(kernel, device, workspace, at));
+        trials[i]!.set(config, trial);
+        if (before) fromCache++;
+        else if (!("failed" in trial)) {
+          // Why it failed may be of the moment: memory that others took, a driver.
+          caches[i]![identity(kernel.configs[config]!)] = trial;
+          await writeCached(files[i]!, caches[i]!);
+        }
+        // What is wrong somewhere is of no use anywhere.
+        if (!("median" in trial)) break;
+      }
+      tried.push(config);
+      onDone?.(tried.length);
+    }
+  } finally {
+    await workspace.remove();
+  }
+  return { trials, tried, fromCache, seconds: (Date.now() - started) / 1000 };
+}
+
+/** The author's in their order, then the others shuffled. */
+export function orderOf(count: number, own: number, seed: number): readonly number[] {
+  const all = Array.from({ length: count }, (_, i) => i);
+  const others = fc.shuffledSubarray(all.slice(own), { minLength: count - own });
+  return [...all.slice(0, own), ...fc.sample(others, { seed, numRuns: 1 })[0]!];
+}
+
+async function tryConfig(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  workspace: Awaited<ReturnType<typeof openWorkspace>>,
+  at: Case,
+): Promise<Trial> {
+  const planned = { at, label: "tuned", extra: false };
+  const outcome = await askWorker(kernel, device, workspace, planned, { passOut: false, tuned: false, tolerance: {} });
+  if (outcome.failure) return { failed: headline(outcome) };
+  if (outcome.status !== "passed" || outcome.by !== "python")
+    return { wrong: outcome.status === "failed" ? headline(outcome) : outcome.unchecked.join("; ") };
+  const request = benchRequest(kernel, workspace.module, at, { providers: [], ...iterations });
+  const reply = await device.worker.request(request, DEADLINE_MS);
+  return reply.ok ? reply.result.times.kernel : { failed: failureOf(kernel, reply.error).message };
+}
+
+/** A file for each kernel, device, Triton and case. */
+function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
+  const { config: _, seed: __, ...given } = at;
+  const text = JSON.stringify([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
+  return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
+}
+
+/** The fastest config of each case, and the fastest of the author's. */
+export interface Best {
+  readonly at: Case;
+  readonly config: number;
+  readonly time: Timing;
+  readonly own?: { readonly config: number; readonly time: Timing };
+}
+
+/** Configs that are right in every case that they ran in; the fastest of them, a case each. */
+export function bestOf({ trials }: Searched, cases: readonly Case[], own: number): readonly Best[] {
+  const bad = new Set(
+    trials.flatMap((each) => [...each].flatMap(([config, trial]) => ("median" in trial ? [] : config))),
+  );
+  return cases.flatMap((at, i): Best[] => {
+    const times = [...trials[i]!].flatMap(([config, trial]) =>
+      "median" in trial && !bad.has(config) ? [{ config, time: trial }] : [],
+    );
+    const fastest = (among: typeof times) =>
+      among.reduce<(typeof times)[number] | undefined>(
+        (best, each) => (best && best.time.median <= each.time.median ? best : each),
+        undefined,
+      );
+    const best = fastest(times);
+    const before = fastest(times.filter(({ config }) => config < own));
+    return best ? [{ at, ...best, ...(before && { own: before }) }] : [];
+  });
+}
+
+/** The configs to keep: what is fastest somewhere. */
+export function winners(kernel: CompiledKernel, best: readonly Best[]): readonly Config[] {
+  return [...new Set(best.map(({ config }) => config))].map((config) => kernel.configs[config]!);
+}

@@ -1,0 +1,184 @@
+/** The files of a Python package that holds emitted kernels: what `pip install` takes, and tests of it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Case, CompiledKernel, Signature, Tolerance } from "../../contract/compiled.js";
+import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
+import { type Limits, planCases } from "../cases/cases.js";
+import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
+import { dtypeOf } from "../devices/request.js";
+import { relocateMap } from "../cases/mapped-lines.js";
+
+const templates = fileURLToPath(new URL("../../../templates/package/", import.meta.url));
+
+export type OperatorForm = "custom_op" | "triton_op";
+
+/** A kernel as it goes into a package. */
+export interface PackagedKernel {
+  readonly kernel: CompiledKernel;
+  readonly python: string;
+  readonly map: string;
+  /** How the module registers it, where PyTorch can have it as an operator. */
+  readonly operator: OperatorForm | undefined;
+}
+
+/** Each file's text by its path in the folder. `name` is the package's, as Python imports it. */
+export async function packageFiles(
+  folder: string,
+  name: string,
+  kernels: readonly PackagedKernel[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = kernels.map(({ kernel }) => kernel.signature.name).sort();
+  const modules = kernels.flatMap(({ kernel, python, map }): [string, string][] => {
+    const stem = `${name}/kernels/${kernel.signature.name}`;
+    return [
+      [`${stem}.py`, python],
+      [`${stem}.pyi`, stubText(kernel, python)],
+      [`${stem}.py.map`, relocateMap(map, join(folder, name, "kernels"))],
+    ];
+  });
+  const filled = async (template: string, values: Readonly<Record<string, string>>): Promise<string> => {
+    const text = await readFile(join(templates, template), "utf8");
+    return text.replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key]!);
+  };
+  const tests = kernels.map((packaged) => testsOf(name, packaged)).join("\n\n");
+  return new Map([
+    [
+      "pyproject.toml",
+      await filled("pyproject.toml", {
+        distribution: name.replaceAll("_", "-"),
+        package: name,
+        kernels: names.join(", "),
+      }),
+    ],
+    [`${name}/__init__.py`, initText(name, names, kernels)],
+    [`${name}/kernels/__init__.py`, '"""One module for each kernel, with its reference and its inputs."""\n'],
+    [`${name}/py.typed`, ""],
+    ...modules,
+    ["tests/test_kernels.py", await filled("test_kernels.py", { package: name, tests })],
+  ]);
+}
+
+function initText(name: string, names: readonly string[], kernels: readonly PackagedKernel[]): string {
+  const registered = kernels.some(({ operator }) => operator) ? `, registered as torch.ops.${name}.*` : "";
+  return [
+    `"""Triton kernels as functions of PyTorch${registered}."""\n`,
+    ...names.map((kernel) => importLine(`.kernels.${kernel}`, [kernel])),
+    "",
+    layOut({ open: "__all__ = [", items: names.map((kernel) => `"${kernel}"`), close: "]" }),
+    "",
+  ].join("\n");
+}
+
+/** What the module exports, for type checkers: they need not read Triton. */
+function stubText({ signature, reference }: CompiledKernel, python: string): string {
+  const stub = (name: string, gives?: string): string => {
+    const [, params, returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
+    const items = params!.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
+    // The sizes of `get_inputs` have defaults alone.
+    const annotated = items.map((item) => item.replace(/^(\w+)=/, "$1: int = "));
+    return (
+      layOut({ open: `def ${name}(`, items: annotated, close: `)${gives ? ` -> ${gives}` : returns}: ...` }) + "\n"
+    );
+  };
+  return [
+    "from typing import Any\n\nimport torch\n\n",
+    stub(signature.name),
+    ...(reference === "none" ? [] : [stub("reference_fn", "Any")]),
+    stub("get_inputs", "list[Any]"),
+    `\nkernel_fn = ${signature.name}\n`,
+  ].join("");
+}
+
+/** Elements and multiplications that Triton's interpreter does in a few seconds. */
+const SMALL = { elements: 2 ** 15, work: 2 ** 20, exhaustive: false };
+/** For what runs a kernel a dozen times. */
+const TINY = { elements: 2 ** 11, work: 2 ** 15, exhaustive: false };
+
+/** The tests of one kernel. */
+function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
+  const { signature } = kernel;
+  const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((at) => {
+    const pairs: Term = { open: "[", items: tolerances(kernel, at).map(pair), close: "]" };
+    const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
+    return call("check", [`kernels.${signature.name}`, sizesTerm(at), pairs, ...gradients]);
+  });
+  return [
+    [`    def test_${signature.name}(self):`, ...calls].join("\n"),
+    ...(operator ? [operatorTest(name, kernel, operator)] : []),
+  ].join("\n\n");
+}
+
+/** The cases with these labels, or any one where there is none of them. */
+function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly Case[] {
+  const firsts = Object.entries(kernel.signature.dtypes).map(([variable, members]) => [variable, members[0]] as const);
+  // `get_inputs` makes contiguous tensors of the first dtype.
+  const plain = planCases(kernel, limits, { seed: 0 }).cases.filter(
+    ({ at }) => !at.layouts && firsts.every(([variable, dtype]) => at.dtypes[variable] === dtype),
+  );
+  const found = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
+  return (found.length > 0 ? found : plain.slice(0, 1)).map(({ at }) => at);
+}
+
+function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm): string {
+  const { signature } = kernel;
+  const [at] = casesOf(kernel, TINY, ["primes"]);
+  if (!at) throw new Error(`${signature.name}: it takes no size that a test could have`);
+  const module = `kernels.${signature.name}`;
+  const registered = `torch.ops.${name}.${signature.name}`;
+  // torch.compile chooses the config of a triton_op itself.
+  const isExact = form === "custom_op" && !signature.unordered;
+  const tolerance = isExact ? [] : [`tolerance=${pair(largest(tolerances(kernel, at)))}`];
+  const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
+  const skipped = '    @unittest.skipUnless(ON_GPU, "PyTorch cannot trace Triton\'s interpreter")';
+  return [
+    ...(form === "triton_op" ? [skipped] : []),
+    `    def test_${signature.name}_operator(self):`,
+    call("check_operator", [module, registered, sizesTerm(at), ...gradients, ...tolerance]),
+    ...writingOperators(signature).map((writing) =>
+      call("check_out", [module, registered, `torch.ops.${name}.${writing}`, sizesTerm(at), ...tolerance]),
+    ),
+  ].join("\n");
+}
+
+function sizesTerm({ sizes }: Case): Term {
+  const items = Object.entries(sizes).map(([size, value]) => `"${size}": ${value}`);
+  return { open: "{", items, close: "}" };
+}
+
+/** Of each result. */
+function tolerances(kernel: CompiledKernel, at: Case): readonly Tolerance[] {
+  const { signature, tolerance } = kernel;
+  const results = signature.tensors.filter(({ role }) => role !== "in");
+  return results.map((tensor) => toleranceFor(dtypeOf(tensor, at), signature, kernel.sizes(at), tolerance));
+}
+
+function largest(all: readonly Tolerance[]): Tolerance {
+  return { rtol: Math.max(...all.map(({ rtol }) => rtol)), atol: Math.max(...all.map(({ atol }) => atol)) };
+}
+
+/** The tolerance of each gradient, by the input's name. */
+function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case): Term {
+  const inputs = signature.tensors.filter(({ name }) => signature.gradients?.includes(name));
+  const items = inputs.map(
+    (tensor) =>
+      `"${tensor.python}": ${pair(gradientTolerance(dtypeOf(tensor, at), signature, tensor.name, sizes(at), tolerance))}`,
+  );
+  return { open: "{", items, close: "}" };
+}
+
+/** The names of the operators that a module registers beside that of its kernel. */
+export function registeredBeside({ name, tensors, gradients }: Signature): readonly string[] {
+  return [...writingOperators({ name, tensors }), ...(gradients ? [`${name}_backward`] : [])];
+}
+
+/** The one that writes tensors of its caller, where there is something to write. */
+function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">): readonly string[] {
+  return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
+}
+
+const pair = ({ rtol, atol }: Tolerance): string => `(${pythonFloat(rtol)}, ${pythonFloat(atol)})`;
+
+function call(method: string, args: readonly Term[]): string {
+  return layOut({ open: `self.${method}(`, items: args, close: ")" }, " ".repeat(8));
+}

@@ -1,0 +1,105 @@
+/** Finds a Python that can run emitted modules. The user's own environments are looked at, never changed. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { cacheFolder, environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
+import { probePython, type Probe } from "./probe.js";
+import { pythonFolder } from "./worker.js";
+
+export interface PythonEnvironment {
+  readonly python: string;
+  /** Who named it: `--python`, `TILESCRIPT_PYTHON`, `VIRTUAL_ENV`, `python3`, or `tilescript setup`. */
+  readonly source: string;
+  readonly versions: Probe["versions"];
+}
+
+export interface Rejected {
+  readonly python: string;
+  readonly source: string;
+  readonly reason: string;
+}
+
+export interface Discovery {
+  readonly environment?: PythonEnvironment;
+  readonly rejected: readonly Rejected[];
+  /** The user named an interpreter, so nothing else was tried. */
+  readonly named: boolean;
+}
+
+export interface DiscoveryOptions {
+  /** Value of `--python`. */
+  readonly python?: string | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly lock?: string;
+}
+
+/** The exact versions that `tilescript setup` installs. */
+export const lockFile = join(pythonFolder, "requirements.lock");
+
+/** The first usable Python of the ladder, and why those before it were not taken. */
+export async function findPython(options: DiscoveryOptions = {}): Promise<Discovery> {
+  const env = options.env ?? process.env;
+  const candidates = candidatesFor(options, env);
+  const named = candidates[0]?.named === true;
+  const rejected: Rejected[] = [];
+  for (const { python, source } of named ? candidates.slice(0, 1) : candidates) {
+    try {
+      const probe = await probePython(python, cacheFolder(env), env);
+      const reason = unsupported(probe.versions);
+      if (!reason)
+        return { environment: { python: probe.executable, source, versions: probe.versions }, rejected, named };
+      rejected.push({ python: probe.executable, source, reason });
+    } catch (error) {
+      rejected.push({ python, source, reason: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return { rejected, named };
+}
+
+interface Candidate {
+  readonly python: string;
+  readonly source: string;
+  readonly named?: boolean;
+}
+
+function candidatesFor(options: DiscoveryOptions, env: NodeJS.ProcessEnv): Candidate[] {
+  const candidates: Candidate[] = [];
+  if (options.python) candidates.push({ python: options.python, source: "--python", named: true });
+  const variable = env["TILESCRIPT_PYTHON"];
+  if (variable) candidates.push({ python: variable, source: "TILESCRIPT_PYTHON", named: true });
+  const venv = env["VIRTUAL_ENV"];
+  if (venv) candidates.push({ python: venvPython(venv), source: "VIRTUAL_ENV" });
+  candidates.push({ python: "python3", source: "python3" });
+  const made = environmentFolder(options.lock ?? lockFile, env);
+  if (existsSync(readyMarker(made))) {
+    candidates.push({ python: venvPython(join(made, "venv")), source: "tilescript setup" });
+  }
+  return candidates;
+}
+
+/** Why these versions can't be used, as the end of a sentence, or undefined. */
+export function unsupported(versions: Probe["versions"]): string | undefined {
+  if (!within(versions.python, [3, 10])) return `it is Python ${versions.python}; 3.10 or newer is needed`;
+  const missing = (["torch", "triton", "numpy"] as const).filter((name) => versions[name] === undefined);
+  if (missing.length > 0) return `it has no ${missing.join(", no ")}`;
+  if (!within(versions.torch, [2, 11])) return `it has torch ${versions.torch}; 2.11 or newer is needed`;
+  if (!within(versions.triton, [3, 6], [3, 9])) return `it has triton ${versions.triton}; 3.6 to 3.9 is supported`;
+  return undefined;
+}
+
+function within(
+  version: string | undefined,
+  low: readonly [number, number],
+  high?: readonly [number, number],
+): boolean {
+  const [major = 0, minor = 0] = (version ?? "").split(".").map((part) => Number.parseInt(part, 10));
+  const rank = major * 1000 + minor;
+  return rank >= low[0] * 1000 + low[1] && (high === undefined || rank <= high[0] * 1000 + high[1]);
+}
+
+/** Whether the interpreter of this Triton works with this numpy: 3.6's does not with numpy 2.4. */
+export function interpreterProblem(versions: Probe["versions"]): string | undefined {
+  if (within(versions.triton, [3, 6], [3, 6]) && within(versions.numpy, [2, 4])) {
+    return `Triton ${versions.triton}'s interpreter needs numpy below 2.4, it has ${versions.numpy}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,169 @@
+/** `tilescript setup`: makes the Python environment of the lock in the cache folder. Safe to run twice, or two at once. */
+import { execa } from "execa";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
+import { lockFile } from "./environment.js";
+import { replaceFile } from "../system/files.js";
+import { acquireLock } from "../system/process-lock.js";
+import { EnvironmentError } from "../system/problems.js";
+import { pythonPath } from "./worker.js";
+
+export interface SetupOptions {
+  /** The Python to make the environment with; otherwise the first suitable one on PATH. */
+  readonly python?: string | undefined;
+  readonly lock?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Modules that must import afterwards. */
+  readonly imports?: readonly string[];
+  readonly say?: (line: string) => void;
+}
+
+const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA libraries";
+const NEEDED_BYTES = 7e9;
+const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
+
+/** Makes the environment unless it is there, and returns its Python executable. Throws EnvironmentError. */
+export async function setup(options: SetupOptions = {}): Promise<string> {
+  const env = options.env ?? process.env;
+  const lock = options.lock ?? lockFile;
+  const say = options.say ?? (() => undefined);
+  const folder = environmentFolder(lock, env);
+  const venv = join(folder, "venv");
+  const python = venvPython(venv);
+  if (existsSync(readyMarker(folder)) && existsSync(python)) {
+    say(`ready: ${python}`);
+    return python;
+  }
+  const full = options.lock === undefined;
+  if (full && process.platform !== "linux") {
+    throw new EnvironmentError("Triton has packages for Linux only; use --device eval here, it needs no Python");
+  }
+  const release = await prepare(folder, say).catch((error: NodeJS.ErrnoException) => {
+    throw new EnvironmentError(
+      `${folder} can't be made (${error.code}); set XDG_CACHE_HOME to a folder that can be written to`,
+    );
+  });
+  try {
+    // The other setup may have finished meanwhile.
+    if (!existsSync(readyMarker(folder))) await make({ folder, venv, lock, env, say, full, options });
+  } catch (error) {
+    await rm(venv, { recursive: true, force: true });
+    throw error;
+  } finally {
+    await release();
+  }
+  say(`ready: ${python}`);
+  return python;
+}
+
+/** Makes the folder, and waits until nobody else works in it. */
+async function prepare(folder: string, say: (line: string) => void): Promise<() => Promise<void>> {
+  await mkdir(folder, { recursive: true });
+  const lock = `${folder}.lock`;
+  return acquireLock(lock, (pid) =>
+    say(`another setup is running (process ${pid}); waiting. If that is no setup, delete ${lock}`),
+  );
+}
+
+interface Making {
+  readonly folder: string;
+  readonly venv: string;
+  readonly lock: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly say: (line: string) => void;
+  readonly full: boolean;
+  readonly options: SetupOptions;
+}
+
+async function make({ folder, venv, lock, env, say, full, options }: Making): Promise<void> {
+  const base = await basePython(options.python, env);
+  if (full) {
+    say(`installing torch and triton into ${folder}: ${SIZE}`);
+    await needSpace(folder);
+  }
+  // What a setup that was interrupted left can't be trusted; pip keeps its downloads elsewhere.
+  await rm(venv, { recursive: true, force: true });
+  await run(base, module("venv", venv), env, "making a virtual environment", say);
+  const python = venvPython(venv);
+  const pip = module(
+    "pip",
+    "install",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--progress-bar",
+    "off",
+    "-r",
+    lock,
+  );
+  await run(python, pip, env, "pip install", say);
+  const imports = options.imports ?? ["numpy", "torch", "triton"];
+  if (imports.length > 0)
+    await run(python, ["-c", `import ${imports.join(", ")}`], env, "importing what was installed", say);
+  await replaceFile(readyMarker(folder), JSON.stringify({ lock: await readFile(lock, "utf8") }));
+}
+
+/** Python's arguments for a module that ends with this process. */
+const module = (...args: readonly string[]): readonly string[] => [
+  "-m",
+  "tilescript_worker.parent",
+  String(process.pid),
+  ...args,
+];
+
+/** The first Python that the lock's packages have builds for. */
+async function basePython(named: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
+  const check = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))";
+  for (const candidate of named ? [named] : candidates) {
+    const ran = await execa(candidate, ["-c", check], { reject: false, env, extendEnv: false });
+    if (!ran.failed) return candidate;
+  }
+  throw new EnvironmentError(
+    named
+      ? `${named} can't make the environment; Python 3.11 to 3.14 with its venv module is needed`
+      : "no Python 3.11 to 3.14 with its venv module is on PATH; install one (Debian: python3 and python3-venv) or name one with --python",
+  );
+}
+
+async function needSpace(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < NEEDED_BYTES) {
+    const free = (bavail * bsize) / 1e9;
+    throw new EnvironmentError(
+      `${folder} has ${free.toFixed(1)} GB free and ${NEEDED_BYTES / 1e9} are needed; set XDG_CACHE_HOME to a larger disk`,
+    );
+  }
+}
+
+/** Runs one step and passes on the lines that show progress. */
+async function run(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  step: string,
+  say: (line: string) => void,
+): Promise<void> {
+  const started = Date.now();
+  const child = execa(command, args, {
+    all: true,
+    reject: false,
+    env: { ...env, PYTHONPATH: pythonPath(env), PYTHONDONTWRITEBYTECODE: "1" },
+    extendEnv: false,
+    // A group of its own, which `tilescript_worker.parent` ends as a whole.
+    detached: true,
+  });
+  const beat = setInterval(() => say(`  … ${Math.round((Date.now() - started) / 1000)} s`), 15_000);
+  child.all.on("data", (chunk: Buffer) => {
+    for (const line of chunk.toString().split("\n")) {
+      if (/^\s*(Downloading|Using cached|Installing collected)/.test(line)) say(`  ${line.trim().slice(0, 100)}`);
+    }
+  });
+  const ran = await child;
+  clearInterval(beat);
+  if (ran.failed) {
+    const last = ran.all.trim().split("\n").slice(-3).join(" ");
+    const remedy = /No space left|Disk quota/.test(ran.all) ? "; set XDG_CACHE_HOME to a larger disk" : "";
+    throw new EnvironmentError(`${step} failed: ${last || ran.shortMessage}${remedy}`);
+  }
+}

@@ -1,0 +1,190 @@
+/** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
+import type pc from "picocolors";
+import type { Config } from "../../contract/compiled.js";
+import { caseText, configText, listed, valuesOf } from "../cases/case-text.js";
+import { problem, warning, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+import type { Compilation, KernelCompilations } from "../compile/compile-targets.js";
+import { faultsOf, uncheckedOf } from "../compile/machine-code.js";
+import type { CompilationReport, CompileReport } from "./reports.js";
+import { table } from "./text-table.js";
+
+export interface CompileFacts {
+  readonly triton: string;
+  readonly python: string;
+  readonly seconds: number;
+}
+
+/** What is wrong, once for all the targets, configs and dtypes where it is the same at the same line. */
+export function compileDiagnostics({ kernel, compilations }: KernelCompilations): Diagnostic[] {
+  const { name } = kernel.signature;
+  const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
+  for (const compilation of compilations) {
+    for (const say of problemsOf(compilation, kernel.configs[compilation.at.config]?.at)) {
+      const key = JSON.stringify([say.code, say.what, say.at]);
+      const group = groups.get(key) ?? { say, where: [] };
+      group.where.push(compilation);
+      groups.set(key, group);
+    }
+  }
+  return [...groups.values()].map(({ say, where }) => {
+    const make = say.severity === "error" ? problem : warning;
+    return make(say.code, `${name}: ${say.what} (${placesOf(where)})${say.remedy}`, say.at);
+  });
+}
+
+interface Say {
+  readonly severity: "error" | "warning";
+  readonly code: string;
+  readonly what: string;
+  readonly remedy: string;
+  readonly at: Location | undefined;
+}
+
+/** What is wrong with a config on a target, and what may be. */
+export function problemsOf(
+  { target, failure, resources, occupancy }: Compilation,
+  config: Location | undefined,
+): Say[] {
+  if (failure) {
+    const what = `it does not compile: ${failure.message}`;
+    return [{ severity: "error", code: "compile-error", what, remedy: "", at: failure.at ?? config }];
+  }
+  if (!resources) return [];
+  const { limits } = target;
+  const found: Say[] = [];
+  const refuse = (what: string, remedy: string) =>
+    found.push({ severity: "error", code: "compile-resources", what, remedy, at: config });
+  if (resources.shared > limits.sharedOfProgram)
+    refuse(
+      `it takes ${resources.shared} bytes of shared memory, and a program may have ${limits.sharedOfProgram}`,
+      "; make the blocks smaller or lower numStages",
+    );
+  else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
+    refuse(
+      `it takes ${resources.tensorMemory} columns of tensor memory, and a program may have ${limits.tensorMemory}`,
+      "; make the accumulator smaller",
+    );
+  else if (occupancy?.programs === 0)
+    refuse(`no program fits: the ${occupancy.limit} of a unit do not suffice`, "; make the blocks or numWarps smaller");
+  for (const fault of faultsOf(resources.machineCode))
+    found.push({ severity: "error", code: "compile-miscompiled", ...fault, at: config });
+  if (resources.spilled > 0)
+    found.push({
+      severity: "warning",
+      code: "compile-spill",
+      what: `registers do not suffice: a thread keeps ${resources.spilled} bytes in memory`,
+      remedy: "; make the blocks smaller, raise numWarps or lower numStages",
+      at: config,
+    });
+  return found;
+}
+
+/** `cuda:90 and cuda:100, configs 0 and 3, T=float16` */
+function placesOf(where: readonly Compilation[]): string {
+  const unique = (texts: readonly string[]) => [...new Set(texts)].filter(Boolean);
+  const configs = unique(where.map(({ at }) => String(at.config)));
+  return [
+    listed(unique(where.map(({ target }) => target.name))),
+    `${configs.length > 1 ? "configs" : "config"} ${listed(configs)}`,
+    listed(unique(where.map(variantText))),
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+/** What the caller chooses: `T=float16 causal=true sliced without bias`. */
+function variantText({ at }: Compilation): string {
+  const layouts = [...new Set(Object.values(at.layouts ?? {}).map(String))];
+  const chosen = [caseText({ ...at, sizes: {} }), ...layouts, ...(at.absent ?? []).map((name) => `without ${name}`)];
+  return chosen.filter(Boolean).join(" ");
+}
+
+/** What was not compiled, or compiled and not looked at, and why. */
+function notChecked({ compilations, left }: KernelCompilations): string[] {
+  return [...left, ...uncheckedOf(compilations.flatMap(({ resources }) => resources?.machineCode ?? []))];
+}
+
+/** One kernel's table: a row for each target, config and choice of the caller. */
+export function compileText(
+  found: KernelCompilations,
+  { triton, seconds }: CompileFacts,
+  colors: ReturnType<typeof pc.createColors>,
+): string {
+  const { kernel, compilations } = found;
+  const left = notChecked(found);
+  const cached = compilations.filter((compilation) => compilation.cached).length;
+  const head = ["target", "config", "given", "registers", "spilled", "shared", "occupancy", "limited by"];
+  const rows = compilations.map((compilation) => {
+    const { target, at, failure, resources, occupancy } = compilation;
+    const place = [target.name, `${at.config} ${configText(kernel.configs[at.config]!)}`, variantText(compilation)];
+    if (failure || !resources || !occupancy) return [...place, colors.red("does not compile")];
+    const { registers, spilled, shared } = resources;
+    const fits = shared <= target.limits.sharedOfProgram;
+    return [
+      ...place,
+      String(registers),
+      spilled > 0 ? colors.yellow(`${spilled} B`) : "0",
+      fits ? bytes(shared) : colors.red(bytes(shared)),
+      fits ? `${Math.round(occupancy.fraction * 100)}%` : colors.red("can't run"),
+      fits ? `${occupancy.limit}, ${occupancy.programs} a unit` : "",
+    ];
+  });
+  return [
+    `${colors.bold(kernel.signature.name)}: ${compilations.length} compiled with Triton ${triton}, ${cached} of them from the cache (${seconds.toFixed(1)} s)`,
+    ...table(
+      head.map((text) => colors.dim(text)),
+      rows,
+    ),
+    ...(left.length > 0 ? [`  ${colors.yellow("not checked")}`, ...left.map((text) => `    - ${text}`)] : []),
+  ].join("\n");
+}
+
+function bytes(count: number): string {
+  return count < 1024 ? `${count} B` : `${Number((count / 1024).toFixed(1))} KiB`;
+}
+
+/** All kernels' report for programs. */
+export function compileJson(
+  found: readonly KernelCompilations[],
+  diagnostics: readonly (readonly Diagnostic[])[],
+  facts: CompileFacts,
+): CompileReport {
+  return {
+    ok: diagnostics.flat().every(({ severity }) => severity !== "error"),
+    ...facts,
+    kernels: found.map((each, i) => ({
+      kernel: each.kernel.signature.name,
+      compiled: each.compilations.map((compilation) =>
+        compilationJson(compilation, each.kernel.configs[compilation.at.config]!),
+      ),
+      not_checked: notChecked(each),
+      diagnostics: diagnostics[i]!,
+    })),
+  };
+}
+
+function compilationJson({ target, at, failure, resources, occupancy, cached }: Compilation, config: Config) {
+  const unwritten = resources?.machineCode.flatMap((code) => code.unwritten ?? []) ?? [];
+  return {
+    target: target.name,
+    config: at.config,
+    values: valuesOf(config),
+    sizes: at.sizes,
+    dtypes: at.dtypes,
+    ...(at.constexprs && { constexprs: at.constexprs }),
+    ...(at.layouts && { layouts: at.layouts }),
+    ...(at.absent && { absent: at.absent }),
+    ...(resources && {
+      registers: resources.registers,
+      spilled_bytes: resources.spilled,
+      shared_bytes: resources.shared,
+      ...(resources.tensorMemory !== undefined && { tensor_memory: resources.tensorMemory }),
+      warps: resources.warps,
+      compile_seconds: resources.seconds,
+      ...(unwritten.length > 0 && { unwritten_reads: unwritten }),
+    }),
+    ...(occupancy && { programs: occupancy.programs, occupancy: occupancy.fraction, limited_by: occupancy.limit }),
+    cached,
+    ...(failure && { error: failure }),
+  } satisfies CompilationReport;
+}

@@ -1,0 +1,113 @@
+/** Runs a case in the Python worker, and what that shows. */
+import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
+import { evaluate, type EvaluatorOptions } from "./case-evaluator.js";
+import type { PlannedCase } from "../cases/cases.js";
+import type { PythonDevice } from "../devices/devices.js";
+import { failureOf } from "../cases/failure.js";
+import { faultsOfCase } from "../compile/machine-code.js";
+import type { Outcome, OutputComparison } from "../cases/outcome.js";
+import { fromWire, type WireComparison } from "../python/protocol.js";
+import { verifyRequest, type Workspace } from "../devices/request.js";
+
+/** A GPU compiles each config once; the interpreter may be slow. Beyond this a case hangs. */
+export const defaultDeadlineMs = 120_000;
+
+interface AskOptions extends Omit<EvaluatorOptions, "order"> {
+  /** A case that takes longer has failed. Default `defaultDeadlineMs`. */
+  readonly deadlineMs?: number | undefined;
+  readonly passOut: boolean;
+  readonly tuned: boolean;
+}
+
+/** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
+export async function askWorker(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  workspace: Workspace,
+  planned: PlannedCase,
+  options: AskOptions,
+): Promise<Outcome> {
+  const started = Date.now();
+  // Nothing is known of what a raw pointer reaches: the evaluator says so.
+  if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
+  const request = verifyRequest(kernel, workspace.module, planned.at, options);
+  const reply = await device.worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
+  const base = {
+    at: planned.at,
+    label: planned.label,
+    tuned: options.tuned,
+    by: "python" as const,
+    comparisons: [],
+    findings: [],
+    problems: [],
+    unchecked: [],
+    ms: Date.now() - started,
+  };
+  // Which config the autotuner chose is not known here.
+  const faults = async () => (options.tuned ? [] : faultsOfCase(device, request));
+  if (!reply.ok && reply.error.kind === "unsupported")
+    return evaluateInstead(kernel, planned, [reply.error.message], options);
+  if (!reply.ok) {
+    const failure = failureOf(kernel, reply.error);
+    // Triton's autotuner passes over such a config, as long as another one is left.
+    const isPassedOver = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.tuned;
+    if (!isPassedOver)
+      return { ...base, status: "failed", failure, problems: failure.kind === "device-error" ? await faults() : [] };
+    const why = `config ${planned.at.config} does not fit this GPU, and Triton's autotuner passes it over: ${failure.message}`;
+    return { ...base, status: "unchecked", failure, unchecked: [why] };
+  }
+  const { comparisons, problems, corrupted, unreliable, compiled } = reply.result;
+  // The next case must not pay for what this one overwrote.
+  if (corrupted) await device.worker.stop();
+  if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
+  const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
+  const passed = compared.every(({ wrong }) => wrong === 0) && problems.length === 0;
+  if (passed && compared.length === 0) return { ...base, compiled, status: "unchecked", unchecked: [NO_REFERENCE] };
+  if (passed) return { ...base, compiled, status: "passed", comparisons: compared, problems };
+  return { ...base, compiled, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
+}
+
+/** Whether it takes a raw pointer, for which no case can make what it reaches. */
+export function needsPointer({ signature }: CompiledKernel): boolean {
+  return signature.pointers.some(({ optional }) => !optional);
+}
+
+const NO_REFERENCE = "the outputs were compared with nothing: the kernel has no reference";
+
+/** Where this device's numbers can't be trusted, the evaluator gives them, and the report says so. */
+function evaluateInstead(
+  kernel: CompiledKernel,
+  planned: PlannedCase,
+  reasons: readonly string[],
+  { tolerance, repeats }: AskOptions,
+): Outcome {
+  const outcome = evaluate(kernel, planned, { tolerance, repeats });
+  return {
+    ...outcome,
+    unchecked: [...reasons.map((reason) => `${reason}; the evaluator ran instead`), ...outcome.unchecked],
+  };
+}
+
+function comparisonOf(wire: WireComparison, tolerance: Tolerance | undefined): OutputComparison {
+  const rows = (values: readonly (readonly Parameters<typeof fromWire>[0][])[]): number[][] =>
+    values.map((row) => row.map(fromWire));
+  const { worst } = wire;
+  return {
+    maxAbsDiff: fromWire(wire.maxAbsDiff),
+    maxRelDiff: fromWire(wire.maxRelDiff),
+    wrong: wire.wrong,
+    total: wire.total,
+    ...(worst && {
+      worst: {
+        output: wire.output,
+        index: worst.index,
+        expected: fromWire(worst.expected),
+        got: fromWire(worst.got),
+        around: { start: worst.around.start, expected: rows(worst.around.expected), got: rows(worst.around.got) },
+      },
+    }),
+    ...(wire.problem !== undefined && { problem: `${wire.output} ${wire.problem}` }),
+    ...(tolerance && { tolerance }),
+    ...(wire.referenceDiff !== undefined && { referenceDiff: fromWire(wire.referenceDiff) }),
+  };
+}

@@ -1,0 +1,120 @@
+/** Runs cases of one kernel on a device, one after another: in the worker, or on the evaluator. */
+import type { Case, CompiledKernel } from "../../contract/compiled.js";
+import { compileAhead } from "../compile/ahead.js";
+import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
+import { askWorker, needsPointer } from "./case-worker.js";
+import { type PlannedCase, workOf } from "../cases/cases.js";
+import type { Device, PythonDevice } from "../devices/devices.js";
+import type { Outcome } from "../cases/outcome.js";
+import { openWorkspace, verifyRequest } from "../devices/request.js";
+
+export interface Runner {
+  run(planned: PlannedCase, place: number): Promise<Outcome>;
+  /** Runs a case with the config that Triton's autotuner chooses. */
+  tune?: (planned: PlannedCase) => Promise<Outcome>;
+  /** Compiles what cases will launch. */
+  ahead?: (cases: readonly Case[], onDone?: (done: number, planned: number) => void) => Promise<void>;
+  compiling?: () => Compiling;
+  close(): Promise<void>;
+}
+
+export interface RunnerOptions extends EvaluatorOptions {
+  /** A case that takes longer in Python has failed. Default `defaultDeadlineMs`. */
+  readonly deadlineMs?: number | undefined;
+  /** Whether the evaluator looks at each small case that passes too: it sees accesses that no number shows. */
+  readonly sanitised?: boolean;
+}
+
+/** What Triton compiled. */
+export interface Compiling {
+  /** Kernels compiled before cases ran, by how many processes, and in how many seconds. */
+  readonly ahead: number;
+  readonly processes: number;
+  readonly seconds: number;
+  /** Kernels that Triton's cache had. */
+  readonly known: number;
+  /** Kernels compiled as cases ran. */
+  readonly late: number;
+}
+
+/** The largest product of a case's sizes that the evaluator sanitises: it takes about as long as the interpreter's. */
+const SANITISED_WORK = 2 ** 16;
+
+/** Runs one case on an open device: what a property test asks for. */
+export async function verifyCase(
+  kernel: CompiledKernel,
+  device: Device,
+  at: Case,
+  options: Partial<RunnerOptions> = {},
+): Promise<Outcome> {
+  const runner = await openRunner(kernel, device, { tolerance: {}, ...options });
+  try {
+    return await runner.run({ at, label: "given", extra: false }, 0);
+  } finally {
+    await runner.close();
+  }
+}
+
+/** What runs cases of one kernel until it is closed. */
+export async function openRunner(kernel: CompiledKernel, device: Device, options: RunnerOptions): Promise<Runner> {
+  return device.kind === "eval" ? evalRunner(kernel, options) : pythonRunner(kernel, device, options);
+}
+
+function evalRunner(kernel: CompiledKernel, options: RunnerOptions): Runner {
+  return {
+    run: async (planned) => {
+      const outcome = evaluate(kernel, planned, options);
+      return (options.sanitised && outcome.status === "passed" && overflow(kernel, outcome)) || outcome;
+    },
+    close: async () => undefined,
+  };
+}
+
+async function pythonRunner(
+  kernel: CompiledKernel,
+  device: PythonDevice,
+  { tolerance, repeats = 1, deadlineMs, sanitised = false }: RunnerOptions,
+): Promise<Runner> {
+  const workspace = await openWorkspace(kernel);
+  let compiling: Compiling = { ahead: 0, processes: 0, seconds: 0, known: 0, late: 0 };
+  const ask = async (planned: PlannedCase, passOut: boolean, tuned: boolean): Promise<Outcome> => {
+    const outcome = await askWorker(kernel, device, workspace, planned, {
+      passOut,
+      tuned,
+      tolerance,
+      repeats,
+      deadlineMs,
+    });
+    compiling = { ...compiling, late: compiling.late + (outcome.compiled ?? 0) };
+    return outcome;
+  };
+  const ahead: Runner["ahead"] = async (cases, onDone) => {
+    const requests = cases.map((at) => verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance }));
+    const { compiled, known, processes, seconds } = await compileAhead(device, requests, onDone);
+    compiling = {
+      ...compiling,
+      ahead: compiling.ahead + compiled.reduce((sum, count) => sum + count, 0),
+      processes,
+      seconds: compiling.seconds + seconds,
+      known: compiling.known + known,
+    };
+  };
+  return {
+    // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
+    run: async (planned, place) => {
+      const outcome = await ask(planned, place % 2 === 1, false);
+      if (!sanitised || outcome.status !== "passed" || outcome.by === "eval") return outcome;
+      if (workOf(planned.at) > SANITISED_WORK) return outcome;
+      const { findings } = evaluate(kernel, planned, { tolerance });
+      if (findings.length > 0) return { ...outcome, status: "failed", findings };
+      return overflow(kernel, outcome) ?? outcome;
+    },
+    ...(device.kind !== "interpreter" &&
+      !needsPointer(kernel) && {
+        tune: (planned: PlannedCase) => ask(planned, false, true),
+        ahead,
+        compiling: () => compiling,
+      }),
+    close: () => workspace.remove(),
+  };
+}

@@ -1,0 +1,167 @@
+/** The thorough verification: cases that are drawn from the signature, and the smallest that fails. */
+import fc from "fast-check";
+import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { Selection } from "../cases/cases.js";
+import type { Device } from "../devices/devices.js";
+import { cases, type CaseOptions } from "../cases/draw.js";
+import type { Outcome } from "../cases/outcome.js";
+import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
+import { shellWord } from "../system/shell.js";
+import type { Verification } from "./verify-cases.js";
+
+export interface ThoroughOptions {
+  readonly selection: Selection;
+  /** Cases to draw, besides those that show every config. */
+  readonly runs: number;
+  /** No case starts later than this; a smaller failing one is looked for as long again. */
+  readonly timeLimitMs: number;
+  /** Also puts NaN and infinities among the inputs: the reference must have them in the same places. */
+  readonly special?: boolean;
+  readonly tolerance?: Partial<Tolerance>;
+  readonly deadlineMs?: number;
+  readonly onOutcome?: (done: number, planned: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
+}
+
+const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "maxWork">>> = {
+  eval: { maxSize: 200, maxWork: 2 ** 15 },
+  interpreter: { maxSize: 200, maxWork: 2 ** 16 },
+  cuda: { maxSize: 1100, maxWork: 2 ** 31 },
+  hip: { maxSize: 1100, maxWork: 2 ** 31 },
+};
+
+/** What a GPU is given to compile, of all configs: seconds each. Each config has two at the least. */
+const SPECIALISATIONS = 32;
+
+/** A lone size may be longer than several that multiply. */
+const LONG = 5000;
+
+/** Runs of each case, which must agree: on a GPU programs race differently each time. */
+const repeats: Readonly<Record<Device["kind"], number>> = { eval: 2, interpreter: 2, cuda: 4, hip: 4 };
+
+/** The largest number is not among them: whether sums of it overflow depends on their order. */
+const FINITE: readonly SpecialValue[] = ["-0", "subnormal"];
+const SPECIAL: readonly SpecialValue[] = ["nan", "infinity", "-infinity", ...FINITE];
+
+/** Draws cases and runs them until one fails, which is then made as small as it gets. */
+export async function verifyThoroughly(
+  kernel: CompiledKernel,
+  device: Device,
+  options: ThoroughOptions,
+): Promise<Verification> {
+  const { selection, timeLimitMs } = options;
+  const started = Date.now();
+  const rounds = roundsOf(kernel, device, options);
+  const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
+  const passed: Outcome[] = [];
+  let failed: Outcome | undefined;
+  let [tries, deadline] = [0, 0];
+  const runner = await openRunner(kernel, device, {
+    tolerance: options.tolerance ?? {},
+    deadlineMs: options.deadlineMs,
+    repeats: repeats[device.kind],
+    sanitised: true,
+  });
+  const holds = async (at: Case): Promise<boolean> => {
+    // Out of time: what is left is not run, and counts for nothing.
+    if (Date.now() > deadline) return true;
+    const outcome = await runner.run({ at, label: "drawn", extra: false }, passed.length);
+    if (outcome.status === "failed") {
+      // Smaller cases of one that hangs would each take as long.
+      if (!failed) deadline = Date.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
+      failed = outcome;
+    } else if (!failed) passed.push(outcome);
+    tries++;
+    options.onOutcome?.(tries, planned);
+    return outcome.status !== "failed";
+  };
+  try {
+    await runner.ahead?.(rounds.flatMap(casesOf), options.onCompiled);
+    deadline = Date.now() + timeLimitMs;
+    for (const { drawn, ...how } of rounds) if (!failed) await fc.check(fc.asyncProperty(drawn, holds), how);
+  } finally {
+    await runner.close();
+  }
+  const left = planned - passed.length;
+  const compiling = runner.compiling?.();
+  return {
+    kernel,
+    outcomes: failed ? [...passed, failed] : passed,
+    left: [
+      ...(options.special ? [] : ["NaN and infinities among the inputs: --special draws them"]),
+      ...(!failed && left > 0
+        ? [`${left} of ${planned} cases: the time limit of ${timeLimitMs / 1000} s was reached`]
+        : []),
+    ],
+    seconds: (Date.now() - started) / 1000,
+    ...(compiling && { compiling }),
+    thorough: {
+      seed: selection.seed,
+      ...(failed && { replay: replayOf(failed.at), smallerTried: tries - passed.length - 1 }),
+    },
+  };
+}
+
+interface Round {
+  readonly drawn: fc.Arbitrary<Case>;
+  readonly seed: number;
+  readonly numRuns: number;
+}
+
+/** One case of every config first: those that are drawn may leave some out. */
+function roundsOf(kernel: CompiledKernel, device: Device, options: ThoroughOptions): readonly Round[] {
+  const { selection, runs } = options;
+  const draws = drawOptions(kernel, device, options);
+  const round = (config: number | undefined, numRuns: number): Round => ({
+    drawn: cases(kernel, config === undefined ? draws : { ...draws, config }),
+    seed: selection.seed + (config ?? -1) + 1,
+    numRuns,
+  });
+  const first = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
+  return [...first.map((config) => round(config, 1)), round(selection.config, runs)];
+}
+
+/** What a round will draw: the seed decides it. */
+function casesOf({ drawn, ...how }: Round): readonly Case[] {
+  const found: Case[] = [];
+  fc.check(
+    fc.property(drawn, (at) => void found.push(at)),
+    how,
+  );
+  return found;
+}
+
+function drawOptions(kernel: CompiledKernel, device: Device, { selection, special }: ThoroughOptions): CaseOptions {
+  const most = Math.max(2, Math.ceil(SPECIALISATIONS / kernel.configs.length));
+  const { seed, ...chosen } = selection;
+  return {
+    ...limits[device.kind],
+    ...((device.kind === "cuda" || device.kind === "hip") && { specialisations: { most, seed } }),
+    ...(kernel.signature.sizes.length === 1 && { maxSize: LONG }),
+    ...chosen,
+    empty: true,
+    special: special ? SPECIAL : FINITE,
+  };
+}
+
+/** The flag that runs this very case again. */
+function replayOf(at: Case): string {
+  return `--case ${shellWord(JSON.stringify(at))}`;
+}
+
+/** Runs one case again, as a failure prints it. */
+export async function verifyGiven(
+  kernel: CompiledKernel,
+  device: Device,
+  at: Case,
+  options: Pick<RunnerOptions, "tolerance" | "deadlineMs">,
+): Promise<Verification> {
+  const started = Date.now();
+  const outcome = await verifyCase(kernel, device, at, {
+    ...options,
+    repeats: repeats[device.kind],
+    sanitised: true,
+  });
+  return { kernel, outcomes: [outcome], left: [], seconds: (Date.now() - started) / 1000 };
+}

@@ -1,0 +1,95 @@
+/** Runs the planned cases of a kernel on a device and gathers what they showed. */
+import type { CompiledKernel, ProgramOrder, Tolerance } from "../../contract/compiled.js";
+import { inEveryConfig } from "../compile/ahead.js";
+import { type Limits, planCases, type Selection } from "../cases/cases.js";
+import type { Device } from "../devices/devices.js";
+import type { Outcome } from "../cases/outcome.js";
+import { type Compiling, openRunner } from "./runner.js";
+
+export interface VerifyOptions {
+  readonly selection: Selection;
+  readonly tolerance?: Partial<Tolerance>;
+  /** In which order the evaluator runs programs. */
+  readonly order?: ProgramOrder | undefined;
+  /** How long a case may take in the worker. Default two minutes. */
+  readonly deadlineMs?: number | undefined;
+  /** Called after each case. */
+  readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
+  /** Called after each kernel that was compiled ahead. */
+  readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
+}
+
+export interface Verification {
+  readonly kernel: CompiledKernel;
+  readonly outcomes: readonly Outcome[];
+  /** Cases that were not run, and why. */
+  readonly left: readonly string[];
+  readonly seconds: number;
+  /** Of a GPU. */
+  readonly compiling?: Compiling;
+  /** Of a thorough verification. */
+  readonly thorough?: {
+    readonly seed: number;
+    /** The flag that runs the failing case again. */
+    readonly replay?: string;
+    /** Cases tried to find a smaller one that fails. */
+    readonly smallerTried?: number;
+  };
+}
+
+const limits: Readonly<Record<Device["kind"], Limits>> = {
+  eval: { elements: 2 ** 17, work: 2 ** 22, exhaustive: false },
+  interpreter: { elements: 2 ** 17, work: 2 ** 23, exhaustive: false },
+  cuda: { elements: 2 ** 31, work: Infinity, exhaustive: true },
+  hip: { elements: 2 ** 31, work: Infinity, exhaustive: true },
+};
+
+/** Extra cases stop after this long; those of the first shape, which meets every config, always run. */
+const budgetMs: Readonly<Record<Device["kind"], number>> = {
+  eval: 3_000,
+  interpreter: 7_000,
+  cuda: Infinity,
+  hip: Infinity,
+};
+
+/** So many cases may hang before the rest is left: each takes as long as its deadline. */
+const MOST_HANGS = 3;
+
+/** Runs of each case, which must agree. Where they are slow, `verify` has more. */
+const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
+
+/** Verifies a kernel on an open device. */
+export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
+  const started = Date.now();
+  const plan = planCases(kernel, limits[device.kind], options.selection);
+  const left = [...plan.left];
+  const { tolerance = {}, order, deadlineMs } = options;
+  const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
+  const outcomes: Outcome[] = [];
+  const record = (outcome: Outcome): void => {
+    outcomes.push(outcome);
+    options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
+  };
+  const last = plan.cases.at(-1);
+  const tunes = runner.tune && kernel.configs.length > 1 && options.selection.config === undefined;
+  try {
+    const tried = tunes && last ? inEveryConfig(kernel, last.at) : [];
+    await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
+    for (const planned of plan.cases) {
+      if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} did not end`);
+        break;
+      }
+      if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
+        left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
+        break;
+      }
+      record(await runner.run(planned, outcomes.length));
+    }
+    if (tunes && last && outcomes.length === plan.cases.length) record(await runner.tune!(last));
+  } finally {
+    await runner.close();
+  }
+  const compiling = runner.compiling?.();
+  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000, ...(compiling && { compiling }) };
+}

@@ -1,0 +1,193 @@
+/** Calls: what an op, an array method or the author's own function makes of its arguments. */
+import { ts } from "ts-morph";
+import { MESSAGES, outerPush } from "./lint-messages.js";
+import { crossed, type Frame, region, type Region, type Walk } from "./regions.js";
+import { unwrap } from "./sites.js";
+import {
+  type Abstract,
+  elementOf,
+  holder,
+  isTraced,
+  join,
+  MAYBE,
+  member,
+  opResult,
+  PLAIN,
+  touches,
+  TRACED,
+  weaken,
+} from "./known-values.js";
+
+export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame): Abstract {
+  const callee = unwrap(node.expression);
+  if (ts.isPropertyAccessExpression(callee)) return callMember(walk, node, callee, frame);
+  const target = walk.evaluate(callee, frame);
+  const args = evaluateArguments(walk, node, frame);
+  if (ts.isIdentifier(callee) && callee.text === "Boolean" && target.kind === "plain" && args[0] && isTraced(args[0])) {
+    walk.problem("hidden-coercion", MESSAGES.boolean, node);
+  }
+  return callValue(walk, target, args, frame);
+}
+
+function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAccessExpression, frame: Frame): Abstract {
+  const receiver = walk.evaluate(callee.expression, frame);
+  const name = callee.name.text;
+  const args = evaluateArguments(walk, node, frame);
+  switch (receiver.kind) {
+    case "traced":
+      callbacks(walk, args, frame.region);
+      return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE;
+    case "arms":
+      callbacks(walk, args, region("branch", frame.region));
+      return name === "otherwise" ? TRACED : receiver;
+    case "holder":
+    case "plain": {
+      const own = receiver.kind === "holder" ? receiver.fields.get(name) : undefined;
+      if (own) return callValue(walk, own, args, frame);
+      if (name === "from" && ts.isIdentifier(callee.expression) && callee.expression.text === "Array") {
+        return collect(walk, args, frame, node);
+      }
+      if (name === "push" || name === "unshift") grow(walk, callee, args, frame);
+      return callArray(walk, receiver, name, args, frame);
+    }
+    case "range":
+      walk.problem("early-exit", MESSAGES.collected, node);
+      return PLAIN;
+    default:
+      return callValue(walk, member(receiver, name), args, frame);
+  }
+}
+
+function callValue(walk: Walk, target: Abstract, args: readonly Abstract[], frame: Frame): Abstract {
+  switch (target.kind) {
+    case "op":
+      callbacks(walk, args, opRegion(target.name, frame.region));
+      return opResult(target.name, args);
+    case "host":
+      return callHost(walk, target.name, args);
+    case "function":
+      return walk.invoke(target, args, frame.region);
+    case "jitted":
+    case "traced":
+      callbacks(walk, args, frame.region);
+      return TRACED;
+    default:
+      for (const each of args) if (each.kind === "function") walk.invoke(each, [], frame.region);
+      return PLAIN;
+  }
+}
+
+/** Bodies of branches and loops run once while they are traced. */
+function opRegion(name: string, from: Region | undefined): Region | undefined {
+  if (name === "when") return region("branch", from);
+  return name === "whileLoop" ? region("loop", from) : from;
+}
+
+/** Functions given to an op are traced: every parameter is a value of the program. */
+function callbacks(walk: Walk, args: readonly Abstract[], from: Region | undefined): void {
+  for (const each of args) {
+    if (each.kind === "function")
+      walk.invoke(
+        each,
+        each.node.parameters.map(() => TRACED),
+        from,
+      );
+  }
+}
+
+/** All that a kernel's callbacks get is traced. */
+const BAG = holder(new Map(), TRACED);
+
+/** Callbacks of a kernel's options that are traced on the host; `reference` and the others run as plain JavaScript. */
+const TRACED_OPTIONS = ["grid", "requires", "dims"];
+
+function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract {
+  const traced: Abstract[] = [];
+  if (name.startsWith("constexpr.")) traced.push(...args);
+  if (name === "kernel") {
+    const body = args.at(-1);
+    if (body) traced.push(body);
+    const options = args.find((each) => each.kind === "holder");
+    for (const option of options ? TRACED_OPTIONS : []) {
+      const value = member(options!, option);
+      traced.push(...(value.kind === "holder" ? value.fields.values() : [value]));
+    }
+  }
+  // A root of its own: variables around the kernel are plain JavaScript, assigned while tracing.
+  for (const each of traced) if (each.kind === "function") walk.invoke(each, [BAG], undefined);
+  return PLAIN;
+}
+
+function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): readonly Abstract[] {
+  return node.arguments.flatMap((argument) => {
+    if (!ts.isSpreadElement(argument)) return [walk.evaluate(argument, frame)];
+    const list = walk.evaluate(argument.expression, frame);
+    if (list.kind === "range") walk.problem("early-exit", MESSAGES.collected, argument);
+    return list.kind === "holder" && list.fields.size > 0 ? [...list.fields.values()] : [elementOf(list)];
+  });
+}
+
+/** `Array.from(list, map)` */
+function collect(walk: Walk, args: readonly Abstract[], frame: Frame, node: ts.Node): Abstract {
+  const [list = PLAIN, map] = args;
+  if (list.kind === "range") {
+    walk.problem("early-exit", MESSAGES.collected, node);
+    return PLAIN;
+  }
+  const element = elementOf(list);
+  return holder(new Map(), map?.kind === "function" ? walk.invoke(map, [element, PLAIN], frame.region) : element);
+}
+
+/** An array that gets a traced element holds traced values from then on. */
+function grow(walk: Walk, callee: ts.PropertyAccessExpression, args: readonly Abstract[], frame: Frame): void {
+  const list = unwrap(callee.expression);
+  if (!ts.isIdentifier(list) || !args.some(touches)) return;
+  const binding = frame.scope.lookup(list.text);
+  if (!binding) return;
+  const kind = crossed(frame.region, binding.region);
+  if (kind) walk.warning("outer-assignment", outerPush(list.text, kind), callee.name);
+  const all = binding.value.kind === "holder" && (binding.value.fields.size > 0 || touches(binding.value));
+  binding.value = holder(new Map(), (all ? [elementOf(binding.value), ...args] : args).reduce(join));
+}
+
+/** Methods of arrays that hand elements to a callback. */
+function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abstract[], frame: Frame): Abstract {
+  const element = elementOf(list);
+  const call = (each: Abstract | undefined, given: readonly Abstract[]): Abstract =>
+    each?.kind === "function" ? walk.invoke(each, given, frame.region) : PLAIN;
+  const [first, second] = args;
+  switch (name) {
+    case "map":
+    case "flatMap": {
+      const made = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN]);
+      return holder(new Map(), name === "flatMap" && made.kind === "holder" ? elementOf(made) : made);
+    }
+    case "reduce":
+    case "reduceRight": {
+      const initial = second ?? element;
+      const once = first?.kind === "jitted" ? TRACED : call(first, [initial, element, PLAIN]);
+      return join(initial, once);
+    }
+    case "slice":
+    case "concat":
+    case "filter":
+    case "reverse":
+    case "toReversed":
+      call(first, [element, PLAIN]);
+      return holder(new Map(), name === "concat" ? args.map(spread).reduce(join, element) : element);
+    case "find":
+    case "at":
+    case "pop":
+    case "shift":
+      call(first, [element, PLAIN]);
+      return weaken(element);
+    default:
+      // `forEach`, `some`, a method of the author's object: callbacks get elements if there are any.
+      for (const each of args) call(each, touches(element) ? [element, PLAIN] : []);
+      return PLAIN;
+  }
+}
+
+function spread(value: Abstract): Abstract {
+  return value.kind === "holder" ? elementOf(value) : value;
+}

@@ -1,0 +1,280 @@
+/** Expressions: the value of each, and the operators that JavaScript would apply to handles without a word. */
+import { ts } from "ts-morph";
+import { arithmetic, equality, logical, MESSAGES, outerAssignment, unary } from "./lint-messages.js";
+import { crossed, type Frame, inner, type Walk } from "./regions.js";
+import { unwrap } from "./sites.js";
+import {
+  type Abstract,
+  elementOf,
+  type FunctionNode,
+  holder,
+  isTraced,
+  join,
+  member,
+  PLAIN,
+  touches,
+  weaken,
+} from "./known-values.js";
+
+const K = ts.SyntaxKind;
+
+export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstract {
+  const e = unwrap(node);
+  if (ts.isIdentifier(e)) return frame.scope.lookup(e.text)?.value ?? PLAIN;
+  if (ts.isCallExpression(e)) return walk.evaluateCall(e, frame);
+  if (ts.isPropertyAccessExpression(e)) return access(walk.evaluate(e.expression, frame), e.name.text, e);
+  if (ts.isElementAccessExpression(e)) return element(walk, e, frame);
+  if (ts.isBinaryExpression(e)) return binary(walk, e, frame);
+  if (ts.isConditionalExpression(e)) {
+    walk.condition(e.condition, MESSAGES.conditional, frame);
+    const arm = guarded(e.condition, frame);
+    return join(walk.evaluate(e.whenTrue, arm), walk.evaluate(e.whenFalse, arm));
+  }
+  if (ts.isPrefixUnaryExpression(e) || ts.isPostfixUnaryExpression(e)) return prefixed(walk, e, frame);
+  if (ts.isArrowFunction(e) || ts.isFunctionExpression(e)) return walk.functionValue(e, frame);
+  if (ts.isObjectLiteralExpression(e)) return object(walk, e, frame);
+  if (ts.isArrayLiteralExpression(e)) return array(walk, e, frame);
+  if (ts.isTemplateExpression(e)) {
+    for (const span of e.templateSpans) {
+      if (isTraced(walk.evaluate(span.expression, frame))) {
+        walk.problem("hidden-coercion", MESSAGES.template, span.expression);
+      }
+    }
+    return PLAIN;
+  }
+  if (ts.isAwaitExpression(e)) return walk.evaluate(e.expression, frame);
+  if (ts.isYieldExpression(e)) return yielded(walk, e, frame);
+  return others(walk, e, frame);
+}
+
+/** Evaluates what JavaScript takes for true or false; in `a && b` both sides decide. */
+export function condition(walk: Walk, node: ts.Expression, message: string, frame: Frame): void {
+  if (isTraced(walk.evaluate(node, frame))) return walk.problem("hidden-coercion", message, node);
+  const e = unwrap(node);
+  if (!ts.isBinaryExpression(e) || !isLogical(e.operatorToken.kind)) return;
+  if (isTraced(walk.evaluate(e.left, frame))) return;
+  walk.condition(e.left, message, frame);
+  walk.condition(e.right, message, guarded(e.left, frame));
+}
+
+/**
+ * The place where a condition is known to hold or not: what it asks `typeof`, `instanceof` or a predicate about is
+ * uncertain there, because the question shows that it may be something plain.
+ */
+export function guarded(test: ts.Expression, frame: Frame): Frame {
+  const names = questioned(test);
+  if (names.length === 0) return frame;
+  const place = inner(frame);
+  weakenNames(names, place);
+  return place;
+}
+
+/** The same for the rest of a block, after an `if` that asks. */
+export function weakenNames(names: readonly string[], frame: Frame): void {
+  for (const name of names) {
+    const binding = frame.scope.lookup(name);
+    if (binding && touches(binding.value)) frame.scope.declare(name, weaken(binding.value), binding.region);
+  }
+}
+
+export function questioned(test: ts.Expression): readonly string[] {
+  const names: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isTypeOfExpression(node) && ts.isIdentifier(node.expression)) names.push(node.expression.text);
+    if (ts.isBinaryExpression(node) && node.operatorToken.kind === K.InstanceOfKeyword && ts.isIdentifier(node.left)) {
+      names.push(node.left.text);
+    }
+    if (ts.isCallExpression(node) && /(?:^|\.)(?:is|has)[A-Z]\w*$/.test(node.expression.getText())) {
+      for (const argument of node.arguments) if (ts.isIdentifier(argument)) names.push(argument.text);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(test);
+  return names;
+}
+
+function access(value: Abstract, name: string, node: ts.PropertyAccessExpression): Abstract {
+  const found = member(value, name);
+  return node.questionDotToken && !(value.kind === "traced" && value.certain) ? weaken(found) : found;
+}
+
+function element(walk: Walk, node: ts.ElementAccessExpression, frame: Frame): Abstract {
+  const value = walk.evaluate(node.expression, frame);
+  walk.evaluate(node.argumentExpression, frame);
+  const { argumentExpression: key } = node;
+  if (ts.isStringLiteralLike(key) || ts.isNumericLiteral(key)) return part(value, key.text);
+  return value.kind === "traced" ? value : weaken(elementOf(value));
+}
+
+function isLogical(kind: ts.SyntaxKind): boolean {
+  return kind === K.AmpersandAmpersandToken || kind === K.BarBarToken || kind === K.QuestionQuestionToken;
+}
+
+const LOGICAL_ASSIGNMENTS = [
+  K.AmpersandAmpersandEqualsToken,
+  K.BarBarEqualsToken,
+  K.QuestionQuestionEqualsToken,
+] as const;
+
+const EQUALITY = new Set<ts.SyntaxKind>([
+  K.EqualsEqualsToken,
+  K.EqualsEqualsEqualsToken,
+  K.ExclamationEqualsToken,
+  K.ExclamationEqualsEqualsToken,
+]);
+
+function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
+  const { kind } = node.operatorToken;
+  if (kind === K.EqualsToken) return assign(walk, node.left, walk.evaluate(node.right, frame), frame);
+  const left = walk.evaluate(node.left, frame);
+  const right = walk.evaluate(node.right, isLogical(kind) ? guarded(node.left, frame) : frame);
+  if (kind === K.CommaToken) return right;
+  if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
+  const operator = node.operatorToken.getText();
+  const texts = [unwrap(node.left).getText(), unwrap(node.right).getText()] as const;
+  const refuse = (message: string): void => walk.problem("hidden-coercion", message, node.operatorToken);
+  if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
+    if (isTraced(left)) refuse(logical(operator, ...texts));
+    const result = isTraced(left) ? left : weaken(join(left, right));
+    return isLogical(kind) ? result : assign(walk, node.left, result, frame);
+  }
+  const traced = isTraced(left) || isTraced(right);
+  if (EQUALITY.has(kind)) {
+    const asksPresence = isNullish(node.left) || isNullish(node.right);
+    if (traced && !asksPresence) refuse(equality(operator, ...(isTraced(left) ? texts : swap(texts))));
+    return PLAIN;
+  }
+  const compound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
+  if (traced) refuse(arithmetic(compound ? operator.slice(0, -1) : operator, texts, isTraced(left), operator));
+  if (compound) assign(walk, node.left, left, frame);
+  return PLAIN;
+}
+
+function swap([a, b]: readonly [string, string]): readonly [string, string] {
+  return [b, a];
+}
+
+function isNullish(node: ts.Expression): boolean {
+  const e = unwrap(node);
+  return e.kind === K.NullKeyword || ts.isVoidExpression(e) || (ts.isIdentifier(e) && e.text === "undefined");
+}
+
+function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression, frame: Frame): Abstract {
+  const value = walk.evaluate(node.operand, frame);
+  const operator = ts.tokenToString(node.operator)!;
+  if (operator === "!") walk.condition(node.operand, unary("!", unwrap(node.operand).getText()), frame);
+  else if (isTraced(value)) walk.problem("hidden-coercion", unary(operator, unwrap(node.operand).getText()), node);
+  if (operator === "++" || operator === "--") assign(walk, node.operand, value, frame);
+  return PLAIN;
+}
+
+/** Assigns to a variable, property or pattern, and refuses a variable that lives outside a traced loop or branch. */
+export function assign(walk: Walk, target: ts.Expression, value: Abstract, frame: Frame): Abstract {
+  const left = unwrap(target);
+  if (ts.isIdentifier(left)) {
+    const binding = frame.scope.lookup(left.text);
+    const kind = binding && crossed(frame.region, binding.region);
+    if (kind) walk.problem("outer-assignment", outerAssignment(left.text, kind), left);
+    if (binding) binding.value = join(binding.value, value);
+  } else if (ts.isArrayLiteralExpression(left)) {
+    left.elements.forEach((each, index) => {
+      const rest = ts.isSpreadElement(each);
+      if (!ts.isOmittedExpression(each)) {
+        assign(walk, rest ? each.expression : withoutDefault(each), rest ? value : part(value, String(index)), frame);
+      }
+    });
+  } else if (ts.isObjectLiteralExpression(left)) {
+    for (const each of left.properties) {
+      if (ts.isShorthandPropertyAssignment(each)) assign(walk, each.name, part(value, each.name.text), frame);
+      if (ts.isPropertyAssignment(each)) {
+        assign(walk, withoutDefault(each.initializer), part(value, each.name.getText()), frame);
+      }
+    }
+  } else {
+    walk.evaluate(left, frame);
+    remember(left, value, frame);
+  }
+  return value;
+}
+
+function withoutDefault(node: ts.Expression): ts.Expression {
+  return ts.isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken ? node.left : node;
+}
+
+/** What a pattern takes out of a value. */
+export function part(value: Abstract, key: string): Abstract {
+  return value.kind === "holder" && /^\d+$/.test(key) && !value.fields.has(key)
+    ? weaken(elementOf(value))
+    : member(value, key);
+}
+
+/** `object.x = traced`: the object holds a traced value from then on. */
+function remember(target: ts.Expression, value: Abstract, frame: Frame): void {
+  if (!touches(value)) return;
+  if (!ts.isPropertyAccessExpression(target) && !ts.isElementAccessExpression(target)) return;
+  const owner = unwrap(target.expression);
+  const binding = ts.isIdentifier(owner) ? frame.scope.lookup(owner.text) : undefined;
+  if (binding?.value.kind !== "holder") return;
+  const { fields, rest } = binding.value;
+  binding.value = ts.isPropertyAccessExpression(target)
+    ? holder(new Map([...fields, [target.name.text, value]]), rest)
+    : holder(new Map(), fields.size > 0 || touches(rest) ? join(elementOf(binding.value), value) : value);
+}
+
+function object(walk: Walk, node: ts.ObjectLiteralExpression, frame: Frame): Abstract {
+  const fields = new Map<string, Abstract>();
+  let rest: Abstract = PLAIN;
+  for (const each of node.properties) {
+    if (ts.isPropertyAssignment(each)) fields.set(nameText(each.name), walk.evaluate(each.initializer, frame));
+    else if (ts.isShorthandPropertyAssignment(each)) fields.set(each.name.text, walk.evaluate(each.name, frame));
+    else if (ts.isMethodDeclaration(each))
+      fields.set(nameText(each.name), walk.functionValue(each as FunctionNode, frame));
+    else if (ts.isSpreadAssignment(each)) {
+      const spread = walk.evaluate(each.expression, frame);
+      if (spread.kind !== "holder") continue;
+      for (const [key, value] of spread.fields) fields.set(key, value);
+      rest = spread.rest;
+    }
+  }
+  return holder(fields, rest);
+}
+
+function nameText(name: ts.PropertyName): string {
+  return ts.isIdentifier(name) || ts.isStringLiteralLike(name) || ts.isNumericLiteral(name)
+    ? name.text
+    : name.getText();
+}
+
+function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): Abstract {
+  if (!node.elements.some(ts.isSpreadElement)) {
+    return holder(new Map(node.elements.map((each, index) => [String(index), walk.evaluate(each, frame)])));
+  }
+  const values = node.elements.map((each) => {
+    if (!ts.isSpreadElement(each)) return walk.evaluate(each, frame);
+    const list = walk.evaluate(each.expression, frame);
+    if (list.kind === "range") walk.problem("early-exit", MESSAGES.collected, each);
+    return list.kind === "range" ? PLAIN : elementOf(list);
+  });
+  return holder(new Map(), values.reduce(join));
+}
+
+function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {
+  const value = node.expression ? walk.evaluate(node.expression, frame) : PLAIN;
+  const inLoop = frame.call.targets.some((target) => target.kind === "traced");
+  if (inLoop || (node.asteriskToken && value.kind === "range")) frame.call.yields = "loops";
+  else if (frame.call.yields === "none") frame.call.yields = "values";
+  frame.call.returns.push(node.asteriskToken ? elementOf(value) : value);
+  return PLAIN;
+}
+
+/** `new`, `typeof`, tagged templates, classes …: only what is inside matters. */
+function others(walk: Walk, node: ts.Node, frame: Frame): Abstract {
+  ts.forEachChild(node, (child) => {
+    if (ts.isTypeNode(child)) return;
+    if (ts.isTemplateSpan(child)) walk.evaluate(child.expression, frame);
+    else if (ts.isMethodDeclaration(child)) walk.functionValue(child as FunctionNode, frame);
+    else if (ts.isExpression(child)) walk.evaluate(child, frame);
+    else others(walk, child, frame);
+  });
+  return PLAIN;
+}

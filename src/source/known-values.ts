@@ -1,0 +1,157 @@
+/**
+ * What the lint knows about a JavaScript value without a type checker. Everything it does not know is `plain`, and no
+ * rule fires on that: a build must never be refused by a guess.
+ */
+import type { ts } from "ts-morph";
+import type { Scope } from "./regions.js";
+
+export type Abstract =
+  /** A number, string, option, or anything unknown. */
+  | { readonly kind: "plain" }
+  /** A handle of a traced program. `certain` is false for what may be undefined or a plain value as well. */
+  | { readonly kind: "traced"; readonly certain: boolean }
+  /** A plain array or object that holds traced values. */
+  | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, Abstract>; readonly rest: Abstract }
+  /** The module `tilescript` itself. */
+  | { readonly kind: "module" }
+  /** `tl`, `tl.load`, `tl.math.exp`: what makes traced values when it is called. */
+  | { readonly kind: "op"; readonly name: string }
+  /** `kernel` or `constexpr`, whose callbacks are traced. */
+  | { readonly kind: "host"; readonly name: string }
+  /** What `tl.range(…)` gives. */
+  | { readonly kind: "range" }
+  /** `tl.when(…)`, on which `.otherwise` can be called. */
+  | { readonly kind: "arms" }
+  /** What `tl.fn(…)` gives: calling it makes a traced value. */
+  | { readonly kind: "jitted" }
+  /** A function of the author. */
+  | { readonly kind: "function"; readonly node: FunctionNode; readonly scope: Scope };
+
+export type FunctionNode = ts.FunctionDeclaration | ts.FunctionExpression | ts.ArrowFunction | ts.MethodDeclaration;
+
+export const PLAIN: Abstract = { kind: "plain" };
+export const TRACED: Abstract = { kind: "traced", certain: true };
+export const MAYBE: Abstract = { kind: "traced", certain: false };
+
+export function isTraced(value: Abstract): boolean {
+  return value.kind === "traced" && value.certain;
+}
+
+export function holder(fields: ReadonlyMap<string, Abstract>, rest: Abstract = PLAIN): Abstract {
+  return { kind: "holder", fields, rest };
+}
+
+/** Whether anything traced is in it. */
+export function touches(value: Abstract): boolean {
+  if (value.kind === "holder") return touches(value.rest) || [...value.fields.values()].some(touches);
+  return value.kind === "traced" || value.kind === "range" || value.kind === "arms";
+}
+
+/** What a variable is that holds one or the other. */
+export function join(a: Abstract, b: Abstract): Abstract {
+  if (a === b || same(a, b)) return a;
+  if (a.kind === "traced" || b.kind === "traced") return MAYBE;
+  if (a.kind === "holder" && b.kind === "holder") {
+    const keys = new Set([...a.fields.keys(), ...b.fields.keys()]);
+    const fields = [...keys].map(
+      (key) => [key, join(a.fields.get(key) ?? a.rest, b.fields.get(key) ?? b.rest)] as const,
+    );
+    return holder(new Map(fields), join(a.rest, b.rest));
+  }
+  if (a.kind === "holder" && b.kind === "plain") return weaken(a);
+  if (b.kind === "holder" && a.kind === "plain") return weaken(b);
+  return PLAIN;
+}
+
+/** The value where it may also be something else. */
+export function weaken(value: Abstract): Abstract {
+  if (value.kind === "traced") return MAYBE;
+  if (value.kind !== "holder") return value;
+  return holder(new Map([...value.fields].map(([key, field]) => [key, weaken(field)])), weaken(value.rest));
+}
+
+function same(a: Abstract, b: Abstract): boolean {
+  return signature(a) === signature(b);
+}
+
+/** A text that is equal for values the lint cannot tell apart. */
+export function signature(value: Abstract): string {
+  switch (value.kind) {
+    case "traced":
+      return value.certain ? "t" : "m";
+    case "holder":
+      return `{${[...value.fields].map(([key, field]) => `${key}:${signature(field)}`).join()}|${signature(value.rest)}}`;
+    case "op":
+    case "host":
+      return `${value.kind} ${value.name}`;
+    case "function":
+      return `function ${value.node.getSourceFile().fileName}:${value.node.pos}#${value.scope.id}`;
+    default:
+      return value.kind;
+  }
+}
+
+/** What a traced value's properties are that are not traced: facts of its type, known while tracing. */
+const FACTS = new Set(["dtype", "shape", "rank", "name", "length", "constructor"]);
+
+/** What `value.name` is. */
+export function member(value: Abstract, name: string): Abstract {
+  switch (value.kind) {
+    case "traced":
+      return FACTS.has(name) ? PLAIN : TRACED;
+    case "holder":
+      return value.fields.get(name) ?? (name === "length" ? PLAIN : value.rest);
+    case "module":
+      return exported(name);
+    case "arms":
+      return name === "value" ? TRACED : PLAIN;
+    case "op":
+      return { kind: "op", name: value.name === "tl" ? name : `${value.name}.${name}` };
+    case "host":
+      return { kind: "host", name: `${value.name}.${name}` };
+    default:
+      return PLAIN;
+  }
+}
+
+/** What the package exports under a name, as far as the lint must know it. */
+export function exported(name: string): Abstract {
+  if (name === "tl" || name === "libdevice") return { kind: "op", name };
+  if (name === "kernel" || name === "constexpr") return { kind: "host", name };
+  return PLAIN;
+}
+
+/** The elements that a plain loop over it, or a callback of `.map`, gets. */
+export function elementOf(value: Abstract): Abstract {
+  if (value.kind === "range" || value.kind === "traced") return TRACED;
+  if (value.kind !== "holder") return PLAIN;
+  const fields = [...value.fields.values()];
+  const all = fields.length === 0 ? [value.rest] : value.rest.kind === "plain" ? fields : [...fields, value.rest];
+  return all.reduce(join);
+}
+
+/** What calling an op gives. */
+export function opResult(name: string, args: readonly Abstract[]): Abstract {
+  switch (name) {
+    case "range":
+    case "staticRange":
+      return { kind: "range" };
+    case "when":
+      return { kind: "arms" };
+    case "fn":
+      return { kind: "jitted" };
+    case "dtype":
+      return PLAIN;
+    // Of plain numbers these are plain numbers.
+    case "cdiv":
+    case "nextPowerOf2":
+    case "bitLength":
+    case "shl":
+    case "shr":
+    case "minimum":
+    case "maximum":
+      return args.some(touches) ? TRACED : PLAIN;
+    default:
+      return TRACED;
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The mandatory pass over the author's source. Some things JavaScript does without a word: `&&` picks an object, `if`
+ * takes every handle for true, an assignment in a traced loop happens once. None of them can be seen at run time, so
+ * the author's files are walked as an interpreter would, with only one question about each value: is it traced?
+ * What is not certainly traced is left alone, because plain JavaScript in a kernel is metaprogramming and legal.
+ */
+import type { ts } from "ts-morph";
+import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { annotated } from "./annotations.js";
+import { evaluateCall } from "./calls.js";
+import { condition, evaluate } from "./expressions.js";
+import { createFunctions } from "./author-functions.js";
+import type { Read } from "./imports.js";
+import { createModules } from "./author-modules.js";
+import type { Walk } from "./regions.js";
+import { locate } from "./sites.js";
+import { bind, statements } from "./statements.js";
+
+/** Everything that is wrong in these files, and in the functions of other files that they call with traced values. */
+export function lintFiles(paths: readonly string[], read: Read): readonly Diagnostic[] {
+  // A function is walked once for each kind of arguments; what it does wrong is said once.
+  const found = new Map<string, Diagnostic>();
+  const report = (diagnostic: Diagnostic): void => {
+    const { at, code } = diagnostic;
+    found.set(`${at?.file}:${at?.line}:${at?.column}:${code}`, diagnostic);
+  };
+  const functions = createFunctions(() => walk);
+  const walk: Walk = {
+    problem: (code, message, node) => report(problem(code, message, start(node))),
+    warning: (code, message, node) => report(warning(code, message, start(node))),
+    evaluate: (node, frame) => evaluate(walk, node, frame),
+    condition: (node, message, frame) => condition(walk, node, message, frame),
+    statements: (list, frame) => statements(walk, list, frame),
+    bind: (name, value, frame) => bind(walk, name, value, frame),
+    evaluateCall: (node, frame) => evaluateCall(walk, node, frame),
+    functionValue: functions.value,
+    invoke: functions.invoke,
+    annotated,
+  };
+  const walkFile = createModules(read, walk);
+  for (const path of paths) walkFile(path);
+  functions.rest();
+  return [...found.values()].sort(bySource);
+}
+
+function start(node: ts.Node): Diagnostic["at"] {
+  const file = node.getSourceFile();
+  return locate(file, node.getStart(file));
+}
+
+function bySource({ at: a }: Diagnostic, { at: b }: Diagnostic): number {
+  if (!a || !b || a.file !== b.file) return a && b ? (a.file < b.file ? -1 : 1) : 0;
+  return a.line - b.line || a.column - b.column;
+}

@@ -1,0 +1,113 @@
+/**
+ * The state of the lint's walk: names, and the regions of the traced program in which a variable is declared and
+ * assigned.
+ */
+import type { ts } from "ts-morph";
+import { type Abstract, type FunctionNode, PLAIN } from "./known-values.js";
+
+/**
+ * A part of the traced program. A `function` is the author's kernel or helper; a `loop` or `branch` is a body that runs
+ * once while it is traced, whatever the program will do with it.
+ */
+export interface Region {
+  readonly id: number;
+  readonly kind: "function" | "loop" | "branch";
+  readonly parent: Region | undefined;
+}
+
+let ids = 0;
+
+export function region(kind: Region["kind"], parent: Region | undefined): Region {
+  return { id: ids++, kind, parent };
+}
+
+/**
+ * The kind of loop or branch between a variable's region and the place where it is changed. A variable of the module or
+ * of a function around the kernel has no region on the way: it is the author's own book-keeping.
+ */
+export function crossed(from: Region | undefined, declared: Region | undefined): "loop" | "branch" | undefined {
+  let found: "loop" | "branch" | undefined;
+  for (let each = from; each; each = each.parent) {
+    if (each === declared) return found;
+    if (each.kind !== "function") found ??= each.kind;
+  }
+  return undefined;
+}
+
+export interface Binding {
+  value: Abstract;
+  readonly region: Region | undefined;
+}
+
+/** Names to bindings. Those of a module are thunks, so that a file is only evaluated as far as it is used. */
+export class Scope {
+  readonly id = ids++;
+  readonly parent: Scope | undefined;
+  readonly #names = new Map<string, Binding | (() => Abstract)>();
+
+  constructor(parent?: Scope) {
+    this.parent = parent;
+  }
+
+  declare(name: string, value: Abstract, where: Region | undefined): void {
+    this.#names.set(name, { value, region: where });
+  }
+
+  declareLazy(name: string, value: () => Abstract): void {
+    this.#names.set(name, value);
+  }
+
+  lookup(name: string): Binding | undefined {
+    const found = this.#names.get(name);
+    if (found === undefined) return this.parent?.lookup(name);
+    if (typeof found !== "function") return found;
+    // A cycle of imports or initialisers sees a plain value.
+    const binding: Binding = { value: PLAIN, region: undefined };
+    this.#names.set(name, binding);
+    binding.value = found();
+    return binding;
+  }
+}
+
+/** What `break`, `continue`, `return` and `yield` speak to: one call of a function. */
+export interface Invocation {
+  readonly targets: { readonly kind: "traced" | "plain" | "switch"; readonly label: string | undefined }[];
+  readonly returns: Abstract[];
+  yields: "none" | "values" | "loops";
+}
+
+export function invocation(): Invocation {
+  return { targets: [], returns: [], yields: "none" };
+}
+
+/** Where the walk is. */
+export interface Frame {
+  readonly scope: Scope;
+  readonly region: Region | undefined;
+  readonly call: Invocation;
+}
+
+/** The parts of the walk, which call each other. */
+export interface Walk {
+  problem(code: string, message: string, at: ts.Node): void;
+  warning(code: string, message: string, at: ts.Node): void;
+  /** The value of an expression, after its rules have been applied. */
+  evaluate(node: ts.Expression, frame: Frame): Abstract;
+  /** Evaluates what JavaScript asks to be true or false, and reports `message` if it is traced. */
+  condition(node: ts.Expression, message: string, frame: Frame): void;
+  statements(list: readonly ts.Statement[], frame: Frame): void;
+  /** Declares the names of a pattern. */
+  bind(name: ts.BindingName, value: Abstract, frame: Frame): void;
+  evaluateCall(node: ts.CallExpression, frame: Frame): Abstract;
+  /** The value of a function, which is walked at the end with what its annotations say, unless it is called before. */
+  functionValue(node: FunctionNode, frame: Frame): Abstract;
+  /** Walks a function with these arguments and gives its result. */
+  invoke(callee: Abstract & { kind: "function" }, args: readonly Abstract[], from: Region | undefined): Abstract;
+  /** What a value is that is declared with a type. */
+  annotated(type: ts.TypeNode | undefined, value: Abstract | undefined): Abstract;
+}
+
+/** The same place with a scope of its own, for a block. */
+export function inner(frame: Frame, where: Region | undefined = frame.region): Frame {
+  return { ...frame, scope: new Scope(frame.scope), region: where };
+}

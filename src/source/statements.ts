@@ -1,0 +1,169 @@
+/** Statements: declarations, JavaScript's own control flow, and the ways out of a traced loop. */
+import { ts } from "ts-morph";
+import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
+import { MESSAGES } from "./lint-messages.js";
+import { type Frame, inner, region, type Walk } from "./regions.js";
+import {
+  type Abstract,
+  elementOf,
+  type FunctionNode,
+  holder,
+  isTraced,
+  join,
+  PLAIN,
+  TRACED,
+  weaken,
+} from "./known-values.js";
+
+export function statements(walk: Walk, list: readonly ts.Statement[], frame: Frame): void {
+  for (const each of list) {
+    if (ts.isFunctionDeclaration(each) && each.body) {
+      const value = walk.functionValue(each, frame);
+      if (each.name) frame.scope.declare(each.name.text, value, frame.region);
+    }
+  }
+  for (const each of list) statement(walk, each, frame, undefined);
+}
+
+function statement(walk: Walk, node: ts.Statement, frame: Frame, label: string | undefined): void {
+  if (ts.isVariableStatement(node)) return declare(walk, node.declarationList, frame);
+  if (ts.isExpressionStatement(node)) return void walk.evaluate(node.expression, frame);
+  if (ts.isBlock(node)) return walk.statements(node.statements, inner(frame));
+  if (ts.isIfStatement(node)) return branch(walk, node, frame);
+  if (ts.isForOfStatement(node)) return forOf(walk, node, frame, label);
+  if (ts.isReturnStatement(node)) {
+    if (node.expression) frame.call.returns.push(walk.evaluate(node.expression, frame));
+    else frame.call.returns.push(PLAIN);
+    if (frame.call.targets.some((target) => target.kind === "traced")) {
+      walk.problem("early-exit", MESSAGES.return, node);
+    }
+    return;
+  }
+  if (ts.isBreakStatement(node) || ts.isContinueStatement(node)) return leave(walk, node, frame);
+  if (ts.isLabeledStatement(node)) return statement(walk, node.statement, frame, node.label.text);
+  if (ts.isExportAssignment(node) || ts.isThrowStatement(node)) return void walk.evaluate(node.expression, frame);
+  if (ts.isClassDeclaration(node)) return members(walk, node, frame);
+  if (ts.isTryStatement(node)) {
+    for (const block of [node.tryBlock, node.catchClause?.block, node.finallyBlock]) {
+      if (block) walk.statements(block.statements, inner(frame));
+    }
+    return;
+  }
+  if (ts.isSwitchStatement(node)) return choose(walk, node, frame, label);
+  if (ts.isIterationStatement(node, false)) plainLoop(walk, node, frame, label);
+}
+
+function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): void {
+  for (const { name, initializer, type } of list.declarations) {
+    const value = initializer ? walk.evaluate(initializer, frame) : PLAIN;
+    if (value.kind === "range" && ts.isArrayBindingPattern(name)) {
+      walk.problem("early-exit", MESSAGES.collected, name);
+    }
+    // An annotation only tells what may be absent; what it does not know, the initialiser decides.
+    const declared = walk.annotated(type, undefined);
+    const uncertain = type && declared.kind === "traced" && !isTraced(declared);
+    walk.bind(name, uncertain ? weaken(value) : value.kind === "plain" && initializer ? declared : value, frame);
+  }
+}
+
+/** Declares the names of a pattern with what they take out of the value. */
+export function bind(walk: Walk, name: ts.BindingName, value: Abstract, frame: Frame): void {
+  if (ts.isIdentifier(name)) return frame.scope.declare(name.text, value, frame.region);
+  name.elements.forEach((each, index) => {
+    if (ts.isOmittedExpression(each)) return;
+    const key = each.propertyName ?? each.name;
+    const text = ts.isArrayBindingPattern(name) ? String(index) : ts.isIdentifier(key) ? key.text : key.getText();
+    const taken = each.dotDotDotToken ? restOf(value, index, ts.isArrayBindingPattern(name)) : part(value, text);
+    const fallback = each.initializer && walk.evaluate(each.initializer, frame);
+    walk.bind(each.name, fallback ? join(taken, fallback) : taken, frame);
+  });
+}
+
+function restOf(value: Abstract, from: number, isArray: boolean): Abstract {
+  if (value.kind !== "holder") return value.kind === "traced" ? holder(new Map(), value) : value;
+  if (!isArray || value.fields.size === 0) return value;
+  return holder(
+    new Map([...value.fields.values()].slice(from).map((each, index) => [String(index), each])),
+    value.rest,
+  );
+}
+
+function branch(walk: Walk, node: ts.IfStatement, frame: Frame): void {
+  walk.condition(node.expression, MESSAGES.if, frame);
+  const arm = guarded(node.expression, frame);
+  statement(walk, node.thenStatement, inner(arm), undefined);
+  if (node.elseStatement) statement(walk, node.elseStatement, inner(arm), undefined);
+  // `if (isPlain(x)) return …;` decides about everything below it, too.
+  weakenNames(questioned(node.expression), frame);
+}
+
+function forOf(walk: Walk, node: ts.ForOfStatement, frame: Frame, label: string | undefined): void {
+  const list = walk.evaluate(node.expression, frame);
+  const traced = list.kind === "range";
+  const body = inner(frame, traced ? region("loop", frame.region) : frame.region);
+  const value = traced ? TRACED : elementOf(list);
+  if (!ts.isVariableDeclarationList(node.initializer)) assign(walk, node.initializer, value, body);
+  else for (const { name } of node.initializer.declarations) walk.bind(name, value, body);
+  within(frame, traced ? "traced" : "plain", label, () => statement(walk, node.statement, body, undefined));
+}
+
+function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label: string | undefined): void {
+  const place = inner(frame);
+  if (ts.isForStatement(node)) {
+    const { initializer, condition, incrementor } = node;
+    if (initializer && ts.isVariableDeclarationList(initializer)) declare(walk, initializer, place);
+    else if (initializer) walk.evaluate(initializer, place);
+    if (condition) walk.condition(condition, MESSAGES.for, place);
+    if (incrementor) walk.evaluate(incrementor, place);
+  } else if (ts.isWhileStatement(node) || ts.isDoStatement(node)) {
+    walk.condition(node.expression, MESSAGES.while, place);
+  } else if (ts.isForInStatement(node)) {
+    walk.evaluate(node.expression, place);
+    if (ts.isVariableDeclarationList(node.initializer)) declare(walk, node.initializer, place);
+  }
+  within(frame, "plain", label, () => statement(walk, node.statement, place, undefined));
+}
+
+function choose(walk: Walk, node: ts.SwitchStatement, frame: Frame, label: string | undefined): void {
+  const check = (expression: ts.Expression): void => {
+    if (isTraced(walk.evaluate(expression, frame))) walk.problem("hidden-coercion", MESSAGES.switch, expression);
+  };
+  check(node.expression);
+  const place = guarded(node.expression, inner(frame));
+  within(frame, "switch", label, () => {
+    for (const clause of node.caseBlock.clauses) {
+      if (ts.isCaseClause(clause)) check(clause.expression);
+      walk.statements(clause.statements, place);
+    }
+  });
+}
+
+function within(
+  { call }: Frame,
+  kind: "traced" | "plain" | "switch",
+  label: string | undefined,
+  body: () => void,
+): void {
+  call.targets.push({ kind, label });
+  body();
+  call.targets.pop();
+}
+
+/** `break` and `continue`: refused if a traced loop is what they leave, or lies on the way. */
+function leave(walk: Walk, node: ts.BreakOrContinueStatement, frame: Frame): void {
+  const kind = ts.isBreakStatement(node) ? "break" : "continue";
+  for (const target of [...frame.call.targets].reverse()) {
+    const isTarget = node.label ? target.label === node.label.text : kind === "break" || target.kind !== "switch";
+    if (target.kind === "traced") {
+      return walk.problem("early-exit", isTarget ? MESSAGES[kind] : MESSAGES.break.replace("break", kind), node);
+    }
+    if (isTarget) return;
+  }
+}
+
+function members(walk: Walk, node: ts.ClassDeclaration, frame: Frame): void {
+  for (const each of node.members) {
+    if (ts.isMethodDeclaration(each) && each.body) walk.functionValue(each as FunctionNode, frame);
+    if (ts.isPropertyDeclaration(each) && each.initializer) walk.evaluate(each.initializer, frame);
+  }
+}

@@ -1,0 +1,113 @@
+/** Arrays of float64 as references compute with them, and what does not look at the elements' values. */
+import { broadcastShapes, broadcastTo, permute, sizeOf, tileArray, type TileArray } from "../numerics/array.js";
+import { TorchRefuses } from "./not-evaluated.js";
+
+/** Elements in row-major order. */
+export interface TorchArray {
+  readonly shape: readonly number[];
+  readonly data: Float64Array;
+}
+
+export function torchArray(shape: readonly number[], data: Float64Array): TorchArray {
+  return { shape, data };
+}
+
+export const scalarArray = (value: number): TorchArray => torchArray([], Float64Array.of(value));
+
+/** Movement of elements is the same for tiles. */
+function asTile({ shape, data }: TorchArray): TileArray {
+  return tileArray("float64", shape, data);
+}
+
+const fromTile = ({ shape, data }: TileArray): TorchArray => torchArray(shape, data as Float64Array);
+
+export function expandTo(x: TorchArray, shape: readonly number[]): TorchArray {
+  return fitting(() => fromTile(broadcastTo(asTile(x), shape)));
+}
+
+/** Shapes that do not broadcast are the author's mistake. */
+function fitting<R>(compute: () => R): R {
+  try {
+    return compute();
+  } catch (error) {
+    throw new TorchRefuses((error as Error).message);
+  }
+}
+
+export function map(x: TorchArray, f: (x: number) => number): TorchArray {
+  return torchArray(x.shape, x.data.map(f));
+}
+
+/** A function of arrays that broadcast to one shape. */
+export function zip(xs: readonly TorchArray[], f: (...values: number[]) => number): TorchArray {
+  const shape = fitting(() => xs.reduce<readonly number[]>((sofar, x) => broadcastShapes(sofar, x.shape), []));
+  const [a, b, c] = xs.map((x) => expandTo(x, shape).data);
+  const out = new Float64Array(sizeOf(shape));
+  if (c) for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!, c[i]!);
+  else for (let i = 0; i < out.length; i++) out[i] = f(a![i]!, b![i]!);
+  return torchArray(shape, out);
+}
+
+export function total(lane: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < lane.length; i++) sum += lane[i]!;
+  return sum;
+}
+
+export const axisOf = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis);
+
+export function transpose(x: TorchArray, first: number, second: number): TorchArray {
+  const rank = x.shape.length;
+  const order = x.shape.map((_, axis) => axis);
+  const [a, b] = [axisOf(first, rank), axisOf(second, rank)];
+  [order[a], order[b]] = [b, a];
+  return reorder(x, order);
+}
+
+export function reorder(x: TorchArray, order: readonly number[]): TorchArray {
+  if (x.data.length === 0)
+    return torchArray(
+      order.map((axis) => x.shape[axis]!),
+      x.data,
+    );
+  const axes = order.map((axis) => axisOf(axis, x.shape.length));
+  return axes.every((axis, place) => axis === place) ? x : fromTile(permute(asTile(x), axes));
+}
+
+/** The same elements; one dimension may be -1. */
+export function reshapeTo(x: TorchArray, shape: readonly number[]): TorchArray {
+  const known = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
+  const whole = shape.map((dim) => (dim === -1 ? x.data.length / known : dim));
+  if (sizeOf(whole) !== x.data.length)
+    throw new TorchRefuses(`[${x.shape.join(", ")}] does not reshape to [${shape.join(", ")}]`);
+  return torchArray(whole, x.data);
+}
+
+/** Folds some axes away: `fold` gets the elements of one lane. No axes means all. */
+export function reduceAxes(
+  x: TorchArray,
+  axes: readonly number[],
+  keep: boolean,
+  fold: (lane: Float64Array) => number,
+): TorchArray {
+  const rank = x.shape.length;
+  const gone = new Set(axes.length === 0 ? x.shape.keys() : axes.map((axis) => axisOf(axis, rank)));
+  const kept = x.shape.map((_, axis) => axis).filter((axis) => !gone.has(axis));
+  const { data } = reorder(x, [...kept, ...gone]);
+  const length = [...gone].reduce((product, axis) => product * x.shape[axis]!, 1);
+  const out = new Float64Array(sizeOf(kept.map((axis) => x.shape[axis]!)));
+  for (let i = 0; i < out.length; i++) out[i] = fold(data.subarray(i * length, (i + 1) * length));
+  const shape = keep ? x.shape.map((dim, axis) => (gone.has(axis) ? 1 : dim)) : kept.map((axis) => x.shape[axis]!);
+  return torchArray(shape, out);
+}
+
+/** Replaces each lane along an axis by another one of its length. */
+export function mapLanes(x: TorchArray, axis: number, f: (lane: Float64Array) => Float64Array): TorchArray {
+  const last = x.shape.length - 1;
+  const moved = transpose(x, axis, last);
+  const length = moved.shape[last]!;
+  const out = new Float64Array(moved.data.length);
+  for (let start = 0; start < out.length; start += length)
+    out.set(f(moved.data.subarray(start, start + length)), start);
+  return transpose(torchArray(moved.shape, out), axis, last);
+}

@@ -1,0 +1,159 @@
+/** Functions of torch that pick and place elements by their index. */
+import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
+import { axisOf, expandTo, reduceAxes, torchArray, type TorchArray, zip } from "./torch-array.js";
+import { array, axisGiven, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
+import { TorchRefuses } from "./not-evaluated.js";
+
+/** Elements by their place in the operand's row-major order. */
+function pick(x: TorchArray, shape: readonly number[], places: ArrayLike<number>): TorchArray {
+  return torchArray(
+    shape,
+    Float64Array.from(places, (place) => x.data[place]!),
+  );
+}
+
+function inside(index: number, size: number): number {
+  if (index < 0 || index >= size) throw new TorchRefuses(`index ${index} is out of bounds for an axis of size ${size}`);
+  return index;
+}
+
+/** A range of an axis. */
+export function narrow(x: TorchArray, axis: number, start: number, length: number): TorchArray {
+  if (length > 0) [start, start + length - 1].forEach((index) => inside(index, x.shape[axis]!));
+  const shape = x.shape.with(axis, length);
+  const strides = stridesOf(x.shape);
+  return pick(x, shape, length === 0 ? [] : stridedIndex(shape, strides, start * strides[axis]!));
+}
+
+/** Places of `x[…, index[…], …]`, one for each element of `index`, which has as many axes. */
+function places(x: TorchArray, axis: number, index: TorchArray): Float64Array {
+  const strides = stridesOf(x.shape);
+  const base = stridedIndex(index.shape, strides.with(axis, 0));
+  return index.data.map((picked, i) => base[i]! + inside(picked, x.shape[axis]!) * strides[axis]!);
+}
+
+/** The slices of an axis that `picks` names, in its order. */
+function slices(x: TorchArray, axis: number, picks: ArrayLike<number>): TorchArray {
+  const shape = x.shape.with(axis, picks.length);
+  const along = x.shape.map((_, other) => (other === axis ? picks.length : 1));
+  return gather(x, axis, expandTo(torchArray(along, Float64Array.from(picks)), shape));
+}
+
+const gather = (x: TorchArray, axis: number, index: TorchArray): TorchArray =>
+  pick(x, index.shape, places(x, axis, index));
+
+/** A copy in which the places that an index names along an axis are written, or added to. */
+const scattering = (combine: (old: number, value: number) => number): TorchFunction => ({
+  params: ["input", "dim", "index", "src"],
+  run: ({ input, dim, index, src }) => {
+    const [x, at] = [array(input), array(index)];
+    // Values lie where the indices do; there may be more of them.
+    const values = at.shape.reduce((cut, size, each) => narrow(cut, each, 0, size), array(src));
+    const out = x.data.slice();
+    places(x, axisGiven(dim, 0, x), at).forEach((place, i) => (out[place] = combine(out[place]!, values.data[i]!)));
+    return torchArray(x.shape, out);
+  },
+});
+
+/** An axis cut into pieces of a length, the last one shorter, or of the lengths listed. */
+function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchArray[] {
+  const length = x.shape[axis]!;
+  const sizes = Array.isArray(size)
+    ? numbers(size)
+    : Array.from({ length: Math.ceil(length / Number(size)) }, () => Number(size));
+  let start = 0;
+  return sizes.map((part) => {
+    const taken = Math.min(part, length - start);
+    start += taken;
+    return narrow(x, axis, start - taken, taken);
+  });
+}
+
+/** Elements less the ones before them. */
+function diff({ input, dim }: Args): TorchArray {
+  const x = array(input);
+  const axis = axisGiven(dim, -1, x);
+  const length = Math.max(0, x.shape[axis]! - 1);
+  return zip(
+    [narrow(x, axis, Math.min(1, length), length), narrow(x, axis, 0, length)],
+    (after, before) => after! - before!,
+  );
+}
+
+/** Folds the first axis in pieces of these lengths. */
+export function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
+  const [, ...rest] = x.shape;
+  const row = sizeOf(rest);
+  const out = new Float64Array(lengths.data.length * row);
+  let start = 0;
+  for (const [i, length] of lengths.data.entries()) {
+    const piece = torchArray([length, ...rest], x.data.subarray(start * row, (start + length) * row));
+    out.set(reduceAxes(piece, [0], false, fold).data, i * row);
+    start += length;
+  }
+  return torchArray([lengths.data.length, ...rest], out);
+}
+
+function repeatInterleave({ input, repeats, dim }: Args): TorchArray {
+  const x = array(input);
+  const axis = axisGiven(dim, 0, x);
+  const rows = x.shape[axis]!;
+  const times = expandTo(array(repeats), [rows]).data;
+  const picks = Array.from({ length: rows }, (_, row) => Array<number>(times[row]!).fill(row));
+  return slices(x, axis, picks.flat());
+}
+
+export const torchIndex: Readonly<Record<string, TorchFunction>> = {
+  narrow: {
+    params: ["input", "dim", "start", "length"],
+    run: ({ input, dim, start, length }) =>
+      narrow(array(input), axisGiven(dim, 0, array(input)), Number(start), Number(length)),
+  },
+  select: {
+    params: ["input", "dim", "index"],
+    run: ({ input, dim, index }) => {
+      const x = array(input);
+      const axis = axisGiven(dim, 0, x);
+      const { shape, data } = narrow(x, axis, axisOf(number(index, 0), x.shape[axis]!), 1);
+      return torchArray(shape.toSpliced(axis, 1), data);
+    },
+  },
+  chunk: {
+    params: ["input", "chunks", "dim"],
+    run: ({ input, chunks, dim }) => {
+      const x = array(input);
+      const axis = axisGiven(dim, 0, x);
+      return pieces(x, axis, Math.ceil(x.shape[axis]! / Number(chunks)));
+    },
+  },
+  split: {
+    params: ["tensor", "split_size_or_sections", "dim"],
+    run: ({ tensor, split_size_or_sections: size, dim }) =>
+      pieces(array(tensor), axisGiven(dim, 0, array(tensor)), size),
+  },
+  diagonal: {
+    params: ["input"],
+    run: ({ input }) => {
+      const x = array(input);
+      const [rows, columns] = x.shape as [number, number];
+      const length = Math.min(rows, columns);
+      return pick(x, [length], stridedIndex([length], [columns + 1]));
+    },
+  },
+  diff: { params: ["input", "n", "dim"], run: diff },
+  index_select: {
+    params: ["input", "dim", "index"],
+    run: ({ input, dim, index }) => slices(array(input), axisGiven(dim, 0, array(input)), array(index).data),
+  },
+  repeat_interleave: { params: ["input", "repeats", "dim"], run: repeatInterleave },
+  gather: {
+    params: ["input", "dim", "index"],
+    run: ({ input, dim, index }) => gather(array(input), axisGiven(dim, 0, array(input)), array(index)),
+  },
+  take_along_dim: {
+    params: ["input", "indices", "dim"],
+    run: ({ input, indices, dim }) => gather(array(input), axisGiven(dim, 0, array(input)), array(indices)),
+  },
+  scatter: scattering((_, value) => value),
+  scatter_add: scattering((old, value) => old + value),
+};

@@ -1,0 +1,218 @@
+/** What stands for torch and for tensors while an author's function is recorded: proxies that write down what is asked. */
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { type DTypeName, isDType } from "../types/dtype.js";
+import {
+  type NumberComparison,
+  numberComparisons,
+  type NumberOperator,
+  numberOperators,
+  type TorchArgument,
+  type TorchNode,
+} from "./torch-node.js";
+
+const NODE: unique symbol = Symbol("tilescript.torch");
+const PATH: unique symbol = Symbol("tilescript.torch path");
+/** Marks a number of Python among proxies. */
+const NUMBER: unique symbol = Symbol("tilescript.torch number");
+
+export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
+
+/** What an author's function is given besides torch. */
+export interface Given {
+  readonly tensors: readonly string[];
+  /** Sizes, scalars and constexprs: numbers of Python. */
+  readonly numbers: readonly string[];
+  /** Which of these are flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
+  readonly flags?: readonly string[];
+  /** How each dtype variable is read off the arguments. */
+  readonly variables?: Readonly<Record<string, TorchNode>>;
+}
+
+/** Runs the author's function with proxies; gives what it returns, and puts the flags that it takes by name into `taken`. */
+export function record(
+  author: Author,
+  { tensors, numbers, flags = [], variables = {} }: Given,
+  at: Location | undefined,
+  taken: Set<string> = new Set(),
+): unknown {
+  // An operator's function meets kernels, whose references are recorded on the way.
+  const around = dtypeVariables;
+  dtypeVariables = variables;
+  try {
+    const inputs: Record<string, unknown> = Object.fromEntries([
+      ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
+      ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
+    ]);
+    let isByName = true;
+    const watched = new Proxy(inputs, {
+      get(_, key) {
+        if (isByName && flags.includes(String(key))) taken.add(String(key));
+        return inputs[String(key)];
+      },
+      // `{ x, ...others }` takes all.
+      ownKeys() {
+        isByName = false;
+        return Object.keys(inputs);
+      },
+    });
+    return author(watched, namespaceProxy("", at));
+  } finally {
+    dtypeVariables = around;
+  }
+}
+
+/** What a proxy stands for; undefined for anything else. */
+export function nodeOf(x: unknown): TorchNode | undefined {
+  return (typeof x === "object" || typeof x === "function") && x !== null
+    ? (x as { [NODE]?: TorchNode })[NODE]
+    : undefined;
+}
+
+/** Whether an author returned an object of results by name. */
+export function isRecord(x: unknown): x is Record<string, unknown> {
+  return typeof x === "object" && x !== null && nodeOf(x) === undefined && !(x instanceof Promise);
+}
+
+/** `torch` and its modules: a path until it is called. */
+function namespaceProxy(path: string, at: Location | undefined): unknown {
+  return new Proxy(() => undefined, {
+    get: (_, key) => {
+      if (key === PATH) return path;
+      return typeof key === "symbol" ? undefined : namespaceProxy(path === "" ? key : `${path}.${key}`, at);
+    },
+    apply: (_, __, args: unknown[]) =>
+      tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at),
+  });
+}
+
+/** A torch value. A property of it is an attribute until it is called, then a method. */
+export function tensorProxy(node: TorchNode, at: Location | undefined): unknown {
+  return new Proxy(() => undefined, {
+    get: (_, key) => {
+      if (key === NODE) return node;
+      if (key === Symbol.toPrimitive)
+        fail(
+          "reference",
+          "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
+          at,
+        );
+      // `const [values, indices] = torch.sort(x)`: as many as the author takes.
+      if (key === Symbol.iterator) return () => itemsOf(node, at);
+      if (typeof key === "symbol") return undefined;
+      if (/^\d+$/.test(key)) return tensorProxy({ kind: "item", of: node, index: Number(key) }, at);
+      if (key === "otherwise")
+        return (fallback: unknown) =>
+          tensorProxy({ kind: "otherwise", of: node, fallback: argument(fallback, at) }, at);
+      const attribute = tensorProxy({ kind: "attribute", of: node, name: key }, at) as () => unknown;
+      return new Proxy(attribute, {
+        apply: (_target, __, args: unknown[]) => {
+          const { args: positional, keywords } = split(args, at);
+          const method = { kind: "method", name: key, args: [node, ...positional], keywords } as const;
+          return key === "size"
+            ? numberProxy(method, at)
+            : tensorProxy(logged({ ...method, at: captureLocation() }), at);
+        },
+      });
+    },
+  });
+}
+
+/** Nobody says how many there are, so spreading has to end. */
+function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
+  for (let index = 0; index < MANY_ITEMS; index++) yield tensorProxy({ kind: "item", of, index }, at);
+  fail(
+    "reference",
+    "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",
+    at,
+  );
+}
+const MANY_ITEMS = 16;
+
+/** A number of Python: its methods are the operators, the comparisons, and the choice of one of two. */
+function numberProxy(node: TorchNode, at: Location | undefined): unknown {
+  return new Proxy(() => undefined, {
+    get: (_, key) => {
+      if (key === NODE) return node;
+      if (key === NUMBER) return true;
+      if (key === Symbol.toPrimitive)
+        fail("reference", "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)", at);
+      if (typeof key === "symbol") return undefined;
+      if (key === "choose") return (then: unknown, otherwise: unknown) => chosen(node, then, otherwise, at);
+      if (Object.hasOwn(numberComparisons, key))
+        return (other: unknown) =>
+          numberProxy({ kind: "comparison", operator: key as NumberComparison, args: [node, argument(other, at)] }, at);
+      if (!Object.hasOwn(numberOperators, key))
+        fail("reference", `reference: a number has no .${key}; it has ${NUMBER_METHODS.join(", ")}`, at);
+      return (other: unknown) =>
+        numberProxy({ kind: "arithmetic", operator: key as NumberOperator, args: [node, argument(other, at)] }, at);
+    },
+  });
+}
+
+const NUMBER_METHODS = [...Object.keys(numberOperators), ...Object.keys(numberComparisons), "choose"];
+
+/** One of two tensors, or of two numbers. */
+function chosen(condition: TorchNode, then: unknown, otherwise: unknown, at: Location | undefined): unknown {
+  const [isNumber, other] = [then, otherwise].map(
+    (each) =>
+      typeof each === "number" || (nodeOf(each) !== undefined && (each as { [NUMBER]?: true })[NUMBER] === true),
+  );
+  if (isNumber !== other) fail("reference", "reference: choose takes two tensors or two numbers", at);
+  const node = { kind: "choice", condition, then: argument(then, at), otherwise: argument(otherwise, at) } as const;
+  return isNumber ? numberProxy(node, at) : tensorProxy(node, at);
+}
+
+/** A trailing object becomes keyword arguments. */
+function split(args: readonly unknown[], at: Location | undefined) {
+  const last = args.at(-1);
+  const isObject = typeof last === "object" && last !== null && !Array.isArray(last);
+  const isKeywords = isObject && nodeOf(last) === undefined && !isDType(last);
+  const positional = isKeywords ? args.slice(0, -1) : args;
+  const keywords = Object.entries(isKeywords ? (last as object) : {}).filter(([, value]) => value !== undefined);
+  return {
+    args: positional.map((arg) => argument(arg, at)),
+    keywords: Object.fromEntries(keywords.map(([key, value]) => [key, argument(value, at)])),
+  };
+}
+
+let log: ((node: TorchNode) => void) | undefined;
+
+/** Tells `listener` of each call of torch in `body`, in order. */
+export function logging<T>(listener: (node: TorchNode) => void, body: () => T): T {
+  const before = log;
+  log = listener;
+  try {
+    return body();
+  } finally {
+    log = before;
+  }
+}
+
+function logged(node: TorchNode): TorchNode {
+  log?.(node);
+  return node;
+}
+
+/** Where the dtype variables of the kernel that is being recorded are read off. */
+let dtypeVariables: Readonly<Record<string, TorchNode>> = {};
+
+/** What the author gave a call, as data. */
+export function argument(given: unknown, at: Location | undefined): TorchArgument {
+  const node = nodeOf(given);
+  if (node) return node;
+  if (isDType(given)) {
+    const holder = given.members
+      ? dtypeVariables[given.name]
+      : ({ kind: "dtype", name: given.name as DTypeName } as const);
+    return holder ?? fail("reference", `reference: no input and no constexpr has the dtype ${given.name}`, at);
+  }
+  if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string")
+    return given;
+  if (Array.isArray(given)) return given.map((item) => argument(item, at));
+  const path = typeof given === "function" ? (given as { [PATH]?: string })[PATH] : undefined;
+  if (path !== undefined) fail("reference", `reference: torch.${path} is no value here; dtypes are those of tl`, at);
+  const kinds = "a torch value, a number, a boolean, a string or a list of these";
+  const got = given === undefined ? "undefined" : `a value of type ${typeof given}`;
+  fail("reference", `reference: an argument is ${kinds}; this one is ${got}`, at);
+}

@@ -1,0 +1,225 @@
+/** Values that are known when Triton compiles the kernel: sizes of blocks, flags, choices. */
+import type {
+  AddText,
+  CallText,
+  CompareText,
+  DivText,
+  FloorDivText,
+  ModText,
+  MulText,
+  SubText,
+} from "./constexpr-text.js";
+import { call, type Call, type DType, type Element } from "./dtype.js";
+import type { Both, Checked } from "./problem.js";
+import { whyWhole, type Divide, type WhyInt, type WhyWeak, type WhyWhole } from "./promote.js";
+import { isPowerOfTwo, type PowerOfTwo } from "./dims.js";
+import { showShape, type Dim } from "./shape.js";
+import { literalValue, type ConstexprType, type Type } from "./types.js";
+import type { El, NotACondition, Sh, Tile, TileLike } from "./tile.js";
+
+declare const $text: unique symbol;
+declare const $kind: unique symbol;
+/** The part of a constexpr that rules look at. */
+export interface ConstLike<Text = any, Kind = any> {
+  readonly [$text]: Text;
+  readonly [$kind]: Kind;
+}
+
+/** The text of a number or a constexpr. */
+export type TextOf<O> = O extends number ? `${O}` : O extends ConstLike ? O[typeof $text] & string : string;
+
+// ---- arithmetic -----------------------------------------------------------------------------------------------------
+
+/** What may stand beside a constexpr: numbers, constexprs, and tiles, to which it is a number. */
+export type WhyConst<Op extends string, O, Kind> = O extends number
+  ? ""
+  : O extends ConstLike<any, "int" | "float">
+    ? ""
+    : O extends TileLike
+      ? WhyWeak<Op, O[El], Kind>
+      : `${Op}: needs a number, a constexpr or a tile`;
+/** The same for `//`, `%` and bit operations. */
+export type WhyConstInt<Op extends string, O> = O extends number
+  ? WhyWhole<Op, O>
+  : O extends ConstLike<any, "int">
+    ? ""
+    : O extends TileLike
+      ? Both<WhyInt<Op, O[El]>, WhyWeak<Op, O[El], "int">>
+      : `${Op}: needs an integer, a constexpr or a tile`;
+
+/** With a tile the result is a tile of its dtype; a float on either side gives a float. */
+type ConstOut<O, Text extends string> = O extends TileLike
+  ? Tile<O[El], O[Sh]>
+  : O extends ConstLike<any, "float">
+    ? ConstFloat<Text>
+    : O extends number
+      ? `${O}` extends `${string}.${string}` | `${string}e-${string}`
+        ? ConstFloat<Text>
+        : Constexpr<Text>
+      : Constexpr<Text>;
+type FloatOut<O, Text extends string> = O extends TileLike ? Tile<O[El], O[Sh]> : ConstFloat<Text>;
+type QuotientOut<O, Text extends string> = O extends TileLike ? Tile<Divide<O[El], O[El]>, O[Sh]> : ConstFloat<Text>;
+
+/** Several operands: the texts add up, the first tile takes over. */
+type Sum<A extends string, O> = O extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? Tile<H[El], H[Sh]>
+    : R extends []
+      ? ConstOut<H, AddText<A, TextOf<H>>>
+      : Sum<AddText<A, TextOf<H>>, R>
+  : Constexpr<A>;
+type Product<A extends string, O> = O extends readonly [infer H, ...infer R]
+  ? H extends TileLike
+    ? Tile<H[El], H[Sh]>
+    : R extends []
+      ? ConstOut<H, MulText<A, TextOf<H>>>
+      : Product<MulText<A, TextOf<H>>, R>
+  : Constexpr<A>;
+type Operands<Op extends string, O> = { readonly [K in keyof O]: Checked<O[K], WhyConst<Op, O[K], "int">> };
+/** At least one operand. */
+export type Some1 = readonly [unknown, ...unknown[]];
+
+/** Methods of an integer constexpr beyond these may be declared by ops, as for `TileOps`. */
+export interface ConstexprOps<Name extends string> {
+  add<const O extends Some1>(...others: Operands<"add", O>): Sum<Name, O>;
+  sub<const O>(other: Checked<O, WhyConst<"sub", O, "int">>): ConstOut<O, SubText<Name, TextOf<O>>>;
+  mul<const O extends Some1>(...others: Operands<"mul", O>): Product<Name, O>;
+  /** `/` */
+  div<const O>(other: Checked<O, WhyConst<"div", O, "int">>): QuotientOut<O, DivText<Name, TextOf<O>>>;
+  /** `//`, which floors: constexprs are Python integers */
+  floorDiv<const O>(other: Checked<O, WhyConstInt<"floorDiv", O>>): ConstOut<O, FloorDivText<Name, TextOf<O>>>;
+  /** `%`, with the sign of the divisor */
+  mod<const O>(other: Checked<O, WhyConstInt<"mod", O>>): ConstOut<O, ModText<Name, TextOf<O>>>;
+  neg(): Constexpr<`-${Name}`>;
+  /** `<<` */
+  shl<const O>(other: Checked<O, WhyConstInt<"shl", O>>): ConstOut<O, CallText<"shl", Name, TextOf<O>>>;
+  /** `>>` */
+  shr<const O>(other: Checked<O, WhyConstInt<"shr", O>>): ConstOut<O, CallText<"shr", Name, TextOf<O>>>;
+}
+
+/** Comparisons of a number that is known when Triton compiles. With a tile they give a tile of int1. */
+export interface ConstComparisons<Name extends string, Kind> {
+  lt<const O>(other: Checked<O, WhyConst<"lt", O, Kind>>): CompareOut<Name, "<", O>;
+  le<const O>(other: Checked<O, WhyConst<"le", O, Kind>>): CompareOut<Name, "<=", O>;
+  gt<const O>(other: Checked<O, WhyConst<"gt", O, Kind>>): CompareOut<Name, ">", O>;
+  ge<const O>(other: Checked<O, WhyConst<"ge", O, Kind>>): CompareOut<Name, ">=", O>;
+  eq<const O>(other: Checked<O, WhyConst<"eq", O, Kind>>): CompareOut<Name, "==", O>;
+  ne<const O>(other: Checked<O, WhyConst<"ne", O, Kind>>): CompareOut<Name, "!=", O>;
+}
+type CompareOut<Name extends string, Sign extends string, O> = O extends TileLike
+  ? Tile<"int1", O[Sh]>
+  : ConstBool<CompareText<Name, Sign, TextOf<O>>>;
+
+/** An integer known when Triton compiles the kernel. It may size a tile, and mixes with tiles as a number does. */
+export interface Constexpr<Name extends string>
+  extends ConstLike<Name, "int">, ConstexprOps<Name>, ConstComparisons<Name, "int"> {
+  /** As a run-time scalar. */
+  to<E extends Element>(dtype: DType<E>): Tile<E, []>;
+  readonly then: NotACondition;
+}
+
+/** A float known when Triton compiles the kernel. */
+export interface ConstFloat<Name extends string> extends ConstLike<Name, "float">, ConstComparisons<Name, "float"> {
+  add<const O>(other: Checked<O, WhyConst<"add", O, "float">>): FloatOut<O, AddText<Name, TextOf<O>>>;
+  sub<const O>(other: Checked<O, WhyConst<"sub", O, "float">>): FloatOut<O, SubText<Name, TextOf<O>>>;
+  mul<const O>(other: Checked<O, WhyConst<"mul", O, "float">>): FloatOut<O, MulText<Name, TextOf<O>>>;
+  div<const O>(other: Checked<O, WhyConst<"div", O, "float">>): QuotientOut<O, DivText<Name, TextOf<O>>>;
+  neg(): ConstFloat<`-${Name}`>;
+  /** As a run-time scalar. */
+  to<E extends Element>(dtype: DType<E>): Tile<E, []>;
+  readonly then: NotACondition;
+}
+
+/** A truth value known when Triton compiles the kernel: `tl.when` on it is folded. */
+export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> {
+  not(): ConstBool<`not ${Name}`>;
+  and<N extends string>(other: ConstBool<N>): ConstBool<`${Name} and ${N}`>;
+  or<N extends string>(other: ConstBool<N>): ConstBool<`${Name} or ${N}`>;
+  readonly then: NotACondition;
+}
+
+/** One of several strings, known when Triton compiles the kernel. */
+export interface ConstString<Name extends string, Choice extends string> extends ConstLike<Name, "string"> {
+  eq<const C extends Choice>(choice: C): ConstBool<`${Name} == ${C}`>;
+  ne<const C extends Choice>(choice: C): ConstBool<`${Name} != ${C}`>;
+  readonly then: NotACondition;
+}
+
+/** A function out of several, by name. A call is a branch, decided when Triton compiles the kernel. */
+export type ConstFn<Name extends string, Choice extends string, F> = F & Pick<ConstString<Name, Choice>, "eq" | "ne">;
+
+// ---- constexprs as dimensions ---------------------------------------------------------------------------------------
+
+type DimOfText<N> = N extends `${infer X extends number}` ? X : N;
+/** The dimension that a number or a constexpr stands for. */
+export type DimOf<X> = X extends number ? X : X extends ConstLike<infer N, "int"> ? DimOfText<N> : any;
+export function dimOf(type: ConstexprType): Dim {
+  return literalValue(type) ?? type.text;
+}
+export type DimsOf<X> = X extends readonly unknown[] ? { -readonly [K in keyof X]: DimOf<X[K]> } : any;
+export function dimsOf(types: readonly Type[]): Dim[] {
+  return types.map((type) => (type.kind === "constexpr" ? dimOf(type) : 1));
+}
+
+/** A tile's dimension: a power of two, or a constexpr whose values the build checks. */
+export type WhyDim<Op extends string, X> = X extends number
+  ? number extends X
+    ? ""
+    : X extends PowerOfTwo
+      ? ""
+      : `${Op}: ${X} is not a power of two up to 1048576`
+  : X extends ConstLike<any, "int">
+    ? ""
+    : X extends TileLike
+      ? `${Op}: a dimension must be a constexpr or a number, this is a run-time ${Call<X[El]>}`
+      : `${Op}: a dimension must be a constexpr or a number`;
+export function whyDim(op: string, type: Type): string {
+  if (type.kind === "tile") {
+    return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}`;
+  }
+  const value = type.kind === "constexpr" ? literalValue(type) : undefined;
+  if (value !== undefined) return isPowerOfTwo(value) ? "" : `${op}: ${value} is not a power of two up to 1048576`;
+  return type.kind === "constexpr" && type.of === "int" ? "" : `${op}: a dimension must be a constexpr or a number`;
+}
+
+/** The shape argument of `zeros`, `full`, `reshape`: each entry is checked where it stands. */
+export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Checked<X[K], WhyDim<Op, X[K]>> };
+/** The first sentence about a shape argument, or about its size. */
+export function whyDims(op: string, types: readonly Type[]): string {
+  const why = types.map((type) => whyDim(op, type)).find((sentence) => sentence !== "");
+  if (why !== undefined) return why;
+  const dims = dimsOf(types);
+  const numbers = dims.filter((dim) => typeof dim === "number");
+  return numbers.reduce((product, dim) => product * dim, 1) <= 1048576
+    ? ""
+    : `${op}: ${showShape(dims)} has more than 1048576 elements; loop over smaller tiles`;
+}
+
+// ---- arange ---------------------------------------------------------------------------------------------------------
+
+export type WhyBound<Op extends string, X> = X extends number
+  ? WhyWhole<Op, X>
+  : X extends ConstLike<any, "int">
+    ? ""
+    : X extends TileLike
+      ? `${Op}: bounds must be constexprs or numbers, this is a run-time ${Call<X[El]>}`
+      : `${Op}: bounds must be constexprs or numbers`;
+export function whyBound(op: string, type: Type): string {
+  if (type.kind === "constexpr" && type.of === "int") return "";
+  if (type.kind === "constexpr" && literalValue(type) !== undefined) return whyWhole(op, type.text);
+  return type.kind === "tile"
+    ? `${op}: bounds must be constexprs or numbers, this is a run-time ${call(type.dtype)}`
+    : `${op}: bounds must be constexprs or numbers`;
+}
+
+/** `hi - lo` as a dimension. */
+export type Span<Lo, Hi> = Lo extends 0
+  ? DimOf<Hi>
+  : [Lo, Hi] extends [number, number]
+    ? number
+    : DimOfText<SubText<TextOf<Hi>, TextOf<Lo>>>;
+export type WhySpan<Lo, Hi> =
+  WhyBound<"arange", Hi> extends "" ? (Lo extends 0 ? WhyDim<"arange", Hi> : "") : WhyBound<"arange", Hi>;
+
+/** A call on constexprs: `min(A, B)`. */
+export type ConstCall<Name extends string, X, Y> = Constexpr<CallText<Name, TextOf<X>, TextOf<Y>>>;

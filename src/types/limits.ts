@@ -1,0 +1,25 @@
+/** What Triton and GPUs allow at most, and what ops need at least. */
+import type { Dim } from "./shape.js";
+
+/** Elements of a tile: `TRITON_MAX_TENSOR_NUMEL`. */
+export const MAX_NUMEL = 2 ** 20;
+
+/** Bytes that the copy engine counts in: of addresses, of strides, and of what it moves along the last axis. */
+export const DESCRIPTOR_BYTES = 16;
+
+/** Programs along each axis of a grid: CUDA's limits, which AMD's are not below. */
+export const MAX_GRID: readonly [number, number, number] = [2 ** 31 - 1, 65_535, 65_535];
+
+/** A lower bound of a dimension, and the words for it: `the inner dimension BLOCK_K is 8; 16-bit operands need at least 16`. */
+export interface Least {
+  readonly what: string;
+  readonly dim: Dim;
+  /** Who need it. */
+  readonly who: string;
+  readonly least: number;
+}
+
+/** The sentence that says so, where a size is below it; `where` names the config. */
+export function tooThin({ what, dim, who, least }: Least, size: number, where = ""): string | undefined {
+  return size < least ? `${what} ${dim} is ${size}${where}; ${who} need at least ${least}` : undefined;
+}

@@ -1,0 +1,169 @@
+/** Dimensions, shapes and broadcasting. Axes are in `axis.ts`, permutations and reshapes in `dims.ts`. */
+import type { IsAny, Same } from "./problem.js";
+
+/** A dimension: a number, or the text of an expression over constexprs. Texts are canonical, so equal means equal. */
+export type Dim = number | string;
+
+/** Whether it depends on the index of an unrolled loop, whose text no author can write. */
+export function isUnrolled(dim: Dim): boolean {
+  return typeof dim === "string" && dim.includes("@");
+}
+
+/** Loose on purpose: a tuple of type parameters, as in a helper's [N], then satisfies it without asking what N is. */
+export type Shape = readonly unknown[];
+
+/** Tells the checker that T is a shape. */
+export type AsShape<T> = T extends Shape ? T : any;
+
+export type Join<S> = S extends readonly [infer H]
+  ? `${H & Dim}`
+  : S extends readonly [infer H, ...infer R]
+    ? `${H & Dim}, ${Join<R>}`
+    : "";
+/** How a message calls a shape: `[BLOCK_M, 1]`, or `a scalar`. */
+export type Show<S> = S extends readonly [] ? "a scalar" : `[${Join<S>}]`;
+export function showShape(shape: readonly Dim[]): string {
+  return shape.length === 0 ? "a scalar" : `[${shape.join(", ")}]`;
+}
+
+// ---- broadcasting ---------------------------------------------------------------------------------------------------
+// Fit gives the shape in a 1-tuple, or a string that names the clash. The order of the tests matters: each must be
+// decidable for `[]`, for tuples of type parameters ([N]), and for a bare type parameter (S).
+
+/** Dimensions of which the checker knows less than their value agree with every other. */
+type Loose<A, B, Num = number, Str = string, Any = Dim> =
+  IsAny<A> extends true
+    ? [B]
+    : IsAny<B> extends true
+      ? [A]
+      : Same<A, Num> extends true
+        ? [B]
+        : Same<A, Str> extends true
+          ? [B]
+          : Same<A, Any> extends true
+            ? [B]
+            : Same<B, Any> extends true
+              ? [A]
+              : Same<B, Num> extends true
+                ? [A]
+                : Same<B, Str> extends true
+                  ? [A]
+                  : `${A & Dim} is not ${B & Dim}`;
+type FitDim<A, B, One = 1> =
+  Same<A, B> extends true ? [A] : Same<B, One> extends true ? [A] : Same<A, One> extends true ? [B] : Loose<A, B>;
+type FitLast<A, B, Done extends unknown[]> = A extends readonly [...infer AR, infer a]
+  ? B extends readonly [...infer BR, infer b]
+    ? FitDim<a, b> extends [infer d]
+      ? FitLast<AR, BR, [d, ...Done]>
+      : FitDim<a, b>
+    : [[...A, ...Done]]
+  : B extends readonly unknown[]
+    ? [[...B, ...Done]]
+    : never;
+/** The common shape in a 1-tuple, or why there is none. */
+export type Fit<A extends Shape, B extends Shape, Empty = []> =
+  Same<A, B> extends true
+    ? [A]
+    : Same<B, Empty> extends true
+      ? [A]
+      : number extends A["length"]
+        ? [any]
+        : A extends readonly []
+          ? [B]
+          : number extends B["length"]
+            ? [any]
+            : FitLast<A, B, []>;
+function fit(a: readonly Dim[], b: readonly Dim[]): Dim[] | string {
+  const shape: Dim[] = [];
+  for (let back = 1; back <= Math.max(a.length, b.length); back++) {
+    const [x, y] = [a.at(-back) ?? 1, b.at(-back) ?? 1];
+    if (x !== y && x !== 1 && y !== 1) return `${x} is not ${y}`;
+    shape.unshift(x === 1 ? y : x);
+  }
+  return shape;
+}
+
+/** The common shape of two tiles, as Triton broadcasts them: right-aligned, 1 stretches. */
+export type Broadcast<A extends Shape, B extends Shape> = Found<Fit<A, B>>;
+type Found<F> = F extends readonly [any] ? F[0] : any;
+/** Undefined where `whyBroadcast` has a sentence. */
+export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] | undefined {
+  const shape = fit(a, b);
+  return typeof shape === "string" ? undefined : shape;
+}
+
+export type WhyBroadcast<Op extends string, A extends Shape, B extends Shape> =
+  Fit<A, B> extends `${infer Clash}` ? `${Op}: ${Show<A>} and ${Show<B>} do not broadcast, ${Clash}${Hint<A, B>}` : "";
+export function whyBroadcast(op: string, a: readonly Dim[], b: readonly Dim[]): string {
+  const clash = fit(a, b);
+  if (typeof clash !== "string") return "";
+  return `${op}: ${showShape(a)} and ${showShape(b)} do not broadcast, ${clash}${hint(a, b)}`;
+}
+/** The remedy, where the shapes show what was meant. */
+type Hint<A, B> = [A, B] extends [readonly [any], readonly [any]]
+  ? "; make a grid of them with .col and .row"
+  : [A, B] extends [readonly [infer M, any], readonly [infer N]]
+    ? Same<M, N> extends true
+      ? "; stand it up with .col"
+      : ""
+    : [A, B] extends [readonly [infer M], readonly [infer N, any]]
+      ? Same<M, N> extends true
+        ? "; stand the first up with .col"
+        : ""
+      : "";
+function hint(a: readonly Dim[], b: readonly Dim[]): string {
+  if (a.length === 1 && b.length === 1) return "; make a grid of them with .col and .row";
+  if (a.length === 2 && b.length === 1 && a[0] === b[0]) return "; stand it up with .col";
+  return a.length === 1 && b.length === 2 && a[0] === b[0] ? "; stand the first up with .col" : "";
+}
+
+// ---- equality -------------------------------------------------------------------------------------------------------
+
+/** Equal shapes, as far as the checker knows. The first test settles nearly every call. */
+export type SameShape<A extends Shape, B extends Shape> =
+  Same<A, B> extends true
+    ? true
+    : number extends A["length"]
+      ? true
+      : number extends B["length"]
+        ? true
+        : SameDims<A, B>;
+type SameDims<A, B> = A extends readonly [infer a, ...infer AR]
+  ? B extends readonly [infer b, ...infer BR]
+    ? Same<a, b> extends true
+      ? SameDims<AR, BR>
+      : Loose<a, b> extends readonly unknown[]
+        ? SameDims<AR, BR>
+        : false
+    : false
+  : B extends readonly []
+    ? true
+    : false;
+export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
+  return a.length === b.length && a.every((dim, axis) => dim === b[axis]);
+}
+
+/** Whether B stretches to A as it stands: what a mask must do, or the tile would grow. */
+export type FitsIn<A extends Shape, B extends Shape> =
+  SameShape<A, B> extends true ? true : Fit<A, B> extends [infer R extends Shape] ? SameShape<R, A> : false;
+export function fitsIn(a: readonly Dim[], b: readonly Dim[]): boolean {
+  const common = broadcast(a, b);
+  return common !== undefined && sameShape(common, a);
+}
+
+export type WhyBroadcastTo<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
+  ? ""
+  : A extends readonly []
+    ? ""
+    : A["length"] extends B["length"]
+      ? FitsIn<B, A> extends true
+        ? ""
+        : `broadcastTo: ${Show<A>} does not stretch to ${Show<B>}`
+      : `broadcastTo: ${Show<A>} and ${Show<B>} differ in rank; add axes with expandDims`;
+export function whyBroadcastTo(a: readonly Dim[], b: readonly Dim[]): string {
+  if (a.length === 0) return "";
+  if (a.length !== b.length) {
+    return `broadcastTo: ${showShape(a)} and ${showShape(b)} differ in rank; add axes with expandDims`;
+  }
+  return fitsIn(b, a) ? "" : `broadcastTo: ${showShape(a)} does not stretch to ${showShape(b)}`;
+}

@@ -1,0 +1,96 @@
+/** Tiles and state as authors see them. Types only: the handles behind them are made when a kernel is traced. */
+import type { Constexpr } from "./constexpr.js";
+import type { DType, Element } from "./dtype.js";
+import type { IsAny, Problem } from "./problem.js";
+import type { Shape, Show } from "./shape.js";
+
+declare const $element: unique symbol;
+declare const $shape: unique symbol;
+/**
+ * The part of a tile that rules look at: two phantoms. Rules look them up, `T[El]`, instead of inferring them: that is
+ * cheaper, and decided when a type parameter is inside.
+ */
+export interface TileLike<E = any, S = any> {
+  readonly [$element]: E;
+  readonly [$shape]: S;
+}
+/** Key of a tile's element type: `T[El]`. */
+export type El = typeof $element;
+/** Key of a tile's shape: `T[Sh]`. */
+export type Sh = typeof $shape;
+
+/**
+ * The methods of a tile. Open: the file of an op declares its method here, beside its record.
+ *
+ * ```ts
+ * declare module "./tile.js" {
+ *   interface TileOps {
+ *     sub<T extends TileLike, const O>(this: T, other: Checked<O, WhyArith<"sub", T[El], T[Sh], O>>): ArithOut<T[El], T[Sh], O>;
+ *   }
+ * }
+ * ```
+ */
+// oxlint-disable-next-line typescript/no-empty-interface, typescript/no-empty-object-type
+export interface TileOps {}
+
+/** A shape's dimensions as values: numbers, and constexprs for names. */
+export type ShapeValues<S> = { readonly [K in keyof S]: S[K] extends number ? S[K] : Constexpr<S[K] & string> };
+
+/** `x[:, None]`. */
+export type Col<E extends Element, S> =
+  IsAny<S> extends true
+    ? Tile<E, any>
+    : S extends readonly [infer N]
+      ? Tile<E, [N, 1]>
+      : Problem<`col: needs a tile of rank 1, this is ${Show<S>}; use expandDims`>;
+/** `x[None, :]`. */
+export type Row<E extends Element, S> =
+  IsAny<S> extends true
+    ? Tile<E, any>
+    : S extends readonly [infer N]
+      ? Tile<E, [1, N]>
+      : Problem<`row: needs a tile of rank 1, this is ${Show<S>}; use expandDims`>;
+/** `x.T`. */
+export type Transposed<E extends Element, S> =
+  IsAny<S> extends true
+    ? Tile<E, any>
+    : S extends readonly [infer M, infer N]
+      ? Tile<E, [N, M]>
+      : Problem<`T: needs a tile of rank 2, this is ${Show<S>}; use tl.trans or permute`>;
+
+/** Values of one dtype in one shape. A scalar is a tile of shape []. */
+export interface Tile<in out E extends Element, in out S extends Shape> extends TileLike<E, S>, TileOps {
+  readonly dtype: DType<E>;
+  readonly shape: NoInfer<ShapeValues<S>>;
+  /** As a column: `x[:, None]`. */
+  readonly col: Col<E, S>;
+  /** As a row: `x[None, :]`. */
+  readonly row: Row<E, S>;
+  /** Rows and columns swapped. */
+  readonly T: Transposed<E, S>;
+  /** Never there. Makes the checker refuse a tile in `if`, `&&` and `?:`, behind the build's own pass over the source. */
+  readonly then: NotACondition;
+}
+/** Looks like a promise to the checker, which asks about conditions only of promises and functions. */
+export type NotACondition = (useWhenOrWhere: (value: never) => void) => void;
+
+/** A tile of rank 0. */
+export type Scalar<E extends Element> = Tile<E, []>;
+
+// ---- state ----------------------------------------------------------------------------------------------------------
+
+declare const $state: unique symbol;
+/** State of any kind: what rules look at to say "read it with .value". */
+export interface StateLike {
+  readonly [$state]: true;
+}
+
+/**
+ * State that loops and branches change. Not a tile: `value` reads it at that point of the program, and writes it. What
+ * is written has the dtype and shape that it began with; a JavaScript number takes them.
+ */
+export interface Mut<in out E extends Element, in out S extends Shape> extends StateLike {
+  get value(): Tile<E, S>;
+  set value(next: Tile<E, S> | number);
+  readonly then: NotACondition;
+}

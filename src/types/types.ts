@@ -1,0 +1,132 @@
+/** Types of traced values at run time. The function twins of all rules are written in terms of these. */
+import { call, type Elem } from "./dtype.js";
+import { showShape, type Dim } from "./shape.js";
+
+export type { Elem } from "./dtype.js";
+
+/** What a kernel may do with a tensor. */
+export type Access = "in" | "out" | "inout";
+export type ConstKind = "int" | "float" | "bool" | "string" | "dtype";
+
+/** Values of one dtype in one shape. Rank 0 is a scalar. */
+export interface TileType {
+  readonly kind: "tile";
+  readonly dtype: Elem;
+  readonly shape: readonly Dim[];
+}
+/** Addresses computed by hand. */
+export interface PointerType {
+  readonly kind: "pointer";
+  readonly to: Elem;
+  readonly shape: readonly Dim[];
+  readonly access: Access;
+}
+/** A masked rectangle, or a gather, of a tensor. */
+export interface ViewType {
+  readonly kind: "view";
+  readonly to: Elem;
+  readonly shape: readonly Dim[];
+  readonly access: Access;
+}
+/** A whole tensor argument. Dims are names of sizes and constexprs, or numbers. */
+export interface TensorType {
+  readonly kind: "tensor";
+  readonly to: Elem;
+  readonly dims: readonly Dim[];
+  readonly access: Access;
+}
+/** A tensor in memory and the block of it that one access moves: what the copy engines of GPUs work on. */
+export interface DescriptorType {
+  readonly kind: "descriptor";
+  readonly to: Elem;
+  /** The block's. */
+  readonly shape: readonly Dim[];
+  readonly access: Access;
+}
+/** Known when Triton compiles the kernel. A literal of JavaScript is of this kind, with its own text. */
+export interface ConstexprType {
+  readonly kind: "constexpr";
+  readonly of: ConstKind;
+  /** Canonical text; a literal's is `String(value)`. */
+  readonly text: string;
+}
+export interface NoneType {
+  readonly kind: "none";
+}
+export type Type = TileType | PointerType | ViewType | TensorType | DescriptorType | ConstexprType | NoneType;
+
+/** An argument as type rules see it. A number is a constexpr whose value is known. */
+export interface Typed {
+  readonly type: Type;
+  readonly literal?: number | bigint | boolean | string;
+  readonly dtype?: Elem;
+  readonly items?: readonly Typed[];
+  /** Of a helper function. */
+  readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
+}
+
+export const none: NoneType = { kind: "none" };
+export function tileType(dtype: Elem, shape: readonly Dim[]): TileType {
+  return { kind: "tile", dtype, shape };
+}
+/** The type of a literal of JavaScript. */
+export function literalType(value: number | bigint | boolean | string): ConstexprType {
+  const of =
+    typeof value === "bigint" || Number.isInteger(value)
+      ? "int"
+      : typeof value === "number"
+        ? "float"
+        : typeof value === "boolean"
+          ? "bool"
+          : "string";
+  return { kind: "constexpr", of, text: String(value) };
+}
+export function constexprType(of: ConstKind, text: string): ConstexprType {
+  return { kind: "constexpr", of, text };
+}
+
+/** The number that a constexpr's text spells, or undefined if it is an expression over names. */
+export function literalValue(type: ConstexprType): number | undefined {
+  if (type.of !== "int" && type.of !== "float") return undefined;
+  const value = Number(type.text);
+  return Number.isNaN(value) && type.text !== "NaN" ? undefined : value;
+}
+
+/** A type as text, the same for the same type: `float16[BLOCK_M, BLOCK_K]`, `*float32`, `view<float16[BLOCK]>`. */
+export function showType(type: Type): string {
+  switch (type.kind) {
+    case "tile":
+      return `${call(type.dtype)}${suffix(type.shape)}`;
+    case "pointer":
+      return `*${call(type.to)}${suffix(type.shape)}`;
+    case "view":
+      return `view<${call(type.to)}${suffix(type.shape)}>`;
+    case "descriptor":
+      return `descriptor<${call(type.to)}${suffix(type.shape)}>`;
+    case "tensor":
+      return `tensor<${call(type.to)}${suffix(type.dims)}>`;
+    case "constexpr":
+      return `constexpr ${type.of} ${type.text}`;
+    case "none":
+      return "none";
+    default:
+      return type satisfies never;
+  }
+}
+const suffix = (shape: readonly Dim[]): string => (shape.length === 0 ? "" : showShape(shape));
+
+/** Whether two types are one, in every field. */
+export function sameType(a: Type, b: Type): boolean {
+  if (a.kind === "tile" && b.kind === "tile")
+    return showFull(a.dtype) === showFull(b.dtype) && sameDims(a.shape, b.shape);
+  if ((a.kind === "pointer" || a.kind === "view" || a.kind === "descriptor") && a.kind === b.kind) {
+    return showFull(a.to) === showFull(b.to) && sameDims(a.shape, b.shape) && a.access === b.access;
+  }
+  if (a.kind === "tensor" && b.kind === "tensor")
+    return showFull(a.to) === showFull(b.to) && sameDims(a.dims, b.dims) && a.access === b.access;
+  if (a.kind === "constexpr" && b.kind === "constexpr") return a.of === b.of && a.text === b.text;
+  return a.kind === "none" && b.kind === "none";
+}
+const showFull = (elem: Elem): string => (typeof elem === "string" ? elem : `${elem.name}:${elem.members.join()}`);
+const sameDims = (a: readonly Dim[], b: readonly Dim[]): boolean =>
+  a.length === b.length && a.every((d, i) => d === b[i]);

@@ -1,0 +1,65 @@
+/** The lanes of an access, axis by axis: what views and the blocks of descriptors have in common. */
+import type { Spread } from "../numerics/array.js";
+import type { NumberData } from "../numerics/numeric.js";
+import { unset } from "../numerics/pool.js";
+
+/** Where along one axis of a tensor lanes lie. */
+export interface AxisLanes {
+  readonly positions: NumberData;
+  /** Which lanes have each position. */
+  readonly along: Spread;
+  /** Of the tensor, in elements. */
+  readonly stride: number;
+}
+
+/** `start + Σ position * stride` of every lane. */
+export function offsetsOf(axes: readonly AxisLanes[], size: number, start = 0): Float64Array {
+  const offsets = unset(Float64Array, size);
+  let constant = start;
+  for (const { along, positions, stride } of axes) if (along.count === 1) constant += positions[0]! * stride;
+  let isFirst = true;
+  for (const axis of axes) {
+    if (axis.along.count === 1) continue;
+    if (isFirst) setSteps(offsets, axis, constant);
+    else addSteps(offsets, axis);
+    isFirst = false;
+  }
+  return isFirst ? offsets.fill(constant) : offsets;
+}
+
+function setSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes, start: number): void {
+  const { outer, count, inner } = along;
+  for (let j = 0, lane = 0; j < count; j++) {
+    const offset = start + positions[j]! * stride;
+    for (const end = lane + inner; lane < end; lane++) offsets[lane] = offset;
+  }
+  const row = count * inner;
+  for (let filled = row; filled < outer * row; filled *= 2) offsets.copyWithin(filled, 0, filled);
+}
+
+function addSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes): void {
+  const { outer, count, inner } = along;
+  for (let repeat = 0, lane = 0; repeat < outer; repeat++)
+    if (inner === 1) for (let j = 0; j < count; j++, lane++) offsets[lane] = offsets[lane]! + positions[j]! * stride;
+    else
+      for (let j = 0; j < count; j++) {
+        const step = positions[j]! * stride;
+        for (const end = lane + inner; lane < end; lane++) offsets[lane] = offsets[lane]! + step;
+      }
+}
+
+/** Marks the positions below 0 or not below `limit`, if there are any. */
+export function outsideOf(positions: NumberData, limit: number): Uint8Array | undefined {
+  let marks: Uint8Array | undefined;
+  for (let i = 0; i < positions.length; i++)
+    if (!(positions[i]! >= 0 && positions[i]! < limit)) (marks ??= new Uint8Array(positions.length))[i] = 1;
+  return marks;
+}
+
+/** Turns off the lanes whose position is marked. */
+export function turnOff(lanes: Uint8Array, marks: Uint8Array, { outer, count, inner }: Spread): void {
+  for (let repeat = 0, lane = 0; repeat < outer; repeat++)
+    if (inner === 1) {
+      for (let j = 0; j < count; j++, lane++) if (marks[j]) lanes[lane] = 0;
+    } else for (let j = 0; j < count; j++, lane += inner) if (marks[j]) lanes.fill(0, lane, lane + inner);
+}

@@ -1,0 +1,116 @@
+/** Descriptors while a kernel is evaluated: what one is, and the addresses of its blocks and rows. */
+import { DESCRIPTOR_BYTES } from "../types/limits.js";
+import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/array.js";
+import { dtypeTable } from "../types/dtype.js";
+import { ones, unset } from "../numerics/pool.js";
+import type { Addresses, Context, DescriptorRuntime, Runtime, TensorRuntime } from "./runtime-values.js";
+import { type AxisLanes, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
+import { isAddresses, isTile } from "./operands.js";
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+
+const number = (x: Runtime): number => Number(isTile(x) ? x.data[0] : x);
+const numbers = (list: Runtime | undefined): number[] => (list as readonly Runtime[]).map(number);
+
+/** `evaluate` of `makeTensorDescriptor`: reports what the hardware would not address. */
+export function descriptorAt(
+  { base, shape, strides, blockShape, paddingOption }: Args,
+  context: Context,
+): DescriptorRuntime {
+  const of = base as Addresses | TensorRuntime;
+  const { allocation } = of;
+  const axes = isAddresses(of) ? undefined : (of.order ?? allocation.shape.map((_, axis) => axis));
+  const descriptor: DescriptorRuntime = {
+    kind: "descriptor",
+    allocation,
+    start: isAddresses(of) ? of.offsets[0]! : 0,
+    shape: axes ? axes.map((axis) => allocation.shape[axis]!) : numbers(shape),
+    strides: axes ? axes.map((axis) => allocation.strides[axis]!) : numbers(strides),
+    block: numbers(blockShape),
+    padding: paddingOption === "nan" ? "nan" : "zero",
+  };
+  reportMisaligned(descriptor, context);
+  return descriptor;
+}
+
+function reportMisaligned({ allocation, start, strides }: DescriptorRuntime, context: Context): void {
+  const bytes = dtypeTable[allocation.dtype].bits / 8;
+  const isOdd = (elements: number): boolean => (elements * bytes) % DESCRIPTOR_BYTES !== 0;
+  const report = (what: string) =>
+    context.report("misaligned", `the descriptor of ${allocation.name} has ${what}`, [], ONE);
+  const stride = strides.slice(0, -1).find(isOdd);
+  if (strides.at(-1) !== 1) report(`${strides.at(-1)} as its last stride, which must be 1`);
+  else if (stride !== undefined) report(`a stride of ${stride * bytes} bytes, which must be a multiple of 16`);
+  else if (isOdd(start)) report(`a base ${start * bytes} bytes into the tensor, which must be a multiple of 16`);
+}
+
+const ONE = Uint8Array.of(1);
+
+/** What elements outside the tensor read as. */
+export const paddingOf = ({ padding }: DescriptorRuntime): number => (padding === "nan" ? Number.NaN : 0);
+
+/** Addresses, and which of them lie in the tensor. */
+export interface Lanes {
+  readonly address: Addresses;
+  readonly inside: TileArray;
+}
+
+/** The lanes of the block that starts at these offsets. */
+export function blockAt(descriptor: DescriptorRuntime, offsets: readonly Runtime[], context: Context): Lanes {
+  const axes = offsets.map((offset, axis) => counting(offset, descriptor.block[axis]!));
+  return lanesOf(descriptor, axes, context);
+}
+
+/** The lanes of rows, as far as a block reaches from a column on. */
+export function rowsAt(descriptor: DescriptorRuntime, rows: TileArray, column: Runtime, context: Context): Lanes {
+  const positions = Float64Array.from(rows.data as ArrayLike<number | bigint>, Number);
+  return lanesOf(descriptor, [{ positions, poison: rows.poison }, counting(column, descriptor.block[1]!)], context);
+}
+
+/** Positions along one axis, and which of them come from a value that was never given. */
+interface Axis {
+  readonly positions: Float64Array;
+  readonly poison: Uint8Array | undefined;
+}
+
+function counting(offset: Runtime, length: number): Axis {
+  const positions = unset(Float64Array, length);
+  const first = number(offset);
+  for (let i = 0; i < length; i++) positions[i] = first + i;
+  return { positions, poison: isTile(offset) && offset.poison?.[0] === 1 ? ones(length) : undefined };
+}
+
+/** Every combination of positions, one an axis. */
+function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: Context): Lanes {
+  const { allocation, start, shape: limits, strides } = descriptor;
+  reportOffset(descriptor, axes.at(-1)!, context);
+  const shape = axes.map(({ positions }) => positions.length);
+  const size = sizeOf(shape);
+  const inside = ones(size);
+  let unknown: Uint8Array | undefined;
+  let inner = size;
+  const placed = axes.map(({ positions, poison }, axis): AxisLanes => {
+    inner /= positions.length;
+    const along = { outer: size / (inner * positions.length), count: positions.length, inner };
+    const outside = outsideOf(positions, limits[axis]!);
+    // Of what is not known nothing can be said to lie outside.
+    if (outside && poison) outside.forEach((_, i) => poison[i] && (outside[i] = 0));
+    if (outside) turnOff(inside, outside, along);
+    if (poison) unknown = either(unknown, spread(poison, along));
+    return { positions, along, stride: strides[axis]! };
+  });
+  const { dtype } = allocation;
+  const address = { kind: "addresses", allocation, dtype, shape, offsets: offsetsOf(placed, size, start) } as const;
+  return {
+    address: { ...address, ...(unknown?.includes(1) && { poison: unknown }) },
+    inside: tileArray("int1", shape, inside),
+  };
+}
+
+/** The hardware counts the last axis in 16 bytes. */
+function reportOffset({ allocation }: DescriptorRuntime, { positions, poison }: Axis, context: Context): void {
+  const offset = positions[0]! * (dtypeTable[allocation.dtype].bits / 8);
+  if (poison?.[0] || offset % DESCRIPTOR_BYTES === 0) return;
+  const message = `the last offset is ${positions[0]!}, which is ${offset} bytes; in ${allocation.name} a block starts at a multiple of 16 bytes`;
+  context.report("misaligned", message, [], ONE);
+}

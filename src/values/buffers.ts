@@ -1,0 +1,22 @@
+/** The buffers that run-time values lie in. */
+import type { Runtime } from "./runtime-values.js";
+
+/** All of them, for what must outlive its scope in the pool. */
+export function buffersOf(values: readonly (Runtime | undefined)[]): ReadonlySet<ArrayBufferLike> {
+  const buffers = new Set<ArrayBufferLike>();
+  for (const value of values) noteBuffers(value, buffers);
+  return buffers;
+}
+
+function noteBuffers(value: Runtime | undefined, buffers: Set<ArrayBufferLike>): void {
+  if (typeof value !== "object") return;
+  if (Array.isArray(value)) (value as readonly Runtime[]).forEach((item) => noteBuffers(item, buffers));
+  else if ("data" in value) {
+    buffers.add(value.data.buffer);
+    if (value.poison) buffers.add(value.poison.buffer);
+  } else if ("kind" in value && value.kind === "addresses") {
+    const { offsets, inside, broken, claims, poison } = value;
+    for (const array of [offsets, inside, broken, claims?.axis, claims?.index, poison])
+      if (array) buffers.add(array.buffer);
+  }
+}

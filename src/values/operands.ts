@@ -1,0 +1,143 @@
+/** How ops compute whole tiles: operands brought to one dtype, then one loop for the kind of number it holds. */
+import { broadcastShapes, broadcastTo, full, reshape, type TileArray } from "../numerics/array.js";
+import { cast } from "../numerics/array-cast.js";
+import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
+import type { DTypeName } from "../types/dtype.js";
+import { type FloatDType, isBig, isFloat } from "../numerics/numeric.js";
+import { promote } from "../types/promote.js";
+import type { Addresses, Context, Runtime } from "./runtime-values.js";
+
+type Args = Readonly<Record<string, Runtime | undefined>>;
+
+/** The loops of an op, by what the operands hold; absent where the op has no meaning. */
+export interface Loops {
+  readonly float?: (x: number, y: number) => number | boolean;
+  readonly int?: (x: number, y: number) => number | boolean;
+  readonly big?: (x: bigint, y: bigint) => bigint | boolean;
+}
+
+export function isTile(x: Runtime | undefined): x is TileArray {
+  return typeof x === "object" && "data" in x;
+}
+
+export function isAddresses(x: Runtime | undefined): x is Addresses {
+  return typeof x === "object" && "kind" in x && x.kind === "addresses";
+}
+
+/** The tile that a value is, a constant taking the dtype given. */
+export function tileOf(x: Runtime | undefined, dtype: DTypeName): TileArray {
+  if (isTile(x)) return x;
+  if (typeof x === "bigint" || typeof x === "number") return full([], isBig(dtype) ? BigInt(x) : Number(x), dtype);
+  if (typeof x === "boolean") return full([], x ? 1 : 0, dtype);
+  throw new TypeError("a tile is needed here");
+}
+
+/**
+ * What a number is beside a tile: of the tile's dtype if that is of its kind or a wider one (truth values, integers,
+ * floats), else int32 or float32 (`computation_type_impl` of Triton's semantic.py).
+ */
+function weakDType(constant: Runtime | undefined, tile: DTypeName): DTypeName {
+  if (isFloat(tile) || (typeof constant !== "number" && typeof constant !== "bigint")) return tile;
+  if (!Number.isInteger(Number(constant))) return "float32";
+  return tile === "int1" ? "int32" : tile;
+}
+
+/** Both operands in the dtype that they have together. */
+export function common(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
+  const a = isTile(x) ? (x.dtype as DTypeName) : undefined;
+  const b = isTile(y) ? (y.dtype as DTypeName) : undefined;
+  const dtype = a && b ? (promote(a, b) as DTypeName) : a ? weakDType(y, a) : b ? weakDType(x, b) : "int32";
+  return [cast(tileOf(x, dtype), dtype), cast(tileOf(y, dtype), dtype), dtype];
+}
+
+/** `evaluate` of an elementwise op of `x` and `y` that computes in their common dtype. */
+export function binary(loops: Loops) {
+  return ({ x, y }: Args, context: Context): TileArray => {
+    const [a, b, dtype] = common(x, y);
+    return runBinary(loops, a, b, dtype, context.results[0]!.dtype);
+  };
+}
+
+/** The same, computed in the dtype of the result. */
+export function binaryInResult(loops: Loops) {
+  return ({ x, y }: Args, context: Context): TileArray => {
+    const { dtype } = context.results[0]!;
+    return runBinary(loops, cast(tileOf(x, dtype), dtype), cast(tileOf(y, dtype), dtype), dtype, dtype);
+  };
+}
+
+function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, out: DTypeName): TileArray {
+  if (isBig(dtype)) return mapBig2(a, b, out, need(loops.big, dtype));
+  return map2(a, b, out, need(isFloat(dtype) ? loops.float : loops.int, dtype));
+}
+
+/**
+ * {@link binary} of `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in the
+ * dtype of the result: halves as float32.
+ */
+export function quotient(loops: Loops) {
+  const [ofFloats, ofInts] = [binaryInResult(loops), binary(loops)];
+  return (args: Args, context: Context): TileArray => {
+    if (isFloat(context.results[0]!.dtype)) return ofFloats(args, context);
+    const [dividend, divisor] = common(args.x, args.y);
+    reportDivisors(dividend, divisor, context);
+    return ofInts(args, context);
+  };
+}
+
+function reportDivisors(dividend: TileArray, divisor: TileArray, context: Context): void {
+  const { data, poison } = divisor;
+  if (!data.some((value, i) => value <= 0 && !poison?.[i])) return;
+  const shape = broadcastShapes(dividend.shape, divisor.shape);
+  const spread = broadcastTo(divisor, shape);
+  const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (value, i) =>
+    value <= 0 && !spread.poison?.[i] ? 1 : 0,
+  );
+  const first = spread.data[lanes.indexOf(1)];
+  const what = first === 0 || first === 0n ? "the divisor is 0" : `the divisor is ${first}, which is not positive`;
+  context.report("division", what, shape, lanes);
+}
+
+/** `evaluate` of an elementwise op of `x`. */
+export function unary(loops: {
+  readonly float?: (x: number) => number;
+  readonly int?: (x: number) => number;
+  readonly big?: (x: bigint) => bigint;
+}) {
+  return ({ x }: Args, context: Context): TileArray => {
+    const { dtype } = context.results[0]!;
+    const tile = tileOf(x, dtype);
+    const held = tile.dtype as DTypeName;
+    if (isBig(held)) return mapBig1(tile, dtype, need(loops.big, held));
+    return map1(tile, dtype, need(isFloat(held) ? loops.float : loops.int, held));
+  };
+}
+
+function need<F>(loop: F | undefined, dtype: DTypeName): F {
+  if (!loop) throw new TypeError(`no loop for ${dtype}`);
+  return loop;
+}
+
+/** `evaluate` of an elementwise op of three operands, computed in the dtype of the result. */
+export function ternary(
+  names: readonly [string, string, string],
+  loops: {
+    readonly float: (dtype: FloatDType) => (x: number, y: number, z: number) => number;
+    readonly int?: (x: number, y: number, z: number) => number;
+    readonly big?: (x: bigint, y: bigint, z: bigint) => bigint;
+  },
+) {
+  return (args: Args, context: Context): TileArray => {
+    const { dtype } = context.results[0]!;
+    const [x, y, z] = names.map((name) => cast(tileOf(args[name], dtype), dtype)) as [TileArray, TileArray, TileArray];
+    if (isBig(dtype)) return mapBig3(x, y, z, dtype, need(loops.big, dtype));
+    return map3(x, y, z, dtype, isFloat(dtype) ? loops.float(dtype) : need(loops.int, dtype));
+  };
+}
+
+/** `nonNegative` of an op that only moves elements of its first operand. */
+export const keepsSign = ([x]: readonly boolean[]): boolean => x === true;
+
+/** `evaluate` of an op whose result has the operand's elements in order: its type says the shape. */
+export const toResult = ({ x }: Args, { results: [result] }: Context): TileArray =>
+  reshape(tileOf(x, result!.dtype), result!.shape);

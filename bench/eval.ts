@@ -27,7 +27,9 @@ import type { Case } from "../src/contract/compiled.js";
 import { definitionOf, type KernelDefinition } from "../src/dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../src/dsl/operator.js";
 import { trace } from "../src/dsl/trace.js";
-import { evaluateKernel, inputsOf, launchOf } from "../src/eval/index.js";
+import { launchOf } from "../src/eval/case-launch.js";
+import { inputsOf } from "../src/eval/evaluate-case.js";
+import { evaluateKernel } from "../src/eval/evaluate-kernel.js";
 import { findPython } from "../src/runtime/python/environment.js";
 import { openWorkspace, verifyRequest } from "../src/runtime/devices/request.js";
 

@@ -13,8 +13,7 @@ import {
   whyTensor,
   whyUnknown,
 } from "../params/kernel-call-types.js";
-import type { Launched, TorchArgument, TorchNode } from "../torch/torch-node.js";
-import { isTorchNode } from "../torch/torch-node.js";
+import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
 import { argument, tensorProxy } from "../torch/torch-proxy.js";
 import type { KernelDefinition } from "./definition.js";
 

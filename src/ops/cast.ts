@@ -2,8 +2,7 @@
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
 import { cast as castArray } from "../numerics/array-cast.js";
-import type { DType, Dt } from "../types/dtype.js";
-import { type DTypeName, members } from "../types/dtype.js";
+import { type Dt, type DType, type DTypeName, members } from "../types/dtype.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Checked, whyChoice } from "../types/problem.js";

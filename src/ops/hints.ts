@@ -1,14 +1,12 @@
 /** What the author knows and tells the compiler. Hints that do not hold make results wrong on the GPU. */
 import type { Typed } from "../types/types.js";
-import type { TileArray } from "../numerics/array.js";
-import { slice } from "../numerics/array.js";
+import { slice, type TileArray } from "../numerics/array.js";
 import type { Checked } from "../types/problem.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import { inferHint, type WhyHint, type WhyHintOf } from "../rules/hint-rules.js";
 import { type Plain, whyCond, type WhyCond, whyTile, type WhyTile } from "../rules/math-rules.js";
-import { whyBroadcast } from "../types/shape.js";
+import { showShape, whyBroadcast } from "../types/shape.js";
 import type { TileLike } from "../types/tile.js";
-import { showShape } from "../types/shape.js";
 import { defineOp } from "./define.js";
 import { isAddresses, isTile } from "../values/operands.js";
 

@@ -6,7 +6,9 @@ import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/c
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
-import { checked, evaluateOperator, operatorRefusal, sizesOf } from "../eval/index.js";
+import { sizesOf } from "../eval/case-launch.js";
+import { checked } from "../eval/checked.js";
+import { evaluateOperator, operatorRefusal } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";

@@ -3,7 +3,7 @@ import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
 import type { Case, CompiledKernel, Config } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
-import { sizesOf } from "../eval/index.js";
+import { sizesOf } from "../eval/case-launch.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
 

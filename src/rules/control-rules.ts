@@ -1,6 +1,6 @@
 /** Signatures of state, loops and branches. */
 import type { ConstLike } from "../types/constexpr.js";
-import { call, sameElem, token, type Call } from "../types/dtype.js";
+import { call, type Call, type Elem, sameElem, token } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
 import type { Both } from "../types/problem.js";
 import {
@@ -16,8 +16,6 @@ import {
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, Sh, StateLike, TileLike } from "../types/tile.js";
 import { literalValue, type Type } from "../types/types.js";
-import type { Elem } from "../types/dtype.js";
-
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 /** `tl.mut(initial)`: a tile or a pointer. */

@@ -12,16 +12,15 @@ import {
 } from "../types/dtype.js";
 import type { Both, IsAny } from "../types/problem.js";
 import {
-  inferArith,
-  inferDivide,
   type ArithOut,
   type DivideOut,
+  inferArith,
+  inferDivide,
+  notATile,
+  type NotATile,
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
-
-import { notATile, type NotATile } from "./arithmetic-rules.js";
-
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 

@@ -4,8 +4,7 @@ import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } 
 import { dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
 import type { Both, Same } from "../types/problem.js";
 import { whyNoArithmetic, type WhyNoArithmetic } from "../types/promote.js";
-import type { AsShape, Dim, Shape, Show } from "../types/shape.js";
-import { showShape } from "../types/shape.js";
+import { type AsShape, type Dim, type Shape, type Show, showShape } from "../types/shape.js";
 import { inferArith, inferFloorDivide, notATile, type NotATile, type WhyFloor } from "./arithmetic-rules.js";
 import type { PairOf, WhySecond } from "./elementwise-rules.js";
 import { whyInts, type Plain, type ShapeOf, type WhyInts } from "./math-rules.js";

@@ -1,10 +1,8 @@
-/** Where tiles come from and go to: raw pointers, tensors and their views. Types only; rules are in `memory-rules.ts`. */
-import type { ConstBool, DimsOf, ShapeArg } from "../types/constexpr.js";
+import type { ConstBool, DimsOf, ShapeArg, Some1 } from "../types/constexpr.js";
 import type { DType, Element } from "../types/dtype.js";
-import type { Axis } from "../types/axis.js";
+import type { Axis, Expand, WhyExpand } from "../types/axis.js";
 import type { Checked, IsAny, Problem } from "../types/problem.js";
 import type { Permute, WhyPermute } from "../types/dims.js";
-import type { Expand, WhyExpand } from "../types/axis.js";
 import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
 import type {
   GatherArgs,
@@ -18,7 +16,6 @@ import type {
   WhyOffset,
 } from "./memory-rules.js";
 import type { NotACondition, Scalar, StateLike, Tile } from "../types/tile.js";
-import type { Some1 } from "../types/constexpr.js";
 import type { Access } from "../types/types.js";
 
 export type { Access } from "../types/types.js";

@@ -8,7 +8,8 @@ import { constexpr, pointer, scalar, tensor } from "../../src/dsl/params.js";
 import { python } from "../../src/dsl/record-reference.js";
 import { trace } from "../../src/dsl/trace.js";
 import * as tl from "../../src/dsl/tl.js";
-import { makeInputs, refusal } from "../../src/eval/index.js";
+import { makeInputs } from "../../src/eval/make-inputs.js";
+import { refusal } from "../../src/eval/refusal.js";
 import type { Tile } from "../../src/types/tile.js";
 import { evaluate, float32s } from "./helpers.js";
 

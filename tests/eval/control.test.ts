@@ -1,7 +1,6 @@
 /** Control flow by value, where Triton's interpreter cannot be asked; the rest is in tests/control. */
 import { describe, expect, test } from "vitest";
-import { compile } from "tilescript";
-import { constexpr, kernel, tensor, tl } from "tilescript";
+import { compile, constexpr, kernel, tensor, tl } from "tilescript";
 import { escaped, leaves, mapped } from "../control/kernels.js";
 import { evaluate, float32s } from "./helpers.js";
 

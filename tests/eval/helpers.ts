@@ -6,7 +6,7 @@ import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../
 import { signatureOf } from "../../src/codegen/module/signature.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
-import { evaluateCase, type Tolerances } from "../../src/eval/index.js";
+import { evaluateCase, type Tolerances } from "../../src/eval/evaluate-case.js";
 
 const NO_CASE = { dtypes: {}, config: 0, seed: 1 };
 

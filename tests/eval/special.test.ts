@@ -9,7 +9,7 @@ import { vectorAdd } from "../../examples/vector-add.js";
 import { signatureOf } from "../../src/codegen/module/signature.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
-import { makeInputs } from "../../src/eval/index.js";
+import { makeInputs } from "../../src/eval/make-inputs.js";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32, tl.float64]);
 

@@ -1,7 +1,6 @@
 /** Makes a kernel of a recipe, through the functions that authors call. */
 import { constexpr, kernel, scalar, tensor, tl, TileScriptError } from "tilescript";
-import { type DTypeName, dtypeTable } from "../../src/types/dtype.js";
-import { isFp8, isInt, isUnsigned } from "../../src/types/dtype.js";
+import { type DTypeName, dtypeTable, isFp8, isInt, isUnsigned } from "../../src/types/dtype.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
 import { table } from "../../src/ops/table.js";

@@ -6,7 +6,8 @@ import type { Case as At, CompiledKernel } from "../../src/contract/compiled.js"
 import { definitionOf } from "../../src/dsl/definition.js";
 import { OperatorDefinition } from "../../src/dsl/operator.js";
 import { trace } from "../../src/dsl/trace.js";
-import { inputsOf, makeInputs } from "../../src/eval/index.js";
+import { inputsOf } from "../../src/eval/evaluate-case.js";
+import { makeInputs } from "../../src/eval/make-inputs.js";
 import { type DTypeName, isInt } from "../../src/types/dtype.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { examples } from "../codegen/examples.js";

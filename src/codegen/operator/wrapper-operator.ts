@@ -3,8 +3,7 @@
  * keeps the call in its graph, and a second one that writes tensors of its caller.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
-import type { KernelIR, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
-import { isValue } from "../../ir/nodes.js";
+import { isValue, type KernelIR, type SizeParam, type TensorParam, type Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";

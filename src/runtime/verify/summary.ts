@@ -1,7 +1,6 @@
 /** A verification as numbers and sentences, from which both forms of the report are made. */
 import type { Device } from "../devices/devices.js";
-import type { Outcome } from "../cases/outcome.js";
-import { isCorrect } from "../cases/outcome.js";
+import { isCorrect, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./verify-cases.js";
 
 export interface Summary {

@@ -4,92 +4,161 @@
  */
 import {
   type Argument,
+  type ForStatement,
+  type HostBlock,
+  isFunction,
   isLiteral,
   isValue,
   type KernelIR,
   type OpStatement,
+  type Param,
+  type Statement,
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { bodiesOf, definitions, handedOver, walkAll } from "../ir/walk.js";
+import { typedArguments } from "../ir/typed.js";
+import { argumentsOf, bodiesOf, definitions, handedOver, walkAll } from "../ir/walk.js";
 
 /** Overflow apart, which the wrapper's limit on extents excludes. */
 export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean {
-  const made = definitions(...bodiesOf(ir));
-  const parameters = new Set(ir.params.filter((p) => isNonNegative(ir, p.name)).map((p) => p.value));
-  const writes = new Map<Variable, Argument[]>();
-  const handed = new Map<Value, Argument[]>();
-  walkAll(ir, (statement) => {
-    for (const [param, given] of handedOver(statement)) handed.set(param, [...(handed.get(param) ?? []), given]);
-    if (statement.kind === "let") writes.set(statement.variable, [statement.initial]);
-    if (statement.kind === "write") writes.get(statement.variable)?.push(statement.value);
-  });
-  // State is assumed not to be negative until some write might make it so; what survives is an invariant.
-  const held = new Set(writes.keys());
-  let known = new Map<Value, boolean>();
-  const ask = (argument: Argument | undefined): boolean => {
-    if (isLiteral(argument)) return typeof argument.value === "number" && argument.value >= 0;
+  const signs = new Signs(ir);
+  return (argument) => signs.isNonNegative(argument);
+}
+
+class Signs {
+  readonly #made: ReadonlyMap<Value, Statement>;
+  /** Values that Python computes before the launch, where `//` and `%` floor. */
+  readonly #ofHost: ReadonlySet<Value>;
+  readonly #params: ReadonlyMap<Value, Param>;
+  /** What each variable is given: its first value, and what is written to it. */
+  readonly #writes = new Map<Variable, Argument[]>();
+  /** What the parameters of each helper function are given; undefined where an op calls the function on tiles. */
+  readonly #handed = new Map<Value, Argument[] | undefined>();
+  /** Variables that no write might make negative. */
+  readonly #held: Set<Variable>;
+  #known = new Map<Value, boolean>();
+
+  constructor(readonly ir: KernelIR) {
+    const host = ir.params.flatMap((param) => computedBy(param)?.block ?? []);
+    const ofHost = definitions(...host);
+    this.#ofHost = new Set(ofHost.keys());
+    this.#made = new Map([...definitions(...bodiesOf(ir)), ...ofHost]);
+    this.#params = new Map(ir.params.map((param) => [param.value, param]));
+    walkAll(ir, (statement) => this.#note(statement));
+    this.#held = new Set(this.#writes.keys());
+    this.#settle();
+  }
+
+  isNonNegative(argument: Argument | undefined): boolean {
+    if (isLiteral(argument)) return Number(argument.value) >= 0;
     if (!isValue(argument)) return false;
-    let answer = known.get(argument);
-    if (answer === undefined) known.set(argument, (answer = parameters.has(argument) || derive(argument)));
+    let answer = this.#known.get(argument);
+    if (answer === undefined) this.#known.set(argument, (answer = this.#derive(argument)));
     return answer;
-  };
-  const derive = (value: Value): boolean => {
-    const statement = made.get(value);
-    const given = handed.get(value);
-    if (given) return given.every(ask);
+  }
+
+  #note(statement: Statement): void {
+    if (statement.kind === "let") this.#writes.set(statement.variable, [statement.initial]);
+    if (statement.kind === "write") this.#writes.get(statement.variable)?.push(statement.value);
+    const given = handedOver(statement);
+    for (const [param, argument] of given) {
+      if (this.#handed.has(param)) this.#handed.get(param)?.push(argument);
+      else this.#handed.set(param, [argument]);
+    }
+    if (given.length > 0) return;
+    for (const callee of argumentsOf(statement))
+      if (isFunction(callee)) for (const param of callee.function.params) this.#handed.set(param, undefined);
+  }
+
+  /** State is assumed not to be negative until some write might make it so; what survives is an invariant. */
+  #settle(): void {
+    for (let settled = false; !settled;) {
+      settled = true;
+      this.#known = new Map();
+      for (const variable of this.#held) {
+        if (this.#writes.get(variable)!.every((value) => this.isNonNegative(value))) continue;
+        this.#held.delete(variable);
+        settled = false;
+      }
+    }
+  }
+
+  #derive(value: Value): boolean {
+    const param = this.#params.get(value);
+    if (param) return this.#ofParam(param);
+    if (this.#handed.has(value)) return this.#handed.get(value)?.every((given) => this.isNonNegative(given)) ?? false;
+    const statement = this.#made.get(value);
     switch (statement?.kind) {
       case "op":
-        if (statement.op.effect === "read") return loads(statement);
-        return statement.op.nonNegative?.(statement.operands.map(ask)) ?? false;
+        return statement.op.effect === "read" ? this.#loads(statement) : this.#computes(statement, value);
       case "read":
-        return held.has(statement.variable);
+        return this.#held.has(statement.variable);
       case "for":
-        return isNegative(statement.step)
-          ? isAtLeastMinusOne(statement.end) || ask(statement.end)
-          : ask(statement.start) && ask(statement.step);
+        return this.#counts(statement);
       case "if": {
         const i = statement.results.indexOf(value);
-        return ask(statement.then.yields[i]) && ask(statement.otherwise.yields[i]);
+        return [statement.then, statement.otherwise].every((arm) => this.isNonNegative(arm.yields[i]));
       }
       default:
         return false;
     }
-  };
-  /** What a tensor holds that the caller promised a range of, and what masked lanes hold instead. */
-  const loads = ({ operands: [address], options }: OpStatement): boolean => {
-    const view = isValue(address) ? made.get(address) : undefined;
-    const tensor = view?.kind === "op" && view.results[0]?.type.kind === "view" ? view.operands[0] : undefined;
-    const param = ir.params.find((other) => other.kind === "tensor" && other.value === tensor);
-    const lowest = param?.kind === "tensor" ? param.range?.[0] : undefined;
-    return typeof lowest === "number" && lowest >= 0 && (options.other === undefined || ask(options.other));
-  };
-  for (let settled = false; !settled;) {
-    settled = true;
-    known = new Map();
-    for (const variable of held) {
-      if (writes.get(variable)!.every(ask)) continue;
-      held.delete(variable);
-      settled = false;
-    }
   }
-  return ask;
+
+  /** Sizes are, and what is computed where its expression is; constexprs of configs where every config says so. */
+  #ofParam(param: Param): boolean {
+    const computed = computedBy(param);
+    if (param.kind === "size") return computed === undefined || this.#isShape(param.value) || this.#yields(computed);
+    if (param.kind !== "constexpr" || param.of !== "int") return false;
+    if (computed) return this.#yields(computed);
+    if (param.from === "config") return this.ir.tuning.configs.every(({ values }) => Number(values[param.name]) >= 0);
+    return param.from === "dim";
+  }
+
+  #yields({ block }: HostBlock): boolean {
+    return this.isNonNegative(block.yields[0]);
+  }
+
+  /** Whether a tensor that is always there has this size, which the wrapper compares with the tensor's shape. */
+  #isShape(size: Value): boolean {
+    return this.ir.params.some((param) => param.kind === "tensor" && !param.optional && param.dims.includes(size));
+  }
+
+  #computes(statement: OpStatement, value: Value): boolean {
+    const { op, operands } = statement;
+    const folded = value.type.kind === "constexpr" || this.#ofHost.has(value);
+    const signs = operands.map((operand) => this.isNonNegative(operand));
+    return op.nonNegative?.(signs, { folded, args: typedArguments(statement) }) ?? false;
+  }
+
+  /** The index of a loop that counts up from its start, or down to its end. */
+  #counts({ start, end, step }: ForStatement): boolean {
+    const by = numberOf(step);
+    if (by !== undefined && by < 0) return (numberOf(end) ?? -2) >= -1 || this.isNonNegative(end);
+    return this.isNonNegative(start) && this.isNonNegative(step);
+  }
+
+  /** What an input holds that the caller promised a range of, and what masked lanes hold instead. */
+  #loads({ operands: [address], options }: OpStatement): boolean {
+    const view = isValue(address) ? this.#made.get(address) : undefined;
+    const tensor = view?.kind === "op" && view.results[0]?.type.kind === "view" ? view.operands[0] : undefined;
+    const param = isValue(tensor) ? this.#params.get(tensor) : undefined;
+    // A kernel may write what it likes to a tensor that it updates.
+    if (param?.kind !== "tensor" || param.role !== "in") return false;
+    const lowest = param.range?.[0];
+    return (
+      typeof lowest === "number" && lowest >= 0 && (options.other === undefined || this.isNonNegative(options.other))
+    );
+  }
 }
 
-/** A loop that counts down: its index stays above the end. */
-function isNegative(step: Argument): boolean {
-  return isLiteral(step) && typeof step.value === "number" && step.value < 0;
+/** What computes a parameter on the host, if the caller does not decide it. */
+function computedBy(param: Param): HostBlock | undefined {
+  if (param.kind === "size") return param.derived;
+  return param.kind === "constexpr" ? param.compute : undefined;
 }
 
-function isAtLeastMinusOne(end: Argument): boolean {
-  return isLiteral(end) && typeof end.value === "number" && end.value >= -1;
-}
-
-/** Sizes are; constexprs are where every config says so, and where they are computed from sizes. */
-function isNonNegative(ir: KernelIR, name: string): boolean {
-  const param = ir.params.find((p) => p.name === name)!;
-  if (param.kind === "size") return true;
-  if (param.kind !== "constexpr" || param.of !== "int") return false;
-  if (param.from === "argument" || param.from === "heuristic") return false;
-  return param.from !== "config" || ir.tuning.configs.every(({ values }) => Number(values[name]) >= 0);
+function numberOf(argument: Argument): number | undefined {
+  return isLiteral(argument) && (typeof argument.value === "number" || typeof argument.value === "bigint")
+    ? Number(argument.value)
+    : undefined;
 }

@@ -60,6 +60,13 @@ export type Spelling =
 /** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
 export type Effect = "pure" | "read" | "write" | "atomic";
 
+/** What an op's sign depends on beside the signs of its operands. */
+export interface SignContext {
+  /** Whether Python computes it, on the host or as a constexpr: `//` and `%` floor there, and nothing reports a divisor. */
+  readonly folded: boolean;
+  readonly args: Readonly<Record<string, Typed | undefined>>;
+}
+
 export interface Op {
   /** The author's name, such as `floorDiv`. */
   readonly name: string;
@@ -103,7 +110,7 @@ export interface Op {
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */
-  readonly nonNegative?: (operands: readonly boolean[]) => boolean;
+  readonly nonNegative?: (operands: readonly boolean[], of: SignContext) => boolean;
   /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
   readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
   /** Triton 3.6 gives literals their own dtype here, where 3.9 gives them the tile's. */

@@ -1,4 +1,5 @@
 /** `+ - * / // %` and negation. */
+import type { SignContext } from "../ir/op.js";
 import type { Constant } from "../values/runtime-values.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
@@ -88,8 +89,9 @@ const types = ({ x, y }: Two): [Type, Type] => [x!.type, y!.type];
 const numeric = (f: (x: number, y: number) => number) => (x: Constant, y: Constant) => f(Number(x), Number(y));
 /** Signs: whether the result is not negative when the operands are not. */
 const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
-/** Of `//` and `%` the dividend decides: a divisor that is not positive is a mistake in itself. */
-const dividendSign = ([dividend]: readonly boolean[]) => dividend === true;
+/** Of `//` and `%` the dividend decides: a divisor that is not positive is reported. Python floors, and reports nothing. */
+const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext) =>
+  dividend === true && (divisor === true || !folded);
 
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>({

@@ -2,7 +2,7 @@
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
 import { cast as castArray } from "../numerics/array-cast.js";
-import { type Dt, type DType, type DTypeName, members } from "../types/dtype.js";
+import { type Dt, type DType, type DTypeName, type Elem, isSigned, members } from "../types/dtype.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Checked, whyChoice } from "../types/problem.js";
@@ -86,6 +86,21 @@ function leastCast({ x, dtype }: Readonly<Record<string, Typed | undefined>>): r
   return [{ what: "the number of elements", dim, who: "casts from and to float8e4b15", least: 4 }];
 }
 
+/**
+ * Whether numbers that are not negative stay so as another dtype: not where a signed integer has no room for them. A
+ * constexpr counts as an int32.
+ */
+export function keepsSignAs({ type }: Typed, to: Elem, bitcast = false): boolean {
+  const from: readonly DTypeName[] = type.kind === "tile" ? members(type.dtype) : ["int32"];
+  return members(to).every((target) => !isSigned(target) || from.every((source) => hasRoom(source, target, bitcast)));
+}
+
+function hasRoom(from: DTypeName, to: DTypeName, bitcast: boolean): boolean {
+  // -0.0 is not negative, and its bits are.
+  if (isFloat(from)) return !bitcast;
+  return isSigned(from) ? bitsOf(to) >= bitsOf(from) : bitsOf(to) > bitsOf(from);
+}
+
 const record = {
   operands: { x: "value", dtype: "dtype" },
   options,
@@ -95,7 +110,8 @@ const record = {
   infer: inferCast,
   least: leastCast,
   evaluate,
-  nonNegative: ([x]) => x === true,
+  nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
+    isNonNegative === true && keepsSignAs(x!, dtype!.dtype!, bitcast?.literal === true),
 } as const satisfies Omit<OpRecord, "name" | "spelling">;
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */

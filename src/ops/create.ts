@@ -10,6 +10,7 @@ import { type ArangeCall, inferArange, whyFill, type WhyFill } from "../rules/cr
 import { type Plain, whyTile, type WhyTile } from "../rules/math-rules.js";
 import type { Scalar, Tile } from "../types/tile.js";
 import { tileType, type Typed } from "../types/types.js";
+import { keepsSignAs } from "./cast.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "../values/operands.js";
 
@@ -97,7 +98,8 @@ export const full = defineOp<
       ? tileArray(tile.dtype, tile.shape, tile.data, new Uint8Array(tile.data.length).fill(1))
       : tile;
   },
-  nonNegative: ([, value]) => value === true,
+  nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
+    isNonNegative === true && (value!.literal !== undefined || keepsSignAs(value!, dtype!.dtype!)),
 });
 
 /** Zeros in the dtype and shape of a tile: `tl.zeros_like(x)`. */

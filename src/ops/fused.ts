@@ -142,7 +142,8 @@ export const clamp = defineOp<
       big: (x, low, high) => extremes.bigMin(extremes.bigMax(x, low), high),
     })(args, context);
   },
-  nonNegative: ([, low]) => low === true,
+  // The upper end wins where it is below the lower one.
+  nonNegative: ([, low, high]) => low === true && high === true,
   strongLiterals36: true,
   result36: (args) => widened36(clampType(args), args.x!.type, args.min!.type, args.max!.type),
   since39: (args) => !isFloat(clampType(args)),

@@ -1,6 +1,7 @@
 /** The parts of a kernel's spec that are torch, recorded: its reference, its providers and its inputs. */
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
+import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import type { TorchNode } from "../torch/torch-node.js";
 import type { KernelDefinition } from "./definition.js";
 import { recordInputs, recordReference } from "./record-reference.js";
@@ -15,7 +16,7 @@ export function providersOf(
   at: Location | undefined,
 ): KernelIR["providers"] {
   const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
-    if (!/^[A-Za-z_]\w*$/.test(name))
+    if (!isPythonIdentifier(name))
       fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, at);
     if (RESERVED_PROVIDERS.includes(name))
       fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, at);

@@ -2,6 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DTypeName, isDType } from "../types/dtype.js";
+import { isPythonIdentifier } from "./python-identifiers.js";
 import {
   type NumberComparison,
   numberComparisons,
@@ -79,10 +80,19 @@ function namespaceProxy(path: string, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === PATH) return path;
-      return typeof key === "symbol" ? undefined : namespaceProxy(path === "" ? key : `${path}.${key}`, at);
+      if (typeof key === "symbol") return undefined;
+      const name = identifier(key, "the name of a function", at);
+      return namespaceProxy(path === "" ? name : `${path}.${name}`, at);
     },
-    apply: (_, __, args: unknown[]) =>
-      tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at),
+    apply: (_, __, args: unknown[]) => {
+      if (path === "")
+        fail(
+          "reference",
+          "reference: torch itself is called; call one of its functions, such as torch.matmul(a, b)",
+          captureLocation() ?? at,
+        );
+      return tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at);
+    },
   });
 }
 
@@ -100,16 +110,17 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
       // `const [values, indices] = torch.sort(x)`: as many as the author takes.
       if (key === Symbol.iterator) return () => itemsOf(node, at);
       if (typeof key === "symbol") return undefined;
-      if (/^\d+$/.test(key)) return tensorProxy({ kind: "item", of: node, index: Number(key) }, at);
+      if (/^\d{1,9}$/.test(key)) return tensorProxy({ kind: "item", of: node, index: Number(key) }, at);
       if (key === "otherwise")
         return (fallback: unknown) =>
           tensorProxy({ kind: "otherwise", of: node, fallback: argument(fallback, at) }, at);
-      const attribute = tensorProxy({ kind: "attribute", of: node, name: key }, at) as () => unknown;
+      const name = identifier(key, "the name of a method", at);
+      const attribute = tensorProxy({ kind: "attribute", of: node, name }, at) as () => unknown;
       return new Proxy(attribute, {
         apply: (_target, __, args: unknown[]) => {
           const { args: positional, keywords } = split(args, at);
-          const method = { kind: "method", name: key, args: [node, ...positional], keywords } as const;
-          return key === "size"
+          const method = { kind: "method", name, args: [node, ...positional], keywords } as const;
+          return name === "size"
             ? numberProxy(method, at)
             : tensorProxy(logged({ ...method, at: captureLocation() }), at);
         },
@@ -172,8 +183,21 @@ function split(args: readonly unknown[], at: Location | undefined) {
   const keywords = Object.entries(isKeywords ? (last as object) : {}).filter(([, value]) => value !== undefined);
   return {
     args: positional.map((arg) => argument(arg, at)),
-    keywords: Object.fromEntries(keywords.map(([key, value]) => [key, argument(value, at)])),
+    keywords: Object.fromEntries(
+      keywords.map(([key, value]) => [identifier(key, "the name of a keyword argument", at), argument(value, at)]),
+    ),
   };
+}
+
+/** A name that the author wrote and that goes into Python as it is. Every such name passes here. */
+function identifier(name: string, what: string, at: Location | undefined): string {
+  if (!isPythonIdentifier(name))
+    fail(
+      "reference",
+      `reference: ${JSON.stringify(name)} cannot be ${what} in Python; write an identifier, as in x.sum(1, { keepdim: true })`,
+      captureLocation() ?? at,
+    );
+  return name;
 }
 
 let log: ((node: TorchNode) => void) | undefined;

@@ -1,14 +1,15 @@
 /** Identifiers of the emitted Python: the author's, in snake_case, unique where they could meet. */
+import { PYTHON_KEYWORDS } from "../../torch/python-identifiers.js";
 
-const PYTHON_KEYWORDS =
-  "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield match case type";
+/** Python's own words, and those that are its own in some places only. */
+const KEYWORDS: readonly string[] = [...PYTHON_KEYWORDS, "match", "case", "type"];
 /** Names that the emitted module uses itself, and builtins whose shadowing would change what it means. */
 const USED =
   "triton tl torch libdevice range float int min max len list tuple isinstance getattr hasattr print super self";
 /** Letters that look like digits, which linters refuse. */
 const AMBIGUOUS = "l I O";
 
-const RESERVED: ReadonlySet<string> = new Set(`${PYTHON_KEYWORDS} ${USED} ${AMBIGUOUS}`.split(" "));
+const RESERVED: ReadonlySet<string> = new Set([...KEYWORDS, ...`${USED} ${AMBIGUOUS}`.split(" ")]);
 
 /**
  * `numPidInGroup` → `num_pid_in_group`; names in capitals, such as `BLOCK_M`, stay. Letters that Python's style guide
@@ -29,7 +30,7 @@ export function snakeCase(name: string, fallback = "value"): string {
 
 /** Whether the word is Python's own, so that it cannot stand after a dot. */
 export function isKeyword(word: string): boolean {
-  return PYTHON_KEYWORDS.split(" ").includes(word);
+  return KEYWORDS.includes(word);
 }
 
 /** Whether Python would take it as an identifier that is free to use. */

@@ -1,6 +1,6 @@
 /**
- * The folders of `src`, from the ground up: each imports only folders that stand before it. `npm run folders` prints what
- * each takes from the others, read off the imports; `tests/layers.test.ts` holds the order.
+ * The folders of `src`, from the ground up: each imports only folders above it. `npm run folders` prints
+ * what each imports; `tests/layers.test.ts` enforces the order.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -10,26 +10,26 @@ export const SRC = resolve(import.meta.dirname, "../src");
 
 /** What each folder is, in a sentence. Entry files lie in `src` itself and join the folders. */
 export const folders = {
-  diagnostics: "What a message is, and where in the author's code it points.",
-  contract: "What a compiled kernel is to whatever runs it: plain data, an evaluator, tolerances.",
+  diagnostics: "Messages, and where in the author's code they point.",
+  contract: "The interface of a compiled kernel: plain data, an evaluator, tolerances.",
   types: "Dtypes, shapes, constexprs and tiles, each as a type for the editor and a function for the build.",
   numerics: "Numbers of every dtype and arrays of them, computed exactly as Triton's targets do.",
-  torch: "PyTorch's functions as references use them: their types, the recorder, their values in float64.",
-  values: "What operands are while a kernel is evaluated, and the addresses that views and blocks stand for.",
+  torch: "PyTorch's functions for references: their types, the recorder, their values in float64.",
+  values: "Operands during evaluation, and the addresses of views and blocks.",
   ir: "The program: statements, op records, the builder that makes them, their text.",
-  source: "The author's file: names, comments, and what JavaScript would do silently to a traced value.",
-  analysis: "What can be read off a program: signs, tile sizes, descriptors, what a Triton version lacks.",
+  source: "The author's file: names, comments, and a lint for JavaScript that ignores traced values.",
+  analysis: "Facts about a program: signs, tile sizes, descriptors, ops that a Triton version lacks.",
   rules: "The type rule of each op, once as a type and once as a function.",
-  params: "What a kernel takes and what its spec may say, as types.",
+  params: "A kernel's parameters and spec, as types.",
   ops: "One record for each op: its function, type rule, Python and evaluation.",
   lower: "Views as pointers and masks.",
-  dsl: "What authors write besides ops: kernels, params, loops, branches, state; and tracing them.",
-  check: "What is refused in a finished program, for every dtype and every config.",
-  eval: "The evaluator: runs a program on arrays and reports what its accesses do wrong.",
+  dsl: "What authors write besides ops: kernels, params, loops, branches, state; and how they are traced.",
+  check: "Checks of a finished program, for every dtype and every config.",
+  eval: "The evaluator: runs a program on arrays and reports wrong accesses.",
   codegen: "A program as Python: syntax and layout, names, bodies, wrappers, operators, modules.",
   call: "Arrays on the host, and how a call's arguments become a case.",
   runtime: "Environments, workers, devices, cases, reports and commands; it sees compiled kernels only.",
-  pipeline: "From what an author wrote to what can be run: trace, check, lower, emit.",
+  pipeline: "From the author's function to a runnable kernel: trace, check, lower, emit.",
   testing: "Matchers for test runners.",
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -11,6 +11,7 @@ import { createSourceIndex } from "../src/source/source-index.js";
 import { runBinary, runCli } from "../src/runtime/cli/cli.js";
 import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js";
 import type { Streams } from "../src/runtime/system/streams.js";
+import { folders } from "./folders.js";
 import { languagePage } from "./language.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -44,6 +45,7 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
     emitted: fence("python", jit),
     wrapper: fence("python", wrapper),
     ir: fence("", compiled.ir),
+    folders: folderTable(),
     compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),
@@ -60,6 +62,12 @@ function testingParts(): Record<string, string> {
       fence("ts", text!.replaceAll(new RegExp(`^${indent}`, "gm"), "")),
     ]),
   );
+}
+
+/** The folders of `src`, in their order. */
+function folderTable(): string {
+  const rows = Object.entries(folders).map(([folder, sentence]) => `| \`${folder}\` | ${sentence} |`);
+  return ["", "| folder | what it holds |", "| --- | --- |", ...rows, ""].join("\n");
 }
 
 /** `help`, `help_file`, and for each command `help_NAME` and `json_NAME`: its help, and the types of its report. */

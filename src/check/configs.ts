@@ -1,7 +1,7 @@
 /** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
 import { type Config, launchOptionNames } from "../contract/compiled.js";
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
-import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 
 const POWERS = new Set([1, 2, 4, 8, 16, 32]);
@@ -48,7 +48,7 @@ function describe(config: Config): string {
 }
 
 function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diagnostic[] {
-  const constexprs = ir.params.filter((param): param is ConstexprParam => param.kind === "constexpr");
+  const constexprs = paramsOf(ir, "constexpr");
   const byName = new Map(constexprs.map((param) => [param.name, param]));
   const expected = constexprs.filter((param) => param.from === "config").map((param) => param.name);
   const found: Diagnostic[] = [];

@@ -11,7 +11,7 @@ import type {
 import { tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import type { KernelIR, TensorParam } from "../ir/nodes.js";
+import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
 import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
 import { Bindings } from "./bindings.js";
@@ -107,9 +107,7 @@ class Steps {
       // Now, as a kernel may change what it looks at later.
       else this.#values.set(step, this.#compute(step));
     }
-    const declared = face.params.filter(
-      (param): param is TensorParam => param.kind === "tensor" && param.role === "out",
-    );
+    const declared = tensorsOf(face, "out");
     const outputs = declared.map(({ name, dtype }) => {
       const value = this.#tensor(forward.results[name]!);
       const wanted = typeof dtype === "string" ? dtype : this.at.dtypes[dtype.name];
@@ -120,9 +118,7 @@ class Steps {
 
   #launch(launch: KernelLaunch): void {
     const { kernel, args } = launch;
-    const tensors = kernel.params.filter(
-      (param): param is TensorParam => param.kind === "tensor" && param.role !== "out",
-    );
+    const tensors = tensorsOf(kernel, "in", "inout");
     const given: Record<string, TensorData> = {};
     const sizes: Record<string, number> = {};
     const dtypes: Record<string, string> = {};

@@ -337,10 +337,18 @@ export function isList(argument: Argument | undefined): argument is readonly Arg
   return Array.isArray(argument);
 }
 
+/** The parameters of one kind. */
+export function paramsOf<K extends Param["kind"]>(
+  { params }: Pick<KernelIR, "params">,
+  kind: K,
+): readonly Extract<Param, { kind: K }>[] {
+  return params.filter((param): param is Extract<Param, { kind: K }> => param.kind === kind);
+}
+
 /** The tensors that a kernel has in one of these roles, in the author's order. */
 export function tensorsOf(
   { params }: Pick<KernelIR, "params">,
   ...roles: readonly TensorParam["role"][]
 ): readonly TensorParam[] {
-  return params.filter((param): param is TensorParam => param.kind === "tensor" && roles.includes(param.role));
+  return paramsOf({ params }, "tensor").filter(({ role }) => roles.includes(role));
 }

@@ -16,94 +16,121 @@ import { call } from "../types/dtype.js";
 import { showType } from "../types/types.js";
 
 export function printIR(ir: KernelIR): string {
-  const numbers = new Map<unknown, number>();
-  const name = (value: Value): string => {
-    if (value.parameter !== undefined) return value.parameter;
-    if (!numbers.has(value)) numbers.set(value, numbers.size);
-    return `%${numbers.get(value)}`;
-  };
-  const variable = (v: unknown): string => {
-    if (!numbers.has(v)) numbers.set(v, numbers.size);
-    return `@${numbers.get(v)}`;
-  };
-  const say = (argument: Argument | undefined): string => {
+  const printer = new Printer(ir);
+  for (const helper of ir.functions) {
+    const signature = `${functionName(ir, helper)}(${printer.typed(helper.params).join(", ")})`;
+    printer.section(`function ${signature}${helper.noinline ? " noinline" : ""}:`, helper.body);
+  }
+  const params = ir.params.map((param) => `${param.name}: ${showType(param.value.type)}`);
+  printer.section(`kernel ${ir.name}(${params.join(", ")}):`, ir.body);
+  printer.section("grid:", ir.grid.block);
+  if (ir.requires.block.yields.length > 0) printer.section("requires:", ir.requires.block);
+  return printer.text();
+}
+
+/** Numbers values and variables in the order in which they appear, and collects lines. */
+class Printer {
+  private readonly numbers = new Map<unknown, number>();
+  private readonly lines: string[] = [];
+
+  constructor(private readonly ir: KernelIR) {}
+
+  text(): string {
+    return `${this.lines.join("\n")}\n`;
+  }
+
+  section(header: string, body: Block): void {
+    this.put(0, header);
+    this.block(body, 1);
+  }
+
+  /** Each value with its type: `%0: int32`. */
+  typed(values: readonly Value[]): readonly string[] {
+    return values.map((value) => `${this.value(value)}: ${showType(value.type)}`);
+  }
+
+  private put(depth: number, text: string): void {
+    this.lines.push("  ".repeat(depth) + text);
+  }
+
+  private number(of: unknown): number {
+    const known = this.numbers.get(of);
+    if (known !== undefined) return known;
+    this.numbers.set(of, this.numbers.size);
+    return this.numbers.size - 1;
+  }
+
+  private value(value: Value): string {
+    return value.parameter ?? `%${this.number(value)}`;
+  }
+
+  private variable(of: unknown): string {
+    return `@${this.number(of)}`;
+  }
+
+  private argument(argument: Argument | undefined): string {
     if (argument === undefined) return "_";
-    if (isValue(argument)) return name(argument);
-    if (isList(argument)) return `[${argument.map(say).join(", ")}]`;
+    if (isValue(argument)) return this.value(argument);
+    if (isList(argument)) return `[${this.list(argument)}]`;
     if (isDType(argument)) return call(argument.dtype);
-    if (isFunction(argument)) return functionName(ir, argument.function);
+    if (isFunction(argument)) return functionName(this.ir, argument.function);
     if (!isLiteral(argument)) return "?";
     return typeof argument.value === "string" ? JSON.stringify(argument.value) : String(argument.value);
-  };
-  const lines: string[] = [];
-  const put = (depth: number, text: string): void => {
-    lines.push("  ".repeat(depth) + text);
-  };
-  const options = (statement: { readonly options: Readonly<Record<string, Argument>> }): string =>
-    Object.entries(statement.options)
-      .map(([key, argument]) => `, ${key}=${say(argument)}`)
+  }
+
+  private list(values: readonly (Argument | undefined)[]): string {
+    return values.map((each) => this.argument(each)).join(", ");
+  }
+
+  /** Each with a comma before it: they follow positional arguments. */
+  private options({ options }: { readonly options: Readonly<Record<string, Argument>> }): string {
+    return Object.entries(options)
+      .map(([key, argument]) => `, ${key}=${this.argument(argument)}`)
       .join("");
-  const block = ({ statements, yields }: Block, depth: number): void => {
-    for (const statement of statements) line(statement, depth);
-    if (yields.length > 0) put(depth, `yield ${yields.map(say).join(", ")}`);
-  };
-  const line = (statement: Statement, depth: number): void => {
+  }
+
+  private results(values: readonly Value[]): string {
+    return values.length > 0 ? `${this.typed(values).join(", ")} = ` : "";
+  }
+
+  private block({ statements, yields }: Block, depth: number): void {
+    for (const statement of statements) this.statement(statement, depth);
+    if (yields.length > 0) this.put(depth, `yield ${this.list(yields)}`);
+  }
+
+  private statement(statement: Statement, depth: number): void {
     switch (statement.kind) {
       case "op": {
-        const args = `${statement.operands.map(say).join(", ")}${options(statement)}`.replace(/^, /, "");
-        const results = statement.results.map((value) => `${name(value)}: ${showType(value.type)}`).join(", ");
-        return put(depth, `${results ? `${results} = ` : ""}${statement.op.name} ${args}`);
+        const args = `${this.list(statement.operands)}${this.options(statement)}`.replace(/^, /, "");
+        return this.put(depth, `${this.results(statement.results)}${statement.op.name} ${args}`);
       }
       case "let":
-        return put(depth, `let ${variable(statement.variable)} = ${say(statement.initial)}`);
+        return this.put(depth, `let ${this.variable(statement.variable)} = ${this.argument(statement.initial)}`);
       case "read":
-        return put(
-          depth,
-          `${name(statement.result)}: ${showType(statement.result.type)} = ${variable(statement.variable)}`,
-        );
+        return this.put(depth, `${this.results([statement.result])}${this.variable(statement.variable)}`);
       case "write":
-        return put(depth, `${variable(statement.variable)} = ${say(statement.value)}`);
+        return this.put(depth, `${this.variable(statement.variable)} = ${this.argument(statement.value)}`);
       case "for": {
-        const bounds = [statement.start, statement.end, statement.step].map(say).join(", ");
-        put(
-          depth,
-          `for ${name(statement.index)} in ${bounds}${options(statement)}${statement.unrolled ? " unrolled" : ""}:`,
-        );
-        return block(statement.body, depth + 1);
+        const bounds = `${this.list([statement.start, statement.end, statement.step])}${this.options(statement)}`;
+        this.put(depth, `for ${this.value(statement.index)} in ${bounds}${statement.unrolled ? " unrolled" : ""}:`);
+        return this.block(statement.body, depth + 1);
       }
       case "while":
-        put(depth, `while${options(statement)}:`);
-        block(statement.condition, depth + 1);
-        put(depth, "do:");
-        return block(statement.body, depth + 1);
+        this.put(depth, `while${this.options(statement)}:`);
+        this.block(statement.condition, depth + 1);
+        this.put(depth, "do:");
+        return this.block(statement.body, depth + 1);
       case "exit":
-        return put(depth, "exit");
-      case "if": {
-        const results = statement.results.map((value) => `${name(value)}: ${showType(value.type)}`).join(", ");
-        put(depth, `${results ? `${results} = ` : ""}if ${say(statement.condition)}:`);
-        block(statement.then, depth + 1);
-        put(depth, "else:");
-        return block(statement.otherwise, depth + 1);
-      }
+        return this.put(depth, "exit");
+      case "if":
+        this.put(depth, `${this.results(statement.results)}if ${this.argument(statement.condition)}:`);
+        this.block(statement.then, depth + 1);
+        this.put(depth, "else:");
+        return this.block(statement.otherwise, depth + 1);
       default:
         return statement satisfies never;
     }
-  };
-  for (const helper of ir.functions) {
-    const params = helper.params.map((value) => `${name(value)}: ${showType(value.type)}`);
-    put(0, `function ${functionName(ir, helper)}(${params.join(", ")})${helper.noinline ? " noinline" : ""}:`);
-    block(helper.body, 1);
   }
-  const params = ir.params.map((param) => `${param.name}: ${showType(param.value.type)}`);
-  put(0, `kernel ${ir.name}(${params.join(", ")}):`);
-  block(ir.body, 1);
-  put(0, "grid:");
-  block(ir.grid.block, 1);
-  if (ir.requires.block.yields.length > 0) {
-    put(0, "requires:");
-    block(ir.requires.block, 1);
-  }
-  return `${lines.join("\n")}\n`;
 }
 
 /** Unique in the kernel, and the author's name where that is known. */

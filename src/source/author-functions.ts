@@ -39,39 +39,10 @@ export function createFunctions(walk: () => Walk): Functions {
     const depth = active.get(callee.node) ?? 0;
     if (depth >= DEPTH) return PLAIN;
     active.set(callee.node, depth + 1);
-    const result = run(callee, args, from);
+    const result = resultOf(callee, args, from, walk());
     active.set(callee.node, depth);
     results.set(key, result);
     return result;
-  }
-
-  function run({ node, scope }: FunctionValue, args: readonly Abstract[], from: Region | undefined): Abstract {
-    const call = invocation();
-    const frame: Frame = { scope: new Scope(scope), region: region("function", from), call };
-    node.parameters.forEach((parameter, index) => bindParameter(parameter, args, index, frame));
-    const { body } = node;
-    if (!body) return annotated(node.type, PLAIN);
-    if (!ts.isBlock(body)) return declaredResult(node, walk().evaluate(body, frame));
-    walk().statements(body.statements, frame);
-    if (call.yields === "loops") return { kind: "range" };
-    if (node.asteriskToken) return holder(new Map(), call.returns.length ? call.returns.reduce(join) : PLAIN);
-    if (call.returns.length === 0) return PLAIN;
-    const returned = call.returns.reduce(join);
-    return declaredResult(node, canFallThrough(body.statements.at(-1)) ? weaken(returned) : returned);
-  }
-
-  function bindParameter(
-    parameter: ts.ParameterDeclaration,
-    args: readonly Abstract[],
-    index: number,
-    frame: Frame,
-  ): void {
-    const rest = parameter.dotDotDotToken && holder(new Map(args.slice(index).map((each, i) => [String(i), each])));
-    const given = rest ?? args[index];
-    const read = annotated(parameter.type, given);
-    const fallback = parameter.initializer && walk().evaluate(parameter.initializer, frame);
-    const optional = parameter.questionToken ? weaken(read) : read;
-    walk().bind(parameter.name, fallback ? join(optional, fallback) : optional, frame);
   }
 
   return {
@@ -84,6 +55,36 @@ export function createFunctions(walk: () => Walk): Functions {
       }
     },
   };
+}
+
+/** Walks a function's body with what it is given; what it returns. */
+function resultOf(
+  { node, scope }: FunctionValue,
+  args: readonly Abstract[],
+  from: Region | undefined,
+  walk: Walk,
+): Abstract {
+  const call = invocation();
+  const frame: Frame = { scope: new Scope(scope), region: region("function", from), call };
+  node.parameters.forEach((parameter, index) => bindParameter(parameter, args.slice(index), frame, walk));
+  const { body } = node;
+  if (!body) return annotated(node.type, PLAIN);
+  if (!ts.isBlock(body)) return declaredResult(node, walk.evaluate(body, frame));
+  walk.statements(body.statements, frame);
+  if (call.yields === "loops") return { kind: "range" };
+  if (node.asteriskToken) return holder(new Map(), call.returns.length ? call.returns.reduce(join) : PLAIN);
+  if (call.returns.length === 0) return PLAIN;
+  const returned = call.returns.reduce(join);
+  return declaredResult(node, canFallThrough(body.statements.at(-1)) ? weaken(returned) : returned);
+}
+
+/** `args` starts with the parameter's own argument; a rest parameter takes all of it. */
+function bindParameter(parameter: ts.ParameterDeclaration, args: readonly Abstract[], frame: Frame, walk: Walk): void {
+  const rest = parameter.dotDotDotToken && holder(new Map(args.map((each, i) => [String(i), each])));
+  const read = annotated(parameter.type, rest ?? args[0]);
+  const fallback = parameter.initializer && walk.evaluate(parameter.initializer, frame);
+  const optional = parameter.questionToken ? weaken(read) : read;
+  walk.bind(parameter.name, fallback ? join(optional, fallback) : optional, frame);
 }
 
 /** What a call's findings depend on: the innermost loop or branch. */

@@ -4,92 +4,110 @@ import { isLibrary, type Read, resolveFile, specifier } from "./imports.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";
 import { type Abstract, exported, holder, PLAIN } from "./known-values.js";
 
-/** Gives a function that walks a file; files that it imports are read when a name of theirs is looked up. */
-export function createModules(read: Read, walk: Walk): (path: string) => void {
-  const scopes = new Map<ts.SourceFile, Scope>();
-  const frameOf = (file: ts.SourceFile): Frame => ({ scope: scopeOf(file), region: undefined, call: invocation() });
+/** Walks files; a file that one imports is read when a name of it is looked up. */
+export class AuthorModules {
+  private readonly scopes = new Map<ts.SourceFile, Scope>();
 
-  function scopeOf(file: ts.SourceFile): Scope {
-    let scope = scopes.get(file);
+  constructor(
+    private readonly read: Read,
+    private readonly walk: Walk,
+  ) {}
+
+  walkFile(path: string): void {
+    const file = this.read(path);
+    if (file) this.walk.statements(file.statements, this.frameOf(file));
+  }
+
+  private frameOf(file: ts.SourceFile): Frame {
+    return { scope: this.scopeOf(file), region: undefined, call: invocation() };
+  }
+
+  private scopeOf(file: ts.SourceFile): Scope {
+    let scope = this.scopes.get(file);
     if (scope) return scope;
-    scopes.set(file, (scope = new Scope()));
-    for (const statement of file.statements) declare(statement, file, scope);
+    this.scopes.set(file, (scope = new Scope()));
+    for (const statement of file.statements) this.declare(statement, file, scope);
     return scope;
   }
 
-  function declare(statement: ts.Statement, file: ts.SourceFile, scope: Scope): void {
-    if (ts.isImportDeclaration(statement)) return declareImport(statement, file, scope);
+  private declare(statement: ts.Statement, file: ts.SourceFile, scope: Scope): void {
+    const { walk } = this;
+    if (ts.isImportDeclaration(statement)) return this.declareImport(statement, file, scope);
     if (ts.isFunctionDeclaration(statement) && statement.name) {
-      scope.declareLazy(statement.name.text, () => walk.functionValue(statement, frameOf(file)));
+      scope.declareLazy(statement.name.text, () => walk.functionValue(statement, this.frameOf(file)));
     }
     if (!ts.isVariableStatement(statement)) return;
     for (const { name, initializer, type } of statement.declarationList.declarations) {
       if (!ts.isIdentifier(name) || !initializer) continue;
-      scope.declareLazy(name.text, () => walk.annotated(type, walk.evaluate(initializer, frameOf(file))));
+      scope.declareLazy(name.text, () => walk.annotated(type, walk.evaluate(initializer, this.frameOf(file))));
     }
   }
 
-  function declareImport(statement: ts.ImportDeclaration, file: ts.SourceFile, scope: Scope): void {
+  private declareImport(statement: ts.ImportDeclaration, file: ts.SourceFile, scope: Scope): void {
     const clause = statement.importClause;
     const from = specifier(statement);
     const bindings = clause?.namedBindings;
     if (!clause || clause.isTypeOnly) return;
     const library = isLibrary(file, from);
-    if (clause.name && !library) scope.declareLazy(clause.name.text, () => importOf(file, from, "default"));
+    if (clause.name && !library) scope.declareLazy(clause.name.text, () => this.importOf(file, from, "default"));
     if (bindings && ts.isNamespaceImport(bindings)) {
-      scope.declareLazy(bindings.name.text, () => (library ? { kind: "module" } : namespaceOf(file, from)));
+      scope.declareLazy(bindings.name.text, () => (library ? { kind: "module" } : this.namespaceOf(file, from)));
     }
     for (const each of bindings && ts.isNamedImports(bindings) ? bindings.elements : []) {
       const name = (each.propertyName ?? each.name).text;
-      scope.declareLazy(each.name.text, () => (library ? exported(name) : importOf(file, from, name)));
+      scope.declareLazy(each.name.text, () => (library ? exported(name) : this.importOf(file, from, name)));
     }
   }
 
-  function importOf(file: ts.SourceFile, from: string, name: string): Abstract {
-    const target = resolveFile(file, from, read);
-    return (target && exportOf(target, name, new Set())) ?? PLAIN;
+  private importOf(file: ts.SourceFile, from: string, name: string): Abstract {
+    const target = resolveFile(file, from, this.read);
+    return (target && this.exportOf(target, name, new Set())) ?? PLAIN;
   }
 
-  function exportOf(file: ts.SourceFile, name: string, seen: Set<ts.SourceFile>): Abstract | undefined {
+  private exportOf(file: ts.SourceFile, name: string, seen: Set<ts.SourceFile>): Abstract | undefined {
     if (seen.has(file)) return undefined;
     seen.add(file);
     for (const statement of file.statements) {
-      if (ts.isExportAssignment(statement) && name === "default")
-        return walk.evaluate(statement.expression, frameOf(file));
-      if (ts.isFunctionDeclaration(statement) && name === "default" && isDefault(statement)) {
-        return walk.functionValue(statement, frameOf(file));
-      }
-      if (!ts.isExportDeclaration(statement)) continue;
-      const from = statement.moduleSpecifier && (statement.moduleSpecifier as ts.StringLiteral).text;
-      const clause = statement.exportClause;
-      const named =
-        clause && ts.isNamedExports(clause) ? clause.elements.find((each) => each.name.text === name) : undefined;
-      const original = named ? (named.propertyName ?? named.name).text : name;
-      if (!from && named) return scopeOf(file).lookup(original)?.value;
-      if (!from || (clause && !named)) continue;
-      if (isLibrary(file, from)) return exported(original);
-      const target = resolveFile(file, from, read);
-      const found = target && exportOf(target, original, seen);
+      const found = this.exportIn(statement, file, name, seen);
       if (found) return found;
     }
-    return name === "default" ? undefined : scopeOf(file).lookup(name)?.value;
+    return name === "default" ? undefined : this.scopeOf(file).lookup(name)?.value;
   }
 
-  function namespaceOf(file: ts.SourceFile, from: string): Abstract {
-    const target = resolveFile(file, from, read);
+  /** What `export default …` or `export … from "…"` exports by this name. */
+  private exportIn(
+    statement: ts.Statement,
+    file: ts.SourceFile,
+    name: string,
+    seen: Set<ts.SourceFile>,
+  ): Abstract | undefined {
+    if (ts.isExportAssignment(statement) && name === "default")
+      return this.walk.evaluate(statement.expression, this.frameOf(file));
+    if (ts.isFunctionDeclaration(statement) && name === "default" && isDefault(statement))
+      return this.walk.functionValue(statement, this.frameOf(file));
+    if (!ts.isExportDeclaration(statement)) return undefined;
+    const from = statement.moduleSpecifier && (statement.moduleSpecifier as ts.StringLiteral).text;
+    const clause = statement.exportClause;
+    const named =
+      clause && ts.isNamedExports(clause) ? clause.elements.find((each) => each.name.text === name) : undefined;
+    const original = named ? (named.propertyName ?? named.name).text : name;
+    if (!from) return named && (this.scopeOf(file).lookup(original)?.value ?? PLAIN);
+    if (clause && !named) return undefined;
+    if (isLibrary(file, from)) return exported(original);
+    const target = resolveFile(file, from, this.read);
+    return target && this.exportOf(target, original, seen);
+  }
+
+  private namespaceOf(file: ts.SourceFile, from: string): Abstract {
+    const target = resolveFile(file, from, this.read);
     if (!target) return PLAIN;
     const names = target.statements.flatMap((statement) => {
       if (ts.isFunctionDeclaration(statement)) return statement.name ? [statement.name.text] : [];
       if (!ts.isVariableStatement(statement)) return [];
       return statement.declarationList.declarations.flatMap(({ name }) => (ts.isIdentifier(name) ? [name.text] : []));
     });
-    return holder(new Map(names.map((name) => [name, exportOf(target, name, new Set()) ?? PLAIN])));
+    return holder(new Map(names.map((name) => [name, this.exportOf(target, name, new Set()) ?? PLAIN])));
   }
-
-  return (path) => {
-    const file = read(path);
-    if (file) walk.statements(file.statements, frameOf(file));
-  };
 }
 
 function isDefault(statement: ts.FunctionDeclaration): boolean {

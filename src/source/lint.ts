@@ -11,7 +11,7 @@ import { evaluateCall } from "./calls.js";
 import { condition, evaluate } from "./expressions.js";
 import { createFunctions } from "./author-functions.js";
 import type { Read } from "./imports.js";
-import { createModules } from "./author-modules.js";
+import { AuthorModules } from "./author-modules.js";
 import type { Walk } from "./regions.js";
 import { locate } from "./sites.js";
 import { bind, statements } from "./statements.js";
@@ -37,8 +37,8 @@ export function lintFiles(paths: readonly string[], read: Read): readonly Diagno
     invoke: functions.invoke,
     annotated,
   };
-  const walkFile = createModules(read, walk);
-  for (const path of paths) walkFile(path);
+  const modules = new AuthorModules(read, walk);
+  for (const path of paths) modules.walkFile(path);
   functions.rest();
   return [...found.values()].sort(bySource);
 }

@@ -6,6 +6,7 @@ import {
   isList,
   isValue,
   type KernelIR,
+  paramsOf,
   type TensorParam,
   type Value,
 } from "../../ir/nodes.js";
@@ -82,7 +83,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   const binder = ir.params.find((param) => param.kind === "constexpr" && param.variable?.name === elem.name);
   if (binder?.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
   const holds = (param: TensorParam) => typeof param.dtype !== "string" && param.dtype.name === elem.name;
-  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && holds(param));
+  const tensors = paramsOf(ir, "tensor").filter(holds);
   const present = tensors.filter((param) => !param.optional);
   const holder = present.find((param) => param.role !== "in") ?? present[0] ?? tensors[0]!;
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);

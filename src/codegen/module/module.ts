@@ -1,7 +1,7 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
 import type { EmitOptions } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
-import { isLiteral, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
+import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { dtypeTable } from "../../types/dtype.js";
@@ -255,9 +255,7 @@ function newestNames(kernels: readonly KernelIR[]): Block {
 
 /** Where each size can be read off the inputs. */
 function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
-  const inputs = ir.params.filter(
-    (param): param is TensorParam => param.kind === "tensor" && param.role !== "out" && !param.optional,
-  );
+  const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
   const seen = new Set<Value>();
   return inputs.flatMap((param) =>
     param.dims.flatMap((dim, axis): Binding[] => {

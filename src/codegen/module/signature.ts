@@ -1,6 +1,7 @@
 /** What the runtime must know of a lowered kernel to make inputs, call it and judge it; plain data. */
 import type {
   ConstexprSignature,
+  PointerSignature,
   ScalarSignature,
   Signature,
   SignatureDType,
@@ -8,84 +9,103 @@ import type {
 } from "../../contract/compiled.js";
 import type { Elem } from "../../types/dtype.js";
 import { describedTensors, sizeMultiples } from "../../analysis/described.js";
-import type { ConstexprParam, KernelIR, ScalarParam, SizeParam, TensorParam } from "../../ir/nodes.js";
+import {
+  type ConstexprParam,
+  type KernelIR,
+  paramsOf,
+  type PointerParam,
+  type ScalarParam,
+  type SizeParam,
+  type TensorParam,
+} from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import { walkAll } from "../../ir/walk.js";
-import { givenSizes, numberParams } from "../names/call-order.js";
+import { freeSizes, givenSizes, numberParams } from "../names/call-order.js";
 import { drawArguments, drawnTensors } from "../torch/drawn-inputs.js";
-import { kernelNames, moduleNames } from "../names/kernel-names.js";
+import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
 
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
-  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
-  const described = new Set(describedTensors(ir).map(({ param }) => param));
   const multiples = sizeMultiples(ir);
   const tiles = tileSizes(ir).filter(({ param }) => param.from === "dim");
-  const drawn = drawnTensors(ir);
-  const python = (param: ScalarParam | ConstexprParam) => names.parameters.get(param.value)!;
   return {
     name: names.wrapper,
     jit: names.jit,
-    tensors: tensors.map((param): TensorSignature => ({
-      name: param.name,
-      python: names.tensors.get(param.name)!,
-      role: param.role,
-      dtype: dtypeOf(param.dtype),
-      dims: param.dimNames,
-      optional: param.optional,
-      contiguous: param.contiguous,
-      ...(described.has(param) && { described: true }),
-      ...(param.range && { range: param.range }),
-    })),
-    pointers: ir.params.flatMap((param) =>
-      param.kind === "pointer"
-        ? [
-            {
-              name: param.name,
-              python: names.tensors.get(param.name)!,
-              dtype: dtypeOf(param.dtype),
-              optional: param.given !== undefined,
-            },
-          ]
-        : [],
-    ),
-    scalars: ir.params
-      .filter((param): param is ScalarParam => param.kind === "scalar")
-      .map((param): ScalarSignature => ({
-        name: param.name,
-        python: python(param),
-        dtype: param.dtype as string,
-        ...(param.default !== undefined && { default: param.default }),
-      })),
-    constexprs: ir.params
-      .filter((param): param is ConstexprParam => param.kind === "constexpr")
-      .map((param): ConstexprSignature => ({
-        name: param.name,
-        python: python(param),
-        kind: param.of,
-        from: param.from,
-        ...(param.choices && { choices: param.choices }),
-        ...(param.variable && { variable: param.variable.name }),
-        ...(param.default !== undefined && { default: param.default }),
-      })),
-    sizes: freeSizes(ir),
+    tensors: tensorSignatures(ir, names),
+    pointers: paramsOf(ir, "pointer").map((param) => pointerSignature(param, names)),
+    scalars: paramsOf(ir, "scalar").map((param) => scalarSignature(param, names)),
+    constexprs: paramsOf(ir, "constexpr").map((param) => constexprSignature(param, names)),
+    sizes: freeSizes(ir).map(({ name }) => name),
     ...(Object.keys(multiples).length > 0 && { multiples }),
     ...(tiles.length > 0 && {
       tileSizes: Object.fromEntries(tiles.map(({ param, least }) => [param.name, least])),
     }),
-    givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: names.parameters.get(param.value)! })),
-    ...(drawn.length > 0 && {
-      drawn: {
-        arguments: drawArguments(ir).map(({ name, value }) => ({ name, python: names.parameters.get(value)! })),
-        tensors: drawn.map(({ name }) => name),
-      },
-    }),
+    givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: pythonName(param, names) })),
+    ...drawnSignature(ir, names),
     dtypes: dtypeVariables(ir),
-    contracted: contracted(tensors),
+    contracted: contracted(paramsOf(ir, "tensor")),
     dot: usesDot(ir),
     ...atomicsOf(ir),
   };
+}
+
+function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSignature[] {
+  const described = new Set(describedTensors(ir).map(({ param }) => param));
+  return paramsOf(ir, "tensor").map((param) => ({
+    name: param.name,
+    python: names.tensors.get(param.name)!,
+    role: param.role,
+    dtype: dtypeOf(param.dtype),
+    dims: param.dimNames,
+    optional: param.optional,
+    contiguous: param.contiguous,
+    ...(described.has(param) && { described: true }),
+    ...(param.range && { range: param.range }),
+  }));
+}
+
+function pointerSignature(param: PointerParam, names: KernelNames): PointerSignature {
+  return {
+    name: param.name,
+    python: names.tensors.get(param.name)!,
+    dtype: dtypeOf(param.dtype),
+    optional: param.given !== undefined,
+  };
+}
+
+function scalarSignature(param: ScalarParam, names: KernelNames): ScalarSignature {
+  return {
+    name: param.name,
+    python: pythonName(param, names),
+    dtype: param.dtype as string,
+    ...(param.default !== undefined && { default: param.default }),
+  };
+}
+
+function constexprSignature(param: ConstexprParam, names: KernelNames): ConstexprSignature {
+  return {
+    name: param.name,
+    python: pythonName(param, names),
+    kind: param.of,
+    from: param.from,
+    ...(param.choices && { choices: param.choices }),
+    ...(param.variable && { variable: param.variable.name }),
+    ...(param.default !== undefined && { default: param.default }),
+  };
+}
+
+/** What the module's `draw_inputs` takes and gives, where the author says how inputs are drawn. */
+function drawnSignature(ir: KernelIR, names: KernelNames): Pick<Signature, "drawn"> {
+  const tensors = drawnTensors(ir).map(({ name }) => name);
+  if (tensors.length === 0) return {};
+  const args = drawArguments(ir).map((param) => ({ name: param.name, python: pythonName(param, names) }));
+  return { drawn: { arguments: args, tensors } };
+}
+
+/** What the jit function and the wrapper call a number. */
+function pythonName({ value }: ScalarParam | SizeParam | ConstexprParam, names: KernelNames): string {
+  return names.parameters.get(value)!;
 }
 
 /** Of an operator: its face's, with the kernels' functions. */
@@ -121,15 +141,6 @@ export function shapesOf(ir: KernelIR): {
 
 function dtypeOf(elem: Elem): SignatureDType {
   return typeof elem === "string" ? elem : { variable: elem.name };
-}
-
-/** Sizes and constexprs that the shapes of the inputs bind. */
-function freeSizes(ir: KernelIR): readonly string[] {
-  return ir.params
-    .filter((param): param is SizeParam | ConstexprParam =>
-      param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim",
-    )
-    .map((param) => param.name);
 }
 
 function dtypeVariables(ir: KernelIR): Readonly<Record<string, readonly string[]>> {

@@ -1,5 +1,13 @@
-/** The arguments of the wrapper that a caller gives by position, outputs apart. */
-import type { ConstexprParam, KernelIR, PointerParam, ScalarParam, SizeParam, TensorParam } from "../../ir/nodes.js";
+import {
+  type ConstexprParam,
+  type KernelIR,
+  paramsOf,
+  type PointerParam,
+  type ScalarParam,
+  type SizeParam,
+  type TensorParam,
+  tensorsOf,
+} from "../../ir/nodes.js";
 
 /** What a caller gives besides tensors. */
 export type NumberParam = SizeParam | ScalarParam | ConstexprParam;
@@ -8,11 +16,11 @@ export type InputParam = TensorParam | PointerParam | NumberParam;
 /** Tensors, pointers, sizes, numbers, choices; after these, in the same order, what may be left out. */
 export function callOrder(ir: KernelIR): readonly InputParam[] {
   const inputs = [
-    ...ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out"),
-    ...ir.params.filter((param): param is PointerParam => param.kind === "pointer"),
+    ...tensorsOf(ir, "in", "inout"),
+    ...paramsOf(ir, "pointer"),
     ...givenSizes(ir),
-    ...ir.params.filter((param): param is ScalarParam => param.kind === "scalar"),
-    ...ir.params.filter((param): param is ConstexprParam => param.kind === "constexpr" && param.from === "argument"),
+    ...paramsOf(ir, "scalar"),
+    ...paramsOf(ir, "constexpr").filter((param) => param.from === "argument"),
   ];
   return [...inputs.filter((param) => !mayBeLeftOut(param)), ...inputs.filter(mayBeLeftOut)];
 }
@@ -23,14 +31,16 @@ export function numberParams(ir: KernelIR): readonly NumberParam[] {
 }
 
 /** Sizes that no input has, so that no shape binds them; an optional input may be absent. */
-export function givenSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
-  const inputs = params.filter(
-    (param): param is TensorParam => param.kind === "tensor" && param.role !== "out" && !param.optional,
+export function givenSizes(ir: KernelIR): readonly (SizeParam | ConstexprParam)[] {
+  const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
+  return freeSizes(ir).filter(({ name }) => !inputs.some(({ dimNames }) => dimNames.includes(name)));
+}
+
+/** Sizes and constexprs that shapes bind: all but those that follow from others. */
+export function freeSizes({ params }: KernelIR): readonly (SizeParam | ConstexprParam)[] {
+  return params.filter((param): param is SizeParam | ConstexprParam =>
+    param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim",
   );
-  return params.filter((param): param is SizeParam | ConstexprParam => {
-    const isSize = param.kind === "size" ? !param.derived : param.kind === "constexpr" && param.from === "dim";
-    return isSize && !inputs.some(({ dimNames }) => dimNames.includes(param.name));
-  });
 }
 
 function mayBeLeftOut(param: InputParam): boolean {

@@ -3,7 +3,15 @@
  * keeps the call in its graph, and a second one that writes tensors of its caller.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
-import { isValue, type KernelIR, type SizeParam, type TensorParam, type Value } from "../../ir/nodes.js";
+import {
+  isValue,
+  type KernelIR,
+  paramsOf,
+  type SizeParam,
+  type TensorParam,
+  tensorsOf,
+  type Value,
+} from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
@@ -31,7 +39,7 @@ export function opDefinitions(
   op: OpOptions,
 ): Block {
   checkNamespace(ir, op);
-  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const tensors = paramsOf(ir, "tensor");
   const why = notAnOperator(ir);
   if (why) fail("op", `${ir.name}: ${why}`, ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
@@ -70,7 +78,7 @@ export function fakeFunction(
   sizes: readonly Binding[],
   decorators: readonly Expression[] = [],
 ): FunctionDef {
-  const outputs = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role === "out");
+  const outputs = tensorsOf(ir, "out");
   return {
     kind: "function",
     name,
@@ -92,7 +100,7 @@ function callBody(
   const call = py.call(names.wrapper, ...params.map(({ name }) => py.name(name)));
   if (outputs.length === 0) return [py.expression(call)];
   if (updated === 0) return [py.returns(call)];
-  const results = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "in");
+  const results = tensorsOf(ir, "out", "inout");
   const local = (param: TensorParam) => py.name(param.role === "out" ? names.tensors.get(param.name)! : "_");
   const made = outputs.map(local);
   return [
@@ -130,7 +138,7 @@ function fakeBody(ir: KernelIR, names: KernelNames, outputs: readonly TensorPara
 
 function dtypeOf(ir: KernelIR, names: KernelNames, { dtype }: TensorParam): Expression {
   if (typeof dtype === "string") return torchDType(dtype);
-  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor");
+  const tensors = paramsOf(ir, "tensor");
   const binder = dtypeBinder({ ir, tensors }, dtype.name);
   if (binder.kind === "constexpr") return py.name(names.parameters.get(binder.value)!);
   return py.attribute(py.name(names.tensors.get(binder.name)!), "dtype");

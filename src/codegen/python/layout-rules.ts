@@ -222,26 +222,21 @@ class OmitVisitor {
       case "fString":
         return;
       case "binary":
-        this.raise(splitPriority(expression.operator), 1);
-        binaryOperands(expression).forEach((part) => this.visit(part));
-        return;
-      case "compare":
-        this.raise(splitPriority("<"), expression.rest.length);
-        [expression.first, ...expression.rest.map((pair) => pair.operand)].forEach((value) =>
-          this.visit(comparedOperand(value)),
+        return this.operator(splitPriority(expression.operator), binaryOperands(expression));
+      case "compare": {
+        const values = [expression.first, ...expression.rest.map((pair) => pair.operand)];
+        return this.operator(splitPriority("<"), values.map(comparedOperand));
+      }
+      case "bool": {
+        const level = expression.operator === "and" ? LEVEL.not : LEVEL.and;
+        return this.operator(
+          splitPriority("and"),
+          expression.operands.map((value) => operand(value, level)),
         );
-        return;
-      case "bool":
-        this.raise(splitPriority("and"), expression.operands.length - 1);
-        expression.operands.forEach((value) =>
-          this.visit(operand(value, expression.operator === "and" ? LEVEL.not : LEVEL.and)),
-        );
-        return;
+      }
       case "conditional": {
-        this.raise(CONDITIONAL_PRIORITY, 2);
         const { body, test, otherwise } = conditionalOperands(expression);
-        [body, test, otherwise].forEach((part) => this.visit(part));
-        return;
+        return this.operator(CONDITIONAL_PRIORITY, [body, test, otherwise]);
       }
       case "call":
       case "subscript":
@@ -270,6 +265,12 @@ class OmitVisitor {
       default:
         expression satisfies never;
     }
+  }
+
+  /** Visits operands with operators of one priority between them. */
+  private operator(priority: number, operands: readonly Operand[]): void {
+    this.raise(priority, operands.length - 1);
+    for (const part of operands) this.visit(part);
   }
 
   private raise(priority: number, count: number): void {

@@ -1,5 +1,4 @@
-/** What a wrapper refuses, each with a message that names the argument, what it should be and what it is. */
-import type { ConstexprParam, KernelIR, PointerParam, TensorParam } from "../../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { callOrder } from "../names/call-order.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
@@ -253,10 +252,7 @@ export const DEVICE_PARAMETER: Parameter = {
 
 /** Tensors that the kernel reads, then pointers. */
 function inputsOf(ir: KernelIR): readonly (TensorParam | PointerParam)[] {
-  return [
-    ...ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out"),
-    ...ir.params.filter((param) => param.kind === "pointer"),
-  ];
+  return [...tensorsOf(ir, "in", "inout"), ...ir.params.filter((param) => param.kind === "pointer")];
 }
 
 /** What the device is read off: the first tensor that the caller must give. */

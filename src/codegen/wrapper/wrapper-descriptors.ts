@@ -1,6 +1,6 @@
 /** What a module does for tensor descriptors: those that the wrapper makes, and scratch for those that kernels make. */
 import { makesDescriptors } from "../../analysis/described.js";
-import { type Argument, isValue, type KernelIR, type TensorParam, type Value } from "../../ir/nodes.js";
+import { type Argument, isValue, type KernelIR, paramsOf, type TensorParam, type Value } from "../../ir/nodes.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, Keyword, Statement } from "../python/py.js";
@@ -46,7 +46,7 @@ function isSetLater({ params, tuning }: KernelIR, { block = [] }: TensorParam): 
 }
 
 const openOf = (ir: KernelIR): readonly TensorParam[] =>
-  ir.params.filter((param): param is TensorParam => param.kind === "tensor" && isSetLater(ir, param));
+  paramsOf(ir, "tensor").filter((param) => isSetLater(ir, param));
 
 /** The hook of every config, where blocks depend on it. */
 export function setsBlocks(ir: KernelIR): readonly Keyword[] {

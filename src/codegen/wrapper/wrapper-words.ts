@@ -1,5 +1,11 @@
-/** How the wrapper speaks of an argument: its annotation, its default and its line in the docstring. */
-import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import {
+  type ConstexprParam,
+  type KernelIR,
+  paramsOf,
+  type PointerParam,
+  type TensorParam,
+  tensorsOf,
+} from "../../ir/nodes.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
@@ -24,7 +30,7 @@ export function inputParameters(ir: KernelIR, names: KernelNames): readonly Para
 /** The docstring's line for each of them. */
 export function argumentLines(ir: KernelIR, names: KernelNames): readonly string[] {
   const tensors = tensorsOf(ir, "in", "inout");
-  const pointers = ir.params.filter((param): param is PointerParam => param.kind === "pointer");
+  const pointers = paramsOf(ir, "pointer");
   return [
     ...tensors.map((param) => {
       const contiguous = param.contiguous ? ", contiguous" : "";

@@ -3,15 +3,7 @@
  * outputs and launches. It never waits for the GPU.
  */
 import { describedTensors, isOnlyDescribed } from "../../analysis/described.js";
-import type {
-  ConstexprParam,
-  KernelIR,
-  PointerParam,
-  ScalarParam,
-  SizeParam,
-  TensorParam,
-  Value,
-} from "../../ir/nodes.js";
+import type { KernelIR, PointerParam, ScalarParam, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
 import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
@@ -299,7 +291,7 @@ class WrapperEmitter extends WrapperScope {
     const strides = this.tensors.flatMap((param) =>
       this.names.strides.get(param.name)!.filter((name) => name !== undefined),
     );
-    const constexprs = params.filter((param): param is ConstexprParam => param.kind === "constexpr");
+    const constexprs = params.filter((param) => param.kind === "constexpr");
     const [only] = this.ir.tuning.configs;
     const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
       py.keyword(parameterName(this.ir, this.names, name), py.constant(value)),

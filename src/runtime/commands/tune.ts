@@ -1,9 +1,9 @@
 import { Option } from "commander";
 import pc from "picocolors";
-import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
 import { aheadText } from "../compile/ahead.js";
 import { compileForTargets } from "../compile/compile-targets.js";
-import { closeDevice, missingPython, openGpu } from "../devices/devices.js";
+import { closeDevice, missingPython, openGpu, type PythonDevice } from "../devices/devices.js";
 import { findPython } from "../python/environment.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
@@ -11,7 +11,7 @@ import { measuredCases, type Measured } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
 import { problemsOf } from "../report/report-compile.js";
-import { tuneJson, tuneText } from "../report/report-tune.js";
+import { type Facts, type Found, tuneJson, tuneText } from "../report/report-tune.js";
 import { rewriteConfigs } from "../invocation/rewrite.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { parseTargets } from "../system/gpu-targets.js";
@@ -59,63 +59,88 @@ export const tune: KernelCommand<TuneOptions> = {
       );
     if (given.dryRun && (given.write || given.bake !== undefined))
       throw new UsageError("--dry-run finds no configs to write; leave out --write and --bake");
-    const source = await runnable.compile();
-    warn([source], streams);
-    const own = source.configs.length;
-    const asked = measuring(source, given);
-    const all = candidatesOf(source);
-    const byRules = pruneByRules(source, all);
-    // The author's configs were checked by the build.
-    const kernel = await runnable.compile(byRules.kept);
-    const { cases } = measuredCases(kernel, asked);
-    const skip = refusedEverywhere(kernel, cases);
-    if (given.targets !== undefined)
-      for (const [config, reason] of await misfits(kernel, asked, given, streams)) skip.set(config, reason);
-    const bySizes = [...skip].map(([config, reason]): Pruned => ({ config: kernel.configs[config]!, reason }));
-    const facts = { kernel, candidates: all.length, pruned: [...byRules.pruned, ...bySizes] };
-    const colors = pc.createColors(streams.color);
-    if (given.dryRun) {
-      const configs = kernel.configs.filter((_, i) => !skip.has(i));
-      const report = tuneJson(facts, { configs });
+    const plan = await planOf(runnable, given, streams);
+    const print = (found: Found): boolean => {
+      const report = tuneJson(plan.facts, found);
       if (given.json) printJson(streams, report);
-      else streams.out(`${tuneText(report, colors)}\n`);
+      else streams.out(`${tuneText(report, pc.createColors(streams.color))}\n`);
+      return report.ok;
+    };
+    if (given.dryRun) {
+      print({ configs: plan.kernel.configs.filter((_, i) => !plan.skip.has(i)) });
       return exitCodes.ok;
     }
     if (given.bake !== undefined) await checkOutput(given.bake);
     const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
     const device = await openGpu({ what: "tuning", instead }, pythonOf(given, streams));
-    const show = progress(streams);
     try {
-      const searched = await search(kernel, device, {
-        cases,
-        skip: new Set(skip.keys()),
-        own,
-        budget: given.budget,
-        seed: given.seed,
-        onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
-        onDone: (tried) => show(`${runnable.name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
-      });
-      show("");
-      const best = bestOf(searched, cases, own);
-      const configs = winners(kernel, best);
-      const print = (written: Written): boolean => {
-        const report = tuneJson(facts, { configs, searched, best, device, ...written });
-        if (given.json) printJson(streams, report);
-        else streams.out(`${tuneText(report, colors)}\n`);
-        return report.ok;
-      };
-      const written = await write(runnable, source, configs, given).catch((error: unknown) => {
+      const found = await searchOn(device, plan, given, streams);
+      const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {
         // What was found took minutes, and is worth more than the file.
-        print({});
+        print({ ...found, device });
         throw error;
       });
-      return print(written) ? exitCodes.ok : exitCodes.failed;
+      return print({ ...found, device, ...written }) ? exitCodes.ok : exitCodes.failed;
     } finally {
-      show("");
       await closeDevice(device);
     }
   },
 };
+
+/** What is tried. */
+interface Plan {
+  readonly name: string;
+  /** The author's kernel, with its own configs. */
+  readonly source: CompiledKernel;
+  /** The kernel with the candidates that the rules leave as its configs. */
+  readonly kernel: CompiledKernel;
+  readonly cases: readonly Case[];
+  /** Configs of `kernel` that run at none of the cases, each with the reason. */
+  readonly skip: ReadonlyMap<number, string>;
+  readonly facts: Facts;
+}
+
+async function planOf(runnable: Runnable, given: TuneOptions, streams: Streams): Promise<Plan> {
+  const source = await runnable.compile();
+  warn([source], streams);
+  const asked = measuring(source, given);
+  const all = candidatesOf(source);
+  const byRules = pruneByRules(source, all);
+  // The author's configs were checked by the build.
+  const kernel = await runnable.compile(byRules.kept);
+  const { cases } = measuredCases(kernel, asked);
+  const skip = refusedEverywhere(kernel, cases);
+  if (given.targets !== undefined)
+    for (const [config, reason] of await misfits(kernel, asked, given, streams)) skip.set(config, reason);
+  const bySizes = [...skip].map(([config, reason]): Pruned => ({ config: kernel.configs[config]!, reason }));
+  const facts = { kernel, candidates: all.length, pruned: [...byRules.pruned, ...bySizes] };
+  return { name: runnable.name, source, kernel, cases, skip, facts };
+}
+
+async function searchOn(
+  device: PythonDevice,
+  { name, source, kernel, cases, skip }: Plan,
+  { budget, seed }: TuneOptions,
+  streams: Streams,
+): Promise<Pick<Found, "configs" | "searched" | "best">> {
+  const own = source.configs.length;
+  const show = progress(streams);
+  try {
+    const searched = await search(kernel, device, {
+      cases,
+      skip: new Set(skip.keys()),
+      own,
+      budget,
+      seed,
+      onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
+      onDone: (tried) => show(`${name}: ${tried} of at most ${kernel.configs.length - skip.size} configs`),
+    });
+    const best = bestOf(searched, cases, own);
+    return { searched, best, configs: winners(kernel, best) };
+  } finally {
+    show("");
+  }
+}
 
 /** Candidates that do not compile for a target, or that it has no room for. */
 async function misfits(

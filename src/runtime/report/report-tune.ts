@@ -7,13 +7,13 @@ import type { ConfigValues, TuneReport } from "./reports.js";
 import { table } from "./text-table.js";
 import type { Best, Pruned, Searched } from "../measure/tuner.js";
 
-interface Facts {
+export interface Facts {
   readonly kernel: CompiledKernel;
   readonly candidates: number;
   readonly pruned: readonly Pruned[];
 }
 
-interface Found {
+export interface Found {
   readonly configs: readonly Config[];
   readonly searched?: Searched;
   readonly best?: readonly Best[];

@@ -13,7 +13,10 @@ import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js"
 import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
 import { languagePage } from "./language.js";
+import { tolerancesModule } from "./tolerances.js";
 
+/** Python that is generated from TypeScript, as the pages are. */
+const TOLERANCES = "python/tilescript_worker/tolerances.py";
 const ROOT = resolve(import.meta.dirname, "..");
 export const documents = [
   "README.md",
@@ -21,6 +24,7 @@ export const documents = [
   "docs/language.md",
   "docs/cli.md",
   "docs/testing.md",
+  TOLERANCES,
 ] as const;
 
 const read = (path: string) => readFileSync(resolve(ROOT, path), "utf8");
@@ -91,6 +95,7 @@ async function commandParts(): Promise<Record<string, string>> {
 
 /** The document with every marked part filled in, or made anew where all of it is generated. */
 export async function render(document: string): Promise<string> {
+  if (document === TOLERANCES) return tolerancesModule();
   const text = document === "docs/language.md" ? languagePage() : await filled(document);
   return format(text, { parser: "markdown", printWidth: 120 });
 }

@@ -18,18 +18,7 @@ import torch
 from .compare import compare
 from .modules import autotuners, import_file
 from .script import KernelFileError
-
-# By output dtype, elementwise; every other dtype is compared exactly.
-TOLERANCES = {
-    torch.float16: (1e-3, 1e-3),
-    torch.bfloat16: (1e-2, 1e-2),
-    torch.float32: (1e-5, 1e-5),
-    torch.float64: (1e-12, 1e-12),
-}
-# float32 products of matrices run in TF32, whose inputs keep 10 bits of mantissa.
-TF32 = (1e-2, 1e-1)
-# Sums of up to this many terms are within the plain tolerances.
-SHORT_SUM = 64
+from .tolerances import ELEMENTWISE, SHORT_SUM, TF32
 
 EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
 
@@ -100,14 +89,12 @@ class KernelFile:
     ) -> dict[str, float]:
         """The default of a dtype, unless it was given.
 
-        Where matrices are multiplied, ``atol`` grows with the square root of the number of terms beyond 64, as in
-        ``src/contract/tolerance.ts``; the first matrix among the inputs has as many columns.
+        The number of terms in a sum is not known here: it is taken to be the columns of the first matrix among the
+        inputs, where matrices are multiplied.
         """
-        base = TF32 if dtype == torch.float32 and self.multiplies else TOLERANCES.get(dtype, (0.0, 0.0))
         matrices = [value for value in inputs if isinstance(value, torch.Tensor) and value.dim() >= 2]
         terms = matrices[0].shape[-1] if matrices and self.multiplies else 1
-        growth = max(1.0, math.sqrt(terms / SHORT_SUM))
-        return {"rtol": base[0] if rtol is None else rtol, "atol": base[1] * growth if atol is None else atol}
+        return tolerance_of_sum(dtype, self.multiplies, terms, rtol, atol)
 
     def comparisons(
         self, sizes: dict[str, int], seed: int, rtol: float | None, atol: float | None
@@ -123,6 +110,15 @@ class KernelFile:
         for place, (left, right) in enumerate(zip(got, expected, strict=True)):
             name = "the output" if len(got) == 1 else f"output {place}"
             yield compare(name, left, right, self.tolerance(left.dtype, rtol, atol, inputs))
+
+
+def tolerance_of_sum(
+    dtype: torch.dtype, dot: bool, terms: int, rtol: float | None, atol: float | None
+) -> dict[str, float]:
+    """The rule of ``toleranceOfSum`` in ``src/contract/tolerance.ts``; a test compares the two."""
+    base = TF32 if dot and dtype == torch.float32 else ELEMENTWISE.get(dtype, (0.0, 0.0))
+    growth = max(1.0, math.sqrt(terms / SHORT_SUM))
+    return {"rtol": base[0] if rtol is None else rtol, "atol": base[1] * growth if atol is None else atol}
 
 
 def drawn_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:

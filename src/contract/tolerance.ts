@@ -1,12 +1,14 @@
 /**
- * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; an
- * author's own tolerance and the command line's override it, and a failure never widens it. What rounding leaves of a
- * gradient that cancels depends on its values, so the worker knows it (`rounding.py`).
+ * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; the
+ * figures that `verify_kernel.py` uses are generated from these. An author's own tolerance and the command line's
+ * override them, and a failure never widens them. What rounding leaves of a gradient that cancels depends on its values,
+ * so the worker computes that (`rounding.py`).
  */
 import type { Signature, Tolerance } from "./compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 
-const elementwise: Readonly<Record<string, Tolerance>> = {
+/** By the dtype of the output. Every other dtype is compared exactly. */
+export const elementwise: Readonly<Record<string, Tolerance>> = {
   float16: { rtol: 1e-3, atol: 1e-3 },
   bfloat16: { rtol: 1e-2, atol: 1e-2 },
   float32: { rtol: 1e-5, atol: 1e-5 },
@@ -16,15 +18,14 @@ const elementwise: Readonly<Record<string, Tolerance>> = {
 };
 
 /** Products of float32 matrices run in TF32, whose inputs keep 10 bits of mantissa. */
-const tf32: Tolerance = { rtol: 1e-2, atol: 1e-1 };
+export const tf32: Tolerance = { rtol: 1e-2, atol: 1e-1 };
 
-/** Integers are compared exactly. */
 const exact: Tolerance = { rtol: 0, atol: 0 };
 
 /** Sums of up to this many terms are within the plain tolerances. */
-const SHORT_SUM = 64;
+export const SHORT_SUM = 64;
 
-/** @throws TileScriptError if it is no tolerance, or part of one. */
+/** @throws TileScriptError if it is neither a tolerance nor a part of one. */
 export function checkTolerance(name: string, tolerance: unknown, at: Location | undefined): void {
   if (tolerance === undefined) return;
   const isOne =
@@ -80,8 +81,18 @@ function grown(
   sizes: Readonly<Record<string, number>>,
   override: Partial<Tolerance>,
 ): Tolerance {
-  const base = dot && dtype === "float32" ? tf32 : (elementwise[dtype] ?? exact);
   const terms = summed.reduce((product, name) => product * (sizes[name] ?? 1), 1);
+  return toleranceOfSum(dtype, dot, terms, override);
+}
+
+/** The rule: the tolerance of a dtype for sums of this many terms. `dot` says whether the kernel multiplies matrices. */
+export function toleranceOfSum(
+  dtype: string,
+  dot: boolean,
+  terms: number,
+  override: Partial<Tolerance> = {},
+): Tolerance {
+  const base = dot && dtype === "float32" ? tf32 : (elementwise[dtype] ?? exact);
   const growth = Math.max(1, Math.sqrt(terms / SHORT_SUM));
   return { rtol: override.rtol ?? base.rtol, atol: override.atol ?? base.atol * growth };
 }

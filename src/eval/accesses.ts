@@ -1,6 +1,6 @@
 /**
- * Who read or wrote what: two programs that meet at one element with nothing to order them, and elements without a value.
- * Atomics are ordered among themselves.
+ * Records which program read or wrote each element, to find races and reads of elements without a value. Two accesses of
+ * one element race if nothing orders their programs; atomics are always ordered among themselves.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Addresses } from "../values/runtime-values.js";
@@ -9,12 +9,12 @@ import type { Tensor } from "./tensor.js";
 
 type At = Location | undefined;
 
-/** Whether a tensor has no values when the first program starts. */
+/** Whether a tensor has no values before the first program runs. */
 function startsEmpty({ role, zeroed }: Tensor): boolean {
   return role === "out" && !zeroed;
 }
 
-/** Notes a read, and gives the lanes that found no value because nothing was written there yet. */
+/** Records a read. Returns the lanes whose element has no value yet. */
 export function noteRead(
   tensor: Tensor,
   { offsets, shape }: Addresses,
@@ -45,7 +45,7 @@ export function noteRead(
   return empty;
 }
 
-/** Notes a write, and tells whether the program wrote one of the elements before: by this very store, it may be. */
+/** Records a write. Returns whether the program wrote one of the elements before, possibly in this same store. */
 export function noteWrite(
   tensor: Tensor,
   { offsets, shape }: Addresses,
@@ -67,7 +67,7 @@ export function noteWrite(
     const changer = atomics === undefined ? 0 : atomics[offset]!;
     writers[offset] = stamp;
     if (writer === stamp) isRepeated = true;
-    // Most elements are met for the first time.
+    // Fast path: most elements have had no other access.
     if ((writer === 0 || writer === stamp) && changer === 0 && (reader === 0 || reader === stamp)) continue;
     if (writer !== stamp && !order.sees(writer)) meetings.note(i, writer, WRITTEN);
     else if (!order.sees(changer)) meetings.note(i, changer, CHANGED);
@@ -77,7 +77,7 @@ export function noteWrite(
   return isRepeated;
 }
 
-/** Notes an atomic; gives the lanes that found no value. */
+/** Records an atomic. Returns the lanes whose element has no value yet. */
 export function noteAtomic(
   tensor: Tensor,
   { offsets, shape }: Addresses,
@@ -113,9 +113,9 @@ export function noteAtomic(
 const [WRITTEN, READ, CHANGED] = [1, 2, 3];
 const WORDS = ["", "written", "read", "changed by an atomic"];
 
-/** Lanes where another program was before, and what it did there. */
+/** Lanes whose element another program accessed before, and how. */
 class Meetings {
-  /** By lane; there is none in most accesses. */
+  /** By lane; undefined for most accesses. */
   #met: Map<number, { readonly stamp: number; readonly did: number }> | undefined;
 
   note(lane: number, stamp: number, did: number): void {

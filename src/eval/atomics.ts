@@ -57,7 +57,7 @@ export function atomic(
   return tileArray(tensor.dtype, shape, old, union([empty, unperformed]));
 }
 
-/** Whether memory holds what is expected. A program that waits for what it does not find would wait forever. */
+/** Whether memory holds the expected value. Without a timeout, a program that does not find it would wait forever. */
 export function poll(
   address: Addresses,
   expected: TileArray | number,
@@ -83,7 +83,7 @@ export function poll(
   return tileArray("int1", shape, holds);
 }
 
-/** A counter or a lock, one element, orders programs; whole tiles of atomics are taken to add up values only. */
+/** An atomic on one element (a counter, a lock) orders programs. Tiles of atomics only accumulate, so they do not. */
 function meet(
   tensor: Tensor,
   { offsets }: Addresses,

@@ -1,4 +1,4 @@
-/** What a launch knows before a program runs: sizes, scalars, constexprs and dtypes, and what the host computes of them. */
+/** Values known before a program runs: sizes, scalars, constexprs, dtypes, and what the host computes from them. */
 import { type DTypeName, type Elem, reflect } from "../types/dtype.js";
 import {
   type Argument,
@@ -16,13 +16,13 @@ import type { Dim } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { constexprValue } from "../types/constexpr-value.js";
 
-/** What the caller decides. */
+/** What the caller passes. */
 export interface Launch {
-  /** Every size that is not computed from others, and dims that are constexprs. */
+  /** Sizes, except derived ones, and dims that are constexprs. */
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly scalars?: Readonly<Record<string, number>> | undefined;
-  /** Of the config and of the caller. */
+  /** The config's and the caller's. */
   readonly constexprs: Readonly<Record<string, number | boolean | string>>;
 }
 
@@ -31,11 +31,11 @@ export class Bindings {
   readonly #params: ReadonlyMap<Value, Param>;
   readonly #known = new Map<Value, Constant>();
   readonly #dims = new Map<string, number>();
-  /** Of the unrolled loops around. */
+  /** Index values of the enclosing unrolled loops, by the index's text. */
   readonly #indices = new Map<string, number>();
   /** Constexprs by name. */
   readonly constexprs: Readonly<Record<string, Constant>>;
-  /** Sizes by name, also those that are computed. */
+  /** Sizes by name, including derived ones. */
   readonly sizes: Readonly<Record<string, number>>;
   readonly scalars: Readonly<Record<string, number>>;
 
@@ -49,11 +49,11 @@ export class Bindings {
     this.scalars = Object.fromEntries(valuesOf("scalar")) as Record<string, number>;
   }
 
-  /** The Python value of a size, scalar or constexpr, or of what a host block computes of them. */
+  /** The Python value of a size, scalar or constexpr, or of a value that a host block computed. */
   constant(argument: Argument): Constant {
     if (isLiteral(argument)) return argument.value;
     if (isDType(argument)) return this.dtype(argument.dtype);
-    if (!isValue(argument)) throw new TypeError("a number is needed on the host");
+    if (!isValue(argument)) throw new TypeError("the host computes with numbers only");
     const known = this.#known.get(argument);
     if (known !== undefined) return known;
     const param = this.#params.get(argument);
@@ -68,7 +68,7 @@ export class Bindings {
     if (param.kind === "size")
       return param.derived ? this.host(param.derived)[0]! : given(param.name, sizes[param.name]);
     if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
-    if (param.kind !== "constexpr") throw new TypeError(`${param.name} is no number`);
+    if (param.kind !== "constexpr") throw new TypeError(`${param.name} is not a number`);
     if (param.compute) return this.host(param.compute)[0]!;
     if (param.variable) return this.dtype(param.variable);
     return given(param.name, constexprs[param.name] ?? (param.from === "dim" ? sizes[param.name] : param.default));
@@ -113,7 +113,7 @@ export class Bindings {
     );
   }
 
-  /** Runs `body` where the index of an unrolled loop, by its text, has this value. */
+  /** Runs `body` with the index of an unrolled loop, given by its text, bound to `value`. */
   within<T>(index: string, value: number, body: () => T): T {
     this.#indices.set(index, value);
     this.#dims.clear();
@@ -125,7 +125,7 @@ export class Bindings {
     }
   }
 
-  /** A type with dtype variables bound and dimensions known; undefined for what is neither a tile nor an address. */
+  /** The type with dtype variables and dimensions bound; undefined unless it is a tile, a pointer or a view. */
   result(type: Type): ResultType | undefined {
     if (type.kind === "tile") return { dtype: this.dtype(type.dtype), shape: type.shape.map((dim) => this.dim(dim)) };
     if (type.kind === "pointer" || type.kind === "view")

@@ -1,4 +1,4 @@
-/** What a case decides of a launch. */
+/** The launch values of a case. */
 import type { Case } from "../contract/compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { Bindings, type Launch } from "./bindings.js";
@@ -10,12 +10,12 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
   return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values } };
 }
 
-/** Sizes of a case by name, also those that are computed, and dims that are constexprs. */
+/** Sizes of a case by name, including derived ones and dims that are constexprs. */
 export function sizesOf(ir: KernelIR, at: Case): Readonly<Record<string, number>> {
   return { ...at.sizes, ...new Bindings(ir, launchOf(ir, at)).sizes };
 }
 
-/** Constexprs of a case by name, also those that the launch computes. */
+/** Constexprs of a case by name, including those that the launch computes. */
 export function constexprsOf(ir: KernelIR, at: Case): Readonly<Record<string, number | boolean | string>> {
   const { constexprs } = new Bindings(ir, launchOf(ir, at));
   const entries = Object.entries(constexprs);

@@ -1,11 +1,11 @@
-/** What a check demands of an evaluation. */
+/** The verdict of `check`. */
 import { type Case, type Evaluation, formatSizes, type Signature } from "../contract/compiled.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 
 /**
- * The evaluation, if it agrees with the reference and the sanitiser is silent.
+ * Returns the evaluation if it agrees with the reference and has no findings.
  *
- * @throws Error that says which case, and which element or which line.
+ * @throws Error that names the case, and the wrong element or the finding's line.
  */
 export function checked({ name }: Pick<Signature, "name">, at: Case, evaluation: Evaluation): Evaluation {
   const { comparison, findings, unchecked } = evaluation;

@@ -1,4 +1,4 @@
-/** Compares outputs with their reference, by the same rules as the Python worker. */
+/** Compares outputs with their reference. The Python worker has the same rules. */
 import type { Comparison, TensorData, Tolerance } from "../contract/compiled.js";
 import type { DTypeName } from "../types/dtype.js";
 import { isFloat } from "../numerics/numeric.js";
@@ -8,8 +8,8 @@ import type { TorchArray } from "../torch/torch-array.js";
 import { TorchRefuses } from "../torch/not-evaluated.js";
 
 /**
- * An element is right if it is within `atol + rtol * |expected|`, or is what the dtype makes of the expected value (so an
- * overflow to infinity is right), or is NaN where NaN is expected. Integers are compared exactly.
+ * An element is right if it differs from the expected value by at most `atol + rtol * |expected|`, if it equals the
+ * expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. Integers must be equal.
  *
  * @throws TorchRefuses if the shapes differ.
  */
@@ -37,7 +37,7 @@ export function compareOutput(
     const scale = Math.abs(due);
     if (scale > atol && scale < Infinity) maxRelDiff = Math.max(maxRelDiff, difference / scale);
     if (!isRight) wrong++;
-    // The worst of the wrong elements, else the one that differs most.
+    // The worst is the wrong element that differs most, or the one that differs most if none is wrong.
     const first = !isRight && wrong === 1;
     if (first || ((!isRight || wrong === 0) && difference > worstDiff)) [worst, worstDiff] = [i, difference];
   }
@@ -52,7 +52,7 @@ export function compareOutput(
   };
 }
 
-/** The verdict on several outputs. */
+/** One comparison for several outputs. */
 export function joined(comparisons: readonly Comparison[]): Comparison {
   return comparisons.reduce((a, b) => {
     const isWorse = a.correct === b.correct ? b.maxAbsDiff > a.maxAbsDiff : !b.correct;

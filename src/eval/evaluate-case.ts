@@ -1,4 +1,4 @@
-/** Runs a kernel in-process, exactly, and tells what is wrong with it: what `CompiledKernel.evaluate` is made of. */
+/** Evaluates one case of a kernel and compares it with its reference: the implementation of `CompiledKernel.evaluate`. */
 import type {
   Case,
   Comparison,
@@ -18,13 +18,12 @@ import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, sizesOf } from "./case-launch.js";
 import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
 import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
-
 import { UnknownAddress } from "./tensor.js";
 
-/** How far an output may be from its reference: the same for all, or by its dtype. */
+/** The tolerance of every output, or of each dtype. */
 export type Tolerances = Tolerance | ((dtype: string) => Tolerance);
 
-/** Evaluates one case. Inputs are drawn from its seed unless given; without a tolerance nothing is compared. */
+/** Evaluates one case. The seed determines inputs that are not given. Without a tolerance, nothing is compared. */
 export function evaluateCase(
   ir: KernelIR,
   signature: Signature,
@@ -53,13 +52,13 @@ export function evaluateCase(
   return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
 }
 
-/** Sizes, scalars and constexprs by name. A bigint constexpr does not exist: the host computes in numbers. */
+/** Sizes, scalars and constexprs by name. None is a bigint, because the host computes in numbers. */
 function numbersOf(ir: KernelIR, launch: Launch): Record<string, number | boolean | string> {
   const { sizes, scalars, constexprs } = new Bindings(ir, launch);
   return { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
 }
 
-/** The inputs of a case: those that the author describes, and the others drawn from its seed. */
+/** The inputs of a case: those that the author describes, and the others drawn from the seed. */
 export function inputsOf(
   ir: KernelIR,
   signature: Signature,
@@ -70,13 +69,13 @@ export function inputsOf(
   return { ...drawn, ...describedInputs(ir, drawn, numbersOf(ir, launchOf(ir, at)), at.seed) };
 }
 
-/** What in the kernel has no meaning here. */
+/** Why the kernel cannot be evaluated: raw pointers without memory, or ops without an evaluation. */
 export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, TensorData>>): string | undefined {
   const pointers = ir.params
     .filter((param) => param.kind === "pointer" && !param.given && !(param.name in given))
     .map((param) => param.name);
   if (pointers.length > 0)
-    return `${pointers.join(", ")}: nothing is known of a raw pointer's extent, so the kernel was not evaluated`;
+    return `${pointers.join(", ")}: the extent of a raw pointer is unknown, so the kernel was not evaluated`;
   const found = new Map<string, string>();
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;
@@ -88,9 +87,9 @@ export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, Tensor
 }
 
 /**
- * The comparison with the reference, nothing if there is no reference, or why it was not made.
+ * The comparison with the reference, the reason why there is none, or undefined without a reference.
  *
- * @throws TileScriptError at the reference if it has another shape than its output.
+ * @throws TileScriptError at the reference if its shape is not the output's.
  */
 export function compared(
   { reference, params }: KernelIR,
@@ -104,7 +103,7 @@ export function compared(
   const toleranceOf = typeof tolerance === "function" ? tolerance : () => tolerance;
   try {
     const expected = evaluateReference(reference.outputs, inputs);
-    // What a raw pointer points to has no place in the reference.
+    // The reference does not compute memory behind raw pointers.
     const names = params.flatMap(({ kind, name }) => (kind === "tensor" && name in outputs ? [name] : []));
     return joined(
       names.map((name, i) => compareOutput(name, outputs[name]!, expected[i]!, toleranceOf(outputs[name]!.dtype))),

@@ -1,4 +1,4 @@
-/** Runs a kernel in-process: every program of its grid, on tensors whose every access is checked. */
+/** Runs every program of a kernel's grid in-process, and checks every access. */
 import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
 import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
 import { full } from "../numerics/array.js";
@@ -20,14 +20,14 @@ import { Sanitiser } from "./sanitiser.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
 
 export interface Run extends Launch {
-  /** Values of every tensor that is read, by name. */
+  /** Values of each input and updated tensor, by name. */
   readonly inputs: Readonly<Record<string, TensorData>>;
-  /** Optional tensors that are not given. */
+  /** Optional tensors that are left out. */
   readonly absent?: readonly string[] | undefined;
   readonly layouts?: Readonly<Record<string, Layout>> | undefined;
-  /** In which order programs run; what they compute must not depend on it. */
+  /** The order in which programs run. The result must not depend on it. */
   readonly order?: ProgramOrder | undefined;
-  /** Decides the shuffled order. */
+  /** Determines the shuffled order. */
   readonly seed?: number;
   /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
   readonly nonFinite?: boolean | undefined;
@@ -36,11 +36,11 @@ export interface Run extends Launch {
 export interface RunResult {
   readonly outputs: Readonly<Record<string, TensorData>>;
   readonly findings: readonly Finding[];
-  /** How often something was wrong at places beyond those listed. */
+  /** How many further findings are not listed. */
   readonly more: number;
 }
 
-/** @throws Error if a value is missing, or the kernel does what the evaluator cannot do. */
+/** @throws Error if a value is missing, or if the evaluator cannot run the kernel. */
 export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const bindings = new Bindings(ir, run);
   const grid = bindings.host(ir.grid).map(Number);
@@ -78,17 +78,17 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
 
 function tensorFor(param: TensorParam, bindings: Bindings, { inputs, layouts }: Run): Tensor {
   const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
-  // The wrapper copies an input that must be contiguous and is not.
+  // The wrapper makes such an input contiguous.
   const layout = param.contiguous ? "contiguous" : layouts?.[param.name];
   const tensor = new Tensor(param.name, param.role, bindings.dtype(param.dtype), shape, layout, param.zeroed);
   const given = inputs[param.name];
   if (param.role === "out") return tensor;
-  if (!given) throw new Error(`${param.name} is read and not given`);
+  if (!given) throw new Error(`${param.name} is an input and has no value; give it one`);
   tensor.fill(given);
   return tensor;
 }
 
-/** What each parameter of the kernel is to the program. */
+/** The run-time value of each parameter of the kernel. */
 function argumentsOf(
   ir: KernelIR,
   tensors: ReadonlyMap<TensorParam, Tensor>,
@@ -106,8 +106,7 @@ function argumentsOf(
       const given = inputs[param.name];
       if (param.given) values.set(param.given, given !== undefined);
       if (given) values.set(param.value, addressesOf(pointedAt(param, given, bindings)));
-      else if (!param.given)
-        throw new Error(`${param.name} is a raw pointer: nothing is known of its extent unless a tensor is given`);
+      else if (!param.given) throw new Error(`${param.name} is a raw pointer of unknown extent; give a tensor for it`);
     }
     if (param.kind === "tensor" && param.given) values.set(param.given, tensors.has(param));
     if (param.kind === "constexpr") values.set(param.value, bindings.constant(param.value));
@@ -126,7 +125,7 @@ function argumentsOf(
   return values;
 }
 
-/** The memory behind a raw pointer: what was given for it, and nothing else. */
+/** The memory behind a raw pointer: the tensor given for it. */
 function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): Tensor {
   const tensor = new Tensor(param.name, "inout", bindings.dtype(param.dtype), given.shape);
   tensor.fill(given);
@@ -145,7 +144,7 @@ function layOut(values: ReadonlyMap<Value, Runtime>): readonly Tensor[] {
 const hasMemory = (value: Runtime): value is Addresses | DescriptorRuntime =>
   typeof value === "object" && "kind" in value && (value.kind === "addresses" || value.kind === "descriptor");
 
-/** What the wrapper makes of a tensor for the kernel. */
+/** The descriptor that the wrapper would make of a tensor. */
 function descriptorOf(
   { padding = "zero" }: TensorParam,
   block: readonly Argument[],
@@ -163,10 +162,10 @@ function addressesOf(allocation: Tensor): Addresses {
 
 const prepared = new WeakMap<KernelIR, Map<string, Program>>();
 
-/** Programs that are kept of a kernel: a property test goes through its configs and dtypes again and again. */
+/** How many prepared programs to keep for each kernel: a property test cycles through its configs and dtypes. */
 const MOST_PREPARED = 16;
 
-/** The kernel as prepared for these dtypes and constexprs. */
+/** The kernel, prepared for these dtypes and constexprs. */
 function programFor(ir: KernelIR, bindings: Bindings, { dtypes, nonFinite = false }: Run): Program {
   let known = prepared.get(ir);
   if (known === undefined) prepared.set(ir, (known = new Map()));
@@ -174,7 +173,7 @@ function programFor(ir: KernelIR, bindings: Bindings, { dtypes, nonFinite = fals
   let program = known.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
   else known.delete(key);
-  // The last that was used comes last; the first goes.
+  // Insertion order is by last use, so the first entry is the least recently used.
   known.set(key, program);
   if (known.size > MOST_PREPARED) known.delete(known.keys().next().value!);
   return program;
@@ -193,7 +192,7 @@ function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { fi
   }));
 }
 
-/** Where no program runs, the grid leaves elements out; where one statement writes the tensor, that one does. */
+/** The place to blame for unwritten elements: an axis of the grid without programs, else the only statement that writes. */
 function leftOutAt({ writtenAt }: Tensor, { block, at }: HostBlock, grid: readonly number[]): Location | undefined {
   const empty = block.yields[grid.indexOf(0)];
   if (empty) return isValue(empty) ? empty.at : at;

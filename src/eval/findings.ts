@@ -1,8 +1,8 @@
-/** What the sanitiser saw, kept to a readable number: one finding for each rule and place, with how often it recurred. */
+/** Collects findings: one for each code and source location, with a count, and no more than a reader can use. */
 import type { Finding } from "../contract/compiled.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
-/** Findings that are kept; what is wrong beyond them is only counted. */
+/** How many findings to keep; further ones are only counted. */
 const LIMIT = 20;
 
 interface Kept {
@@ -13,10 +13,10 @@ interface Kept {
 export class Findings {
   readonly #kept = new Map<string, Kept>();
   #left = 0;
-  /** How often anything was noted. */
+  /** Number of calls of `add`. */
   count = 0;
 
-  /** Notes `times` lanes where the same is wrong. `describe` is asked once for each rule and place. */
+  /** Adds `times` lanes with the same mistake. `describe` is called once for each code and location. */
   add(code: string, at: Location | undefined, times: number, describe: () => Omit<Finding, "code" | "at">): void {
     this.count++;
     const key = `${code} ${at?.file}:${at?.line}:${at?.column}`;
@@ -26,20 +26,20 @@ export class Findings {
     else this.#kept.set(key, { finding: { code, at, ...describe() }, times });
   }
 
-  /** In the order in which they were first seen. */
+  /** The kept findings, in the order of their first occurrence. */
   list(): Finding[] {
     return [...this.#kept.values()].map(({ finding, times }) =>
       times === 1 ? finding : { ...finding, message: `${finding.message} (and ${times - 1} more like it)` },
     );
   }
 
-  /** How often something was wrong at places beyond those that are listed. */
+  /** How many lanes had findings that are not kept. */
   get left(): number {
     return this.#left;
   }
 }
 
-/** The coordinates of an element by its place in row-major order. */
+/** The coordinates of the element at a row-major position. */
 export function coordinates(shape: readonly number[], position: number): number[] {
   const result = shape.map(() => 0);
   let rest = position;

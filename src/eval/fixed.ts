@@ -1,4 +1,4 @@
-/** Which values are the same for every program, so that they need computing once. */
+/** Finds the values that are the same for every program, which are computed only once. */
 import {
   type Argument,
   isDType,
@@ -11,7 +11,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 
-/** What a value is the same for: every launch with these constexprs, every program of one launch, or neither. */
+/** Whether a value is the same in every launch with these constexprs, in every program of one launch, or neither. */
 export type Fixed = "always" | "launch" | undefined;
 
 export class FixedValues {
@@ -26,7 +26,7 @@ export class FixedValues {
     this.#known.set(value, fixed);
   }
 
-  /** Of the results of an op, given what is known of its arguments. */
+  /** The kind of an op's results, from the kinds of its arguments. */
   ofResults({ op, operands, options }: OpStatement): Fixed {
     if (op.effect !== "pure" || op.asks === "program") return undefined;
     const parts = [...operands, ...Object.values(options)].map((argument) => this.#of(argument));
@@ -44,7 +44,7 @@ function least(parts: readonly Fixed[]): Fixed {
   return parts.includes(undefined) ? undefined : parts.includes("launch") ? "launch" : "always";
 }
 
-/** What stands for a parameter in the program. */
+/** The values of a parameter in the program. */
 function valuesOf(param: Param): readonly Value[] {
   const given = "given" in param && param.given ? [param.given] : [];
   if (param.kind !== "tensor") return [param.value, ...given];

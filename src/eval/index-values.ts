@@ -1,4 +1,4 @@
-/** Which values decide where memory is accessed: what an address or a mask is computed from, back to what memory held. */
+/** Finds the values that addresses and masks are computed from, back to the values that were loaded. */
 import {
   type Argument,
   isFunction,
@@ -18,7 +18,7 @@ export function indexValues(ir: KernelIR): ReadonlySet<Value> {
   return known;
 }
 
-/** Found once for each kernel: a property test evaluates one a thousand times. */
+/** Cached, because a property test evaluates a kernel a thousand times. */
 const found = new WeakMap<KernelIR, ReadonlySet<Value>>();
 
 function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
@@ -46,13 +46,13 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
   return reached;
 }
 
-/** Of an access, where it goes and which lanes are performed. */
+/** The addresses and the mask of an access. */
 function placesOf({ op, operands, options }: OpStatement): readonly Argument[] {
   const addresses = Object.values(op.operands).flatMap((kind, i) => (kind === "address" ? [operands[i]!] : []));
   return addresses.length > 0 && options.mask ? [...addresses, options.mask] : addresses;
 }
 
-/** What a value is computed from. What was loaded is a beginning. */
+/** The arguments that a value is computed from. The search ends at loaded values. */
 function sourcesOf(
   value: Value,
   statement: Statement | undefined,
@@ -73,7 +73,7 @@ function sourcesOf(
   return statement.op.effect === "pure" ? argumentsOf(statement) : [];
 }
 
-/** Integers, masks and addresses. A comparison of floats is not an index. */
+/** Whether the type is an integer, a mask or an address. The search does not continue through floats. */
 function isIndex(type: Type): boolean {
   return type.kind !== "tile" || typeof type.dtype !== "string" || !isFloat(type.dtype as NumericDType);
 }

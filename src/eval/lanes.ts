@@ -1,4 +1,4 @@
-/** Which lanes of an access are performed: those that no mask turns off and with whose address nothing is wrong. */
+/** Determines which lanes of an access are performed: those that no mask turns off and whose address is valid. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import { broadcastTo, either, sizeOf, type TileArray } from "../numerics/array.js";
 import { ones, zeros } from "../numerics/pool.js";
@@ -10,9 +10,9 @@ export type Mask = TileArray | boolean | undefined;
 
 export interface Lanes {
   readonly performed: Uint8Array;
-  /** Masked off by hand, where a view does not mask them anyway. */
+  /** Lanes that an explicit mask turns off, except those that the view masks itself. */
   readonly masked?: Uint8Array | undefined;
-  /** Left out because something is wrong; reported. */
+  /** Lanes with a finding, which are not performed. */
   readonly refused?: Uint8Array | undefined;
 }
 
@@ -58,7 +58,7 @@ export function lanesOf(
   return { performed, masked, refused };
 }
 
-/** The performed lanes whose address lies in no element. */
+/** The performed lanes whose address is not that of an element. */
 function outside(tensor: Tensor, offsets: Float64Array, performed: Uint8Array): Uint8Array | undefined {
   let marks: Uint8Array | undefined;
   for (let i = 0; i < performed.length; i++)
@@ -75,7 +75,7 @@ function maskLanes(
   return { on: data as Uint8Array, poison };
 }
 
-/** Turns off the lanes whose mark is this, and gives those that were on. */
+/** Turns off the lanes that have this mark. Returns those that were on. */
 function turnOff(performed: Uint8Array, marks: Uint8Array, mark: 0 | 1): Uint8Array | undefined {
   let turned: Uint8Array | undefined;
   for (let i = 0; i < performed.length; i++) {
@@ -86,7 +86,7 @@ function turnOff(performed: Uint8Array, marks: Uint8Array, mark: 0 | 1): Uint8Ar
   return turned;
 }
 
-/** The lanes that both mark, if there are any. */
+/** The lanes marked in both, or undefined if there are none. */
 function bothOn(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
   let both: Uint8Array | undefined;
   for (let i = 0; i < a.length; i++) if (a[i] && b[i]) (both ??= zeros(Uint8Array, a.length))[i] = 1;

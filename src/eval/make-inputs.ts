@@ -1,4 +1,4 @@
-/** Inputs that a kernel is tried with, drawn from the case's seed. */
+/** Draws a case's inputs from its seed. */
 import type { Case, Signature, SpecialValue, TensorData, TensorSignature } from "../contract/compiled.js";
 import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
@@ -10,10 +10,10 @@ import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
 import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
 import type { TorchArray } from "../torch/torch-array.js";
 
-/** Integers that index nothing stay small, so that sums of them are exact in any dtype. */
+/** Bound of integers without a declared range: sums of small integers are exact in any dtype. */
 const SMALL = 8;
 
-/** The tensors that a kernel reads. `sizes` are those of the case, and those computed from them. */
+/** Draws the tensors that a kernel reads. `sizes` includes derived sizes. */
 export function makeInputs(
   signature: Signature,
   at: Case,
@@ -24,7 +24,7 @@ export function makeInputs(
   const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes)] as const);
   const kinds = special === true ? SPECIAL_VALUES : special || [];
   for (const [i, [name, data]] of drawn.entries()) {
-    // What has a range keeps to it.
+    // Special values would leave a declared range.
     if (!read[i]!.range) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
     if (at.layouts?.[name] === "expanded") repeatFirst(data);
   }
@@ -33,10 +33,10 @@ export function makeInputs(
 
 const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
 
-/** One element in this many is special, lest a reduction over a row of them says nothing else. */
+/** One element in this many is special: with more, every reduction over a row would give a special value. */
 const RARE = 16;
 
-/** Overwrites some elements, of floats. Integers keep their small values, of which sums are exact in any dtype. */
+/** Overwrites some elements of a float tensor with special values. Integer tensors stay as they are. */
 function putSpecial({ dtype, data }: TensorData, kinds: readonly SpecialValue[], random: () => number): void {
   if (kinds.length === 0 || data.length === 0 || !isFloat(dtype as DTypeName)) return;
   const rounded = round(dtype as FloatDType);
@@ -49,7 +49,7 @@ function putSpecial({ dtype, data }: TensorData, kinds: readonly SpecialValue[],
   }
 }
 
-/** Makes every row the first, as an expanded tensor has them. */
+/** Copies the first row to all others, as in an expanded tensor. */
 function repeatFirst({ shape: [rows = 1], data }: TensorData): void {
   const length = data.length / Math.max(rows, 1);
   for (let start = length; start < data.length; start += length) data.copyWithin(start, 0, length);
@@ -77,7 +77,7 @@ function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): numb
   }
 }
 
-/** The tensors that the author describes, instead of those drawn for them, whose dtypes and shapes they have. */
+/** The inputs that the author describes. Each replaces a drawn tensor and takes its dtype and shape. */
 export function describedInputs(
   { inputs }: Pick<KernelIR, "inputs">,
   drawn: Readonly<Record<string, TensorData>>,
@@ -85,7 +85,7 @@ export function describedInputs(
   seed: number,
 ): Record<string, TensorData> {
   const names = Object.keys(inputs);
-  // All of them, though some are left out: a case then has the same numbers with and without.
+  // Evaluates absent inputs too, so that the others get the same numbers with and without them.
   const values = evaluateReference(Object.values(inputs), sizes, uniform(seedOf(seed, "inputs")));
   const found = names.flatMap((name, i) => {
     const of = drawn[name];
@@ -96,15 +96,15 @@ export function describedInputs(
 
 function fitted(name: string, { shape, data }: TorchArray, of: TensorData): TensorData {
   if (shape.join() !== of.shape.join())
-    throw new Error(`inputs: ${name} has shape [${of.shape.join(", ")}], inputs give [${shape.join(", ")}]`);
+    throw new Error(`inputs: ${name} must have shape [${of.shape.join(", ")}], got [${shape.join(", ")}]`);
   const values = cast(tileArray("float64", shape, data), of.dtype as DTypeName);
   return { dtype: of.dtype, shape, data: values.data };
 }
 
 /**
- * Holds inputs to the ranges that the kernel relies on.
+ * Checks that inputs lie in their declared ranges.
  *
- * @throws Error that names the tensor and the first value outside.
+ * @throws Error that names the tensor and its first value outside the range.
  */
 export function checkRanges(
   { tensors }: Signature,
@@ -115,7 +115,7 @@ export function checkRanges(
     const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
     const given = inputs[name];
     if (!range || !given) continue;
-    // Floats of a narrow dtype may be rounded to the end.
+    // Rounding to a narrow dtype may give the end of the range.
     const isEndIn = isFloat(given.dtype as DTypeName);
     const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
     const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));

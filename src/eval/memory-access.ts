@@ -1,6 +1,6 @@
 /**
- * Loads and stores. A lane that must not be performed is reported and left out; a lane that is read without a value,
- * because it was masked off by hand without `other` or because there is nothing to read, is poison.
+ * Loads and stores. An invalid lane is reported and not performed. A loaded lane without a value is poison: an explicit
+ * mask turned it off without `other`, or its element has no value.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
 import { broadcastTo, either, full, type TileArray, tileArray } from "../numerics/array.js";
@@ -31,7 +31,7 @@ export function load(
   const { performed, masked, refused } = lanesOf(tensor, address, mask, "read", sanitiser, at);
   const empty = noteRead(tensor, address, performed, sanitiser, at);
   const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
-  // What a view masks holds 0 unless the author says otherwise.
+  // Lanes that a view masks hold 0 unless there is `other`.
   const data = rest ? copyOf(rest.data) : allocate(tensor.dtype, performed.length);
   const to = movable(data);
   gather(kindOf(to))(tensor.words, to, address.offsets, performed);
@@ -68,7 +68,7 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
   if (isRepeated) reportConflicts(tensor, address, data, performed, sanitiser, at);
 }
 
-/** Lanes of one store that meet at an element with different values: memory does not hold then what each of them wrote. */
+/** Reports lanes of one store that write different values to the same element. */
 function reportConflicts(
   tensor: Tensor,
   { offsets, shape }: Addresses,
@@ -89,7 +89,7 @@ function reportConflicts(
   });
 }
 
-/** The first lane whose value is not in memory, or -1. NaN is in memory where a NaN is. */
+/** The first lane whose value memory does not hold, or -1. Any two NaNs are equal here. */
 const firstLost = loopsOf(
   () =>
     (values: NumberData, memory: NumberData, offsets: Float64Array, performed: Uint8Array): number => {
@@ -121,7 +121,7 @@ export function union(masks: readonly (Uint8Array | undefined)[]): Uint8Array | 
   return all?.includes(1) ? all : undefined;
 }
 
-/** Copies the performed lanes out of a tensor. Bigints are moved as numbers are: each kind of array has its own loop. */
+/** Copies the performed lanes out of a tensor. Each kind of array has its own loop, so the cast to numbers is safe. */
 const gather = loopsOf(() => (from: NumberData, to: NumberData, offsets: Float64Array, performed: Uint8Array): void => {
   for (let i = 0; i < performed.length; i++) if (performed[i]) to[i] = from[offsets[i]!]!;
 });

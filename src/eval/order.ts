@@ -1,21 +1,21 @@
 /**
- * What orders accesses of different programs: only atomics do. A program that releases at a place, and one that later
- * acquires there, are ordered up to that release. Programs run one after another here, so this is all there is to know.
+ * The happens-before order of programs, as vector clocks. Only atomics order accesses of different programs: a release on
+ * an element orders the accesses before it with those after a later acquire on that element.
  */
 
-/** Which program made which accesses: a stamp stands for a program between two of its releases. */
+/** Identifies a program between two of its releases. */
 export type Stamp = number;
-/** The latest stamp of each program that is known to be over. */
+/** For each program, the latest stamp that is ordered before. */
 type Clock = Map<number, Stamp>;
 
 export class Order {
   /** The program of each stamp; stamps count from 1. */
   readonly #owners: number[] = [0];
-  /** What each place has been told by those who released there. */
+  /** The clock that releases left at each element. */
   readonly #places = new Map<string, Clock>();
   #program = 0;
   #seen: Clock = new Map();
-  /** For accesses of the running program from here on. */
+  /** The stamp for the running program's next accesses. */
   stamp: Stamp = 0;
 
   begin(program: number): void {
@@ -32,14 +32,14 @@ export class Order {
     return this.#owners[stamp]!;
   }
 
-  /** Whether the running program comes after an access. */
+  /** Whether the access with this stamp is ordered before the running program. */
   sees(stamp: Stamp): boolean {
     if (stamp === 0 || stamp === this.stamp) return true;
     const owner = this.#owners[stamp]!;
     return owner === this.#program || (this.#seen.get(owner) ?? 0) >= stamp;
   }
 
-  /** An atomic of the running program at one place. */
+  /** Records an atomic of the running program on one element. */
   meet(place: string, order: string): void {
     if (order === "relaxed") return;
     const clock = this.#places.get(place);

@@ -3,7 +3,7 @@ import type { ProgramOrder } from "../contract/compiled.js";
 import { seedOf, shuffled, uniform } from "../numerics/seeded-random.js";
 
 /**
- * Which program runs at each turn, counted in the grid's order, whose first axis is fastest.
+ * Maps each turn to the program that runs then. Programs are numbered from 0 with the grid's first axis fastest.
  *
  * @throws RangeError if a list does not name each program once.
  */

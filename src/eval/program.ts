@@ -1,6 +1,6 @@
 /**
- * A kernel's body as a flat list of steps over numbered slots. It is prepared once for each choice of dtypes and
- * constexprs, then run for every program of every launch that has them.
+ * A kernel's body as a list of closures over numbered slots. It is prepared once for each combination of dtypes and
+ * constexprs, then run for every program of every such launch.
  */
 import { buffersOf } from "../values/buffers.js";
 import { typeOfArgument } from "../ir/typed.js";
@@ -46,9 +46,9 @@ export class Program {
   readonly #slotOf = new Map<Value | Variable, number>();
   readonly #fixed: FixedValues;
   readonly #steps: readonly Step[];
-  /** Lets go of what a launch left behind. */
+  /** Drop the values that a launch cached. */
   readonly #forget: (() => void)[] = [];
-  /** What runs now. */
+  /** The current launch and program. */
   readonly running = new Running();
 
   constructor(ir: KernelIR, bindings: Bindings, nonFinite: boolean) {
@@ -58,7 +58,7 @@ export class Program {
     this.#steps = this.#block(ir.body);
   }
 
-  /** Runs programs, by their numbers, which count from 1. `params` are the values of the kernel's arguments. */
+  /** Runs the programs with these numbers, which count from 1. `params` holds the values of the kernel's arguments. */
   launch(params: ReadonlyMap<Value, Runtime>, launched: Launched, numbers: Iterable<number>): void {
     this.running.launch(launched);
     for (const [value, runtime] of params) this.#slots[this.#slot(value)] = runtime;
@@ -132,7 +132,7 @@ export class Program {
     return () => slots[slot]!;
   }
 
-  /** The step that gives a value to a variable or to a result of a branch; a constant takes its type. */
+  /** The step that assigns to a variable or to a result of a branch; a constant takes the target's type. */
   #move(from: Argument, to: Variable | Value): Step {
     const [slots, slot, get] = [this.#slots, this.#slot(to), this.#get(from)];
     const type = this.#resultOf(to.type);
@@ -152,7 +152,7 @@ export class Program {
     return this.#bindings.result(type);
   }
 
-  /** A helper function, prepared once: it cannot call itself, so its slots hold one call at a time. */
+  /** Prepares a helper function once. It cannot call itself, so its slots hold one call at a time. */
   #function(helper: FunctionIR): FunctionRuntime {
     const known = this.#functions.get(helper);
     if (known) return known;
@@ -206,7 +206,7 @@ export class Program {
     };
   }
 
-  /** Computes what is the same for all programs a single time, unless something is wrong with it: that is told again. */
+  /** Computes a value that all programs share only once. If computing it gives a finding, each program computes it again. */
   #once<T>(statement: OpStatement, compute: () => T): () => T {
     const fixed = this.#fixed.ofResults(statement);
     for (const result of statement.results) this.#fixed.set(result, fixed);
@@ -224,7 +224,7 @@ export class Program {
     };
   }
 
-  /** Gives an op's arguments by name, each time in the same object: no op runs inside itself. */
+  /** Returns an op's arguments by name, in the same object each time; this is safe because no op runs inside itself. */
   #inputs({ op, operands, options }: OpStatement): () => Readonly<Record<string, Runtime>> {
     const positional = Object.keys(op.operands).flatMap((name, i) => {
       const argument = operands[i];
@@ -249,7 +249,7 @@ export class Program {
     };
   }
 
-  /** Constexprs are Python's numbers. */
+  /** The step of an op on constexprs, in Python's arithmetic. */
   #fold(statement: OpStatement): Step {
     const { op, operands, results, at } = statement;
     const { fold } = op;
@@ -272,7 +272,7 @@ export class Program {
     const bounds = [start, end, step].map((bound) => this.#get(bound));
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const type = this.#resultOf(index.type);
-    const turn = this.#turn(this.#block(body), body);
+    const iterate = this.#iteration(this.#block(body), body);
     return () => {
       const [from, to, by] = bounds.map((get) => this.#scalar(get(), "the bounds of this loop depend", at)) as [
         number,
@@ -283,13 +283,13 @@ export class Program {
       const start = mark();
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
         slots[slot] = type ? full([], numeric(i, type.dtype), type.dtype) : i;
-        turn(start);
+        iterate(start);
       }
     };
   }
 
-  /** A turn of a loop: of what it makes, variables of the blocks around hold what lives on. */
-  #turn(steps: readonly Step[], ...blocks: readonly Block[]): (start: Mark) => void {
+  /** One iteration; buffers not held by outer variables are released. */
+  #iteration(steps: readonly Step[], ...blocks: readonly Block[]): (start: Mark) => void {
     const slots = this.#slots;
     const living = blocks.flatMap((block) => assignedIn(block)).map((variable) => this.#slot(variable));
     return (start) => {
@@ -298,49 +298,50 @@ export class Program {
     };
   }
 
-  /** Each turn is prepared on its own: what a tile's shape is may depend on the index. */
+  /** Prepares each iteration separately, because shapes may depend on the index. */
   #unrolled({ index, start, end, step, body }: ForStatement): Step {
     const [from, to, by] = [start, end, step].map((bound) => this.#known(bound)) as [number, number, number];
     if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const text = index.type.kind === "constexpr" ? index.type.text : "";
-    const turns: (readonly [number, (start: Mark) => void])[] = [];
+    const iterations: (readonly [number, (start: Mark) => void])[] = [];
     this.#fixed.set(index, "always");
     for (let i = from; by > 0 ? i < to : i > to; i += by) {
-      // What a helper function's tiles are may depend on the index too.
+      // The shapes inside a helper function may depend on the index too.
       const functions = this.#functions;
       this.#functions = new Map();
       const steps = this.#bindings.within(text, i, () => this.#block(body));
       this.#functions = functions;
-      turns.push([i, this.#turn(steps, body)]);
+      iterations.push([i, this.#iteration(steps, body)]);
     }
     return () => {
       const start = mark();
-      for (const [i, turn] of turns) {
+      for (const [i, iterate] of iterations) {
         slots[slot] = i;
-        turn(start);
+        iterate(start);
       }
     };
   }
 
-  /** The value of a constexpr that a launch decides, by its text. */
+  /** The value of a constexpr in this launch. */
   #known(argument: Argument): number {
     const type = typeOfArgument(argument);
     return this.#bindings.dim(type.kind === "constexpr" ? type.text : "");
   }
 
   #while({ condition, body, at }: WhileStatement): Step {
-    const asking = this.#block(condition);
+    const conditionSteps = this.#block(condition);
     const test = this.#get(condition.yields[0]!);
-    const turn = this.#turn(this.#block(body), condition, body);
+    const iterate = this.#iteration(this.#block(body), condition, body);
     return () => {
       const start = mark();
-      for (let turns = 0; ; turns++) {
-        runAll(asking);
+      for (let iterations = 0; ; iterations++) {
+        runAll(conditionSteps);
         if (this.#scalar(test(), "whether this loop goes on depends", at) === 0) return;
         this.running.at = at;
-        if (turns >= MAX_TURNS) throw new RangeError(`this loop does not end within ${MAX_TURNS} turns`);
-        turn(start);
+        if (iterations >= MAX_ITERATIONS)
+          throw new RangeError(`this loop does not end within ${MAX_ITERATIONS} iterations`);
+        iterate(start);
       }
     };
   }
@@ -355,7 +356,7 @@ export class Program {
     return () => runAll(this.#scalar(test(), "this branch depends", at) === 0 ? no : yes);
   }
 
-  /** A scalar that decides what runs. */
+  /** The number that a branch or a loop depends on. */
   #scalar(value: Runtime, what: string, at: Location | undefined): number {
     if (typeof value !== "object") return Number(value);
     const { data, poison } = value as TileArray;
@@ -364,11 +365,11 @@ export class Program {
   }
 }
 
-/** Thrown where the program ends early. */
+/** Thrown to end a program early. */
 const EXIT = Symbol("exit");
 
-/** A loop that runs longer is taken for one that does not end. */
-const MAX_TURNS = 10_000_000;
+/** A longer loop is taken to be endless. */
+const MAX_ITERATIONS = 10_000_000;
 
 function runAll(steps: readonly Step[]): void {
   for (const step of steps) step();
@@ -379,14 +380,14 @@ const constant =
   () =>
     value;
 
-/** A dtype is its name to what is computed from it. */
+/** A constant for `fold`, which takes a dtype by its name. */
 function constantOf(value: Runtime): Constant {
   return typeof value === "object" && "kind" in value && value.kind === "dtype" ? value.dtype : (value as Constant);
 }
 
 const numeric = (value: Constant, dtype: DTypeName): number | bigint => (isBig(dtype) ? BigInt(value) : Number(value));
 
-/** An op's record says its type twice, in its type rule and in what it computes: they must agree. */
+/** Checks that what an op computed has the type that its rule gave. */
 function checked(value: Runtime, type: ResultType | undefined, name: string): Runtime {
   if (!type || typeof value !== "object" || !("shape" in value && "dtype" in value)) return value;
   if (value.dtype === type.dtype && isSameShape(value.shape, type.shape)) return value;

@@ -1,4 +1,4 @@
-/** Why a kernel cannot be launched with some sizes, asked before anything runs. */
+/** Checks, before anything runs, whether a kernel can be launched with a case's sizes. */
 import { MAX_GRID, tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import type { Case } from "../contract/compiled.js";
 import { sizeOf } from "../numerics/array.js";
@@ -14,7 +14,7 @@ import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 import { layoutStrides } from "./tensor.js";
 
-/** A sentence, or undefined if the lowered kernel can be launched. */
+/** Why the lowered kernel cannot be launched, or undefined if it can. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const bindings = new Bindings(ir, launchOf(ir, at));
   return (
@@ -26,7 +26,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
   );
 }
 
-/** Tensors that descriptors cannot reach as they lie in memory. */
+/** Finds a tensor whose layout a descriptor cannot address. */
 function misaligned(ir: KernelIR, bindings: Bindings, { absent, layouts = {} }: Case): string | undefined {
   for (const { param, axis } of describedTensors(ir)) {
     if (absent?.includes(param.name)) continue;
@@ -55,7 +55,7 @@ function unmet({ requires }: KernelIR, bindings: Bindings): string | undefined {
 
 type Made = ReadonlyMap<Value, Statement>;
 
-/** The parameters that a host expression looks at, each once. */
+/** The parameters that a host expression uses, each once. */
 function parametersOf(argument: Argument, made: Made): readonly Value[] {
   if (!isValue(argument)) return [];
   const statement = made.get(argument);
@@ -81,13 +81,13 @@ function written(argument: Argument, made: Made, isOperand = false): string {
   return `${statement.op.name}(${operands.map((operand) => written(operand, made)).join(", ")})`;
 }
 
-/** Tiles whose size is decided at launch, which the build could not check. */
+/** Checks tile sizes that the build could not know. */
 function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
   let found: string | undefined;
   walkAll(ir, (statement) => {
     for (const { type } of resultsOf(statement)) {
       if (found !== undefined || type.kind !== "tile") continue;
-      // Sizes that count with an unrolled loop are known in its turns only.
+      // Shapes that depend on the index of an unrolled loop are known only inside it.
       if (type.shape.some(isUnrolled)) continue;
       const shape = type.shape.map((dim) => bindings.dim(dim));
       const odd = shape.findIndex((size) => size < 1 || !Number.isInteger(Math.log2(size)));
@@ -99,7 +99,7 @@ function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
   return found;
 }
 
-/** Dimensions below what an op needs, such as the inner one of a dot. */
+/** Checks the smallest dimensions that an op needs, such as the inner one of a dot. */
 function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
   const elem = (of: Elem): Elem => bindings.dtype(of);
   const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);

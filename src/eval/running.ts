@@ -1,4 +1,4 @@
-/** The launch and the program that run now, as prepared steps see them. */
+/** The current launch and program, as prepared steps see them. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Context, ResultType } from "../values/runtime-values.js";
@@ -9,7 +9,7 @@ import { type Tensor, tensorAt } from "./tensor.js";
 
 type Triple = readonly [number, number, number];
 
-/** What one launch has of its own. */
+/** The state of one launch. */
 export interface Launched {
   readonly memory: readonly Tensor[];
   readonly sanitiser: Sanitiser;
@@ -21,7 +21,7 @@ export class Running {
   sanitiser = new Sanitiser([]);
   grid: Triple = [0, 0, 0];
   program: Triple = [0, 0, 0];
-  /** Where the program is, for errors of the evaluator itself. */
+  /** The current statement, for errors of the evaluator itself. */
   at: Location | undefined;
 
   launch({ memory, sanitiser, grid }: Launched): void {
@@ -31,20 +31,20 @@ export class Running {
     this.at = undefined;
   }
 
-  /** Lets go of a launch. */
+  /** Drops references to the launch. */
   end(): void {
     this.memory = [];
     this.sanitiser = new Sanitiser([]);
   }
 
-  /** A program begins; its number counts from 1. */
+  /** Starts a program; numbers count from 1. */
   begin(number: number): void {
     this.sanitiser.begin(number);
     const [x = 0, y = 0, z = 0] = this.sanitiser.program(number);
     this.program = [x, y, z];
   }
 
-  /** What the op of one statement may ask. */
+  /** The context that a statement's op is evaluated in. */
   context(types: readonly (ResultType | undefined)[], at: Location | undefined): Context {
     return new StatementContext(
       types.map((type) => type ?? NO_RESULT),

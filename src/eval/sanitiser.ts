@@ -1,9 +1,9 @@
-/** Who is running, and what is wrong with what it does. */
+/** Knows the running program and reports its mistakes. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import { coordinates, Findings } from "./findings.js";
 import { Order } from "./order.js";
 
-/** Says what is wrong with one lane. */
+/** Describes the mistake of one lane. */
 export type Describe = (lane: number) => string;
 
 export class Sanitiser {
@@ -14,7 +14,7 @@ export class Sanitiser {
 
   constructor(readonly grid: readonly number[]) {}
 
-  /** A program begins. */
+  /** Starts a program. */
   begin(number: number): void {
     this.number = number;
     this.order.begin(number);

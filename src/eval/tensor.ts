@@ -1,4 +1,4 @@
-/** A tensor's memory while a kernel is evaluated: elements where its strides put them, and who touched each. */
+/** A tensor's memory during evaluation: its elements, placed by its strides, and which program accessed each. */
 import type { Layout, TensorData } from "../contract/compiled.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../numerics/array.js";
@@ -8,7 +8,7 @@ import { allocate, type BigData, isBig, type NumberData, type TileData } from ".
 import type { Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
 
-/** Allocations lie this far apart, so that an address tells which it is in. */
+/** The distance between allocations, so that an address determines its allocation. */
 export const APART = 2n ** 44n;
 
 export class Tensor implements Allocation {
@@ -17,17 +17,17 @@ export class Tensor implements Allocation {
   readonly strides: readonly number[];
   /** Indexed by offset; strides may leave gaps. */
   readonly data: TileData;
-  /** The same memory, as elements are moved. */
+  /** The same memory, typed for copying elements. */
   readonly words: NumberData;
-  /** Offset of each element, in row-major order of the shape; absent where it is the element's place in that order. */
+  /** Offset of each element, in row-major order; undefined if a contiguous tensor needs none. */
   readonly #offsets: Int32Array | undefined;
-  /** Offsets that hold an element; absent where there are no gaps. */
+  /** Marks the offsets that hold an element; undefined if there are no gaps. */
   readonly #elements: Uint8Array | undefined;
-  /** Who wrote each offset last, as the sanitiser stamps it; 0 where nobody did. Absent for inputs. */
+  /** The stamp of the last write to each offset; 0 if there was none. Undefined for inputs. */
   readonly writers: Int32Array | undefined;
-  /** Who read each offset last. Absent for inputs. */
+  /** The stamp of the last read of each offset. Undefined for inputs. */
   readonly readers: Int32Array | undefined;
-  /** Who last accessed each offset by an atomic. Absent until someone does. */
+  /** The stamp of the last atomic that changed each offset. Undefined before the first atomic. */
   atomics: Int32Array | undefined;
   /** The statements that wrote it. */
   readonly writtenAt = new Set<Location>();
@@ -38,7 +38,7 @@ export class Tensor implements Allocation {
     readonly dtype: DTypeName,
     readonly shape: readonly number[],
     layout: Layout = "contiguous",
-    /** Whether it holds zeros when the first program starts. */
+    /** Whether it holds zeros before the first program runs. */
     readonly zeroed = false,
   ) {
     this.strides = layoutStrides(shape, layout);
@@ -62,7 +62,7 @@ export class Tensor implements Allocation {
     return offset >= 0 && offset < this.data.length && (this.#elements === undefined || this.#elements[offset] === 1);
   }
 
-  /** `c[3, 5]`, or how far beside the tensor an offset is. */
+  /** `c[3, 5]`, or `c + offset` for an offset without an element. */
   nameOf(offset: number): string {
     const position = this.#offsets ? this.#offsets.indexOf(offset) : this.holds(offset) ? offset : -1;
     return position >= 0 ? `${this.name}[${coordinates(this.shape, position).join(", ")}]` : `${this.name} + ${offset}`;
@@ -70,9 +70,9 @@ export class Tensor implements Allocation {
 
   /** Fills it with values in row-major order. */
   fill({ data, shape, dtype }: TensorData): void {
-    if (dtype !== this.dtype) throw new Error(`${this.name} holds ${this.dtype}, the data given are ${dtype}`);
+    if (dtype !== this.dtype) throw new Error(`${this.name} must be ${this.dtype}, got ${dtype}`);
     if (shape.join() !== this.shape.join())
-      throw new Error(`${this.name} has shape [${this.shape.join(", ")}], the data given have [${shape.join(", ")}]`);
+      throw new Error(`${this.name} must have shape [${this.shape.join(", ")}], got [${shape.join(", ")}]`);
     const isHeldAlike = data.constructor === this.data.constructor && data.length === sizeOf(shape);
     const values = isHeldAlike ? data : fromNumbers(this.dtype, shape, data as ArrayLike<number | bigint>).data;
     const [offsets, memory] = [this.#offsets, this.data];
@@ -87,7 +87,7 @@ export class Tensor implements Allocation {
     return take(tileArray(this.dtype, [this.data.length], this.data), this.shape, this.#offsets);
   }
 
-  /** Coordinates of the elements that no program wrote: how many, and the first. */
+  /** The number of elements that no program wrote, and the coordinates of the first. */
   unwritten(): { readonly count: number; readonly first: readonly number[] } {
     let count = 0;
     let first = -1;
@@ -102,8 +102,8 @@ export class Tensor implements Allocation {
 }
 
 /**
- * Strides of a layout. Where a tensor starts in its storage cannot be seen here, for every access is checked against
- * the tensor itself: `offset` is `contiguous`.
+ * The strides of a layout. `offset` has those of `contiguous`: the evaluator checks accesses against the tensor itself, so
+ * its start in the storage makes no difference.
  */
 export function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   const rank = shape.length;
@@ -115,7 +115,7 @@ export function layoutStrides(shape: readonly number[], layout: Layout): number[
   return [...swapped.slice(0, -2), swapped[rank - 1]!, swapped[rank - 2]!];
 }
 
-/** Says that nothing is known of what an address points to. */
+/** Thrown for an address that is not in any known tensor. */
 export class UnknownAddress extends Error {
   override readonly name = "UnknownAddress";
 }
@@ -123,8 +123,6 @@ export class UnknownAddress extends Error {
 export function tensorAt(memory: readonly Tensor[], address: bigint, dtype: DTypeName): Tensor {
   const tensor = memory[Number(address / APART) - 1];
   if (!tensor || tensor.dtype !== dtype)
-    throw new UnknownAddress(
-      "nothing is known of what an address from memory points to, so the kernel was not evaluated",
-    );
+    throw new UnknownAddress("an address from memory points to no known tensor, so the kernel was not evaluated");
   return tensor;
 }

@@ -1,6 +1,6 @@
 /**
- * What is watched while ops compute: index arithmetic whose result is not the one that the author would get in Python,
- * and, where it is asked for, the ops that make a NaN or an infinity.
+ * Checks the results of ops: index arithmetic that differs from Python's, and, on request, ops that make a NaN or an
+ * infinity.
  */
 import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
 import { type IntName, isSigned } from "../types/dtype.js";
@@ -12,7 +12,7 @@ import { indexValues } from "./index-values.js";
 import type { Running } from "./running.js";
 
 type Args = Readonly<Record<string, Runtime>>;
-/** Looks at one op's operands and result. */
+/** Checks one op's operands and result. */
 export type Watch = (args: Args, result: Runtime) => void;
 
 export class Arithmetic {
@@ -27,7 +27,7 @@ export class Arithmetic {
     this.#index = indexValues(ir);
   }
 
-  /** What to look at after a statement, if anything. */
+  /** The check to run after a statement, if any. */
   watch(statement: OpStatement): Watch | undefined {
     const { op, results, at } = statement;
     const [result] = results;
@@ -37,12 +37,12 @@ export class Arithmetic {
       marked[lane] = 1;
       this.running.sanitiser.lanes(code, marked, shape, at, describe);
     };
-    // Masks have no range to leave.
+    // Masks cannot overflow.
     if (carries(op) && result.type.dtype !== "int1" && this.#index.has(result))
       return (args, value) => {
         if (isTile(value) && !isFloat(value.dtype)) checkIndex(op, args, value, report);
       };
-    // What a helper function makes is reported inside it.
+    // Ops inside a helper function report their own results.
     if (!this.nonFinite || Object.values(op.operands).includes("function")) return undefined;
     return (args, value) => {
       if (isTile(value) && isFloat(value.dtype)) checkFinite(op, args, value, report);
@@ -68,7 +68,7 @@ function lanesOf(operand: Runtime | undefined, shape: readonly number[]): Lanes 
   return { data: broadcastTo(operand, shape).data, step: 1 };
 }
 
-/** The largest element, or infinity where one is negative. */
+/** The largest element, or infinity if an element is negative. */
 function highest(operand: Runtime | undefined): number {
   if (!isTile(operand)) return Number(operand) < 0 ? Infinity : Number(operand);
   const data = operand.data as NumberData;
@@ -86,14 +86,14 @@ function hasNegative(data: BigData): boolean {
   return false;
 }
 
-/** Whether operands that are not negative, up to these, cannot leave the dtype: every op here grows with both, or shrinks. */
+/** Whether non-negative operands up to these cannot leave the dtype. The ops here are monotonic in each operand. */
 const isSmall = (op: Op, left: number, right: number, limit: number): boolean =>
   left + right < limit && !(Number(op.fold!(left, right)) >= limit);
 
-/** `//` and `%` of a negative dividend, and sums and products that leave their dtype: told once for each tile. */
+/** Reports `//` and `%` of a negative dividend, and overflow, once for each tile. */
 function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): void {
   const { dtype, data, shape, poison } = result;
-  // Wrapping is what unsigned integers are for.
+  // Authors choose unsigned integers to wrap.
   if (!isSigned(dtype as IntName)) return;
   const limit = 2 ** (bitsOf(dtype) - 1);
   const isWide = isBig(dtype);
@@ -102,12 +102,12 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
   const [a, b] = [lanesOf(x, shape), lanesOf(y, shape)];
   for (let lane = 0; lane < data.length; lane++) {
     const left = a.data[lane * a.step]!;
-    // 64 bits are enough for any offset; a dividend may be negative in any dtype.
+    // Offsets never overflow 64 bits, so only negative dividends matter.
     if (isWide && left >= 0) continue;
     const right = b.data[lane * b.step]!;
     const exact = Number(op.fold!(left, right));
     const got = Number(data[lane]);
-    // A divisor of 0 is told by the division itself.
+    // The division itself reports a divisor of 0.
     if (exact === got || !Number.isFinite(exact) || poison?.[lane]) continue;
     const isOutside = exact < -limit || exact >= limit;
     if (isWide && Math.abs(exact) >= 2 ** 53) continue;
@@ -129,7 +129,7 @@ function wrapped(sentence: string, dtype: string, exact: number, got: number): s
   return `${sentence} is ${exact}, which wraps to ${got} in ${dtype}, and an address or a mask depends on it; cast an operand to tl.${wider} first, or let a view of a tensor declared { offsets: tl.int64 } compute the address`;
 }
 
-/** A NaN out of numbers, or an infinity out of finite ones. */
+/** Reports a NaN made from numbers, and an infinity made from finite numbers. */
 function checkFinite(op: Op, args: Args, result: TileArray, report: Report): void {
   const { data, shape, poison } = result;
   const numbers = data as ArrayLike<number>;
@@ -152,12 +152,12 @@ function checkFinite(op: Op, args: Args, result: TileArray, report: Report): voi
   }
 }
 
-/** A number or a tile that an op was given, as seen from a lane of the result. */
+/** An op's operand, as seen from a lane of the result. */
 interface Operand {
   readonly name: string;
-  /** Whether it holds of what the lane is computed from. */
+  /** Whether `test` holds for any element that the lane is computed from. */
   any(lane: number, test: (x: number) => boolean): boolean;
-  /** The one element, if there is one, that the lane is computed from. */
+  /** The element that the lane is computed from, if it is only one. */
   readonly at?: (lane: number) => number | bigint;
 }
 

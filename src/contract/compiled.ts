@@ -149,6 +149,7 @@ export interface Finding {
    * Of memory: `out-of-bounds`, `false-in-bounds`, `uninitialised`, `write-to-input`, `race`, `lane-conflict`,
    * `never-written`, `waits-forever`. Of what decides where it is accessed: `overflow`, `negative-division`. Of promises:
    * `assume`, `hint`, `device-assert`. Of arithmetic: `division`, `shift`, and `non-finite` where it is asked for.
+   * Of the lowered kernel where it differs from the author's: `lowering`.
    */
   readonly code: string;
   readonly message: string;
@@ -199,6 +200,8 @@ export interface EvaluateOptions {
   readonly special?: boolean | readonly SpecialValue[] | undefined;
   /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
   readonly nonFinite?: boolean | undefined;
+  /** Also runs the lowered kernel, with views as pointers and masks, and reports where it does something else. */
+  readonly lowered?: boolean | undefined;
 }
 
 /** `shuffled` by the case's seed; a list names each program once, counted in the grid's order, first axis fastest. */

@@ -13,7 +13,8 @@ import { fail, formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { compareOutput, joined } from "./compare-outputs.js";
-import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
+import { evaluateForms } from "./emitted-form.js";
+import type { RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, sizesOf } from "./case-launch.js";
 import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
@@ -23,13 +24,18 @@ import { UnknownAddress } from "./tensor.js";
 /** The tolerance of every output, or of each dtype. */
 export type Tolerances = Tolerance | ((dtype: string) => Tolerance);
 
+/** Options of a case, with the lowered kernel where that is run too. */
+export interface CaseOptions extends Omit<EvaluateOptions, "tolerance" | "lowered"> {
+  readonly lowered?: KernelIR | undefined;
+}
+
 /** Evaluates one case. The seed determines inputs that are not given. Without a tolerance, nothing is compared. */
 export function evaluateCase(
   ir: KernelIR,
   signature: Signature,
   at: Case,
   tolerance: Tolerances | undefined,
-  { inputs: given = {}, special, order, nonFinite }: Omit<EvaluateOptions, "tolerance"> = {},
+  { inputs: given = {}, special, order, nonFinite, lowered }: CaseOptions = {},
 ): Evaluation {
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
@@ -39,7 +45,7 @@ export function evaluateCase(
   const { absent = [], layouts, seed } = at;
   let result: RunResult;
   try {
-    result = evaluateKernel(ir, { ...launch, inputs, absent, layouts, seed, order, nonFinite });
+    result = evaluateForms(ir, lowered, { ...launch, inputs, absent, layouts, seed, order, nonFinite });
   } catch (error) {
     if (error instanceof UnknownAddress) return { outputs: {}, findings: [], unchecked: [error.message] };
     throw error;

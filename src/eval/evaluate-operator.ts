@@ -15,7 +15,7 @@ import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
 import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
 import { Bindings } from "./bindings.js";
-import { evaluateKernel } from "./evaluate-kernel.js";
+import { evaluateForms } from "./emitted-form.js";
 import { compared, notEvaluated, type Tolerances } from "./evaluate-case.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf } from "./case-launch.js";
@@ -53,13 +53,18 @@ function isKnown(
   return !(param.name in args) && (param.from !== "dim" || sizes.some(([name]) => name === param.name));
 }
 
+/** Options of a case, with the lowered kernel of each kernel where those are run too. */
+export interface OperatorOptions extends Omit<EvaluateOptions, "tolerance" | "lowered"> {
+  readonly lowered?: ReadonlyMap<KernelIR, KernelIR> | undefined;
+}
+
 /** Evaluates one case of the forward function. */
 export function evaluateOperator(
   operator: OperatorIR,
   signature: Signature,
   at: Case,
   tolerance: Tolerances,
-  { inputs: given = {}, special, order, nonFinite }: Omit<EvaluateOptions, "tolerance"> = {},
+  { inputs: given = {}, special, order, nonFinite, lowered }: OperatorOptions = {},
 ): Evaluation {
   const { face, kernels } = operator;
   const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
@@ -72,7 +77,7 @@ export function evaluateOperator(
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   try {
-    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite }).run();
+    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite, lowered }).run();
     const unchecked = [
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
@@ -97,7 +102,7 @@ class Steps {
     readonly operator: OperatorIR,
     readonly at: Case,
     readonly inputs: ReferenceInputs,
-    readonly options: Pick<EvaluateOptions, "order" | "nonFinite">,
+    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "lowered">,
   ) {}
 
   run(): { outputs: Record<string, TensorData>; findings: readonly Finding[]; more: number } {
@@ -156,8 +161,9 @@ class Steps {
       config,
       seed: 0,
     };
-    const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...this.options };
-    const { outputs, findings, more } = evaluateKernel(kernel, run);
+    const { lowered, ...options } = this.options;
+    const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...options };
+    const { outputs, findings, more } = evaluateForms(kernel, lowered?.get(kernel), run);
     this.#findings.push(...findings);
     this.#more += more;
     this.#results.set(launch, outputs);

@@ -40,10 +40,10 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     const printed = emitModule(lowered, source, options);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
-  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
     const toleranceOf = (dtype: string) =>
       toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-    return evaluateCase(ir, signature, at, toleranceOf, options);
+    return evaluateCase(ir, signature, at, toleranceOf, { ...options, ...(both && { lowered }) });
   };
   return {
     signature,

@@ -40,10 +40,11 @@ export function compileOperator(
     const printed = emitOperator(operator, lowered, source, op, dtypes);
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
-  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, ...options } = {}) => {
+  const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
     const sizes = sizesOf(face, { ...at, config: 0 });
     const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, sizes, { ...face.tolerance, ...tolerance });
-    return evaluateOperator(operator, signature, at, toleranceOf, options);
+    const forms = both && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
+    return evaluateOperator(operator, signature, at, toleranceOf, { ...options, ...forms });
   };
   const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {

@@ -16,7 +16,7 @@ export function evaluate(
   at: Partial<Case> & Pick<Case, "sizes">,
   inputs: Readonly<Record<string, TensorData>> = {},
   tolerance: Tolerances = { rtol: 1e-5, atol: 1e-5 },
-  options: Omit<EvaluateOptions, "inputs" | "tolerance"> = {},
+  options: Omit<EvaluateOptions, "inputs" | "tolerance" | "lowered"> = {},
 ): Evaluation {
   const ir = trace(definitionOf(kernel));
   return evaluateCase(ir, signatureOf(ir), { ...NO_CASE, ...at }, tolerance, { ...options, inputs });

@@ -15,7 +15,7 @@ import { type Case, encode } from "./cases.js";
 import { exact } from "./exactness.js";
 
 /** Sizes that an example has besides those that may be anything. */
-const SIZES: Readonly<Record<string, CaseOptions>> = {
+export const SIZES: Readonly<Record<string, CaseOptions>> = {
   "vector-add": { maxSize: 3000 },
   softmax: { maxSize: 300 },
   gemm: { maxSize: 130, maxWork: 2 ** 18 },

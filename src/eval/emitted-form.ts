@@ -1,0 +1,41 @@
+/**
+ * The lowered kernel, which is what is emitted, against the author's: both run on the same inputs, and where they differ
+ * the lowering is wrong, or an address that only the emitted code computes overflows.
+ */
+import type { Finding, TensorData } from "../contract/compiled.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
+import { coordinates } from "./findings.js";
+
+/**
+ * Evaluates the author's kernel, and the lowered one if it is given and nothing was found so far. The findings then tell
+ * what the lowered kernel does differently.
+ */
+export function evaluateForms(ir: KernelIR, lowered: KernelIR | undefined, run: Run): RunResult {
+  const authored = evaluateKernel(ir, run);
+  if (!lowered || authored.findings.length > 0) return authored;
+  const emitted = evaluateKernel(lowered, run);
+  const findings = [...emitted.findings.map(asEmitted), ...differences(authored, emitted)];
+  return { ...authored, findings, more: emitted.more };
+}
+
+function asEmitted(finding: Finding): Finding {
+  return { ...finding, message: `as it is emitted, ${finding.message}` };
+}
+
+/** The first element of each output that the lowered kernel leaves otherwise. NaNs are alike. */
+function differences({ outputs }: RunResult, emitted: RunResult): readonly Finding[] {
+  return Object.entries(outputs).flatMap(([name, { data, shape }]): readonly Finding[] => {
+    const other = emitted.outputs[name]!.data;
+    const place = firstUnlike(data, other);
+    if (place < 0) return [];
+    const element = `${name}[${coordinates(shape, place).join(", ")}]`;
+    const message = `${element} is ${data[place]} as it is written and ${other[place]} as it is emitted; TileScript lowers this kernel wrongly: please report it`;
+    return [{ code: "lowering", message, program: [], lane: [] }];
+  });
+}
+
+function firstUnlike(data: TensorData["data"], other: TensorData["data"]): number {
+  for (let i = 0; i < data.length; i++) if (!Object.is(data[i], other[i])) return i;
+  return -1;
+}

@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     include: ["tests/**/*.test.ts"],
     testTimeout: 60_000,
-    globalSetup: "tests/runtime/python-setup.ts",
+    globalSetup: "tests/support/python-setup.ts",
     // Most files wait for a process of theirs.
     maxWorkers: "100%",
   },

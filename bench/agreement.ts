@@ -6,8 +6,8 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
-import { caseOf } from "../tests/random/cases.js";
-import { exampleCases } from "../tests/random/example-cases.js";
+import { caseOf } from "../tests/kernels/random/cases.js";
+import { exampleCases } from "../tests/kernels/random/example-cases.js";
 
 const { values: flags } = parseArgs({
   options: {

@@ -11,7 +11,7 @@ import { build } from "tilescript";
 import { closeDevice, openGpu } from "../src/runtime/devices/devices.js";
 import { summarize } from "../src/runtime/verify/summary.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
-import { examples } from "../tests/codegen/examples.js";
+import { examples } from "../tests/support/examples.js";
 
 const { values: given } = parseArgs({
   options: {

@@ -2,7 +2,7 @@
 
 Needs Triton alone, no GPU and no Node: `python bench/compile_jobs.py --jobs jobs.jsonl.xz --out result.json --processes
 16 --minutes 6`. A job stops after the stage that it names, or after `--stage`: Triton's pipeline is ttir, ttgir, llir,
-ptx, cubin. Each process is one of tests/random/compile.py; one that dies over a job is a failure, and is started again.
+ptx, cubin. Each process is one of tests/kernels/random/compile.py; one that dies over a job is a failure, and is started again.
 What the minutes do not suffice for is counted as not reached.
 """
 
@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "random", "compile.py")
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "kernels", "random", "compile.py")
 
 
 class Worker:

@@ -5,8 +5,8 @@
 import { parseArgs } from "node:util";
 import { closeDevice, openDevice, type DeviceName } from "../src/runtime/devices/devices.js";
 import { verifyThoroughly } from "../src/runtime/verify/thorough.js";
-import { subjects } from "../tests/mutants/mutations.js";
-import { buildRight, Seeded } from "../tests/mutants/seed.js";
+import { subjects } from "../tests/kernels/mutants/mutations.js";
+import { buildRight, Seeded } from "../tests/kernels/mutants/seed.js";
 
 const { values: given } = parseArgs({
   options: {

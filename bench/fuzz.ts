@@ -12,12 +12,12 @@ import { dirname } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { TileScriptError } from "tilescript";
-import type { Shape } from "../tests/compile/arguments.js";
-import { recipeOf, shrunk } from "../tests/random/draw.js";
-import { accept, type Accepted, compileScript, jobOf, type Stage } from "../tests/random/jobs.js";
-import type { Recipe } from "../tests/random/recipe.js";
-import { typescriptOf } from "../tests/random/typescript.js";
-import { distribute, Worker } from "../tests/random/workers.js";
+import type { Shape } from "../tests/triton/compile/arguments.js";
+import { recipeOf, shrunk } from "../tests/kernels/random/draw.js";
+import { accept, type Accepted, compileScript, jobOf, type Stage } from "../tests/kernels/random/jobs.js";
+import type { Recipe } from "../tests/kernels/random/recipe.js";
+import { typescriptOf } from "../tests/kernels/random/typescript.js";
+import { distribute, Worker } from "../tests/kernels/random/workers.js";
 
 const { values: flags } = parseArgs({
   options: {

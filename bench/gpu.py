@@ -216,7 +216,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     paths = {name: str(args.folder / f"{name}.py") for name in ("gemm", "softmax", "vector_add")}
-    twin = import_file(str(ROOT / "tests" / "twins" / "gemm.py"))
+    twin = import_file(str(ROOT / "tests" / "triton" / "twins" / "gemm.py"))
     # torch.ops.bench belongs to the module that was imported last.
     sections = {
         "vector_add": lambda: vector_add_rows(import_file(paths["vector_add"])),

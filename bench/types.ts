@@ -1,7 +1,7 @@
 /** What the types cost the checker: `npm run bench:types`. Instantiations are exact; times are this machine's. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { root } from "../tests/types/tsc.js";
+import { root } from "../tests/support/tsc.js";
 import { families, program } from "../tests/types/calls.js";
 import { work, type Work } from "../tests/types/cost.js";
 

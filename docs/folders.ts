@@ -1,6 +1,6 @@
 /**
  * The folders of `src`, from the ground up: each imports only folders above it. `npm run folders` prints
- * what each imports; `tests/layers.test.ts` enforces the order.
+ * what each imports; `tests/unit/layers.test.ts` enforces the order.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";

@@ -9,7 +9,7 @@ import { dtypeTargets, targetWords } from "../src/types/targets.js";
 import { constexprType, tileType, type TileType, type Typed } from "../src/types/types.js";
 import * as ops from "../src/ops/index.js";
 import { table } from "../src/ops/table.js";
-import { elsewhere, excluded } from "../tests/ops/conformance-excluded.js";
+import { elsewhere, excluded } from "../tests/triton/ops/conformance-excluded.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const FOLDERS = ["src/ops", "src/dsl"];

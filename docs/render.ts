@@ -59,7 +59,7 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
 
 /** What stands between `// begin NAME` and `// end` of a test that runs it. */
 function testingParts(): Record<string, string> {
-  const marked = read("tests/docs/testing.test.ts").matchAll(/^( *)\/\/ begin (\w+)\n([\s\S]*?)^ *\/\/ end$/gm);
+  const marked = read("tests/kernels/testing-page.test.ts").matchAll(/^( *)\/\/ begin (\w+)\n([\s\S]*?)^ *\/\/ end$/gm);
   return Object.fromEntries(
     Array.from(marked, ([, indent, name, text]) => [
       name!,

@@ -3,13 +3,13 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { build } from "tilescript";
-import { examples } from "../codegen/examples.js";
-import { newFolder, packaged, runTests } from "../operators/packaged.js";
+import { examples } from "../support/examples.js";
+import { newFolder, packaged, runTests } from "../cli/package/packaged.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { verify } from "../../src/runtime/verify/verify-cases.js";
 import { checkFault, faults } from "./faults.js";
-import { maskDropped, right, wrongStride } from "../mutants/kernels.js";
+import { maskDropped, right, wrongStride } from "../kernels/mutants/kernels.js";
 
 const device = await openDevice({ device: "auto" });
 const isGpu = device.kind === "cuda" || device.kind === "hip";

@@ -1,5 +1,5 @@
 /** Asks the compiler how much work a program was. */
-import { inFolder, tsc } from "./tsc.js";
+import { inFolder, tsc } from "../support/tsc.js";
 
 export interface Work {
   readonly instantiations: number;

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, symlinkSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { inFolder, root, tsc } from "./tsc.js";
+import { inFolder, root, tsc } from "../support/tsc.js";
 
 const examples = readdirSync(join(root, "examples")).filter((file) => file.endsWith(".ts"));
 /** What a caller does with a kernel. */

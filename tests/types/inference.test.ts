@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Project, SyntaxKind } from "ts-morph";
 import { describe, expect, test } from "vitest";
-import { complaints, root } from "./tsc.js";
+import { complaints, root } from "../support/tsc.js";
 
 describe("types that come out", () => {
   const text = readFileSync(join(import.meta.dirname, "inference.ts"), "utf8");

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Mistake } from "./mistake.js";
 import { chapters, unseen } from "./mistakes.js";
 import { imports, setting, settingEnd } from "./mistakes-setting.js";
-import { complaints, type Complaint } from "./tsc.js";
+import { complaints, type Complaint } from "../support/tsc.js";
 
 type Side = "wrong" | "right";
 const all = chapters.flatMap(({ mistakes }) => mistakes);

@@ -1,7 +1,7 @@
 /** Asks the TypeScript compiler about many types at once: each question says what the type must be, exactly. */
 import type { Elem } from "../../src/types/dtype.js";
 import { literalValue, type Type } from "../../src/types/types.js";
-import { inFolder, tsc } from "./tsc.js";
+import { inFolder, tsc } from "../support/tsc.js";
 
 /** A type expression over the exports of `src/types` and `src/rules`, and the type that it must be. */
 export interface Question {

@@ -1,0 +1,242 @@
+/** Compiling for GPUs that are not there, through real Triton. */
+import { copyFile, mkdtemp, utimes } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { beforeAll, describe, expect, it } from "vitest";
+import { build, type CompiledKernel, constexpr, kernel, pointer, scalar, tl } from "tilescript";
+import { gemm } from "../../examples/gemm.js";
+import { vectorAdd } from "../../examples/vector-add.js";
+import { allLayouts, compileCases } from "../../src/runtime/cases/cases.js";
+import { compileForTargets, type KernelCompilations } from "../../src/runtime/compile/compile-targets.js";
+import { findPython, type PythonEnvironment } from "../../src/runtime/python/environment.js";
+import type { MachineCode } from "../../src/runtime/python/protocol.js";
+import { compileDiagnostics, compileJson, compileText } from "../../src/runtime/report/report-compile.js";
+import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
+import pc from "picocolors";
+import * as failing from "../support/fixtures/failing.js";
+import { cli, requirePython } from "../support/runtime.js";
+
+let environment: PythonEnvironment;
+let env: NodeJS.ProcessEnv;
+let large: CompiledKernel;
+
+beforeAll(async () => {
+  await requirePython();
+  environment = (await findPython()).environment!;
+  // Nothing that an earlier run left.
+  const folder = await mkdtemp(join(tmpdir(), "tilescript-compile-"));
+  env = { ...process.env, XDG_CACHE_HOME: folder, TRITON_CACHE_DIR: join(folder, "triton") };
+  large = await build(failing.tooLarge);
+}, 60_000);
+
+const compile = (kernel: CompiledKernel, targets: string, selection = {}) =>
+  compileForTargets([kernel], {
+    environment,
+    env,
+    targets: parseTargets(targets),
+    selections: [{ seed: 0, ...selection }],
+  }).then(([found]) => found!);
+
+describe("compiling for targets", { timeout: 300_000 }, () => {
+  it("should take every config and dtype, and remember what it found", async () => {
+    const kernel = await build(gemm);
+    const selection = { config: 7 };
+    const first = await compile(kernel, "cuda:80,cuda:90,cuda:100,hip:gfx942,hip:gfx950", selection);
+    expect(first.compilations).toHaveLength(10);
+    for (const { target, cached, failure, resources, occupancy, at } of first.compilations) {
+      expect({ cached, failure, config: at.config }).toEqual({ cached: false, failure: undefined, config: 7 });
+      expect(resources!.warps).toBe(2);
+      expect(resources!.registers).toBeGreaterThan(16);
+      // Two tiles of each operand in float16 at the least.
+      expect(resources!.shared).toBeGreaterThanOrEqual(2 * 2 * (32 * 32 + 32 * 64));
+      expect(occupancy!.fraction).toBeGreaterThan(0);
+      const code = { compiler: expect.stringMatching(/^ptxas \d+\.\d+\.\d+$/), unwritten: [] };
+      expect(resources!.machineCode).toEqual(
+        target.name.startsWith("cuda") ? [{ ...code, variable: expect.stringMatching(/^TRITON_PTXAS_/) }] : [],
+      );
+    }
+    const again = await compile(kernel, "cuda:90,hip:gfx942", selection);
+    expect(again.compilations.map(({ cached }) => cached)).toEqual([true, true, true, true]);
+    const known = new Map(
+      first.compilations.map((each) => [`${each.target.name} ${each.at.dtypes["T"]}`, each.resources]),
+    );
+    for (const { target, at, resources } of again.compilations)
+      expect(resources).toEqual(known.get(`${target.name} ${at.dtypes["T"]}`));
+  });
+
+  it("should compile for inputs that lie otherwise, each layout by itself", async () => {
+    const kernel = await build(gemm);
+    const one = { selection: { config: 7, seed: 0, dtypes: { T: "float16" } }, layouts: allLayouts };
+    const { cases, left } = compileCases(kernel, one.selection, one.layouts);
+    expect(left).toEqual([]);
+    expect(cases.map(({ layouts }) => layouts?.["a"] ?? "contiguous")).toEqual(allLayouts);
+    const [found] = await compileForTargets([kernel], {
+      environment,
+      env,
+      targets: parseTargets("cuda:90"),
+      selections: [one.selection],
+      layouts: ["contiguous", "sliced"],
+    });
+    // Rows that are not side by side are loaded element by element, without asynchronous copies.
+    const [contiguous, sliced] = found!.compilations.map(({ resources }) => resources!);
+    expect(sliced!.registers).not.toBe(contiguous!.registers);
+    expect(compileText(found!, { triton: "", python: "", seconds: 1 }, pc.createColors(false))).toContain(
+      "T=float16 sliced",
+    );
+    const [json] = compileJson([found!], [[]], { triton: "", python: "", seconds: 1 }).kernels;
+    expect(json!.compiled.map(({ layouts }) => layouts)).toEqual([undefined, { a: "sliced", b: "sliced" }]);
+  });
+
+  it("should say that no input may lie so", async () => {
+    const { cases, left } = compileCases(await build(vectorAdd), { seed: 0 }, ["sliced", "offset"]);
+    expect(left).toEqual(["sliced: no input may lie so"]);
+    expect(cases.map(({ layouts }) => layouts)).toEqual([{ x: "offset", y: "offset" }]);
+  });
+
+  it("should compile again what changed, and nothing else", async () => {
+    await compile(large, "cuda:90", { config: 2 });
+    // Another config of the list is no reason.
+    const elsewhere = { ...large, python: large.python.replace("num_warps=8", "num_warps=16") };
+    expect((await compile(elsewhere, "cuda:90", { config: 2 })).compilations[0]!.cached).toBe(true);
+    const changed = { ...large, python: large.python.replace("tl.dot(", "2 * tl.dot(") };
+    expect(changed.python).not.toBe(large.python);
+    expect((await compile(changed, "cuda:90", { config: 2 })).compilations[0]!.cached).toBe(false);
+  });
+
+  it("should refuse a config that can't run and warn of spills, at its line", async () => {
+    const found = await compile(large, "cuda:90");
+    const [error, ...warnings] = compileDiagnostics(found);
+    const lines = readFileSync(error!.at!.file, "utf8").split("\n");
+    const lineOf = (text: string) => lines.findIndex((line) => line.includes(text)) + 1;
+    expect(error).toMatchObject({
+      severity: "error",
+      code: "compile-resources",
+      message: expect.stringMatching(
+        /^too_large: it takes \d+ bytes of shared memory, and a program may have 232448 \(cuda:90, config 0\); make/,
+      ),
+      at: { line: lineOf("{ BLOCK: 256, numWarps: 8, numStages: 3 }") },
+    });
+    const spills = warnings.find(({ at }) => at?.line === lineOf("{ BLOCK: 128, numWarps: 1, numStages: 2 }"));
+    expect(spills).toMatchObject({
+      severity: "warning",
+      code: "compile-spill",
+      message: expect.stringMatching(/a thread keeps \d+ bytes in memory \(cuda:90, config 1\)/),
+    });
+    expect(warnings.every(({ at }) => at?.line !== lineOf("{ BLOCK: 64, numWarps: 4, numStages: 2 }"))).toBe(true);
+
+    const facts = { triton: environment.versions.triton!, python: environment.python, seconds: 1 };
+    const text = compileText(found, facts, pc.createColors(false));
+    expect(text).toMatch(/cuda:90 +0 BLOCK=256 numWarps=8 numStages=3 .* can't run/);
+    const json = compileJson([found], [[error!, ...warnings]], facts);
+    expect(json).toMatchObject({ ok: false, kernels: [{ compiled: [{ config: 0 }, { config: 1 }, { config: 2 }] }] });
+    expect(json.kernels[0]!.compiled[1]!.spilled_bytes).toBeGreaterThan(0);
+  });
+
+  it("should say at the config's line what ptxas did wrong, and what was not looked at", async () => {
+    const found = await compile(large, "cuda:90", { config: 2 });
+    const [compilation] = found.compilations;
+    const withCode = (code: Partial<MachineCode>): KernelCompilations => ({
+      ...found,
+      compilations: [
+        {
+          ...compilation!,
+          resources: {
+            ...compilation!.resources!,
+            machineCode: [{ compiler: "ptxas 12.8.93", variable: "TRITON_PTXAS_PATH", ...code }],
+          },
+        },
+      ],
+    });
+    const reads = ["UR8", "UR9"].map((register) => ({
+      register,
+      address: "0x0410",
+      instruction: `UMOV UR4, ${register}`,
+    }));
+    const wrong = withCode({ unwritten: reads });
+    const [error, ...others] = compileDiagnostics(wrong);
+    expect(others).toEqual([]);
+    const lines = readFileSync(error!.at!.file, "utf8").split("\n");
+    expect(error).toMatchObject({
+      severity: "error",
+      code: "compile-miscompiled",
+      message:
+        "too_large: ptxas 12.8.93 made machine code that reads UR8 and UR9 before anything writes them: results would be wrong (cuda:90, config 2); set TRITON_PTXAS_PATH to a newer ptxas, or change the config",
+      at: { line: lines.findIndex((line) => line.includes("{ BLOCK: 64, numWarps: 4, numStages: 2 }")) + 1 },
+    });
+    const facts = { triton: environment.versions.triton!, python: environment.python, seconds: 1 };
+    expect(compileJson([wrong], [[error!]], facts)).toMatchObject({
+      ok: false,
+      kernels: [{ compiled: [{ unwritten_reads: reads }], not_checked: [] }],
+    });
+
+    const unread = withCode({ unchecked: "nvdisasm gives no disassembly: it is not there" });
+    expect(compileDiagnostics(unread)).toEqual([]);
+    const why = "machine code: nvdisasm gives no disassembly: it is not there";
+    expect(compileText(unread, facts, pc.createColors(false))).toContain(`  not checked\n    - ${why}`);
+    expect(compileJson([unread], [[]], facts)).toMatchObject({ ok: true, kernels: [{ not_checked: [why] }] });
+  });
+
+  it("should compile again with another ptxas", async () => {
+    await compile(large, "cuda:80", { config: 2 });
+    const other = join(env["XDG_CACHE_HOME"]!, "ptxas");
+    const own = await execa(environment.python, ["-c", "from triton import knobs; print(knobs.nvidia.ptxas.path)"]);
+    await copyFile(own.stdout, other);
+    const [before, after] = [env, { ...env, TRITON_PTXAS_PATH: other }];
+    const cachedWith = async (given: NodeJS.ProcessEnv): Promise<boolean> => {
+      const selections = [{ seed: 0, config: 2 }];
+      const options = { environment, env: given, targets: parseTargets("cuda:80"), selections };
+      return (await compileForTargets([large], options))[0]!.compilations[0]!.cached;
+    };
+    expect([await cachedWith(before), await cachedWith(after), await cachedWith(after)]).toEqual([true, false, true]);
+    await utimes(other, 1, 1);
+    expect(await cachedWith(after)).toBe(false);
+  });
+
+  it("should compile kernels with raw pointers, given and left out", async () => {
+    const T = tl.dtype("T", [tl.float16, tl.float32]);
+    const copied = await build(
+      kernel(
+        "copied",
+        {
+          params: {
+            from: pointer(T),
+            to: pointer(tl.float32),
+            bias: pointer(tl.float32).optional(),
+            n: scalar(tl.int32),
+            BLOCK: constexpr(),
+          },
+          grid: ({ n, BLOCK }) => [tl.cdiv(n, BLOCK)],
+          config: { BLOCK: 128 },
+        },
+        ({ from, to, bias, n, BLOCK }) => {
+          const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+          const mask = at.lt(n);
+          const value = tl.mut(tl.load(from.add(at), { mask, other: 0 }).to(tl.float32));
+          tl.when(bias.given, () => {
+            value.value = value.value.add(tl.load(bias.add(at), { mask, other: 0 }));
+          });
+          tl.store(to.add(at), value.value, { mask });
+        },
+      ),
+    );
+    const { compilations, left } = await compile(copied, "cuda:90,hip:gfx942");
+    expect(compilations.map(({ target, at, failure }) => [target.name, at.dtypes["T"], at.absent, failure])).toEqual(
+      ["cuda:90", "hip:gfx942"].flatMap((target) =>
+        ["float16", "float32"].flatMap((dtype) => [
+          [target, dtype, undefined, undefined],
+          [target, dtype, ["bias"], undefined],
+        ]),
+      ),
+    );
+    expect(left).toEqual([]);
+  });
+
+  it("should exit with 1 for a config that can't run, and print JSON alone", async () => {
+    const { code, out, err } = await cli(large, "--compile", "cuda:90", "--json", "--config", "0");
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({ ok: false, kernels: [{ kernel: "too_large" }] });
+    expect(err).toContain("error compile-resources");
+  });
+});

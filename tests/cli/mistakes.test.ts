@@ -1,0 +1,71 @@
+/** Each wrong use has its message and its exit code; nobody sees a stack, a traceback or a path of ours. */
+import { execa } from "execa";
+import { mkdtemp, realpath, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { requirePython } from "../support/runtime.js";
+import { commandLine } from "./mistakes/command-line.js";
+import { kernelFiles } from "./mistakes/kernel-files.js";
+import { semantics } from "./mistakes/kernels.js";
+import { machine } from "./mistakes/machine.js";
+import { add, type Mistake } from "./mistakes/mistake.js";
+import { outputs } from "./mistakes/outputs.js";
+import { specs } from "./mistakes/specs.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+const tables: Readonly<Record<string, readonly Mistake[]>> = {
+  "on the command line": commandLine,
+  "where output goes": outputs,
+  "in a kernel file": kernelFiles,
+  "in a kernel": semantics,
+  "in a spec": specs,
+  "of the machine": machine,
+};
+
+/** A project whose `tilescript` is this one, with the mistake in it. */
+async function project({ file = add(), beside = {} }: Mistake): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "tilescript-mistake-")));
+  const tsconfig = { compilerOptions: { paths: { tilescript: [join(root, "src/index.ts")] } } };
+  const files = { "kernel.ts": file, "package.json": `{ "type": "module" }`, ...beside };
+  for (const [name, text] of Object.entries({ "tsconfig.json": JSON.stringify(tsconfig), ...files }))
+    await writeFile(join(folder, name), text);
+  return folder;
+}
+
+/** The traceback of an author's Python is in the report, for programs; text has it with --verbose. */
+const withoutRaw = (key: string, value: unknown): unknown => (key === "raw" ? undefined : value);
+
+describe.each(Object.entries(tables))("a mistake %s", { timeout: 120_000 }, (_, table) => {
+  it.concurrent.each(table)("$title: code $code", async (mistake) => {
+    const folder = await project(mistake);
+    const args = mistake.args.split(" ").map((word) => (word === "FILE" ? "kernel.ts" : word));
+    const env = {
+      PATH: process.env["PATH"],
+      HOME: folder,
+      TILESCRIPT_PYTHON: await requirePython(),
+      ...mistake.env,
+    };
+    const ran = await execa(
+      process.execPath,
+      [join(root, "bin/tilescript.js"), ...args, ...(args.includes("--json") ? [] : ["--json"])],
+      { cwd: folder, env, extendEnv: false, reject: false, timeout: 100_000 },
+    );
+    const said = ran.stdout + ran.stderr;
+    expect({ code: ran.exitCode, said }).toEqual({ code: mistake.code, said: expect.stringContaining(mistake.says) });
+    if (mistake.line !== undefined)
+      expect(said).toMatch(new RegExp(`kernel\\.ts:${mistake.line}:|"line": ${mistake.line},`));
+    // The report is of the form that programs read, and text has no colours where nobody looks.
+    const report = JSON.parse(ran.stdout, withoutRaw) as { ok?: boolean; correct?: boolean };
+    expect(report.ok ?? report.correct).toBe(mistake.code === 0);
+    expect(said).not.toContain("\u001b");
+    // Neither side's inside shows.
+    for (const text of [ran.stderr, JSON.stringify(report)]) {
+      expect(text).not.toMatch(/(^|\n|\\n)\s+at |Traceback|node:internal|node_modules/);
+      expect(text).not.toContain(join(root, "src"));
+    }
+    if (mistake.code === 2) expect(ran.stderr.trim().split("\n")).toHaveLength(1);
+  });
+});

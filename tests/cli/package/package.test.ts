@@ -1,0 +1,84 @@
+/** All examples as one Python package: built and installed by pip, its own tests run on Triton's interpreter. */
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import { examples } from "../../support/examples.js";
+import { newFolder, packaged, python, runTests } from "./packaged.js";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await newFolder();
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("the examples", () => {
+  const kernels: CompiledKernel[] = [];
+  beforeAll(async () => {
+    for (const example of examples) kernels.push(await build(example.kernel));
+  }, 60_000);
+
+  test("are installed by pip, with signatures for type checkers", { timeout: 120_000 }, async () => {
+    const { code, err, files } = await packaged(join(folder, "examples"), kernels);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
+    for (const file of files.filter((name) => name.endsWith(".py"))) {
+      const text = await readFile(file, "utf8");
+      expect(ruff.format(text), file).toBe(text);
+    }
+    const options = ["--no-index", "--no-deps", "--no-build-isolation", "--target", join(folder, "site")];
+    const pip = await python(["-m", "pip", "install", ...options, join(folder, "examples")], {});
+    expect(pip.exitCode, pip.all).toBe(0);
+    const names = kernels.map(({ signature }) => signature.name);
+    const script = join(import.meta.dirname, "package.py");
+    const { all } = await python([script, "examples", ...names], { PYTHONPATH: join(folder, "site") });
+    expect(all).toBe("ok");
+  });
+
+  test("pass their own tests: values, gradients, opcheck, torch.compile", { timeout: 600_000 }, async () => {
+    const env = { PYTHONPATH: join(folder, "site"), CUDA_VISIBLE_DEVICES: "" };
+    const { all } = await runTests(join(folder, "examples"), env);
+    expect(all).toMatch(new RegExp(`\nRan ${2 * kernels.length} tests in [^]*\n\nOK$`));
+  });
+});
+
+/** y = 2 * x, called as its author likes. */
+const named = (name: string) =>
+  build(
+    kernel(
+      name,
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        config: { BLOCK: 64 },
+        reference: ({ x }) => x.mul(2),
+      },
+      ({ x, y, BLOCK }) => {
+        const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        tl.store(y.at(at), tl.load(x.at(at)).mul(2));
+      },
+    ),
+  );
+
+describe("names", () => {
+  test.each([
+    [["double", "double"], "two kernels are called double; rename one"],
+    [["double", "double_out"], "double registers clashing::double_out as well; rename the kernel double_out"],
+    [["kernels"], "kernels is the name of a folder of the package clashing; rename the kernel"],
+  ])("%j are refused", async (names, message) => {
+    const ran = await packaged(join(folder, "clashing"), await Promise.all(names.map(named)));
+    expect(ran).toMatchObject({ code: 2, files: [] });
+    expect(ran.err).toContain(message);
+  });
+
+  test("of what the module and its tests use themselves are no obstacle", { timeout: 60_000 }, async () => {
+    const names = ["kernel_fn", "get_inputs", "torch", "exact", "lambda", "unittest"];
+    const out = join(folder, "odd");
+    const { code, err } = await packaged(out, await Promise.all(names.map(named)));
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const { all } = await runTests(out, { PYTHONPATH: out, CUDA_VISIBLE_DEVICES: "" });
+    expect(all).toMatch(new RegExp(`\nRan ${2 * names.length} tests in [^]*\n\nOK$`));
+  });
+});

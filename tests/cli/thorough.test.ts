@@ -1,0 +1,168 @@
+/** `verify`: what is drawn, what repeated runs show, how small a failing case gets, and that it can be run again. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
+import { verifyGiven, verifyThoroughly } from "../../src/runtime/verify/thorough.js";
+import { verifyCase } from "../../src/runtime/verify/runner.js";
+import type { CompiledKernel } from "../../src/contract/compiled.js";
+import { vectorAdd } from "../support/fixtures/vector-add.js";
+import { cli, expectUsage, requirePython } from "../support/runtime.js";
+
+interface Wrong {
+  /** The value that lanes from this one on add. */
+  readonly from?: number;
+  /** All programs write the first block, each its own number. */
+  readonly race?: true;
+}
+
+/** `y = x + 1`, or a mistake. */
+const increment = ({ from, race }: Wrong = {}): Promise<CompiledKernel> =>
+  build(
+    kernel(
+      "increment",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+        grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+        autotune: { configs: [{ BLOCK: 16 }, { BLOCK: 64 }], key: ["N"] },
+        reference: ({ x }) => x.add(1),
+      },
+      ({ x, y, BLOCK }) => {
+        const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        const value = tl.load(x.at(offsets)).add(1);
+        if (from !== undefined) tl.store(y.at(offsets), tl.where(offsets.lt(from), value, 0));
+        else tl.store(y.at(offsets), value);
+        // Within the tolerance, but whoever is last decides it.
+        if (race) tl.store(y.ptr, tl.load(x.ptr).add(1).add(tl.programId(0).to(tl.float32).mul(1e-6)));
+      },
+    ),
+  );
+
+/** It takes no maximum off. */
+const naiveSoftmax = kernel(
+  "naive_softmax",
+  {
+    params: { x: tensor(tl.float32, ["M", 16]), y: tensor.out(tl.float32, ["M", 16]) },
+    grid: ({ M }) => [M],
+    reference: ({ x }, torch) => torch.softmax(x, -1),
+  },
+  ({ x, y }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.arange(0, 16);
+    const powers = tl.exp(tl.load(x.at(row, cols)));
+    tl.store(y.at(row, cols), powers.div(tl.sum(powers, 0)));
+  },
+);
+
+let interpreter: Device;
+const evaluator = () => openDevice({ device: "eval" });
+beforeAll(async () => {
+  await requirePython();
+  interpreter = await openDevice({ device: "interpreter" });
+}, 60_000);
+afterAll(() => closeDevice(interpreter));
+
+const options = { selection: { seed: 5 }, runs: 40, timeLimitMs: 60_000 };
+
+describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 }, (kind) => {
+  const device = async (): Promise<Device> => (kind === "eval" ? evaluator() : interpreter);
+
+  it("should draw every config, layout, empty and large sizes, and pass what is right", async () => {
+    const { outcomes, left } = await verifyThoroughly(await increment(), await device(), options);
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
+    const sizes = outcomes.map(({ at }) => at.sizes["N"]!);
+    expect([sizes.includes(0), sizes.includes(1), sizes.some((size) => size > 1000)]).toEqual([true, true, true]);
+    expect(new Set(outcomes.map(({ at }) => at.config))).toEqual(new Set([0, 1]));
+    expect(new Set(outcomes.map(({ at }) => at.layouts!["x"]))).toEqual(
+      new Set(["contiguous", "sliced", "offset", "expanded"]),
+    );
+    expect(left).toEqual(["NaN and infinities among the inputs: --special draws them"]);
+  });
+
+  it("should find the smallest case that fails, and run it again from what it prints", async () => {
+    const wrong = await increment({ from: 37 });
+    const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
+    const { status, at } = outcomes.at(-1)!;
+    expect({ status, sizes: at.sizes }).toEqual({ status: "failed", sizes: { N: 38 } });
+    expect(at.layouts).toMatchObject({ x: "contiguous" });
+    const json = /^--case '(.*)'$/.exec(thorough!.replay!)![1]!;
+    const again = await cli(wrong, "--verify", "--device", kind, "--case", json, "--json");
+    expect(again.code).toBe(1);
+    const report = JSON.parse(again.out) as { cases: { sizes: object; outputs: { wrong: number }[] }[] };
+    expect(report.cases).toMatchObject([{ sizes: { N: 38 }, outputs: [{ wrong: 1 }] }]);
+  });
+
+  it("should run a case again however its inputs lie", async () => {
+    for (const x of ["contiguous", "sliced", "offset", "expanded"]) {
+      const json = JSON.stringify({ sizes: { N: 38 }, layouts: { x } });
+      const again = await cli(await increment(), "--verify", "--device", kind, "--case", json, "--json");
+      expect({ x, code: again.code, err: again.err }).toEqual({ x, code: 0, err: "" });
+    }
+  });
+
+  it("should see what overflows where the reference does not, and run it again", async () => {
+    const wrong = await build(naiveSoftmax);
+    const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
+    const { status, at, problems } = outcomes.at(-1)!;
+    expect({ status, special: at.special }).toEqual({ status: "failed", special: ["large"] });
+    expect(problems[0]).toContain("with 100 and -100 among the inputs, elements are not finite");
+    expect(thorough?.replay).toContain('"special":["large"]');
+    const { outcomes: again } = await verifyGiven(wrong, await device(), at, { tolerance: {} });
+    expect(again.map(({ status: each }) => each)).toEqual(["failed"]);
+  });
+
+  it("should see what depends on the order of programs within the tolerance", async () => {
+    const { outcomes } = await verifyThoroughly(await increment({ race: true }), await device(), options);
+    const { status, problems, findings } = outcomes.at(-1)!;
+    expect(status).toBe("failed");
+    expect([...problems, ...findings.map(({ code }) => code)].join()).toMatch(
+      /differs when programs run in reverse|race/,
+    );
+  });
+
+  it("should agree with the reference where NaN and infinities are", async () => {
+    const { outcomes } = await verifyThoroughly(await increment(), await device(), { ...options, special: true });
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(42).fill("passed"));
+    expect(outcomes.some(({ at }) => at.special?.includes("nan"))).toBe(true);
+  });
+
+  it("should stop at the time limit and say what was not run", async () => {
+    const { outcomes, left } = await verifyThoroughly(await increment(), await device(), {
+      ...options,
+      timeLimitMs: 0,
+    });
+    expect(outcomes.length).toBeLessThan(42);
+    expect(left.at(-1)).toMatch(/of 42 cases: the time limit of 0 s was reached/);
+  });
+});
+
+it("should find a smaller case where the worker dies each time", { timeout: 180_000 }, async () => {
+  const dies = vectorAdd({
+    replace: { "    (n,) = x.shape": "    (n,) = x.shape\n    n < 37 or __import__('os')._exit(7)" },
+  });
+  const { outcomes, thorough } = await verifyThoroughly(dies, interpreter, {
+    selection: { seed: 5, dtypes: { T: "float32" } },
+    runs: 20,
+    timeLimitMs: 25_000,
+  });
+  const last = outcomes.at(-1)!;
+  expect(last).toMatchObject({ status: "failed", failure: { kind: "crash" } });
+  expect(last.at.sizes["N"]).toBeGreaterThanOrEqual(37);
+  expect(thorough!.smallerTried).toBeGreaterThan(1);
+  // The worker was replaced: a case that does not die passes.
+  const at = { ...last.at, sizes: { N: 36 } };
+  expect(await verifyCase(dies, interpreter, at)).toMatchObject({ status: "passed" });
+});
+
+describe("mistakes with --case", () => {
+  it.each([
+    ["[]", /no JSON object/],
+    ["{", /no JSON object/],
+    ['{"sise":{}}', /there is no sise; it has sizes, dtypes/],
+    ['{"sizes":{"M":3}}', /there is no size M; the sizes are N/],
+    ['{"sizes":{"N":-3}}', /N=-3 is not a whole number/],
+    ['{"sizes":{"N":3},"config":7}', /configs 0 to 1/],
+    ['{"sizes":{"N":3},"config":"0"}', /config and seed are whole numbers/],
+  ])("%s should end with one line and code 2", async (json, message) => {
+    expectUsage(await cli(await increment(), "--verify", "--device", "eval", "--case", json), message);
+  });
+});

@@ -1,0 +1,75 @@
+/** Emission mode `op`: a kernel that PyTorch knows as an operator. */
+import { beforeAll, expect, test } from "vitest";
+import type { CompiledKernel } from "../../../src/contract/compiled.js";
+import * as kernels from "./kernels.js";
+import { buildAll, runPython } from "./python.js";
+
+let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
+const op = { namespace: "tests" };
+
+beforeAll(async () => {
+  built = await buildAll(kernels);
+});
+
+test("opcheck and torch.compile accept them", { timeout: 180_000 }, async () => {
+  const { choices, even, moments } = built;
+  const emitted = Object.fromEntries(
+    Object.entries({ choices, even, moments }).map(([name, kernel]) => [name, kernel.emit({ op })]),
+  );
+  expect(await runPython("operators.py", emitted)).toMatch(/\nOK\n?$/);
+});
+
+test("what is registered", () => {
+  const { python } = built.moments.emit({ op });
+  const start = python.indexOf("@torch.library");
+  expect(python.slice(start, python.indexOf("def reference_fn"))).toMatchInlineSnapshot(`
+    "@torch.library.custom_op("tests::moments", mutates_args=("seen",))
+    def moments_op(
+        x: torch.Tensor, seen: torch.Tensor, eps: float = 0.0
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """moments as torch.ops.tests.moments."""
+        _, mean, centred = moments(x, seen, eps)
+        return mean, centred
+
+
+    @moments_op.register_fake
+    def _moments_op_fake(x, seen, eps=0.0):
+        """What torch.compile sees of moments: shapes and dtypes."""
+        M = x.shape[0]
+        N = x.shape[1]
+        return (
+            torch.empty((M,), device=x.device, dtype=torch.float32),
+            torch.empty((M, N), device=x.device, dtype=x.dtype),
+        )
+
+
+    @torch.library.custom_op("tests::moments_out", mutates_args=("seen", "mean", "centred"))
+    def moments_out_op(
+        x: torch.Tensor,
+        seen: torch.Tensor,
+        mean: torch.Tensor,
+        centred: torch.Tensor,
+        eps: float = 0.0,
+    ) -> None:
+        """moments into tensors of the caller, as torch.ops.tests.moments_out."""
+        moments(x, seen, eps, mean=mean, centred=centred)
+
+
+    "
+  `);
+  expect(built.moments.python).not.toContain("torch.library");
+});
+
+test("a kernel that reads nothing, and a namespace that is no name", () => {
+  expect(() => built.ramp.emit({ op })).toThrow("ramp: an operator needs a tensor that it reads, and no raw pointers");
+  expect(() => built.even.emit({ op: { namespace: "my-ops" } })).toThrow(
+    'even: "my-ops" cannot be a namespace; use letters, digits and _',
+  );
+  for (const [namespace, owner] of [
+    ["class", "Python"],
+    ["aten", "PyTorch"],
+  ] as const)
+    expect(() => built.even.emit({ op: { namespace } })).toThrow(
+      `even: the namespace ${namespace} is ${owner}'s own; use your project's name`,
+    );
+});

@@ -1,0 +1,42 @@
+/** `verify_kernel.py` judges files that TileScript did not write by the same rule as `src/contract/tolerance.ts`. */
+import { execa } from "execa";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { toleranceOfSum } from "../../src/contract/tolerance.js";
+import { dtypeNames, dtypeTable } from "../../src/types/dtype.js";
+import { requirePython } from "../support/runtime.js";
+
+const script = `
+import json, sys
+import torch
+from tilescript_worker.kernel_file import tolerance_of_sum
+cases = json.load(sys.stdin)
+print(json.dumps([
+    tolerance_of_sum(getattr(torch, case["torch"]), case["dot"], case["terms"], case.get("rtol"), case.get("atol"))
+    for case in cases
+]))
+`;
+
+test("both rules give the same tolerances for drawn outputs", { timeout: 60_000 }, async () => {
+  const figure = fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined });
+  const drawn = fc.record({
+    dtype: fc.constantFrom(...dtypeNames),
+    dot: fc.boolean(),
+    terms: fc.oneof(fc.constantFrom(1, 63, 64, 65), fc.integer({ min: 1, max: 1 << 20 })),
+    rtol: figure,
+    atol: figure,
+  });
+  const cases = fc
+    .sample(drawn, { numRuns: 400, seed: 11 })
+    .concat(dtypeNames.map((dtype) => ({ dtype, dot: true, terms: 1000, rtol: undefined, atol: undefined })))
+    .map((each) => ({ ...each, torch: dtypeTable[each.dtype].torch }));
+  const { stdout } = await execa(await requirePython(), ["-c", script], {
+    input: JSON.stringify(cases),
+    env: { PYTHONPATH: new URL("../../python", import.meta.url).pathname },
+  });
+  const given = JSON.parse(stdout) as object[];
+  cases.forEach(({ dtype, dot, terms, rtol, atol }, i) => {
+    const override = { ...(rtol !== undefined && { rtol }), ...(atol !== undefined && { atol }) };
+    expect(given[i], `${dtype} ${dot} ${terms}`).toEqual(toleranceOfSum(dtype, dot, terms, override));
+  });
+});

@@ -1,0 +1,88 @@
+/** Compiles emitted kernels with real Triton, ahead of time: no GPU is needed. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import type { CompiledKernel, SignatureDType } from "../../src/contract/compiled.js";
+import { requirePython } from "./runtime.js";
+
+const script = fileURLToPath(new URL("aot.py", import.meta.url));
+
+export interface AotJob {
+  readonly kernel: CompiledKernel;
+  readonly dtypes?: Readonly<Record<string, string>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string | null>>;
+  /** Optional tensors that are not given. */
+  readonly absent?: readonly string[];
+  /** Triton's types of parameters that are no tensors, by Python name. */
+  readonly types?: Readonly<Record<string, string>>;
+  readonly arch?: number;
+}
+export type Compiled =
+  { readonly ok: true; readonly ttir: string; readonly ptx: string } | { readonly ok: false; readonly error: string };
+
+const short: Readonly<Record<string, string>> = {
+  int1: "i1",
+  int8: "i8",
+  int16: "i16",
+  int32: "i32",
+  int64: "i64",
+  uint8: "u8",
+  uint16: "u16",
+  uint32: "u32",
+  uint64: "u64",
+  float16: "fp16",
+  bfloat16: "bf16",
+  float32: "fp32",
+  float64: "fp64",
+  float8e5: "fp8e5",
+  float8e4nv: "fp8e4nv",
+};
+
+/** Every Python with a Triton to compile with: that of the tests, and one with 3.6 where there is one. */
+export async function tritons(): Promise<readonly { readonly name: string; readonly python: string }[]> {
+  const older = process.env["TILESCRIPT_PYTHON36"];
+  const newer = await requirePython();
+  return [{ name: "3.9", python: newer }, ...(older ? [{ name: "3.6", python: older }] : [])];
+}
+
+/** Compiles each kernel, with its first config, in one process. */
+export async function compileAll(python: string, jobs: readonly AotJob[]): Promise<readonly Compiled[]> {
+  const folder = await mkdtemp(join(tmpdir(), "tilescript-aot-"));
+  try {
+    const requests = await Promise.all(
+      jobs.map(async (job, i) => {
+        const file = join(folder, `emitted_${i}.py`);
+        await writeFile(file, job.kernel.python);
+        return { file, jit: job.kernel.signature.jit, ...argumentsOf(job), arch: job.arch ?? 90 };
+      }),
+    );
+    const env = { TRITON_CACHE_DIR: join(folder, "cache"), PYTHONDONTWRITEBYTECODE: "1" };
+    const { stdout } = await execa(python, [script], { input: JSON.stringify(requests), env });
+    return (JSON.parse(stdout.slice(stdout.indexOf('{"version"'))) as { readonly answers: readonly Compiled[] })
+      .answers;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function argumentsOf({ kernel, dtypes = {}, constexprs = {}, absent = [], types = {} }: AotJob) {
+  const { signature, configs } = kernel;
+  const nameOf = (dtype: SignatureDType) => short[typeof dtype === "string" ? dtype : dtypes[dtype.variable]!]!;
+  const [config] = configs;
+  const python = new Map(signature.constexprs.map((each) => [each.name, each.python]));
+  const values = Object.entries({ ...config?.values, ...constexprs }).map(([name, value]) => [
+    python.get(name) ?? name,
+    value,
+  ]);
+  const missing = absent.map((name) => [`${name}_ptr`, null]);
+  const pointers = signature.tensors
+    .filter(({ name }) => !absent.includes(name))
+    .map((tensor) => [`${tensor.name}_ptr`, `*${nameOf(tensor.dtype)}`]);
+  return {
+    constexprs: Object.fromEntries([...values, ...missing]) as Record<string, unknown>,
+    types: { ...(Object.fromEntries(pointers) as Record<string, string>), ...types },
+    options: config?.numWarps ? { num_warps: config.numWarps } : {},
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * What is emitted, through real Triton: every example, every config and every dtype for an NVIDIA and an AMD GPU, none
+ * of which need be there. `TILESCRIPT_PYTHON36` names a second Python, with Triton 3.6 (torch is not needed).
+ */
+import { describe, expect, test } from "vitest";
+import { examples } from "../../support/examples.js";
+import * as addresses from "../../unit/codegen/fixtures/addresses.js";
+import * as flow from "../../unit/codegen/fixtures/flow.js";
+import * as numbers from "../../unit/codegen/fixtures/numbers.js";
+import { requirePython } from "../../support/runtime.js";
+import { compileAll, type Compiled, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
+
+const second = process.env["TILESCRIPT_PYTHON36"];
+const fixtures = [...Object.values(addresses), ...Object.values(flow), ...Object.values(numbers)];
+
+const pythons = async () => [await requirePython(), ...(second ? [second] : [])];
+
+/** Arithmetic of Triton's IR, each operation with its type once. */
+function operations(ttir: string): string[] {
+  return [
+    ...new Set(
+      [...ttir.matchAll(/arith\.(\w+) .* : (tensor<\S+>)(?! to)/g)].map(([, name, type]) => `${name} ${type}`),
+    ),
+  ];
+}
+
+async function expectAll(jobs: readonly Job[]): Promise<readonly Compiled[]> {
+  const compiled: Compiled[] = [];
+  for (const python of await pythons()) {
+    const results = await compileAll(python, jobs);
+    expect(
+      results.filter((result) => result.error !== undefined).map(({ label, error }) => `${label}: ${error}`),
+    ).toEqual([]);
+    expect(results.map((result) => result.label)).toEqual(jobs.map((job) => job.label));
+    compiled.push(...results);
+  }
+  return compiled;
+}
+
+describe("Triton", { timeout: 900_000 }, () => {
+  const kernels = examples.flatMap(({ kernel }) => kernelsOf(kernel));
+
+  test("should compile every config and dtype of the examples for sm_90, and find no fault of ptxas", async () => {
+    const jobs = kernels.flatMap((kernel) => jobsOf(kernel, sm90)).map((job) => ({ ...job, machineCode: true }));
+    for (const { label, machineCode } of await expectAll(jobs))
+      expect({ label, found: machineCode!.unwritten }).toEqual({ label, found: [] });
+  });
+
+  test("should compile every config and dtype of the examples for gfx942", async () => {
+    await expectAll(kernels.flatMap((kernel) => jobsOf(kernel, gfx942)));
+  });
+
+  test("should compile the constructs of emission, whatever sizes and strides are", async () => {
+    const shapes = ["aligned", "strided", "ones"] as const;
+    await expectAll(shapes.flatMap((shape) => fixtures.flatMap((kernel) => jobsOf(kernel, sm90, shape))));
+  });
+
+  test("should compute in the same dtypes in each version, and where a size is 1", async () => {
+    const jobs = (["strided", "ones"] as const).flatMap((shape) =>
+      [numbers.sizes, numbers.extremes].map((kernel) => ({ ...jobsOf(kernel, sm90, shape)[0]!, ttir: true })),
+    );
+    for (const python of await pythons()) {
+      const [sizes, extremes, sizesOfOne, extremesOfOne] = (await compileAll(python, jobs)).map(({ ttir }) =>
+        operations(ttir!),
+      );
+      for (const found of [sizes, sizesOfOne]) {
+        expect(found).toContain("addi tensor<64xi32>");
+        expect(found).toContain("mulf tensor<64xf32>");
+        expect(found).not.toContain("addi tensor<64xi8>");
+        expect(found).not.toContain("mulf tensor<64xbf16>");
+      }
+      for (const found of [extremes, extremesOfOne]) {
+        expect(found).toEqual(
+          expect.arrayContaining(["maxsi tensor<64xi8>", "maxui tensor<64xi8>", "maxnumf tensor<64xf16>"]),
+        );
+        expect(found).not.toContain("maxsi tensor<64xi32>");
+      }
+    }
+  });
+
+  test("should report what it refuses", async () => {
+    const [job] = jobsOf(addresses.raw, sm90);
+    const wrong = { ...job!, source: job!.source.replace("tl.arange(0, BM)", "tl.arange(0, M)") };
+    const [result] = await compileAll(await requirePython(), [wrong]);
+    expect(result!.error).toMatch(/arange's arguments must be of type tl.constexpr/);
+  });
+});

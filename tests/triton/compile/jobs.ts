@@ -1,0 +1,84 @@
+/** Compile jobs for `compile_kernels.py`: the specialisations of a kernel that a launcher could ask for. */
+import { execa } from "execa";
+import { fileURLToPath } from "node:url";
+import { members } from "../../../src/types/dtype.js";
+import { kernelNames } from "../../../src/codegen/names/kernel-names.js";
+import { definitionOf } from "../../../src/dsl/definition.js";
+import { OperatorDefinition, traceOperator } from "../../../src/dsl/operator.js";
+import { trace } from "../../../src/dsl/trace.js";
+import { lowerViews } from "../../../src/lower/lower-views.js";
+import type { MachineCode } from "../../../src/runtime/python/protocol.js";
+import { emit, jitFunctions } from "../../support/emit.js";
+import { argumentsOf, type Arguments, launchOptions, type Shape } from "./arguments.js";
+
+export interface Job extends Arguments {
+  readonly label: string;
+  /** File name of the function's module, the same for all jobs of one source. */
+  readonly module: string;
+  readonly function: string;
+  readonly source: string;
+  readonly options: Readonly<Record<string, number>>;
+  readonly target: readonly [string, number | string, number];
+  /** Also look for faults of ptxas. */
+  readonly machineCode?: boolean;
+  /** Also give the disassembly, Triton's own IR, or AMD's assembly. */
+  readonly sass?: boolean;
+  readonly ttir?: boolean;
+  readonly amdgcn?: boolean;
+}
+
+export interface Compiled {
+  readonly label: string;
+  readonly triton: string;
+  readonly error?: string;
+  readonly seconds: number;
+  readonly shared?: number;
+  readonly registers?: number;
+  readonly spilled?: number;
+  readonly sass?: string;
+  readonly machineCode?: MachineCode;
+  readonly ttir?: string;
+  readonly amdgcn?: string;
+}
+
+export const sm90 = ["cuda", 90, 32] as const;
+export const gfx942 = ["hip", "gfx942", 64] as const;
+
+/** The kernel, or the kernels of an operator. */
+export function kernelsOf(kernel: unknown): readonly unknown[] {
+  if (!(kernel instanceof OperatorDefinition)) return [kernel];
+  const found: unknown[] = [];
+  traceOperator(kernel, (part) => {
+    found.push(part);
+    return trace(part);
+  });
+  return found;
+}
+
+/** One job for each config and each member of the kernel's dtype variable. */
+export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "aligned"): Job[] {
+  const ir = lowerViews(trace(definitionOf(kernel)));
+  // Who loads them decorates the first.
+  const source = jitFunctions(emit(kernel).text).join("\n\n\n@triton.jit\n");
+  const variable = ir.params.flatMap((param) =>
+    param.kind === "tensor" && typeof param.dtype !== "string" ? [param.dtype] : [],
+  )[0];
+  return ir.tuning.configs.flatMap((config, i) =>
+    members(variable ?? "float32").map((dtype) => ({
+      label: [ir.name, ...(variable ? [dtype] : []), target[1], shape, ...(i > 0 ? [`config ${i}`] : [])].join(" "),
+      module: ir.name,
+      function: kernelNames(ir).jit,
+      source,
+      options: launchOptions(config),
+      target,
+      ...argumentsOf(ir, config, dtype, shape),
+    })),
+  );
+}
+
+/** Compiles with the Triton of this Python; no GPU is needed. */
+export async function compileAll(python: string, jobs: readonly Job[]): Promise<Compiled[]> {
+  const script = fileURLToPath(new URL("compile_kernels.py", import.meta.url));
+  const { stdout } = await execa(python, [script], { input: JSON.stringify({ jobs }), stderr: "ignore" });
+  return stdout.split("\n").map((line) => JSON.parse(line) as Compiled);
+}

@@ -1,0 +1,224 @@
+/** What a build refuses on the host side, with the sentence; and what it emits in the decorators. */
+import { describe, expect, test } from "vitest";
+import { constexpr, kernel, scalar, tensor, tl, TileScriptError } from "tilescript";
+import { build } from "../../../src/pipeline/build.js";
+import * as kernels from "../../kernels/host/kernels.js";
+
+type Params = Readonly<Record<string, unknown>>;
+
+const configs = [{ BLOCK: 64 }, { BLOCK: 128 }];
+
+/** A kernel whose params and spec differ from a right one; the checks concern what runs around it. */
+function around(spec: object, params: Params = {}) {
+  const all = {
+    x: tensor(tl.float32, ["N"]),
+    y: tensor.out(tl.float32, ["N"]),
+    BLOCK: constexpr(),
+    ...params,
+  };
+  return kernel(
+    "around",
+    { params: all, grid: () => [1], config: { BLOCK: 64 }, ...spec } as never,
+    (({ x, y, BLOCK }: any) => {
+      const offsets = tl.arange(0, BLOCK);
+      tl.store(y.at(offsets), tl.load(x.at(offsets)) as never);
+    }) as never,
+  );
+}
+
+async function messagesOf(kernel: () => unknown): Promise<string[]> {
+  try {
+    await build(kernel() as never);
+    return [];
+  } catch (error) {
+    if (!(error instanceof TileScriptError)) throw error;
+    return error.diagnostics.filter(({ severity }) => severity === "error").map(({ message }) => message);
+  }
+}
+
+const tuned = (rest: object = {}) => ({ config: undefined, autotune: { key: ["N"], configs, ...rest } });
+
+test.each<[string, () => unknown, string]>([
+  [
+    "a launch-time constexpr names a tuned one",
+    () => around(tuned(), { HALF: constexpr.launch(({ BLOCK }) => BLOCK.floorDiv(2)) }),
+    "around: HALF is computed before a config is chosen, and names BLOCK of the configs; compute HALF in heuristics",
+  ],
+  [
+    "a launch-time constexpr of the wrong kind",
+    () => around({}, { EVEN: constexpr.launch(({ N }) => N.mod(2).eq(0)) }),
+    "around: what computes EVEN must give an integer; declare it constexpr.launch.bool(…)",
+  ],
+  [
+    "a heuristic of the wrong kind",
+    () => around({ heuristics: { EVEN: ({ N }: any) => N } }, { EVEN: constexpr.bool() }),
+    "around: what computes EVEN must give a truth value, such as N.mod(16).eq(0)",
+  ],
+  [
+    "a heuristic of nothing",
+    () => around({ heuristics: { EVEN: ({ N }: any) => N.gt(0) } }),
+    "around: heuristics names EVEN, which is no constexpr() and no constexpr.bool() of params",
+  ],
+  [
+    "a heuristic in a config",
+    () =>
+      around(
+        { heuristics: { EVEN: ({ N }: any) => N.gt(0) }, config: { BLOCK: 64, EVEN: true } },
+        { EVEN: constexpr.bool() },
+      ),
+    "around: its config: EVEN is computed by a heuristic; leave it out of the config",
+  ],
+  [
+    "a requirement over a heuristic",
+    () =>
+      around(
+        { heuristics: { EVEN: ({ N }: any) => N.gt(0) }, requires: ({ EVEN }: any) => [EVEN] },
+        { EVEN: constexpr.bool() },
+      ),
+    "around: requires names EVEN, which a heuristic computes later; name what that is computed from",
+  ],
+  [
+    "a requirement that prunes by a size outside the key",
+    () => around({ ...tuned(), requires: ({ K, BLOCK }: any) => [BLOCK.ge(K)] }, { k: tensor(tl.float32, ["K"]) }),
+    'around: requires names K beside BLOCK; add "K" to the autotune key, else a config tuned for another K is launched',
+  ],
+  [
+    "a key that configs choose",
+    () => around(tuned({ key: ["BLOCK"] })),
+    "around: the autotune key names BLOCK, which the configs choose; leave it out",
+  ],
+  [
+    "a choice of a config that is none",
+    () => around({ config: { BLOCK: 64, ACT: "gelu" } }, { ACT: constexpr.string(["relu", "none"]) }),
+    'around: its config: ACT is "gelu"; it is one of relu, none',
+  ],
+  [
+    "doNotSpecialize of a tensor",
+    () => around({ doNotSpecialize: ["x"] }, { seed: scalar(tl.int32) }),
+    "around: doNotSpecialize names x; it may name seed, N",
+  ],
+  [
+    "an unknown launch option",
+    () => around({ launch: { numWarps: 4 } }),
+    "around: launch: no option numWarps; it has launchPdl, launchCooperativeGrid, enableFpFusion, and configs have the others",
+  ],
+  [
+    "a dtype that nobody gives",
+    () => around({}, { z: tensor.out(tl.dtype("Z", [tl.float16, tl.float32]), ["N"]) }),
+    "around: nothing that the caller gives says which dtype Z is, of z; add a param constexpr.dtype(Z)",
+  ],
+  [
+    "two dtype variables of one name",
+    () =>
+      around(
+        {},
+        {
+          a: tensor(tl.dtype("Z", [tl.float16, tl.float32]), ["N"]),
+          b: tensor(tl.dtype("Z", [tl.int8, tl.int32]), ["N"]),
+        },
+      ),
+    "around: two dtype variables are called Z, of a and of b; rename one",
+  ],
+  [
+    "a default that is no choice",
+    () => constexpr.string(["a", "b"], { default: "c" as never }),
+    'constexpr.string: the default "c" is none of "a", "b"',
+  ],
+  [
+    "a default that is no dtype of the list",
+    () => constexpr.dtype([tl.float16], { default: tl.int8 as never }),
+    "constexpr.dtype: the default int8 is none of float16",
+  ],
+])("%s", async (_, kernel, message) => {
+  expect(await messagesOf(kernel)).toContain(message);
+});
+
+describe("accumulation", () => {
+  const summing = (y: unknown, autotune: object = {}) =>
+    kernel(
+      "summing",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: y as never, BLOCK: constexpr() },
+        grid: () => [1],
+        autotune: { key: ["N"], configs, ...autotune },
+      } as never,
+      (({ x, y, BLOCK }: any) => {
+        const offsets = tl.arange(0, BLOCK);
+        tl.store(y.at(offsets), (tl.load(y.at(offsets)) as any).add(tl.load(x.at(offsets))));
+      }) as never,
+    );
+  const read =
+    'summing: autotuning runs the kernel several times and y is read, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["y"]';
+
+  test("an output that is read is cleared between trials", async () => {
+    expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"])))).toEqual([read]);
+    expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"], { zeroed: true })))).toEqual([]);
+    expect(await messagesOf(() => summing(tensor.out(tl.float32, ["N"]), { resetToZero: ["y"] }))).toEqual([]);
+  });
+
+  test.each([
+    ["in the kernel", (y: any, x: any) => tl.atomicAdd(y, x)],
+    ["in a helper function, by way of its parameter", tl.fn("add", (y: any, x: any) => void tl.atomicAdd(y, x))],
+  ])("an output that an atomic changes is cleared between trials: %s", async (_, add) => {
+    const counting = (y: unknown, autotune: object = {}) =>
+      kernel(
+        "counting",
+        {
+          params: { x: tensor(tl.float32, ["N"]), y: y as never, BLOCK: constexpr() },
+          grid: () => [1],
+          autotune: { key: ["N"], configs, ...autotune },
+        } as never,
+        (({ x, y, BLOCK }: any) => {
+          const offsets = tl.arange(0, BLOCK);
+          add(y.ptr.add(offsets), tl.load(x.at(offsets)));
+        }) as never,
+      );
+    expect(await messagesOf(() => counting(tensor.out(tl.float32, ["N"])))).toEqual([
+      read.replace("summing", "counting").replace("is read", "is changed by an atomic"),
+    ]);
+    expect(await messagesOf(() => counting(tensor.out(tl.float32, ["N"], { zeroed: true })))).toEqual([]);
+    expect(await messagesOf(() => counting(tensor.out(tl.float32, ["N"]), { resetToZero: ["y"] }))).toEqual([]);
+  });
+});
+
+describe("emission", () => {
+  const decorators = async (kernel: unknown) => {
+    const { python } = await build(kernel as never);
+    return python.slice(python.indexOf("@triton"), python.indexOf("def ", python.indexOf("@triton")));
+  };
+
+  test("heuristics stand between autotune and jit", async () => {
+    expect(await decorators(kernels.even)).toBe(
+      `@triton.autotune(
+    configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["N"]
+)
+@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK"] == 0})
+@triton.jit
+`,
+    );
+  });
+
+  test("what autotune and jit are told", async () => {
+    expect(await decorators(kernels.pruned)).toBe(
+      `@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_N": 64}, num_warps=1, num_stages=2),
+        triton.Config(
+            {"BLOCK_N": 256}, num_warps=4, num_stages=2, num_ctas=1, maxnreg=128
+        ),
+    ],
+    key=["N"],
+    prune_configs_by={"early_config_prune": _prune_configs},
+    reset_to_zero=["y_ptr"],
+    cache_results=True,
+)
+@triton.jit(do_not_specialize=["seed"], do_not_specialize_on_alignment=["M", "x_ptr"])
+`,
+    );
+  });
+
+  test("a dtype's width is asked of the tensor", async () => {
+    const { python } = await build(kernels.reflecting);
+    expect(python).toContain("if y_ptr.dtype.element_ty.primitive_bitwidth == 16:");
+  });
+});

@@ -1,0 +1,130 @@
+/** Views as pointers and masks. */
+import { describe, expect, test } from "vitest";
+import { bodyOf } from "../../support/emit.js";
+import * as addresses from "./fixtures/addresses.js";
+
+describe("addresses", () => {
+  test("should transpose a view by its axes", () => {
+    expect(bodyOf(addresses.transposed)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      rn = tl.program_id(1) * BN + tl.arange(0, BN)
+      mask_m = rm[None, :] < M
+      mask_n = rn[:, None] < N
+      tl.store(
+          y_ptr + rn[:, None] * stride_yn + rm[None, :] * stride_ym,
+          tl.load(
+              x_ptr + rm[None, :] * stride_xm + rn[:, None] * stride_xn,
+              mask=mask_m & mask_n,
+              other=0.0,
+          ),
+          mask=mask_n & mask_m,
+      )"
+    `);
+  });
+
+  test("should broadcast the indices of a gather, and mask below where an index may be negative", () => {
+    expect(bodyOf(addresses.gathered)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      rh = tl.arange(0, HEAD)
+      picked = tl.load(rows_ptr + rm * stride_rows_m, mask=rm < M, other=0)
+      tile = tl.load(
+          x_ptr + picked[:, None] * stride_xn + rh[None, :] * stride_x_head,
+          mask=(picked[:, None] >= 0) & (picked[:, None] < N) & (rh[None, :] < HEAD),
+          other=0.0,
+      )
+      tl.store(
+          y_ptr + rm[:, None] * stride_ym + rh[None, :] * stride_y_head,
+          tile,
+          mask=rm[:, None] < M,
+      )"
+    `);
+  });
+
+  test("should compare no index with what its range, a claim or its axis says", () => {
+    expect(bodyOf(addresses.promised)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      mask = rm < M
+      picked = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=0)
+      missing = tl.load(rows_ptr + rm * stride_rows_m, mask=mask, other=-1)
+      cols = rm % K
+      bits = (picked & 0xFF00) | tl.load(count_ptr)
+      tile = tl.load(
+          x_ptr + picked[:, None] * stride_xn + cols[None, :] * stride_xk,
+          mask=picked[:, None] < N,
+          other=0.0,
+      )
+      last = tl.load(
+          x_ptr + missing[:, None] * stride_xn + cols[None, :] * stride_xk,
+          mask=(missing[:, None] >= 0) & (missing[:, None] < N),
+          other=0.0,
+      )
+      tl.store(
+          y_ptr + bits[:, None] * stride_ym + cols[None, :] * stride_yk,
+          tile + last,
+          mask=(bits[:, None] >= 0) & (bits[:, None] < M),
+      )"
+    `);
+  });
+
+  test("should cast to int64 what is multiplied by a stride", () => {
+    expect(bodyOf(addresses.wide)).toMatchInlineSnapshot(`
+      "row = tl.program_id(0)
+      cols = tl.arange(0, BN)
+      index = Z - 1
+      mask = cols < N
+      index_1 = N - 1
+      tl.store(
+          y_ptr + row.to(tl.int64) * N + cols,
+          tl.load(
+              x_ptr
+              + index.to(tl.int64) * stride_xz
+              + row.to(tl.int64) * stride_xm
+              + cols.to(tl.int64) * stride_xn,
+              mask=(index >= 0) & (index < Z) & mask,
+              other=0.0,
+          )
+          + tl.load(
+              x_ptr + row.to(tl.int64) * stride_xm + index_1.to(tl.int64) * stride_xn,
+              mask=(0 < Z) & (index_1 >= 0) & (index_1 < N),
+              other=0.0,
+          ),
+          mask=mask,
+      )"
+    `);
+  });
+
+  test("should mask below where an index may be negative, and join the author's mask", () => {
+    expect(bodyOf(addresses.signs)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      # An index that may be negative has a lower bound in its mask.
+      offsets = rm - 1
+      left = tl.load(
+          x_ptr + offsets * stride_xm,
+          mask=(offsets >= 0) & (offsets < M),
+          other=1.0,
+          cache_modifier=".ca",
+      )
+      mask = rm < M
+      even = tl.load(
+          x_ptr + rm * stride_xm,
+          mask=mask & (rm % 2 == 0),
+          other=0.0,
+          eviction_policy="evict_last",
+      )
+      tl.store(y_ptr + rm * stride_ym, left + even, mask=mask)"
+    `);
+  });
+
+  test("should leave pointers to the author", () => {
+    expect(bodyOf(addresses.raw)).toMatchInlineSnapshot(`
+      "rm = tl.program_id(0) * BM + tl.arange(0, BM)
+      ptrs = x_ptr + rm * stride_xm
+      value = tl.load(ptrs, mask=rm < M, other=0.0)
+      first = tl.load(p_ptr + 1).to(tl.float32)
+      moving = y_ptr + rm * stride_ym
+      for _ in range(2):
+          tl.store(moving, value + first, mask=rm < M)
+          moving += 0"
+    `);
+  });
+});

@@ -1,0 +1,19 @@
+/** The pages show what the code does now. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { documents, render } from "../../docs/render.js";
+import { table } from "../../src/ops/table.js";
+
+test.each(documents)("%s is up to date (renew it with npm run docs)", async (name) => {
+  expect(readFileSync(new URL(`../../${name}`, import.meta.url), "utf8")).toBe(await render(name));
+});
+
+test("the page says of each op that needs Triton 3.9 that it does, and when", () => {
+  const page = readFileSync(new URL("../../docs/language.md", import.meta.url), "utf8").split("\n");
+  const newer = table.filter(({ since39 }) => since39).map(({ name }) => name);
+  expect(newer.length).toBeGreaterThan(0);
+  const silent = newer.filter(
+    (name) => !page.some((line) => line.startsWith(`- \`tl.${name}(`) && line.includes("3.9")),
+  );
+  expect(silent).toEqual([]);
+});

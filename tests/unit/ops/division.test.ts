@@ -1,0 +1,60 @@
+/** Divisors that are not positive, and shifts and hints that promise too much, are told with the lane. */
+import { expect, test } from "vitest";
+import { kernel, tensor, tl } from "tilescript";
+import { evaluate, only } from "../../support/evaluate.js";
+
+/** A kernel over eight numbers. */
+const over = (body: (x: any) => any) =>
+  kernel(
+    "k",
+    { params: { x: tensor(tl.int32, [8]), out: tensor.out(tl.int32, [8]) }, grid: () => [1] },
+    ({ x, out }) => {
+      const i = tl.arange(0, 8);
+      tl.store(out.at(i), body(tl.load(x.at(i))));
+    },
+  );
+const run = (body: (x: any) => any) =>
+  evaluate(
+    over(body),
+    { sizes: {} },
+    { x: { dtype: "int32", shape: [8], data: Int32Array.of(3, 2, 1, 0, 5, -6, 7, 8) } },
+  );
+
+test("`//`, `%` and cdiv report a divisor of 0", () => {
+  for (const name of ["floorDiv", "mod"]) {
+    const finding = only(run((x) => tl.full([8], 40, tl.int32)[name as "mod"](x)));
+    expect(finding).toMatchObject({ code: "division", lane: [3] });
+    expect(finding.message).toBe("the divisor is 0 (and 1 more like it)");
+  }
+  expect(only(run((x) => tl.cdiv(tl.full([8], 40, tl.int32), x))).code).toBe("division");
+});
+
+test("a negative divisor is named", () => {
+  const finding = only(run((x) => x.floorDiv(tl.minimum(x, -1))));
+  expect(finding.message).toContain("the divisor is -1, which is not positive");
+});
+
+test("positive divisors are silent", () => {
+  expect(run((x) => x.floorDiv(3).add(x.mod(5))).findings).toEqual([]);
+});
+
+test("cdiv wraps at 32 bits, as its sum does", () => {
+  const max = 2147483647;
+  const result = evaluate(
+    over((x) => tl.cdiv(x.mul(0).add(max), 2)),
+    { sizes: {} },
+    { x: { dtype: "int32", shape: [8], data: new Int32Array(8) } },
+  );
+  expect(result.findings.map(({ code }) => code)).toEqual([]);
+  expect(Number(Object.values(result.outputs)[0]!.data[0])).toBe(-1073741824);
+});
+
+test("a shift by the width is reported", () => {
+  expect(only(run((x) => x.mul(0).add(1).shl(32))).code).toBe("shift");
+});
+
+test("hints and assumptions that do not hold are reported", () => {
+  expect(only(run((x) => tl.multipleOf(x, 4))).code).toBe("hint");
+  expect(only(run((x) => (tl.assume(tl.sum(x, 0).lt(0)), x))).code).toBe("assume");
+  expect(only(run((x) => (tl.deviceAssert(x.ge(0), "negative"), x))).message).toBe("the assertion fails: negative");
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import type { CompiledKernel, TensorSignature } from "../../../src/contract/compiled.js";
+import { planCases, type Limits } from "../../../src/runtime/cases/cases.js";
+import { toleranceFor } from "../../../src/contract/tolerance.js";
+import { vectorAdd } from "../../support/fixtures/vector-add.js";
+
+const small: Limits = { elements: 2 ** 17, work: 2 ** 23, exhaustive: false };
+const selection = { seed: 0 };
+
+function matmul(changes: Partial<CompiledKernel> = {}): CompiledKernel {
+  const tensor = (name: string, role: "in" | "out", dims: string[]): TensorSignature => ({
+    name,
+    python: name,
+    role,
+    dtype: { variable: "T" },
+    dims,
+    contiguous: false,
+    optional: false,
+  });
+  const base = vectorAdd();
+  return {
+    ...base,
+    signature: {
+      ...base.signature,
+      tensors: [tensor("a", "in", ["M", "K"]), tensor("b", "in", ["K", "N"]), tensor("c", "out", ["M", "N"])],
+      sizes: ["M", "K", "N"],
+      dtypes: { T: ["float16", "bfloat16"] },
+      contracted: ["K"],
+      dot: true,
+    },
+    configs: [16, 32, 64, 128].map((BLOCK) => ({ values: { BLOCK } })),
+    shapes: [
+      { M: 64, N: 64, K: 64 },
+      { M: 4096, N: 4096, K: 4096 },
+    ],
+    ...changes,
+  };
+}
+
+describe("the plan", () => {
+  it("should try every config and every dtype, over sizes that no block divides", () => {
+    const { cases, left } = planCases(matmul(), small, selection);
+    const first = cases.filter(({ extra }) => !extra);
+    expect(first.map(({ at }) => at.config)).toEqual([0, 1, 2, 3]);
+    expect(new Set(first.map(({ at }) => at.dtypes["T"]))).toEqual(new Set(["float16", "bfloat16"]));
+    for (const size of Object.values(first[0]!.at.sizes))
+      for (const block of [16, 32, 64]) expect(size % block).not.toBe(0);
+    expect(new Set(cases.map(({ label }) => label))).toEqual(
+      new Set(["beyond blocks", "ones", "primes", "aligned", "author's"]),
+    );
+    expect(left).toEqual(["M=4096 N=4096 K=4096: too large for this device"]);
+  });
+
+  it("should run smaller sizes where a device is slow, the last sizes the largest", () => {
+    const { cases, left } = planCases(matmul(), { ...small, work: 2 ** 18 }, selection);
+    const sizes = new Map(cases.map(({ label, at }) => [label, at.sizes]));
+    expect(sizes.get("beyond blocks")).toEqual({ M: 11, K: 263, N: 71 });
+    expect(sizes.get("aligned")).toEqual({ M: 16, K: 128, N: 128 });
+    expect(left).toEqual(["M=4096 N=4096 K=4096: too large for this device"]);
+  });
+
+  it("should try every layout that the rank has", () => {
+    const layouts = planCases(matmul(), small, selection).cases.map(({ at }) => at.layouts?.["a"]);
+    expect(new Set(layouts)).toEqual(new Set([undefined, "transposed", "sliced", "offset"]));
+  });
+
+  it("should leave tensors contiguous that have to be", () => {
+    const { signature } = matmul();
+    const tensors = signature.tensors.map((tensor) => ({ ...tensor, contiguous: tensor.name === "a" }));
+    const { cases } = planCases(matmul({ signature: { ...signature, tensors } }), small, selection);
+    expect(new Set(cases.map(({ at }) => at.layouts?.["a"]))).toEqual(new Set([undefined, "offset"]));
+    expect(new Set(cases.map(({ at }) => at.layouts?.["b"]))).toContain("transposed");
+  });
+
+  it("should run everything with everything on a GPU", () => {
+    const { cases, left } = planCases(matmul(), { elements: 2 ** 31, work: Infinity, exhaustive: true }, selection);
+    expect(cases.filter(({ at }) => at.sizes["M"] === 4096)).toHaveLength(4 * 2);
+    expect(left).toEqual([]);
+  });
+
+  it("should leave out what the kernel refuses, and say why", () => {
+    const refusal: CompiledKernel["refusal"] = ({ sizes }) => (sizes["M"] === 1 ? "M must be above 1" : undefined);
+    const { cases, left } = planCases(matmul({ refusal }), small, selection);
+    expect(cases.some(({ at }) => at.sizes["M"] === 1)).toBe(false);
+    expect(left).toContain("M=1 K=1 N=1: the kernel refuses it (M must be above 1)");
+  });
+
+  it("should span several of the largest blocks when there is one size", () => {
+    const kernel = vectorAdd({ configs: [{ values: { BLOCK: 4096 } }] });
+    const size = planCases(kernel, small, selection).cases[0]!.at.sizes["N"]!;
+    expect(size).toBeGreaterThan(4096);
+    expect(size % 4096).not.toBe(0);
+  });
+
+  it("should run the sizes that were asked for, however large", () => {
+    const { cases } = planCases(matmul(), small, { seed: 1, sizes: { M: 5000, N: 5000, K: 5000 }, config: 2 });
+    expect(cases.map(({ at }) => [at.sizes["M"], at.config, at.seed])).toEqual([
+      [5000, 2, 1],
+      [5000, 2, 1],
+    ]);
+  });
+});
+
+describe("tolerances", () => {
+  const plain = { dot: false, contracted: [] };
+  const product = { dot: true, contracted: ["K"] };
+
+  it("should be the output dtype's", () => {
+    expect(toleranceFor("float16", plain, {})).toEqual({ rtol: 1e-3, atol: 1e-3 });
+    expect(toleranceFor("bfloat16", plain, {})).toEqual({ rtol: 1e-2, atol: 1e-2 });
+    expect(toleranceFor("float32", plain, {})).toEqual({ rtol: 1e-5, atol: 1e-5 });
+    expect(toleranceFor("int32", plain, {})).toEqual({ rtol: 0, atol: 0 });
+  });
+
+  it("should grow with the root of K for products of matrices, in atol alone", () => {
+    expect(toleranceFor("float32", product, { K: 64 })).toEqual({ rtol: 1e-2, atol: 1e-1 });
+    expect(toleranceFor("float16", product, { K: 4096 })).toEqual({ rtol: 1e-3, atol: 8e-3 });
+    expect(toleranceFor("float16", product, { K: 1 })).toEqual({ rtol: 1e-3, atol: 1e-3 });
+    expect(toleranceFor("float16", { ...product, dot: false }, { K: 4096 })).toEqual({ rtol: 1e-3, atol: 1e-3 });
+  });
+
+  it("should be exactly what was asked for", () => {
+    expect(toleranceFor("float16", product, { K: 4096 }, { atol: 1e-4 })).toEqual({ rtol: 1e-3, atol: 1e-4 });
+  });
+});

@@ -7,7 +7,7 @@ import {
   type KernelIR,
   type OpStatement,
   type Statement,
-} from "../../src/ir/nodes.js";
+} from "../../../src/ir/nodes.js";
 
 const literal = (value: number): Argument => ({ kind: "literal", value });
 

@@ -9,6 +9,7 @@ import {
   launchOptionNames,
 } from "../contract/compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { callArgument, callRefused } from "../diagnostics/catalogue/call-codes.js";
 import { fromNumbers } from "../numerics/array.js";
 import { isDType, type DTypeName } from "../types/dtype.js";
 import { dtypeOf, NDArray, type TypedArray } from "./ndarray.js";
@@ -105,7 +106,7 @@ class Binder {
     };
     this.#checkComputed(at, arrays);
     const refusal = this.kernel.refusal(at);
-    if (refusal !== undefined) this.#wrong(`the kernel refuses this call: ${refusal}`);
+    if (refusal !== undefined) fail(callRefused(signature.name, refusal), this.location);
     return { at, inputs: Object.fromEntries([...arrays].map(([name, array]) => [name, tensorData(array)])) };
   }
 
@@ -237,7 +238,7 @@ const what = (value: unknown): string => (value === undefined || value === null 
 const listed = (names: readonly string[]): string => (names.length === 0 ? "none" : names.join(", "));
 
 function wrong(kernel: string, message: string, at: Location | undefined): never {
-  return fail("call", `${kernel}: ${message}`, at);
+  return fail(callArgument(kernel, message), at);
 }
 
 function valuesOf<T>(bound: ReadonlyMap<string, { readonly value: T }>): Record<string, T> {

@@ -1,5 +1,6 @@
 /** Arrays that a kernel is called with from TypeScript, and those that it gives. */
 import { fail } from "../diagnostics/diagnostic.js";
+import { hostArray } from "../diagnostics/catalogue/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { captureLocation } from "../diagnostics/callsite.js";
@@ -246,5 +247,5 @@ function holder(dtype: DTypeName): (value: number | bigint | boolean) => never {
 }
 
 function wrong(message: string): never {
-  return fail("array", message, captureLocation());
+  return fail(hostArray(message), captureLocation());
 }

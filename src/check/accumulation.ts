@@ -1,5 +1,6 @@
 /** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
-import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
+import { autotuneReset } from "../diagnostics/catalogue/config-codes.js";
 import {
   type Block,
   isFunction,
@@ -15,28 +16,21 @@ import { argumentsOf, handedOver, walk } from "../ir/walk.js";
 export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   if (!ir.tuning.key) return [];
   const reset = new Set([...ir.tuning.resetToZero, ...ir.tuning.restoreValue]);
-  const found: string[] = [];
+  const found: Diagnostic[] = [];
+  const refuse = (said: Said) => found.push(problem(said, ir.at));
   for (const name of reset)
     if (!ir.params.some((param) => param.name === name && (param.kind === "tensor" || param.kind === "pointer")))
-      found.push(`resetToZero or restoreValue names ${name}, which is no tensor of this kernel`);
+      refuse(autotuneReset.unknown(ir.name, name));
   const touched = accesses(ir);
   for (const param of ir.params) {
     if (param.kind !== "tensor" || reset.has(param.name)) continue;
     if (param.role !== "in" && param.block && (param.role === "inout" || touched.has(param)))
-      found.push(
-        `autotuning runs the kernel several times, and Triton cannot put back ${param.name}, which is a descriptor; declare it tensor.${param.role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${param.name}, …)`,
-      );
-    else if (param.role === "inout")
-      found.push(
-        `autotuning runs the kernel several times and ${param.name} is updated in place; add restoreValue: ["${param.name}"] or resetToZero`,
-      );
+      refuse(autotuneReset.descriptor(ir.name, param.name, param.role));
+    else if (param.role === "inout") refuse(autotuneReset.inPlace(ir.name, param.name));
     const how = param.role === "out" ? touched.get(param) : undefined;
-    if (how !== undefined)
-      found.push(
-        `autotuning runs the kernel several times and ${param.name} is ${how}, so that it finds what a trial before left; declare it tensor.out(…, { zeroed: true }), or add resetToZero: ["${param.name}"]`,
-      );
+    if (how !== undefined) refuse(autotuneReset.accumulates(ir.name, param.name, how));
   }
-  return found.map((message) => problem("config", `${ir.name}: ${message}`, ir.at));
+  return found;
 }
 
 /** Tensors whose elements decide what is stored: those that are loaded from, or changed by atomics. */

@@ -1,6 +1,15 @@
 /** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
 import { type Config, launchOptionNames } from "../contract/compiled.js";
-import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, problem, type Said, warning } from "../diagnostics/diagnostic.js";
+import {
+  configMissing,
+  configName,
+  configRepeated,
+  configSources,
+  configValue,
+  tuningSpace,
+} from "../diagnostics/catalogue/config-codes.js";
+import { unusedTensor } from "../diagnostics/catalogue/definition-codes.js";
 import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { argumentsOf, valuesIn, walkAll } from "../ir/walk.js";
 
@@ -14,11 +23,10 @@ export function checkConfigs(ir: KernelIR): readonly Diagnostic[] {
   const texts = configs.map((config) => JSON.stringify({ ...config, at: undefined }));
   configs.forEach(({ at }, i) => {
     const first = texts.indexOf(texts[i]!);
-    if (first < i) found.push(warning("config", `${place(i)}: it is config ${first} again; leave one out`, at));
+    if (first < i) found.push(warning(configRepeated(place(i), first), at));
   });
   if (key) {
-    if (configs.length === 0)
-      found.push(problem("config", `${ir.name}: autotune has no configs; list at least one`, ir.at));
+    if (configs.length === 0) found.push(problem(configSources.none(ir.name), ir.at));
   }
   found.push(...checkSpace(ir));
   return found;
@@ -28,11 +36,8 @@ function checkSpace(ir: KernelIR): readonly Diagnostic[] {
   const chosen = ir.params.filter((param) => param.kind === "constexpr" && isChosen(param)).map(({ name }) => name);
   const known = [...chosen, ...launchOptionNames];
   return Object.entries(ir.tuning.space ?? {}).flatMap(([name, values]) => {
-    if (!known.includes(name))
-      return [problem("config", `${ir.name}: the space names ${name}; configs choose ${known.join(", ")}`, ir.at)];
-    return Array.isArray(values) && values.length > 0
-      ? []
-      : [problem("config", `${ir.name}: the space has no values for ${name}; list them, as in [32, 64]`, ir.at)];
+    if (!known.includes(name)) return [problem(tuningSpace.unknown(ir.name, name, known), ir.at)];
+    return Array.isArray(values) && values.length > 0 ? [] : [problem(tuningSpace.empty(ir.name, name), ir.at)];
   });
 }
 
@@ -52,26 +57,25 @@ function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diag
   const byName = new Map(constexprs.map((param) => [param.name, param]));
   const expected = constexprs.filter((param) => param.from === "config").map((param) => param.name);
   const found: Diagnostic[] = [];
-  const refuse = (message: string) => found.push(problem("config", `${where}: ${message}`, config.at));
+  const refuse = (said: Said) => found.push(problem(said, config.at));
   for (const [name, value] of Object.entries(config.values)) {
     const param = byName.get(name);
-    if (!param) refuse(`${name} is no constexpr of this kernel; it has ${expected.join(", ") || "none"}`);
-    else if (param.from === "heuristic") refuse(`${name} is computed by a heuristic; leave it out of the config`);
-    else if (param.of === "dtype") refuse(`${name} is a dtype, which the caller gives; leave it out of the config`);
-    else if (param.from === "launch") refuse(`${name} is computed at launch; leave it out of the config`);
-    else if (param.from === "dim") refuse(`${name} is bound from a shape; leave it out of the config`);
-    else if (typeof value !== typeofParam(param))
-      refuse(`${name} is ${JSON.stringify(value)}; it takes ${aTypeOf(param)}`);
+    if (!param) refuse(configName.unknown(where, name, expected));
+    else if (param.from === "heuristic") refuse(configName.heuristic(where, name));
+    else if (param.of === "dtype") refuse(configName.dtype(where, name));
+    else if (param.from === "launch") refuse(configName.launch(where, name));
+    else if (param.from === "dim") refuse(configName.dim(where, name));
+    else if (typeof value !== typeofParam(param)) refuse(configValue.type(where, name, value, aTypeOf(param)));
     else if (param.choices && !param.choices.includes(String(value)))
-      refuse(`${name} is ${JSON.stringify(value)}; it is one of ${param.choices.join(", ")}`);
-    else if (param.of === "int" && !Number.isInteger(value)) refuse(`${name} is ${value}; it takes an integer`);
+      refuse(configValue.choice(where, name, value, param.choices));
+    else if (param.of === "int" && !Number.isInteger(value)) refuse(configValue.integer(where, name, value));
   }
-  for (const name of expected) if (!(name in config.values)) refuse(`${name} is missing; give it a value`);
+  for (const name of expected) if (!(name in config.values)) refuse(configMissing(where, name));
   const { numWarps, numStages, numCtas, maxnreg } = config;
-  if (numWarps !== undefined && !POWERS.has(numWarps)) refuse(`numWarps is ${numWarps}; it is a power of two up to 32`);
+  if (numWarps !== undefined && !POWERS.has(numWarps)) refuse(configValue.numWarps(where, numWarps));
   for (const [name, value] of Object.entries({ numStages, numCtas, maxnreg }))
     if (value !== undefined && !(Number.isInteger(value) && value > 0))
-      refuse(`${name} is ${value}; it is a positive integer`);
+      refuse(configValue.launchOption(where, name, value));
   return found;
 }
 
@@ -91,7 +95,7 @@ export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
   });
   return ir.params.flatMap((param) =>
     param.kind === "tensor" && !used.has(param.value) && !used.has(param.pointer)
-      ? [warning("unused", `${ir.name}: the tensor ${param.name} is never used; remove it from params`, ir.at)]
+      ? [warning(unusedTensor(ir.name, param.name), ir.at)]
       : [],
   );
 }

@@ -1,5 +1,8 @@
 /** What runs around a launch: who may name whom before and after a config is chosen, and what has no value at all. */
-import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
+import { autotuneKey } from "../diagnostics/catalogue/config-codes.js";
+import { computedLater, launchOption, specializedNames } from "../diagnostics/catalogue/host-codes.js";
+import { dtypeVariable } from "../diagnostics/catalogue/param-codes.js";
 import { sameElem } from "../types/dtype.js";
 import { type ConstexprParam, type HostBlock, isList, isValue, type KernelIR, type Param } from "../ir/nodes.js";
 
@@ -12,7 +15,7 @@ export function checkHost(ir: KernelIR): readonly Diagnostic[] {
     ...launchOptions(ir),
     ...dtypeVariables(ir),
   ];
-  return found.map((message) => problem("host", `${ir.name}: ${message}`, ir.at));
+  return found.map((said) => problem(said, ir.at));
 }
 
 /** The parameters that a host block looks at; for a requirement, those of one condition. */
@@ -39,45 +42,33 @@ const isConstexpr = (param: Param, from: ConstexprParam["from"]): boolean =>
   param.kind === "constexpr" && param.from === from;
 
 /** Derived sizes and launch-time constexprs come before the config; heuristics after it, in the order of params. */
-function computed(ir: KernelIR, param: Param): string[] {
+function computed(ir: KernelIR, param: Param): Said[] {
   const block = param.kind === "size" ? param.derived : param.kind === "constexpr" ? param.compute : undefined;
   if (!block) return [];
   const isHeuristic = isConstexpr(param, "heuristic");
   return inputsOf(ir, block).flatMap((input) => {
     if (!isHeuristic && isConstexpr(input, "config") && ir.tuning.key) {
-      const instead = param.kind === "constexpr" ? `; compute ${param.name} in heuristics` : "";
-      return [`${param.name} is computed before a config is chosen, and names ${input.name} of the configs${instead}`];
+      return [computedLater.config(ir.name, param.name, input.name, param.kind === "constexpr")];
     }
     if (!isConstexpr(input, "heuristic")) return [];
-    if (!isHeuristic)
-      return [`${param.name} names ${input.name}, which a heuristic computes later; ${NAME_ITS_INPUTS}`];
+    if (!isHeuristic) return [computedLater.heuristic(ir.name, param.name, input.name)];
     const isLater = ir.params.indexOf(input) >= ir.params.indexOf(param);
-    return isLater
-      ? [`the heuristic of ${param.name} names ${input.name}; list ${input.name} before it in params`]
-      : [];
+    return isLater ? [computedLater.order(ir.name, param.name, input.name)] : [];
   });
 }
 
-const NAME_ITS_INPUTS = "name what that is computed from";
-
-function requirements(ir: KernelIR): string[] {
+function requirements(ir: KernelIR): Said[] {
   return ir.requires.block.yields.flatMap((_, condition) => {
     const inputs = inputsOf(ir, ir.requires, condition);
     const later = inputs
       .filter((input) => isConstexpr(input, "heuristic"))
-      .map(({ name }) => `requires names ${name}, which a heuristic computes later; ${NAME_ITS_INPUTS}`);
+      .map(({ name }) => computedLater.heuristic(ir.name, "requires", name));
     const { key, configs } = ir.tuning;
     const config = inputs.find((input) => isConstexpr(input, "config"));
     if (!key || !config || configs.length < 2) return later;
     // What is tuned once for a key is launched for all that share it.
     const loose = inputs.filter((input) => !isConstexpr(input, "config") && !keyCovers(ir, input, key));
-    return [
-      ...later,
-      ...loose.map(
-        ({ name }) =>
-          `requires names ${name} beside ${config.name}; add "${name}" to the autotune key, else a config tuned for another ${name} is launched`,
-      ),
-    ];
+    return [...later, ...loose.map(({ name }) => autotuneKey.requires(ir.name, name, config.name))];
   });
 }
 
@@ -89,7 +80,7 @@ function keyCovers(ir: KernelIR, param: Param, key: readonly string[]): boolean 
 }
 
 /** Triton looks for the key among the arguments of a call, and leaves out silently what is not there. */
-function keys(ir: KernelIR): string[] {
+function keys(ir: KernelIR): Said[] {
   const known = ir.params.filter(
     (param) =>
       param.kind === "size" ||
@@ -97,18 +88,16 @@ function keys(ir: KernelIR): string[] {
       (param.kind === "constexpr" && param.from !== "config" && param.from !== "heuristic"),
   );
   const names = known.map(({ name }) => name);
-  return (ir.tuning.key ?? []).flatMap((name) => {
+  return (ir.tuning.key ?? []).flatMap((name): Said[] => {
     if (names.includes(name)) return [];
     const param = ir.params.find((other) => other.name === name);
-    if (param && isConstexpr(param, "config"))
-      return [`the autotune key names ${name}, which the configs choose; leave it out`];
-    if (param && isConstexpr(param, "heuristic"))
-      return [`the autotune key names ${name}, which a heuristic computes later; ${NAME_ITS_INPUTS}`];
-    return [`the autotune key ${name} is no size, scalar or constexpr; it may be ${names.join(", ")}`];
+    if (param && isConstexpr(param, "config")) return [autotuneKey.config(ir.name, name)];
+    if (param && isConstexpr(param, "heuristic")) return [computedLater.heuristic(ir.name, "the autotune key", name)];
+    return [autotuneKey.unknown(ir.name, name, names)];
   });
 }
 
-function specialization(ir: KernelIR): string[] {
+function specialization(ir: KernelIR): Said[] {
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const isNumber = (param: Param) => param.kind === "size" || param.kind === "scalar";
   const isAligned = (param: Param) => isNumber(param) || param.kind === "tensor" || param.kind === "pointer";
@@ -116,7 +105,7 @@ function specialization(ir: KernelIR): string[] {
     names.flatMap((name) => {
       if (ir.params.some((param) => param.name === name && allowed(param))) return [];
       const known = ir.params.filter(allowed).map((param) => param.name);
-      return [`${option} names ${name}; it may name ${known.join(", ") || "nothing here"}`];
+      return [specializedNames(ir.name, option, name, known)];
     });
   return [
     ...check("doNotSpecialize", doNotSpecialize, isNumber),
@@ -126,15 +115,15 @@ function specialization(ir: KernelIR): string[] {
 
 const LAUNCH_OPTIONS = ["launchPdl", "launchCooperativeGrid", "enableFpFusion"];
 
-function launchOptions(ir: KernelIR): string[] {
+function launchOptions(ir: KernelIR): Said[] {
   return Object.keys(ir.launch.options)
     .filter((name) => !LAUNCH_OPTIONS.includes(name))
-    .map((name) => `launch: no option ${name}; it has ${LAUNCH_OPTIONS.join(", ")}, and configs have the others`);
+    .map((name) => launchOption(ir.name, name, LAUNCH_OPTIONS));
 }
 
 /** A dtype variable has one meaning, and something that the caller gives must have it. */
-function dtypeVariables(ir: KernelIR): string[] {
-  const found: string[] = [];
+function dtypeVariables(ir: KernelIR): Said[] {
+  const found: Said[] = [];
   const elems = ir.params.flatMap((param) => {
     const elem = param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined;
     return elem === undefined || typeof elem === "string" ? [] : [{ param, elem }];
@@ -142,9 +131,7 @@ function dtypeVariables(ir: KernelIR): string[] {
   for (const { param, elem } of elems) {
     const other = elems.find((each) => each.elem.name === elem.name && !sameElem(each.elem, elem));
     if (other && elems.indexOf(other) < elems.findIndex((each) => each.param === param))
-      found.push(
-        `two dtype variables are called ${elem.name}, of ${other.param.name} and of ${param.name}; rename one`,
-      );
+      found.push(dtypeVariable.twice(ir.name, elem.name, other.param.name, param.name));
     const same = elems.filter((each) => each.elem.name === elem.name);
     // An output is allocated in a dtype that is known even where optional inputs are absent.
     const isAllocated = same.some((each) => each.param.kind === "tensor" && each.param.role === "out");
@@ -153,10 +140,7 @@ function dtypeVariables(ir: KernelIR): string[] {
       (param.kind === "pointer" && !(isAllocated && param.given)) ||
       (param.kind === "tensor" && param.role !== "out" && !(isAllocated && param.given));
     const isGiven = [...same.map((each) => each.param), ...pointersOf(ir, elem.name)].some(says);
-    if (!isGiven)
-      found.push(
-        `nothing that the caller gives says which dtype ${elem.name} is, of ${param.name}; add a param constexpr.dtype(${elem.name})`,
-      );
+    if (!isGiven) found.push(dtypeVariable.unknown(ir.name, elem.name, param.name));
   }
   return found;
 }

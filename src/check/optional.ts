@@ -1,5 +1,6 @@
 /** What may be left out is used only where the kernel knows that it is there. */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { notGiven } from "../diagnostics/catalogue/control-codes.js";
 import { type Argument, type Block, isList, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { argumentsOf, blocksOf, definitions } from "../ir/walk.js";
 
@@ -25,13 +26,7 @@ export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
     const owner = isValue(argument) ? owners.get(argument) : undefined;
     if (!owner || known.has(owner.given)) return;
     const { name } = owner;
-    found.push(
-      problem(
-        "not-given",
-        `${name} may be absent here; use it inside tl.when(${name}.given, () => { … })`,
-        statement.at,
-      ),
-    );
+    found.push(problem(notGiven(name), statement.at));
   }
 
   function visit(block: Block, known: Known): void {

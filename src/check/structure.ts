@@ -3,6 +3,7 @@
  * each dtype variable, and every field of the type must come out the same.
  */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import type { DTypeName, Elem } from "../types/dtype.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
 import type { Dim } from "../types/shape.js";
@@ -19,7 +20,7 @@ export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
     walkAll(ir, (statement) => {
       if (statement.kind !== "op") return;
       const message = retype(statement, binding);
-      if (message !== "") found.set(`${message}@${statement.at?.line}`, problem("type", message, statement.at));
+      if (message !== "") found.set(`${message}@${statement.at?.line}`, problem(brokenRule(message), statement.at));
     });
   return [...found.values()];
 }

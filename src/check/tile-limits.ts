@@ -4,6 +4,7 @@
  */
 import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
+import { dotSize, tileSize } from "../diagnostics/catalogue/config-codes.js";
 import { compiledOps, type Constants } from "../analysis/compiled-ops.js";
 import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";
@@ -56,7 +57,7 @@ function checkSizes(statement: OpStatement, numbers: Numbers, where: string): Di
     return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
   };
   const answer = statement.op.infer(typedArguments(statement, { type, elem: (elem) => elem }));
-  return typeof answer === "string" ? problem("tile-size", `${answer}${where}`, statement.at) : undefined;
+  return typeof answer === "string" ? problem(tileSize.rule(answer, where), statement.at) : undefined;
 }
 
 type Numbers = Readonly<Record<string, unknown>>;
@@ -78,33 +79,28 @@ function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | 
   for (const dim of type.shape) {
     const size = dimValue(dim, numbers);
     if (size === undefined) return undefined;
-    if (size < 1 || !Number.isInteger(Math.log2(size)))
-      return problem("tile-size", `${dim} is ${size}${where}; a tile's dimension is a power of two`, value.at);
+    if (size < 1 || !Number.isInteger(Math.log2(size))) return problem(tileSize.dimension(dim, size, where), value.at);
     numel *= size;
   }
-  if (type.kind === "descriptor" && dimValue(type.shape.at(-1)!, numbers)! * narrowest(type.to) < DESCRIPTOR_BYTES * 8)
-    return problem(
-      "tile-size",
-      `the last block dimension ${type.shape.at(-1)} of a descriptor is ${dimValue(type.shape.at(-1)!, numbers)}${where}; ${narrowest(type.to)}-bit elements need at least ${(DESCRIPTOR_BYTES * 8) / narrowest(type.to)}`,
-      value.at,
-    );
+  if (type.kind === "descriptor") {
+    const last = type.shape.at(-1)!;
+    const [size, bits] = [dimValue(last, numbers)!, narrowest(type.to)];
+    const least = (DESCRIPTOR_BYTES * 8) / bits;
+    if (size < least) return problem(tileSize.descriptor(last, size, where, bits, least), value.at);
+  }
   if (numel <= MAX_NUMEL) return undefined;
   const shape = `[${type.shape.join(", ")}]`;
-  return problem(
-    "tile-size",
-    `the tile ${shape} has ${numel} elements${where}; Triton allows ${MAX_NUMEL}, loop over smaller tiles`,
-    value.at,
-  );
+  return problem(tileSize.elements(shape, numel, where, MAX_NUMEL), value.at);
 }
 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
 
 function checkLeast(statement: OpStatement, numbers: Numbers, where: string): readonly Diagnostic[] {
   const bounds = statement.op.least?.(typedArguments(statement)) ?? [];
-  const code = statement.op.contracts ? "dot-size" : "tile-size";
+  const said = (why: string) => (statement.op.contracts ? dotSize(why) : tileSize.rule(why, ""));
   return bounds.flatMap((bound) => {
     const size = dimValue(bound.dim, numbers);
     const why = size === undefined ? undefined : tooThin(bound, size, where);
-    return why === undefined ? [] : problem(code, why, statement.at);
+    return why === undefined ? [] : problem(said(why), statement.at);
   });
 }

@@ -1,5 +1,6 @@
 /** Tells the author which version of Triton the kernel needs, before a user finds out. */
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import { tritonVersion } from "../diagnostics/catalogue/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { usesOf39 } from "../analysis/newer-uses.js";
 
@@ -12,9 +13,7 @@ export function checkVersions(ir: KernelIR): readonly Diagnostic[] {
     const needs = `${ir.name}: ${name}, used like this, needs Triton 3.9`;
     found.set(
       key,
-      ir.triton === "3.6"
-        ? problem("triton-version", `${needs}, and the kernel says triton: "3.6"; say triton: "3.9"`, at)
-        : warning("triton-version", `${needs}; say triton: "3.9" in the kernel if that is meant`, at),
+      ir.triton === "3.6" ? problem(tritonVersion.refused(needs), at) : warning(tritonVersion.needed(needs), at),
     );
   }
   return [...found.values()];

@@ -2,6 +2,7 @@
  * What a compiled kernel is to everything that runs it: emitted Python, a signature that JSON can carry, and a way to
  * evaluate it in-process. The runtime sees this and nothing of the IR.
  */
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 
 /** A dtype's name (`"float16"`), or the name of a dtype variable of the signature (`{ variable: "T" }`). */
@@ -145,13 +146,8 @@ export interface TensorData {
 
 /** Something that the evaluator's sanitiser saw. */
 export interface Finding {
-  /**
-   * Of memory: `out-of-bounds`, `false-in-bounds`, `uninitialised`, `write-to-input`, `race`, `lane-conflict`,
-   * `never-written`, `waits-forever`. Of what decides where it is accessed: `overflow`, `negative-division`. Of promises:
-   * `assume`, `hint`, `device-assert`. Of arithmetic: `division`, `shift`, and `non-finite` where it is asked for.
-   * Of the lowered kernel where it differs from the author's: `lowering`.
-   */
-  readonly code: string;
+  /** `docs/diagnostics.md` has what each means. */
+  readonly code: FindingCode;
   readonly message: string;
   readonly at?: Location | undefined;
   readonly program: readonly number[];

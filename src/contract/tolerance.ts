@@ -6,6 +6,7 @@
  */
 import type { Signature, Tolerance } from "./compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 
 /** By the dtype of the output. Every other dtype is compared exactly. */
 export const elementwise: Readonly<Record<string, Tolerance>> = {
@@ -35,12 +36,7 @@ export function checkTolerance(name: string, tolerance: unknown, at: Location | 
       ([key, value]) =>
         (key === "rtol" || key === "atol") && (value === undefined || (typeof value === "number" && value >= 0)),
     );
-  if (!isOne)
-    fail(
-      "tolerance",
-      `${name}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
-      at,
-    );
+  if (!isOne) fail(specValue.tolerance(name, tolerance), at);
 }
 
 /**

@@ -3,6 +3,9 @@
  * the author's own file, line and column.
  */
 
+import type { DiagnosticCode } from "./catalogue/index.js";
+import type { Message } from "./catalogue/define-code.js";
+
 /** A place in the author's source. Lines and columns count from 1. */
 export interface Location {
   readonly file: string;
@@ -10,16 +13,25 @@ export interface Location {
   readonly column: number;
 }
 
+/** A change of the author's text that mends it: what stands from `at` to `end` becomes `text`. */
+export interface Edit {
+  readonly at: Location;
+  readonly end: Location;
+  readonly text: string;
+}
+
 /** One thing that is wrong, or (as a warning) that the author should know. */
 export interface Diagnostic {
   /** Stable name of the rule, such as `scope-escape`. */
-  readonly code: string;
+  readonly code: DiagnosticCode;
   readonly severity: "error" | "warning";
   /** A sentence; the remedy follows a semicolon. */
   readonly message: string;
   readonly at?: Location | undefined;
   /** Other places that explain it, such as where a value was made. */
-  readonly related?: readonly { readonly message: string; readonly at: Location }[];
+  readonly related?: readonly { readonly message: string; readonly at: Location }[] | undefined;
+  /** The remedy, where it is mechanical. */
+  readonly edit?: Edit | undefined;
 }
 
 /** Thrown by the build when a kernel breaks a rule. Holds every diagnostic that was found, errors first. */
@@ -46,22 +58,27 @@ export function formatDiagnostic(diagnostic: Diagnostic): string {
   return [head, ...related].join("\n");
 }
 
-/** An error diagnostic of one rule. */
-export function problem(
-  code: string,
-  message: string,
-  at?: Location | undefined,
-  related?: Diagnostic["related"],
-): Diagnostic {
-  return { code, severity: "error", message, ...(at && { at }), ...(related && { related }) };
+/** What a code of the catalogue says. */
+export type Said = Message<DiagnosticCode>;
+/** What a message may have beside its sentence and its place. */
+export type Beside = Partial<Pick<Diagnostic, "related" | "edit">>;
+
+/** An error. */
+export function problem(said: Said, at?: Location | undefined, beside: Beside = {}): Diagnostic {
+  return { code: said.code, severity: "error", message: said.message, ...(at && { at }), ...given(beside) };
 }
 
-/** A warning diagnostic of one rule. */
-export function warning(code: string, message: string, at?: Location | undefined): Diagnostic {
-  return { code, severity: "warning", message, ...(at && { at }) };
+/** A warning. */
+export function warning(said: Said, at?: Location | undefined, beside: Beside = {}): Diagnostic {
+  return { code: said.code, severity: "warning", message: said.message, ...(at && { at }), ...given(beside) };
 }
 
 /** Throws one error. */
-export function fail(code: string, message: string, at?: Location | undefined, related?: Diagnostic["related"]): never {
-  throw new TileScriptError([problem(code, message, at, related)]);
+export function fail(said: Said, at?: Location | undefined, beside?: Beside): never {
+  throw new TileScriptError([problem(said, at, beside)]);
+}
+
+/** Without the parts that are undefined, which JSON would not show either. */
+function given(beside: Beside): Beside {
+  return Object.fromEntries(Object.entries(beside).filter(([, part]) => part !== undefined));
 }

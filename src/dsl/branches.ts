@@ -1,6 +1,7 @@
 /** Branches of the kernel, and the way out of it. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalogue/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
@@ -58,8 +59,7 @@ function openBranch(
   before: string | undefined,
   at: Location | undefined,
 ): Branch {
-  if (typeof condition === "boolean")
-    fail("type", "when: this is a JavaScript boolean, known while the kernel is traced; use a JavaScript if", at);
+  if (typeof condition === "boolean") fail(branchCondition.boolean(), at);
   const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
   must(whyCondition(typeOfArgument(argument)), at);
   const text = textOf(argument);
@@ -119,13 +119,11 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
       const { block, yields } = arm(recorder, body, last.otherwise, here);
       last.statement.otherwise = { ...block, yields: [] };
       if (branches.every((branch) => branch.yields === "nothing") && yields === "nothing") return undefined;
-      if (branches.some((branch) => branch.yields !== yields))
-        fail("type", "when: all arms return a value, or none does; return the same number of values from each", here);
+      if (branches.some((branch) => branch.yields !== yields)) fail(branchValues.count(), here);
       return join(recorder, branches, block, yields, here);
     },
     get value() {
-      if (branches.length > 1)
-        fail("type", "value: only the arm of tl.when itself has one; end the chain with otherwise", captureLocation());
+      if (branches.length > 1) fail(branchValues.chain(), captureLocation());
       const handles = last.returned.map((argument) => (isValue(argument) ? new Handle(argument) : argument));
       return last.yields === "list" ? handles : handles[0];
     },
@@ -139,8 +137,7 @@ function settle(recorder: Builder, first: Branch, name: string): void {
   const between = statements.slice(position + 1);
   const inOrder =
     position >= 0 && between.every((s) => s.kind === "read" || (s.kind === "op" && s.op.effect === "pure"));
-  if (!inOrder)
-    fail("branch-order", `${name} must follow its tl.when directly; write them as one chain`, captureLocation());
+  if (!inOrder) fail(branchOrder(name), captureLocation());
   statements.splice(position, 1);
   statements.push(first.statement);
 }
@@ -193,11 +190,8 @@ export function exit(): void {
   const at = captureLocation();
   const recorder = builder("tl.exit");
   const kinds = recorder.scopes.map(({ kind }) => kind);
-  if (kinds.includes("helper"))
-    fail("exit", "exit: a helper function cannot end the kernel; return a value and exit in the kernel", at);
-  if (kinds.includes("loop"))
-    fail("exit", "exit: Triton cannot return from inside a loop; put the rest of the loop's body in tl.when(…)", at);
-  if (!kinds.includes("branch"))
-    fail("exit", "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())", at);
+  if (kinds.includes("helper")) fail(misplacedExit.helper(), at);
+  if (kinds.includes("loop")) fail(misplacedExit.loop(), at);
+  if (!kinds.includes("branch")) fail(misplacedExit.always(), at);
   recorder.append({ kind: "exit", at });
 }

@@ -1,5 +1,7 @@
 /** What the types say of a spec, said again to whoever builds without them or casts them away. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { configSources } from "../diagnostics/catalogue/config-codes.js";
+import { specShapes, specValue } from "../diagnostics/catalogue/definition-codes.js";
 import type { Param } from "../ir/nodes.js";
 import type { KernelDefinition, RawSpec } from "./definition.js";
 
@@ -65,11 +67,9 @@ const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
 export function checkSpec({ name, spec }: KernelDefinition, placeOf: (part: keyof RawSpec) => Location | undefined) {
   for (const part of Object.keys(parts) as (keyof RawSpec)[]) {
     const [test, remedy] = parts[part]!;
-    if (spec[part] !== undefined && !test(spec[part]))
-      fail("spec", `${name}: ${part} must be ${remedy}`, placeOf(part));
+    if (spec[part] !== undefined && !test(spec[part])) fail(specValue.part(name, part, remedy), placeOf(part));
   }
-  if (spec.autotune && spec.config)
-    fail("spec", `${name}: config and autotune both give configs; leave one out`, placeOf("config"));
+  if (spec.autotune && spec.config) fail(configSources.both(name), placeOf("config"));
 }
 
 /** @throws TileScriptError at shapes that miss a size, or give what no caller does. */
@@ -79,14 +79,12 @@ export function checkShapes({ name, spec }: KernelDefinition, params: readonly P
     param.kind === "scalar" || (param.kind === "constexpr" && param.from === "argument") ? [param.name] : [],
   );
   for (const [index, shape] of (spec.shapes ?? []).entries()) {
-    const refuse = (message: string): never => fail("shapes", `${name}: shapes[${index}]${message}`, at);
     const missing = sizes.filter((size) => shape[size] === undefined);
-    if (missing.length > 0) refuse(` has no ${missing.join(", no ")}; give each size a number`);
+    if (missing.length > 0) fail(specShapes.missing(name, index, missing), at);
     const unknown = Object.keys(shape).find((key) => ![...sizes, ...others].includes(key));
-    if (unknown !== undefined)
-      refuse(` gives ${unknown}, which no caller does; it may give ${[...sizes, ...others].join(", ") || "nothing"}`);
+    if (unknown !== undefined) fail(specShapes.unknown(name, index, unknown, [...sizes, ...others]), at);
     const wrong = sizes.find((size) => !(Number.isSafeInteger(shape[size]) && Number(shape[size]) >= 0));
-    if (wrong !== undefined) refuse(`: ${wrong} is ${JSON.stringify(shape[wrong])}; it is a whole number from 0 up`);
+    if (wrong !== undefined) fail(specShapes.notASize(name, index, wrong, shape[wrong]), at);
   }
 }
 

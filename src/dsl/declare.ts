@@ -1,5 +1,6 @@
 /** A kernel's params as its IR has them, with the values that stand for each, and as its body gets them. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { descriptorBlock, optionalDim, paramName, rangeBound } from "../diagnostics/catalogue/param-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
@@ -54,7 +55,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
 
 /** A dim that is also called as something else than a size. */
 function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
-  return fail("param", `${name}: ${dim} is a ${spec.params[dim]!.kind} and a size of a tensor; rename one`, at);
+  return fail(paramName.taken(name, dim, spec.params[dim]!.kind), at);
 }
 
 /** Sizes in order of first use: every name among the dims that is not a constexpr. */
@@ -73,11 +74,7 @@ function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
   for (const { optional, name, dimNames } of tensors)
     for (const dim of optional ? dimNames : [])
       if (typeof dim === "string" && !bound.has(dim) && !(dim in (kernel.spec.dims ?? {})))
-        fail(
-          "param",
-          `${kernel.name}: ${dim} is a dim of ${name} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
-          kernel.at,
-        );
+        fail(optionalDim(kernel.name, dim, name), kernel.at);
 }
 
 /** A range ends at numbers, and at sizes that are known when inputs are made. */
@@ -88,11 +85,7 @@ function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDef
     if (described.kind !== "tensor") continue;
     for (const bound of described.options.range ?? [])
       if (typeof bound === "string" && !names.includes(bound))
-        fail(
-          "param",
-          `${kernel}: the range of ${name} names ${bound}, which is no size of a tensor; those are ${names.join(", ")}`,
-          described.at,
-        );
+        fail(rangeBound(kernel, name, bound, names), described.at);
   }
 }
 
@@ -148,9 +141,8 @@ function descriptorParam(
     if (typeof dim === "number") return { kind: "literal", value: dim };
     const param = constexprs.find((each) => each.name === dim);
     if (param?.of === "int" && param.from !== "heuristic") return param.value;
-    const why =
-      param?.from === "heuristic" ? "which is computed once the config is chosen" : "which is no constexpr() of params";
-    return fail("param", `${kernel}: the block of ${name} names ${dim}, ${why}`, at);
+    const form = param?.from === "heuristic" ? "heuristic" : "notConstexpr";
+    return fail(descriptorBlock[form](kernel, name, dim), at);
   });
   const dtype = elemOf(token);
   const value = recorder.value({ kind: "descriptor", to: dtype, shape: block, access: role }, at, name);

@@ -1,6 +1,8 @@
 /** A kernel as its author defines it. */
 import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
+import { paramKind, paramName } from "../diagnostics/catalogue/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../contract/tolerance.js";
@@ -86,7 +88,7 @@ export class KernelDefinition {
 /** The definition behind a kernel that an author holds. */
 export function definitionOf(kernel: unknown): KernelDefinition {
   if (kernel instanceof KernelDefinition) return kernel;
-  return fail("kernel", "this is not a kernel; give what kernel(…) returned", captureLocation());
+  return fail(notAKernel(), captureLocation());
 }
 
 /** The module, its source map and the file that it is written to first have longer names than the kernel. */
@@ -94,25 +96,18 @@ const LONGEST_NAME = 200;
 
 /** @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing. */
 export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
-  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
-    fail("kernel", `kernel: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
-  if (name.length > LONGEST_NAME)
-    fail("kernel", `kernel: a name of ${name.length} letters is too long for a file's; use up to ${LONGEST_NAME}`, at);
-  if (typeof (spec?.params ?? undefined) !== "object")
-    fail("kernel", `${name}: params is missing; list the kernel's arguments`, at);
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
+  if (name.length > LONGEST_NAME) fail(pythonName.tooLong(name.length, LONGEST_NAME), at);
+  if (typeof (spec?.params ?? undefined) !== "object") fail(missingPart.params(name), at);
   for (const [param, description] of Object.entries(spec.params)) {
-    if (typeof description !== "object" || !("kind" in (description ?? {})))
-      fail("param", `${name}: ${param} is no param; write tensor(…), pointer(…), scalar(…) or constexpr()`, at);
-    if (param in Object.prototype)
-      fail("param", `${name}: every JavaScript object has a ${param} of its own; rename the param`, at);
+    if (typeof description !== "object" || !("kind" in (description ?? {}))) fail(paramKind(name, param), at);
+    if (param in Object.prototype) fail(paramName.inherited(name, param), at);
   }
   const unknown = Object.keys(spec).find((part) => !(part in specParts));
-  if (unknown !== undefined)
-    fail("kernel", `${name}: ${unknown} is no part of a spec; it has ${Object.keys(specParts).join(", ")}`, at);
-  if (typeof spec.grid !== "function")
-    fail("kernel", `${name}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`, at);
+  if (unknown !== undefined) fail(unknownPart(name, unknown, Object.keys(specParts)), at);
+  if (typeof spec.grid !== "function") fail(missingPart.grid(name), at);
   checkTolerance(name, spec.tolerance, at);
-  if (typeof body !== "function") fail("kernel", `${name}: the third argument is the kernel's function`, at);
+  if (typeof body !== "function") fail(missingPart.body(name), at);
 }
 
 /** A config of the spec, launch options apart. */

@@ -1,6 +1,7 @@
 /** A kernel's call inside an operator: what it is given is looked at here, and what it gives stands for new tensors. */
 import type { KernelLaunch } from "../ir/operator-ir.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Elem } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
@@ -51,9 +52,8 @@ export function launching<T>(into: LaunchRecorder, body: () => T): T {
 export function launch(definition: KernelDefinition, given: Readonly<Record<string, unknown>>): object {
   const at = captureLocation();
   const { name } = definition;
-  const into = recorder ?? fail("call", `${name}.call: a kernel is called inside op(…) only`, at);
-  if (typeof given !== "object" || given === null)
-    fail("call", `${name}.call: give the arguments by name, ${name}.call({ x })`, at);
+  const into = recorder ?? fail(kernelCall.outside(name), at);
+  if (typeof given !== "object" || given === null) fail(kernelCall.byName(name), at);
   const kernel = into.kernel(definition);
   const args = Object.fromEntries(
     Object.entries(given).flatMap(([key, value]) => (value === undefined ? [] : [[key, argument(value, at)] as const])),
@@ -78,11 +78,7 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
     get: (target, key, receiver) => {
       // Whoever looks at it may ask for a promise's `then`.
       if (typeof key === "string" && key !== "then" && !(key in target))
-        fail(
-          "call",
-          `${name}.call: it gives no ${key}; its outputs are ${Object.keys(target).join(", ")}`,
-          captureLocation(),
-        );
+        fail(kernelCall.noOutput(name, key, Object.keys(target)), captureLocation());
       return Reflect.get(target, key, receiver) as unknown;
     },
   });
@@ -99,15 +95,10 @@ function checkArguments(
     ...Object.keys(args).map((key) => whyNoArgument(kernel, key)),
     ...params.filter(isArgument).map((param) => whyArgument(kernel, param, args[param.name], into)),
   ].find((sentence) => sentence !== "");
-  if (problem !== undefined) fail("call", problem, at);
+  if (problem !== undefined) fail(kernelCall.rule(problem), at);
   for (const param of tensorsOf(kernel, "inout")) {
     const value = args[param.name];
-    if (isTorchNode(value) && into.isInput(value))
-      fail(
-        "call",
-        `${name}.call: it would change ${param.name}, which the caller of ${into.name} owns; give a copy, ${param.name}.clone()`,
-        at,
-      );
+    if (isTorchNode(value) && into.isInput(value)) fail(kernelCall.changesInput(name, param.name, into.name), at);
   }
 }
 
@@ -189,31 +180,19 @@ function bindTypes(
     const shape = `[${known.dims.map((dim) => dim ?? "?").join(", ")}]`;
     const wanted = `[${param.dimNames.join(", ")}]`;
     if (known.dims.length !== param.dimNames.length)
-      fail(
-        "call",
-        `${name}.call: ${param.name} is ${wanted}, and is given a tensor of shape ${shape}; give one with ${axesInWords(param.dimNames.length)}`,
-        at,
-      );
+      fail(kernelCall.rank(name, param.name, wanted, shape, axesInWords(param.dimNames.length)), at);
     param.dimNames.forEach((dim, axis) => {
       const size = known.dims[axis];
       const bound = typeof dim === "number" ? dim : sizes.get(dim);
       if (size !== undefined && bound !== undefined && bound !== size)
-        fail(
-          "call",
-          `${name}.call: ${param.name} is ${wanted} with ${dim} = ${bound}, and is given a tensor of shape ${shape}; give one whose ${dim} is ${bound}`,
-          at,
-        );
+        fail(kernelCall.size(name, param.name, wanted, [dim, bound], shape), at);
       if (size !== undefined && typeof dim === "string") sizes.set(dim, size);
     });
     if (known.dtype === undefined) continue;
     const bound = typeof param.dtype === "string" ? param.dtype : dtypes.get(param.dtype.name);
     const allowed = bound ?? param.dtype;
     if (!includes(allowed, known.dtype))
-      fail(
-        "call",
-        `${name}.call: ${param.name} is ${words(allowed)}, and is given ${words(known.dtype)}; cast it, .to(…)`,
-        at,
-      );
+      fail(kernelCall.dtype(name, param.name, words(allowed), words(known.dtype)), at);
     if (typeof param.dtype !== "string") dtypes.set(param.dtype.name, known.dtype);
   }
   for (const { name: size } of params) {

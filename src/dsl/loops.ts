@@ -1,6 +1,8 @@
 /** Loops of the kernel: counted, unrolled, and as long as a condition holds. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { earlyExit, loopBounds, loopFunctions, loopOption } from "../diagnostics/catalogue/control-codes.js";
+import { unknownOption } from "../diagnostics/catalogue/operand-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
@@ -61,12 +63,10 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   const bounds = (hasOptions ? args.slice(0, -1) : args).map((bound) =>
     argumentOf(recorder, bound, `${name}: a bound is an integer`, at),
   );
-  if (bounds.length < 1 || bounds.length > 3)
-    fail("arguments", `${name}: takes an end, a start and an end, or a start, an end and a step`, at);
+  if (bounds.length < 1 || bounds.length > 3) fail(loopBounds.count(name), at);
   for (const bound of bounds) {
     must(whyRangeBound(typeOfArgument(bound), name), at);
-    if (unrolled && typeOfArgument(bound).kind !== "constexpr")
-      fail("type", "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one", at);
+    if (unrolled && typeOfArgument(bound).kind !== "constexpr") fail(loopBounds.static(), at);
   }
   if (bounds[2]) must(whyStep(typeOfArgument(bounds[2]), name), at);
   const [start, end, step] =
@@ -101,17 +101,12 @@ function optionsOf(
     if (value === undefined) continue;
     const kind = known[key];
     if (!kind) {
-      const names = Object.keys(known).join(", ");
-      fail("unknown-option", `${name}: no option ${key}; ${names === "" ? "it has none" : `it has ${names}`}`, at);
+      fail(unknownOption(name, key, Object.keys(known)), at);
     }
     const argument = argumentOf(recorder, value, `${name}: ${key} cannot be this`, at);
     const type = typeOfArgument(argument);
     if (type.kind !== "constexpr" || type.of !== kind)
-      fail(
-        "type",
-        `${name}: ${key} is ${kind === "int" ? "an integer" : "true or false"}; give a constant or a constexpr`,
-        at,
-      );
+      fail(loopOption(name, key, kind === "int" ? "an integer" : "true or false"), at);
     options[key] = argument;
   }
   return options;
@@ -131,14 +126,9 @@ function* iterate(
     yield new Handle(index);
     complete = true;
   } finally {
-    if (!complete)
-      fail(
-        "early-exit",
-        "a traced loop cannot be left early: its body runs once, while the kernel is traced; mask the work or put it in tl.when(…)",
-        head.at,
-      );
+    if (!complete) fail(earlyExit.leftHere(), head.at);
   }
-  if (recorder.depth !== depth) fail("early-exit", "a traced loop inside this one was left early", head.at);
+  if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.at);
   recorder.append({ kind: "for", ...head, index, body: recorder.close() });
 }
 
@@ -149,9 +139,8 @@ function* iterate(
 export const whileLoop = ((condition: () => unknown, body: () => unknown, given: object = {}): void => {
   const at = captureLocation();
   const recorder = builder("tl.whileLoop");
-  if (typeof condition !== "function")
-    fail("arguments", "whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)", at);
-  if (typeof body !== "function") fail("arguments", "whileLoop: the second argument is the body; give a function", at);
+  if (typeof condition !== "function") fail(loopFunctions.condition(), at);
+  if (typeof body !== "function") fail(loopFunctions.body(), at);
   const options = optionsOf(recorder, "whileLoop", given, WHILE_OPTIONS, at);
   recorder.open("the loop's condition", at, "loop");
   const asked = condition();
@@ -162,9 +151,8 @@ export const whileLoop = ((condition: () => unknown, body: () => unknown, given:
   recorder.open("the loop", at, "loop");
   const depth = recorder.depth;
   const result = body();
-  if (recorder.depth !== depth) fail("early-exit", "a traced loop inside this one was left early", at);
-  if (result !== undefined)
-    fail("type", "whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)", at);
+  if (recorder.depth !== depth) fail(earlyExit.leftInside(), at);
+  if (result !== undefined) fail(loopFunctions.result(), at);
   recorder.append({ kind: "while", condition: asking, options, body: recorder.close(), at });
 }) as unknown as <const C>(
   condition: () => Checked<C, WhyWhile<C>>,

@@ -1,5 +1,6 @@
 /** Gives handles the methods and properties that authors call: those that op records name, and a few of tensors. */
 import { fail } from "../diagnostics/diagnostic.js";
+import { missingProperty } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -42,14 +43,7 @@ export function registerGiven(value: Value, given: Value): void {
 
 function tensorOf(handle: Handle, what: string): TensorParam {
   const param = tensors.get(valueOf(handle));
-  return (
-    param ??
-    fail(
-      "type",
-      `${what}: needs a tensor argument of the kernel, this is ${showType(valueOf(handle).type)}`,
-      captureLocation(),
-    )
-  );
+  return param ?? fail(missingProperty.tensor(what, showType(valueOf(handle).type)), captureLocation());
 }
 
 function property(name: string, get: (handle: Handle) => unknown): void {
@@ -81,14 +75,13 @@ property("T", (handle) => {
   const { type } = valueOf(handle);
   if (type.kind !== "tensor") return (ops.trans as unknown as AnyFunction)(handle);
   if (type.dims.length === 2) return permuted(handle, [1, 0]);
-  return fail("type", `T: needs a tensor of rank 2, this is ${showType(type)}; use permute`, captureLocation());
+  return fail(missingProperty.transposed(showType(type)), captureLocation());
 });
 property("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
 
 property("given", (handle) => {
   const given = givens.get(valueOf(handle));
-  if (!given)
-    fail("type", "given: this is always there; declare it .optional() to let callers leave it out", captureLocation());
+  if (!given) fail(missingProperty.given(), captureLocation());
   return new Handle(given);
 });
 
@@ -145,7 +138,7 @@ function permuted(handle: Handle, order: readonly number[]): Handle {
 
 method("stride", (handle, axis) => {
   const stride = tensorOf(handle, "stride").strides[Number(axis)];
-  if (stride === undefined) fail("type", `stride: there is no axis ${String(axis)}`, captureLocation());
+  if (stride === undefined) fail(missingProperty.stride(axis), captureLocation());
   return "kind" in stride && stride.kind === "value" ? new Handle(stride) : (stride as { value: number }).value;
 });
 
@@ -157,7 +150,7 @@ function elementOf(handle: Handle): Elem {
   const { type } = valueOf(handle);
   if (type.kind === "tile") return type.dtype;
   if ("to" in type) return type.to;
-  return fail("type", `dtype: ${showType(type)} has none; give it one with .to(tl.int32)`, captureLocation());
+  return fail(missingProperty.dtype(showType(type)), captureLocation());
 }
 
 function tokenOf(elem: Elem): unknown {
@@ -171,6 +164,6 @@ function tokenOf(elem: Elem): unknown {
 function vector(name: string, handle: Handle, axis: 0 | 1): unknown {
   const { type } = valueOf(handle);
   if (type.kind !== "tile" || type.shape.length !== 1)
-    fail("type", `${name}: needs a tile of rank 1, this is ${showType(type)}; use expandDims`, captureLocation());
+    fail(missingProperty.spread(name, showType(type)), captureLocation());
   return (ops.expandDims as unknown as AnyFunction)(handle, axis);
 }

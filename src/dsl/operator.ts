@@ -1,5 +1,13 @@
 /** An operator of PyTorch, as its author defines it out of kernels. */
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { missingPart, pythonName } from "../diagnostics/catalogue/definition-codes.js";
+import {
+  operatorAlias,
+  operatorGradient,
+  operatorKernels,
+  operatorParams,
+  operatorResult,
+} from "../diagnostics/catalogue/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
@@ -42,10 +50,9 @@ export class OperatorDefinition {
  */
 export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Backward) => {
   const at = captureLocation();
-  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
-    fail("op", `op: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
-  if (typeof spec?.params !== "object") fail("op", `${name}: params is missing; list what it takes and gives`, at);
-  if (typeof forward !== "function") fail("op", `${name}: the third argument is the function that calls kernels`, at);
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("op", name), at);
+  if (typeof spec?.params !== "object") fail(missingPart.operatorParams(name), at);
+  if (typeof forward !== "function") fail(missingPart.forward(name), at);
   checkTolerance(name, spec.tolerance, at);
   return new OperatorDefinition(name, spec, forward, backward, at);
 }) as unknown as OperatorFunction;
@@ -64,7 +71,7 @@ export function traceOperator(
   const forward = recording.forward();
   const backward = recording.backward(forward);
   const [first] = recording.kernels;
-  if (!first) fail("op", `${name}: it calls no kernel; write kernel.call({ … }) in its function`, at);
+  if (!first) fail(operatorKernels.none(name), at);
   return { face, kernels: recording.kernels, forward, backward };
 }
 
@@ -73,12 +80,10 @@ function checkParams(face: KernelIR): void {
   const { name, params, at } = face;
   for (const param of params) {
     const problem = problemOf(param);
-    if (problem) fail("op", `${name}: ${param.name} ${problem}`, at);
+    if (problem) fail(operatorParams.param(name, param.name, problem), at);
   }
-  if (!tensorsOf(face, "in").some((param) => !param.optional))
-    fail("op", `${name}: an operator needs a tensor that it reads`, at);
-  if (tensorsOf(face, "out").length === 0)
-    fail("op", `${name}: an operator gives something; declare it, y: tensor.out(…)`, at);
+  if (!tensorsOf(face, "in").some((param) => !param.optional)) fail(operatorParams.noInput(name), at);
+  if (tensorsOf(face, "out").length === 0) fail(operatorParams.noOutput(name), at);
 }
 
 function problemOf(param: Param): string | undefined {
@@ -113,11 +118,11 @@ class Recording {
       (returned) => {
         const results = this.#results(returned);
         for (const output of outputs) {
-          const node = results[output.name] ?? fail("op", whyNoResult(name, output.name), at);
+          const node = results[output.name] ?? fail(operatorResult.rule(whyNoResult(name, output.name)), at);
           this.#checkShape(output, node, `${output.name} is declared`);
           const type = this.#describe(node);
           if (type?.dtype !== undefined && !includes(output.dtype, type.dtype))
-            fail("op", `${name}: ${output.name} has another dtype than declared; cast it, .to(…)`, placeOf(node) ?? at);
+            fail(operatorResult.dtype(name, output.name), placeOf(node) ?? at);
         }
         const declared = Object.fromEntries(outputs.map((output) => [output.name, results[output.name]!] as const));
         // As declared; what only `backward` needs comes after.
@@ -135,11 +140,7 @@ class Recording {
     if (isSame) return;
     const shape = `[${dims.map((dim) => dim ?? "?").join(", ")}]`;
     const wanted = `[${dimNames.join(", ")}]`;
-    fail(
-      "op",
-      `${name}: ${what} ${wanted}, and has shape ${shape}; return one of shape ${wanted}`,
-      placeOf(node) ?? at,
-    );
+    fail(operatorResult.shape(name, what, wanted, shape), placeOf(node) ?? at);
   }
 
   backward(forward: Composition): Composition | undefined {
@@ -148,8 +149,7 @@ class Recording {
     const inputs = tensorsOf(this.face, "in");
     const outputs = tensorsOf(this.face, "out");
     for (const [result, node] of Object.entries(forward.results)) {
-      if (inputs.some((param) => param.name === result))
-        fail("op", `${name}: its function returns ${result}, which is an input's name; give it another`, at);
+      if (inputs.some((param) => param.name === result)) fail(operatorResult.inputName(name, result), at);
       const type = this.#describe(node);
       if (type) this.#described.set(result, type);
     }
@@ -169,9 +169,9 @@ class Recording {
         const results = this.#results(returned);
         for (const [key, node] of Object.entries(results)) {
           const param = differentiable.find((input) => input.name === key);
-          if (!inputs.some((input) => input.name === key)) fail("op", whyNoInput(name, key), placeOf(node) ?? at);
-          if (!param)
-            fail("op", `${name}: ${key} is of integers, which have no gradient; leave it out`, placeOf(node) ?? at);
+          if (!inputs.some((input) => input.name === key))
+            fail(operatorGradient.rule(whyNoInput(name, key)), placeOf(node) ?? at);
+          if (!param) fail(operatorGradient.integers(name, key), placeOf(node) ?? at);
           this.#checkShape(param, node, `the gradient of ${key} is, as ${key} is,`);
         }
         const inOrder = differentiable.filter((param) => param.name in results);
@@ -210,10 +210,10 @@ class Recording {
 
   #results(returned: unknown): Record<string, TorchNode> {
     const { name, at } = this.definition;
-    if (!isRecord(returned)) fail("op", `${name}: return tensors by name, such as return { y }`, at);
+    if (!isRecord(returned)) fail(operatorResult.notByName(name), at);
     const results = Object.entries(returned).map(([key, value]) => {
       const node = nodeOf(value);
-      if (!node || this.#isNumber(node)) return fail("op", whyResult(name, key), at);
+      if (!node || this.#isNumber(node)) return fail(operatorResult.rule(whyResult(name, key)), at);
       return [key, node] as const;
     });
     // PyTorch refuses an operator that gives memory of its inputs, or the same twice.
@@ -221,10 +221,9 @@ class Recording {
     for (const [key, node] of results) {
       const of = owner(node);
       const place = placeOf(node) ?? at;
-      if (of.kind === "input")
-        fail("op", `${name}: ${key} has the memory of ${of.name}; return a copy, .clone()`, place);
+      if (of.kind === "input") fail(operatorAlias(name, key, of.name), place);
       const other = owners.get(of);
-      if (other !== undefined) fail("op", `${name}: ${key} has the memory of ${other}; return a copy, .clone()`, place);
+      if (other !== undefined) fail(operatorAlias(name, key, other), place);
       owners.set(of, key);
     }
     return Object.fromEntries(results);
@@ -245,7 +244,7 @@ class Recording {
     if (!ir) {
       ir = this.traceKernel(definition);
       if (this.kernels.some((other) => other.name === ir!.name))
-        fail("op", `${this.face.name}: two of its kernels are called ${ir.name}; rename one`, definition.at);
+        fail(operatorKernels.sameName(this.face.name, ir.name), definition.at);
       this.#known.set(definition, ir);
       this.kernels.push(ir);
     }

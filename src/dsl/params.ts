@@ -1,5 +1,13 @@
 /** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import {
+  descriptorPadding,
+  optionalOutput,
+  paramChoices,
+  paramDType,
+  paramDefault,
+  paramDims,
+} from "../diagnostics/catalogue/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, elemOf, isDType } from "../types/dtype.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
@@ -55,9 +63,8 @@ export type ParamDescription =
 function declareTensor(role: Role) {
   return (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
     const at = captureLocation();
-    if (!isDType(dtype)) fail("param", "tensor: the first argument is a dtype, such as tl.float16", at);
-    if (!Array.isArray(dims) || dims.length === 0)
-      fail("param", 'tensor: the second argument lists its dims, such as ["M", "K"]', at);
+    if (!isDType(dtype)) fail(paramDType.missing("tensor"), at);
+    if (!Array.isArray(dims) || dims.length === 0) fail(paramDims.missing(), at);
     for (const dim of dims) checkDim("tensor", dim, at);
     const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
     return { ...description, optional: () => optionalTensor(description, at) };
@@ -65,16 +72,14 @@ function declareTensor(role: Role) {
 }
 
 function optionalTensor(description: TensorDescription, at: ReturnType<typeof captureLocation>): TensorDescription {
-  if (description.role !== "in")
-    fail("param", "optional: only an input may be left out; an output is allocated where the caller gives none", at);
+  if (description.role !== "in") fail(optionalOutput(), at);
   return { ...description, optional: true };
 }
 
 function checkDim(what: string, dim: unknown, at: ReturnType<typeof captureLocation>): void {
   const isName = typeof dim === "string" && /^[A-Za-z_]\w*$/.test(dim) && !(dim in Object.prototype);
   const isSize = typeof dim === "number" && Number.isInteger(dim) && dim > 0;
-  if (!isName && !isSize)
-    fail("param", `${what}: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`, at);
+  if (!isName && !isSize) fail(paramDims.notADim(what, dim), at);
 }
 
 /** A tensor argument: `tensor(tl.float16, ["M", "K"])`, `tensor.out(…)`, `tensor.inout(…)`. */
@@ -91,13 +96,13 @@ function declareDescriptor(role: Role) {
     { paddingOption }: { readonly paddingOption?: "zero" | "nan" } = {},
   ): TensorDescription => {
     const at = captureLocation();
-    if (!isDType(dtype)) fail("param", "descriptor: the first argument is a dtype, such as tl.float16", at);
+    if (!isDType(dtype)) fail(paramDType.missing("descriptor"), at);
     if (!Array.isArray(dims) || !Array.isArray(block) || dims.length !== block.length || dims.length < 1)
-      fail("param", 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]', at);
-    if (dims.length > 5) fail("param", `descriptor: has 1 to 5 axes, not ${dims.length}`, at);
+      fail(paramDims.blocks(), at);
+    if (dims.length > 5) fail(paramDims.tooMany(dims.length), at);
     for (const dim of [...dims, ...block]) checkDim("descriptor", dim, at);
     const padding = whyPadding(elemOf(dtype), paddingOption);
-    if (padding !== "") fail("param", padding.replace(/^\w+/, "descriptor"), at);
+    if (padding !== "") fail(descriptorPadding(padding.replace(/^\w+/, "descriptor")), at);
     return { kind: "tensor", dtype, dims, role, optional: false, at, options: {}, block, paddingOption };
   };
 }
@@ -113,7 +118,7 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
 
 /** A raw pointer argument: nothing is known of its extent, nothing is masked. */
 export const pointer = ((dtype: AnyDType) => {
-  if (!isDType(dtype)) fail("param", "pointer: the first argument is a dtype, such as tl.float16", captureLocation());
+  if (!isDType(dtype)) fail(paramDType.missing("pointer"), captureLocation());
   const description = { kind: "pointer", dtype } as const;
   // A function, until `optional()` replaces it: what was declared is not optional.
   return { ...description, optional: () => ({ ...description, optional: true }) };
@@ -126,9 +131,8 @@ export function isOptional({ optional }: { readonly optional: unknown }): boolea
 
 /** A number that is passed at run time. */
 export const scalar = ((dtype: AnyDType, options: { readonly default?: number } = {}) => {
-  if (!isDType(dtype)) fail("param", "scalar: the first argument is a dtype, such as tl.float32", captureLocation());
-  if (typeof elemOf(dtype) !== "string")
-    fail("param", "scalar: a dtype variable has no meaning for a number; name one dtype", captureLocation());
+  if (!isDType(dtype)) fail(paramDType.missing("scalar", "tl.float32"), captureLocation());
+  if (typeof elemOf(dtype) !== "string") fail(paramDType.variableOfScalar(), captureLocation());
   return { kind: "scalar", dtype, default: options.default };
 }) as unknown as ScalarBuilder;
 
@@ -140,9 +144,9 @@ function declareChoice(what: string, choices: readonly string[], initial: string
   const at = captureLocation();
   const quoted = () => choices.map((choice) => JSON.stringify(choice)).join(", ");
   if (!Array.isArray(choices) || choices.length === 0 || new Set(choices).size < choices.length)
-    fail("param", `${what}: the first argument lists the strings that are allowed, each once`, at);
+    fail(paramChoices.strings(what), at);
   if (initial !== undefined && !choices.includes(initial))
-    fail("param", `${what}: the default ${JSON.stringify(initial)} is none of ${quoted()}`, at);
+    fail(paramDefault(what, JSON.stringify(initial), quoted()), at);
   return { kind: "constexpr", of: "string", size: false, choices, default: initial };
 }
 
@@ -153,7 +157,7 @@ function declareFunction(
   const isRecord = typeof functions === "object" && functions !== null;
   const names = isRecord ? Object.keys(functions) : [];
   if (names.length === 0 || names.some((name) => typeof functions[name] !== "function"))
-    fail("param", "constexpr.fn: give the functions by name, constexpr.fn({ relu, gelu })", captureLocation());
+    fail(paramChoices.functions(), captureLocation());
   return { ...declareChoice("constexpr.fn", names, options.default), functions };
 }
 
@@ -163,19 +167,17 @@ function declareDType(
 ): ConstexprDescription {
   const at = captureLocation();
   const isList = Array.isArray(choices) && choices.length > 0 && choices.every((choice) => isDType(choice));
-  if (!isList && !(isDType(choices) && choices.members))
-    fail("param", "constexpr.dtype: give a list of dtypes, or a variable that tl.dtype(…) made", at);
+  if (!isList && !(isDType(choices) && choices.members)) fail(paramDType.choices(), at);
   const names = isList ? choices.map(({ name }) => name) : (choices as AnyDType).members!;
   const initial = options.default?.name;
   if (initial !== undefined && !(names as readonly string[]).includes(initial))
-    fail("param", `constexpr.dtype: the default ${initial} is none of ${names.join(", ")}`, at);
+    fail(paramDefault("constexpr.dtype", initial, names.join(", ")), at);
   return { kind: "constexpr", of: "dtype", size: false, dtype: choices, default: initial };
 }
 
 function declareLaunch(of: "int" | "bool") {
   return (launch: (sizes: never) => unknown): ConstexprDescription => {
-    if (typeof launch !== "function")
-      fail("param", "constexpr.launch: give a function of the sizes, ({ N }) => tl.nextPowerOf2(N)", captureLocation());
+    if (typeof launch !== "function") fail(paramChoices.launch(), captureLocation());
     return { kind: "constexpr", of, size: false, launch };
   };
 }

@@ -1,5 +1,6 @@
 /** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { referenceFlag, referenceResult, specInputs } from "../diagnostics/catalogue/reference-codes.js";
 import { inputsOf, type Reference, type TorchNode } from "../torch/torch-node.js";
 import { type Author, isRecord, nodeOf, type Given, record, tensorProxy } from "../torch/torch-proxy.js";
 
@@ -31,20 +32,10 @@ export function recordReference(
         ? outputs.map((_, index) => tensorProxy({ kind: "item", of: node, index }, at))
         : [result];
   if (list.length !== outputs.length)
-    fail(
-      "reference",
-      `reference: gives ${counted(list.length, "result")}, the kernel has ${counted(outputs.length, "output")} (${outputs.join(", ") || "declare one, z: tensor.out(…)"}); give one for each`,
-      at,
-    );
+    fail(referenceResult.count(counted(list.length, "result"), counted(outputs.length, "output"), outputs), at);
   const nodes = list.map((item, i) => outputNode(item, outputs[i]!, at));
   const used = inputsOf(nodes);
-  for (const flag of taken)
-    if (!used.has(flag))
-      fail(
-        "reference",
-        `reference: takes ${flag}, and no result depends on it; JavaScript takes every recorded value for true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
-        at,
-      );
+  for (const flag of taken) if (!used.has(flag)) fail(referenceFlag(flag), at);
   return { kind: "recorded", outputs: nodes };
 }
 
@@ -60,16 +51,11 @@ export function recordInputs(
   at: Location | undefined,
 ): Readonly<Record<string, TorchNode>> {
   const result = record(author, given, at);
-  if (!isRecord(result))
-    fail("inputs", "inputs: return an object of tensors by name, such as { index: torch.randint(0, N, [M]) }", at);
+  if (!isRecord(result)) fail(specInputs.byName(), at);
   const drawn = Object.entries(result).map(([name, item]) => {
-    if (!names.includes(name))
-      fail("inputs", `inputs: ${name} is no tensor that the kernel reads; those are ${names.join(", ")}`, at);
+    if (!names.includes(name)) fail(specInputs.unknown(name, names), at);
     const node = nodeOf(item);
-    return [
-      name,
-      node ?? fail("inputs", `inputs: ${name} is no torch expression, such as torch.rand([N])`, at),
-    ] as const;
+    return [name, node ?? fail(specInputs.notTorch(name), at)] as const;
   });
   return Object.fromEntries(drawn);
 }
@@ -80,8 +66,7 @@ function counted(count: number, what: string): string {
 
 function outputNode(item: unknown, name: string, at: Location | undefined): TorchNode {
   const node = nodeOf(item);
-  if (node === undefined)
-    fail("reference", `reference: gives no torch expression for ${name}; return one, such as torch.matmul(a, b)`, at);
+  if (node === undefined) fail(referenceResult.notTorch(name), at);
   return node;
 }
 

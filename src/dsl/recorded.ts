@@ -1,5 +1,6 @@
 /** The parts of a kernel's spec that are torch, recorded: its reference, its providers and its inputs. */
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { pythonName, reservedName } from "../diagnostics/catalogue/definition-codes.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import type { TorchNode } from "../torch/torch-node.js";
@@ -16,10 +17,8 @@ export function providersOf(
   at: Location | undefined,
 ): KernelIR["providers"] {
   const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
-    if (!isPythonIdentifier(name))
-      fail("providers", `${kernel.name}: the provider ${name} cannot be a Python name`, at);
-    if (RESERVED_PROVIDERS.includes(name))
-      fail("providers", `${kernel.name}: ${name} is measured anyway; give the provider another name`, at);
+    if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), at);
+    if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), at);
     try {
       return [name, recorded(kernel, author, params, at)!] as const;
     } catch (error) {

@@ -1,6 +1,9 @@
 /** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
+import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import type { Handle } from "../ir/handle.js";
 import {
@@ -95,7 +98,7 @@ function launchOf({ spec }: KernelDefinition): LaunchSpec {
 
 function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["triton"] {
   if (triton === undefined || triton === "3.6" || triton === "3.9") return triton;
-  return fail("kernel", `${name}: triton is ${JSON.stringify(triton)}; it is "3.6" or "3.9"`, at);
+  return fail(specValue.triton(name, triton), at);
 }
 
 /** Names that the spec's tables may hold. */
@@ -103,11 +106,7 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
   for (const key of Object.keys(spec.heuristics ?? {})) {
     const param = params.find((other) => other.name === key);
     if (param?.kind !== "constexpr" || (param.of !== "int" && param.of !== "bool"))
-      fail(
-        "heuristics",
-        `${name}: heuristics names ${key}, which is no constexpr() and no constexpr.bool() of params`,
-        at,
-      );
+      fail(heuristicTarget(name, key), at);
   }
 }
 
@@ -138,20 +137,15 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   const wanted = param.of === "bool" ? "a truth value, such as N.mod(16).eq(0)" : "an integer";
   const declared =
     param.from === "launch" && param.of === "int" && isBool ? "; declare it constexpr.launch.bool(…)" : "";
-  fail("host", `${name}: what computes ${param.name} must give ${wanted}${declared}`, at);
+  fail(hostResult.wrongKind(name, param.name, wanted, declared), at);
 }
 
 function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<string, Handle>) {
   recorder.open("the kernel", kernel.at);
   const depth = recorder.depth;
   const result: unknown = kernel.body(args);
-  if (result !== undefined)
-    fail(
-      "kernel-result",
-      `${kernel.name}: the kernel's function returns something; a kernel returns nothing and stores its results`,
-      kernel.at,
-    );
-  if (recorder.depth !== depth) fail("early-exit", `${kernel.name}: a traced loop was left early`, kernel.at);
+  if (result !== undefined) fail(kernelResult(kernel.name), kernel.at);
+  if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);
   return recorder.close();
 }
 
@@ -168,12 +162,7 @@ function hostBlock(
     const given = body();
     const items = (asList(given) as unknown[]).map((item) => {
       const argument = toArgument(item);
-      if (argument === undefined)
-        fail(
-          "host",
-          "this callback returns something else than sizes, constexprs and numbers; compute it from them",
-          place,
-        );
+      if (argument === undefined) fail(hostResult.notAValue(), place);
       return argument;
     });
     return { block: recorder.close(items), at };
@@ -188,12 +177,11 @@ function asList(x: unknown): unknown {
 
 function checkGrid(grid: HostBlock, at: Location | undefined): void {
   const axes = grid.block.yields;
-  if (axes.length < 1 || axes.length > 3) fail("grid", `grid: has ${axes.length} axes; give one, two or three`, at);
+  if (axes.length < 1 || axes.length > 3) fail(gridAxes.axes(axes.length), at);
   for (const axis of axes) {
     const type = typeOfArgument(axis);
     const isInt = type.kind === "constexpr" ? type.of === "int" : type.kind === "tile" && type.shape.length === 0;
-    if (!isInt) fail("grid", "grid: an axis is a number of programs, an integer", at);
-    if (isLiteral(axis) && Number(axis.value) < 1)
-      fail("grid", `grid: ${axis.value} programs compute nothing; give 1 or more`, at);
+    if (!isInt) fail(gridAxes.notInteger(), at);
+    if (isLiteral(axis) && Number(axis.value) < 1) fail(gridAxes.empty(axis.value), at);
   }
 }

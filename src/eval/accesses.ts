@@ -3,6 +3,7 @@
  * one element race if nothing orders their programs; atomics are always ordered among themselves.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
+import { race, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
 import type { Addresses } from "../values/runtime-values.js";
 import type { Sanitiser } from "./sanitiser.js";
 import type { Tensor } from "./tensor.js";
@@ -134,12 +135,11 @@ class Meetings {
     if (met === undefined) return;
     const marked = new Uint8Array(offsets.length);
     for (const lane of met.keys()) marked[lane] = 1;
-    sanitiser.lanes("race", marked, shape, at, (lane) => {
+    sanitiser.lanes(race.code, marked, shape, at, (lane) => {
       const { stamp, did: kind } = met.get(lane)!;
       const program = sanitiser.program(sanitiser.order.owner(stamp)).join(", ");
       const did = WORDS[kind]!;
-      const also = did === does ? "also " : "";
-      return `${tensor.nameOf(offsets[lane]!)} is ${does} here and ${also}${did} by program (${program}); nothing orders the two`;
+      return race(tensor.nameOf(offsets[lane]!), does, did, program);
     });
   }
 }
@@ -153,7 +153,5 @@ function reportEmpty(
   at: At,
 ): void {
   if (empty === undefined) return;
-  sanitiser.lanes("uninitialised", empty, shape, at, (lane) => {
-    return `${tensor.nameOf(offsets[lane]!)} is read before anything was written there; store to it first, or declare it tensor.inout(…)`;
-  });
+  sanitiser.lanes(uninitialised.code, empty, shape, at, (lane) => uninitialised.memory(tensor.nameOf(offsets[lane]!)));
 }

@@ -1,5 +1,6 @@
 /** Atomics: performed lane by lane, in program order. */
 import type { Location } from "../diagnostics/diagnostic.js";
+import { uninitialised, waitsForever, writeToInput } from "../diagnostics/catalogue/finding-codes.js";
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { allocate } from "../numerics/numeric.js";
 import type { Addresses, AtomicAccess } from "../values/runtime-values.js";
@@ -25,8 +26,7 @@ export function atomic(
   const old = allocate(tensor.dtype, performed.length);
   const unperformed = performed.includes(0) ? performed.map((on) => 1 - on) : undefined;
   if (change && tensor.role === "in") {
-    const describe = (): string => `${tensor.name} is an input and is changed; declare it tensor.inout(…)`;
-    sanitiser.lanes("write-to-input", performed, shape, at, describe);
+    sanitiser.lanes(writeToInput.code, performed, shape, at, () => writeToInput.atomic(tensor.name));
     return tileArray(tensor.dtype, shape, old, new Uint8Array(performed.length).fill(1));
   }
   if (change && at) tensor.writtenAt.add(at);
@@ -34,9 +34,7 @@ export function atomic(
   for (const { poison } of given) {
     if (!poison) continue;
     const used = poison.map((flag, i) => flag & performed[i]!);
-    sanitiser.lanes("uninitialised", used, shape, at, (lane) => {
-      return `${tensor.nameOf(offsets[lane]!)} gets a value that comes from a lane that was never given one; load it with other, or mask this atomic`;
-    });
+    sanitiser.lanes(uninitialised.code, used, shape, at, (lane) => uninitialised.atomic(tensor.nameOf(offsets[lane]!)));
   }
   const empty = noteAtomic(tensor, address, performed, { reads, writes: change !== undefined }, sanitiser, at);
   meet(tensor, address, performed, order, sanitiser);
@@ -77,9 +75,9 @@ export function poll(
   );
   const missed = holds.map((held, i) => performed[i]! & (1 - held));
   if (forever)
-    sanitiser.lanes("waits-forever", missed, shape, at, (lane) => {
-      return `this waits for ${tensor.nameOf(offsets[lane]!)} to be ${String(wanted[lane])}, and no program before this one writes that; programs may run one after another`;
-    });
+    sanitiser.lanes(waitsForever.code, missed, shape, at, (lane) =>
+      waitsForever(tensor.nameOf(offsets[lane]!), String(wanted[lane])),
+    );
   return tileArray("int1", shape, holds);
 }
 

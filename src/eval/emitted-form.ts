@@ -3,6 +3,7 @@
  * the lowering is wrong, or an address that only the emitted code computes overflows.
  */
 import type { Finding, TensorData } from "../contract/compiled.js";
+import { lowering } from "../diagnostics/catalogue/finding-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
 import { coordinates } from "./findings.js";
@@ -30,8 +31,8 @@ function differences({ outputs }: RunResult, emitted: RunResult): readonly Findi
     const place = firstUnlike(data, other);
     if (place < 0) return [];
     const element = `${name}[${coordinates(shape, place).join(", ")}]`;
-    const message = `${element} is ${data[place]} as it is written and ${other[place]} as it is emitted; TileScript lowers this kernel wrongly: please report it`;
-    return [{ code: "lowering", message, program: [], lane: [] }];
+    const { code, message } = lowering(element, String(data[place]), String(other[place]));
+    return [{ code, message, program: [], lane: [] }];
   });
 }
 

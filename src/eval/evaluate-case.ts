@@ -10,6 +10,7 @@ import type {
 } from "../contract/compiled.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { fail, formatLocation } from "../diagnostics/diagnostic.js";
+import { referenceResult } from "../diagnostics/catalogue/reference-codes.js";
 import { walkAll } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { compareOutput, joined } from "./compare-outputs.js";
@@ -116,7 +117,7 @@ export function compared(
     );
   } catch (error) {
     if (error instanceof NotEvaluated) return error.message;
-    if (error instanceof TorchRefuses) fail("reference", error.message, reference.at);
+    if (error instanceof TorchRefuses) fail(referenceResult.refused(error.message), reference.at);
     throw error;
   }
 }

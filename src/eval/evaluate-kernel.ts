@@ -1,6 +1,7 @@
 /** Runs every program of a kernel's grid in-process, and checks every access. */
 import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
 import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
+import { neverWritten } from "../diagnostics/catalogue/finding-codes.js";
 import { full } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import {
@@ -184,12 +185,8 @@ function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { fi
   if (count === 0) return;
   const total = tensor.shape.reduce((product, dim) => product * dim, 1);
   const element = `${tensor.name}[${first.join(", ")}]`;
-  const message = `${count} of ${total} elements of ${tensor.name} are never written, the first is ${element} (the grid is [${grid.join(", ")}]); let the grid and the blocks cover it, or let the mask keep its lane`;
-  findings.add("never-written", leftOutAt(tensor, ir.grid, grid) ?? value.at, 1, () => ({
-    message,
-    program: [],
-    lane: [],
-  }));
+  const said = neverWritten(tensor.name, [count, total], element, grid.join(", "));
+  findings.add(said.code, leftOutAt(tensor, ir.grid, grid) ?? value.at, 1, () => ({ said, program: [], lane: [] }));
 }
 
 /** The place to blame for unwritten elements: an axis of the grid without programs, else the only statement that writes. */

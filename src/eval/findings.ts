@@ -1,5 +1,7 @@
 /** Collects findings: one for each code and source location, with a count, and no more than a reader can use. */
 import type { Finding } from "../contract/compiled.js";
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 
 /** How many findings to keep; further ones are only counted. */
@@ -10,6 +12,15 @@ interface Kept {
   times: number;
 }
 
+/** What is wrong, in which program and lane. */
+interface Found extends Pick<Finding, "program" | "lane"> {
+  readonly said: Message<FindingCode>;
+}
+
+function findingOf({ said: { code, message }, program, lane }: Found, at: Location | undefined): Finding {
+  return { code, at, message, program, lane };
+}
+
 export class Findings {
   readonly #kept = new Map<string, Kept>();
   #left = 0;
@@ -17,13 +28,13 @@ export class Findings {
   count = 0;
 
   /** Adds `times` lanes with the same mistake. `describe` is called once for each code and location. */
-  add(code: string, at: Location | undefined, times: number, describe: () => Omit<Finding, "code" | "at">): void {
+  add(code: FindingCode, at: Location | undefined, times: number, describe: () => Found): void {
     this.count++;
     const key = `${code} ${at?.file}:${at?.line}:${at?.column}`;
     const known = this.#kept.get(key);
     if (known) known.times += times;
     else if (this.#kept.size >= LIMIT) this.#left += times;
-    else this.#kept.set(key, { finding: { code, at, ...describe() }, times });
+    else this.#kept.set(key, { finding: findingOf(describe(), at), times });
   }
 
   /** The kept findings, in the order of their first occurrence. */

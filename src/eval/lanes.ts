@@ -1,5 +1,8 @@
 /** Determines which lanes of an access are performed: those that no mask turns off and whose address is valid. */
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
+import { falseInBounds, outOfBounds, uninitialised } from "../diagnostics/catalogue/finding-codes.js";
 import { broadcastTo, either, sizeOf, type TileArray } from "../numerics/array.js";
 import { ones, zeros } from "../numerics/pool.js";
 import type { Addresses } from "../values/runtime-values.js";
@@ -30,7 +33,7 @@ export function lanesOf(
   const performed = ones(size);
   if (inside) performed.set(inside);
   let refused: Uint8Array | undefined;
-  const refuse = (code: string, wrong: Uint8Array, describe: Describe): void => {
+  const refuse = (code: FindingCode, wrong: Uint8Array, describe: Describe): void => {
     const marked = bothOn(wrong, performed);
     if (!marked) return;
     sanitiser.lanes(code, marked, shape, at, describe);
@@ -40,20 +43,16 @@ export function lanesOf(
 
   const bits = mask === undefined ? undefined : maskLanes(mask, shape);
   if (bits?.poison) {
-    refuse(
-      "uninitialised",
-      bits.poison,
-      () => `whether ${tensor.name} is ${does} depends on a value that was never given`,
-    );
+    refuse(uninitialised.code, bits.poison, () => uninitialised.mask(tensor.name, does));
   }
   const masked = bits && turnOff(performed, bits.on, 0);
   if (poison) {
-    refuse("uninitialised", poison, () => `where ${tensor.name} is ${does} depends on a value that was never given`);
+    refuse(uninitialised.code, poison, () => uninitialised.address(tensor.name, does));
   }
-  if (broken) refuse("false-in-bounds", broken, (lane) => falseClaim(tensor, address, lane));
+  if (broken) refuse(falseInBounds.code, broken, (lane) => falseClaim(tensor, address, lane));
   if (!inside) {
     const beside = outside(tensor, offsets, performed);
-    if (beside) refuse("out-of-bounds", beside, (lane) => outOfBounds(tensor, offsets[lane]!, does));
+    if (beside) refuse(outOfBounds.code, beside, (lane) => beyond(tensor, offsets[lane]!, does));
   }
   return { performed, masked, refused };
 }
@@ -93,14 +92,11 @@ function bothOn(a: Uint8Array, b: Uint8Array): Uint8Array | undefined {
   return both;
 }
 
-function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): string {
+function falseClaim(tensor: Tensor, { claims }: Addresses, lane: number): Message<FindingCode> {
   const axis = claims?.axis[lane] ?? 0;
-  const [index, size] = [claims?.index[lane], tensor.shape[axis]];
-  return `tl.inBounds is false: index ${index} on axis ${axis} of ${tensor.name}, whose size there is ${size}; leave tl.inBounds out, so that the view masks it`;
+  return falseInBounds(tensor.name, axis, claims?.index[lane], tensor.shape[axis]);
 }
 
-function outOfBounds(tensor: Tensor, offset: number, does: "read" | "written"): string {
-  const shape = `[${tensor.shape.join(", ")}]`;
-  const strides = `[${tensor.strides.join(", ")}]`;
-  return `element ${offset} of ${tensor.name} is ${does}, which with shape ${shape} and strides ${strides} has no such element; mask this lane`;
+function beyond({ name, shape, strides }: Tensor, offset: number, does: "read" | "written"): Message<FindingCode> {
+  return outOfBounds(name, offset, does, [`[${shape.join(", ")}]`, `[${strides.join(", ")}]`]);
 }

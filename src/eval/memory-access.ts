@@ -3,6 +3,7 @@
  * mask turned it off without `other`, or its element has no value.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
+import { laneConflict, uninitialised, writeToInput } from "../diagnostics/catalogue/finding-codes.js";
 import { broadcastTo, either, full, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -50,18 +51,16 @@ export function store(address: Addresses, value: Value, mask: Mask, sanitiser: S
   const { shape, offsets } = address;
   const { performed } = lanesOf(tensor, address, mask, "written", sanitiser, at);
   if (tensor.role === "in") {
-    const describe = (): string =>
-      `${tensor.name} is an input and is written; declare it tensor.out(…) or tensor.inout(…)`;
-    sanitiser.lanes("write-to-input", performed, shape, at, describe);
+    sanitiser.lanes(writeToInput.code, performed, shape, at, () => writeToInput.store(tensor.name));
     return;
   }
   if (at) tensor.writtenAt.add(at);
   const { data, poison } = spread(value, tensor.dtype, shape);
   if (poison) {
     const stored = poison.map((flag, i) => flag & performed[i]!);
-    sanitiser.lanes("uninitialised", stored, shape, at, (lane) => {
-      return `${tensor.nameOf(offsets[lane]!)} gets a value that comes from a lane that was never given one; load it with other, or mask this store`;
-    });
+    sanitiser.lanes(uninitialised.code, stored, shape, at, (lane) =>
+      uninitialised.stored(tensor.nameOf(offsets[lane]!)),
+    );
   }
   const isRepeated = noteWrite(tensor, address, performed, sanitiser, at);
   scatter(kindOf(tensor.words))(movable(data), tensor.words, offsets, performed);
@@ -83,9 +82,9 @@ function reportConflicts(
   const winner = offsets.findLastIndex((other, lane) => other === offset && performed[lane] === 1);
   const marked = new Uint8Array(performed.length);
   marked[lost] = 1;
-  sanitiser.lanes("lane-conflict", marked, shape, at, () => {
+  sanitiser.lanes(laneConflict.code, marked, shape, at, () => {
     const other = `lane (${coordinates(shape, winner).join(", ")})`;
-    return `${tensor.nameOf(offset)} gets ${values[lost]} from this lane and ${values[winner]} from ${other} of the same store, and which of them stays is not known; mask all lanes but one, reduce them first, or use an atomic`;
+    return laneConflict(tensor.nameOf(offset), String(values[lost]), String(values[winner]), other);
   });
 }
 

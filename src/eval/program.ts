@@ -5,6 +5,7 @@
 import { buffersOf } from "../values/buffers.js";
 import { typeOfArgument } from "../ir/typed.js";
 import type { Location } from "../diagnostics/diagnostic.js";
+import { uninitialised } from "../diagnostics/catalogue/finding-codes.js";
 import { full, isSameShape, type TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import {
@@ -360,7 +361,7 @@ export class Program {
   #scalar(value: Runtime, what: string, at: Location | undefined): number {
     if (typeof value !== "object") return Number(value);
     const { data, poison } = value as TileArray;
-    if (poison?.[0]) this.running.sanitiser.scalar("uninitialised", at, `${what} on a value that was never given`);
+    if (poison?.[0]) this.running.sanitiser.scalar(uninitialised.control(what), at);
     return Number(data[0]);
   }
 }

@@ -91,7 +91,7 @@ class StatementContext implements Context {
     return tensorAt(this.running.memory, address, dtype);
   }
 
-  report(...[code, message, shape, lanes]: Parameters<Context["report"]>): void {
-    this.running.sanitiser.lanes(code, lanes, shape, this.at, () => message);
+  report(...[said, shape, lanes]: Parameters<Context["report"]>): void {
+    this.running.sanitiser.lanes(said.code, lanes, shape, this.at, () => said);
   }
 }

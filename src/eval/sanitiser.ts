@@ -1,10 +1,12 @@
 /** Knows the running program and reports its mistakes. */
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { coordinates, Findings } from "./findings.js";
 import { Order } from "./order.js";
 
 /** Describes the mistake of one lane. */
-export type Describe = (lane: number) => string;
+export type Describe = (lane: number) => Message<FindingCode>;
 
 export class Sanitiser {
   readonly findings = new Findings();
@@ -32,7 +34,7 @@ export class Sanitiser {
 
   /** Reports the marked lanes of a tile, if there are any. */
   lanes(
-    code: string,
+    code: FindingCode,
     marked: Uint8Array,
     shape: readonly number[],
     at: Location | undefined,
@@ -42,14 +44,14 @@ export class Sanitiser {
     if (first < 0) return;
     const times = marked.reduce((sum, lane) => sum + lane, 0);
     this.findings.add(code, at, times, () => ({
-      message: describe(first),
+      said: describe(first),
       program: this.program(this.number),
       lane: coordinates(shape, first),
     }));
   }
 
   /** Reports something about the whole program. */
-  scalar(code: string, at: Location | undefined, message: string): void {
-    this.findings.add(code, at, 1, () => ({ message, program: this.program(this.number), lane: [] }));
+  scalar(said: Message<FindingCode>, at: Location | undefined): void {
+    this.findings.add(said.code, at, 1, () => ({ said, program: this.program(this.number), lane: [] }));
   }
 }

@@ -3,11 +3,14 @@
  * infinity.
  */
 import { broadcastTo, sizeOf, type TileArray } from "../numerics/array.js";
+import { negativeDivision, nonFinite, overflow } from "../diagnostics/catalogue/finding-codes.js";
 import { type IntName, isSigned } from "../types/dtype.js";
 import type { KernelIR, OpStatement, Value } from "../ir/nodes.js";
 import { type BigData, bitsOf, isBig, isFloat, type NumberData } from "../numerics/numeric.js";
 import type { Op } from "../ir/op.js";
 import type { Runtime } from "../values/runtime-values.js";
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import { indexValues } from "./index-values.js";
 import type { Running } from "./running.js";
 
@@ -32,7 +35,7 @@ export class Arithmetic {
     const { op, results, at } = statement;
     const [result] = results;
     if (results.length !== 1 || result?.type.kind !== "tile" || op.effect !== "pure") return undefined;
-    const report = (code: string, { shape }: TileArray, lane: number, describe: () => string): void => {
+    const report: Report = (code, { shape }, lane, describe) => {
       const marked = new Uint8Array(sizeOf(shape));
       marked[lane] = 1;
       this.running.sanitiser.lanes(code, marked, shape, at, describe);
@@ -54,7 +57,7 @@ export class Arithmetic {
 const carries = ({ fold, operands, spelling }: Op): boolean =>
   fold !== undefined && "y" in operands && !(spelling.form === "infix" && spelling.truth !== undefined);
 
-type Report = (code: string, tile: TileArray, lane: number, describe: () => string) => void;
+type Report = (code: FindingCode, tile: TileArray, lane: number, describe: () => Message<FindingCode>) => void;
 
 /** An operand lane by lane: the element of lane `i` is `data[i * step]`. */
 interface Lanes {
@@ -114,19 +117,11 @@ function checkIndex(op: Op, { x, y }: Args, result: TileArray, report: Report): 
     const { spelling } = op;
     const sentence =
       spelling.form === "infix" ? `${left} ${spelling.operator} ${right}` : `${op.name}(${left}, ${right})`;
-    if (left < 0 && !isOutside) report("negative-division", result, lane, () => truncated(sentence, got, exact));
-    else report("overflow", result, lane, () => wrapped(sentence, dtype, exact, got));
+    if (left < 0 && !isOutside)
+      report(negativeDivision.code, result, lane, () => negativeDivision(sentence, got, exact));
+    else report(overflow.code, result, lane, () => overflow(sentence, exact, got, dtype));
     return;
   }
-}
-
-function truncated(sentence: string, got: number, exact: number): string {
-  return `${sentence} is ${got} in Triton, which truncates toward zero as C does, and ${exact} in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first`;
-}
-
-function wrapped(sentence: string, dtype: string, exact: number, got: number): string {
-  const wider = dtype === "int32" ? "int64" : "int32";
-  return `${sentence} is ${exact}, which wraps to ${got} in ${dtype}, and an address or a mask depends on it; cast an operand to tl.${wider} first, or let a view of a tensor declared { offsets: tl.int64 } compute the address`;
 }
 
 /** Reports a NaN made from numbers, and an infinity made from finite numbers. */
@@ -145,9 +140,7 @@ function checkFinite(op: Op, args: Args, result: TileArray, report: Report): voi
     const from = operands.flatMap(({ name, at }) => (at ? [`${name} = ${at(lane)}`] : []));
     const out = from.length > 0 ? ` where ${from.join(" and ")}` : "";
     const made = Number.isNaN(value) ? "NaN" : value > 0 ? "an infinity" : "a negative infinity";
-    report("non-finite", result, lane, () => {
-      return `tl.${op.name} makes ${made}${out}; keep its operands from it, or mask the lane`;
-    });
+    report(nonFinite.code, result, lane, () => nonFinite(op.name, made, out));
     return;
   }
 }

@@ -3,6 +3,7 @@
  * value identity are decided in one place.
  */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalogue/control-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import {
   type Argument,
@@ -85,8 +86,7 @@ export class Builder {
 
   append(statement: Statement): void {
     const { statements } = this.#frame;
-    if (statements.at(-1)?.kind === "exit" && !this.rewriting)
-      fail("unreachable", "this stands after tl.exit() and never runs; put it before, or in another arm", statement.at);
+    if (statements.at(-1)?.kind === "exit" && !this.rewriting) fail(unreachable(), statement.at);
     statements.push(statement);
   }
 
@@ -182,22 +182,14 @@ export class Builder {
     if (around) {
       const helper = this.scopes.findIndex(({ kind }) => kind === "helper");
       if (isShared || helper < 0 || this.scopes.indexOf(around) <= helper) return;
-      fail(
-        "helper-capture",
-        `${what} was made outside the helper function, which Triton compiles on its own; pass it as an argument`,
-        at,
-        made && [{ message: "made here", at: made }],
-      );
+      fail(helperCapture.value(what), at, { related: made && [{ message: "made here", at: made }] });
     }
-    fail(
-      "scope-escape",
-      `${what} was made inside ${scope.what} and does not exist outside it; hold it in tl.mut(…) made before ${scope.what} and write its .value inside`,
-      at,
-      [
+    fail(scopeEscape(what, scope.what), at, {
+      related: [
         ...(made ? [{ message: "made here", at: made }] : []),
         ...(scope.at ? [{ message: `inside ${scope.what} that starts here`, at: scope.at }] : []),
       ],
-    );
+    });
   }
 }
 
@@ -206,11 +198,7 @@ let active: Builder | undefined;
 /** The builder that records the code which is running now. */
 export function builder(what: string): Builder {
   if (active) return active;
-  fail(
-    "outside-kernel",
-    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options`,
-    captureLocation(),
-  );
+  fail(outsideKernel(what), captureLocation());
 }
 
 /** The same, or undefined outside a kernel. */

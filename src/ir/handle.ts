@@ -3,6 +3,7 @@
  * would do with it by itself (arithmetic, comparison, printing, iteration) is refused.
  */
 import { fail } from "../diagnostics/diagnostic.js";
+import { coercion } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Value } from "./nodes.js";
 import { showType } from "../types/types.js";
@@ -20,11 +21,7 @@ export class Handle {
 
   /** Called when JavaScript wants a number or a string of it: `+`, `<`, a template, an index. */
   [Symbol.toPrimitive](): never {
-    fail(
-      "coercion",
-      `JavaScript cannot compute with a traced value (${showType(this[VALUE].type)}); use its methods, such as .add(…), .lt(…), .eq(…)`,
-      captureLocation(),
-    );
+    fail(coercion(showType(this[VALUE].type)), captureLocation());
   }
 
   /** What `console.log` shows. */

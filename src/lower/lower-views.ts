@@ -3,6 +3,7 @@
  * that the view stands for. Written with the ops themselves, so what comes out is checked as an author's code is.
  */
 import { fail } from "../diagnostics/diagnostic.js";
+import { unmaskedView } from "../diagnostics/catalogue/operand-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import { Handle, valueOf } from "../ir/handle.js";
 import {
@@ -160,12 +161,7 @@ class Lowering {
     this.#recorder.pinned = statement.at;
     const pointer = this.#carried.pointer(view) ?? this.#pointer(view);
     const mask = this.#mask(view, statement.options.mask);
-    if (mask && !("mask" in statement.op.options))
-      fail(
-        "type",
-        `${statement.op.name}: takes no mask, so each index of a view must be in bounds; say so with tl.inBounds(index), or use x.ptr.add(…)`,
-        statement.at,
-      );
+    if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.at);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
     if (mask && statement.op === opOf(load) && !options.other) options.other = { kind: "literal", value: 0 };
     const { mask: first, other, ...rest } = options;

@@ -1,5 +1,6 @@
 /** Shifts, and the logic of masks. */
 import type { Constexpr, TextOf, WhyConstInt } from "../types/constexpr.js";
+import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
 import { callText, type CallText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
@@ -101,7 +102,7 @@ function reportFarShifts({ x, y }: Args, context: Context): void {
   const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (by, i) =>
     shiftIsTooFar(bits, by) && !spread.poison?.[i] ? 1 : 0,
   );
-  context.report("shift", `shifts ${dtype} by ${spread.data[lanes.indexOf(1)]}; it has ${bits} bits`, shape, lanes);
+  context.report(shiftAmount(dtype, spread.data[lanes.indexOf(1)]!, bits), shape, lanes);
 }
 
 /** `x << y` */

@@ -1,5 +1,8 @@
 /** Ops that take a function over elements: reductions, scans and maps with a combine function of the author. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalogue/control-codes.js";
+import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
+import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { expandDims, type TileArray } from "../numerics/array.js";
 import { foldLanes, lastAlong, mapLanes } from "../numerics/array-fold.js";
 import { builder } from "../ir/builder.js";
@@ -125,12 +128,7 @@ export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: re
   const at = captureLocation();
   const types = args.map((arg) => (isHandle(arg) ? valueOf(arg).type : undefined));
   const wrong = types.find((type) => type?.kind !== "tile");
-  if (args.length === 0 || types.includes(undefined) || wrong)
-    fail(
-      "type",
-      "mapElementwise: its arguments are tiles; read state with .value, and write numbers in the function",
-      at,
-    );
+  if (args.length === 0 || types.includes(undefined) || wrong) fail(helperArgument.tiles(), at);
   const scalars = types.map((type) => (type?.kind === "tile" ? scalarOf(type) : undefined));
   return mapOp(helperFor("mapElementwise", scalarFn, scalars, at), args, {});
 }) as unknown as <const A extends readonly unknown[], R>(
@@ -149,7 +147,7 @@ function scalarOf(type: Type & { kind: "tile" }): Handle {
 function combineOf(what: string, x: unknown, combine: unknown, at: Location | undefined): unknown {
   const tiles = (Array.isArray(x) ? x : [x]).map((tile) => (isHandle(tile) ? valueOf(tile).type : undefined));
   const why = tiles.includes(undefined) ? `${what}: needs a tile, or a list of tiles` : whyTiles(what, tiles as Type[]);
-  if (why !== "") fail("type", why, at);
+  if (why !== "") fail(brokenRule(why), at);
   const side = () => {
     const scalars = tiles.map((type) => scalarOf(type as Type & { kind: "tile" }));
     return Array.isArray(x) ? scalars : scalars[0];
@@ -158,8 +156,7 @@ function combineOf(what: string, x: unknown, combine: unknown, at: Location | un
 }
 
 function helperFor(what: string, given: unknown, args: readonly unknown[], at: Location | undefined): unknown {
-  if (typeof given !== "function")
-    fail("arguments", `${what}: needs a function of scalars; write (a, b) => tl.maximum(a, b)`, at);
+  if (typeof given !== "function") fail(helperFunction.scalars(what), at);
   const body = given as (...args: unknown[]) => unknown;
   const definition = definitionOfHelper(given) ?? {
     body,
@@ -169,21 +166,14 @@ function helperFor(what: string, given: unknown, args: readonly unknown[], at: L
     what,
   };
   const { helper } = traceHelper(builder(`tl.${what}`), definition, args, at);
-  if (capturesOf(helper).length > 0)
-    fail(
-      "helper-capture",
-      `${what}: Triton gives the function nothing but elements; use its arguments and numbers only`,
-      at,
-    );
-  if (effectOf(helper) !== "pure")
-    fail("type", `${what}: the function runs in an order of Triton's own; load and store outside it`, at);
+  if (capturesOf(helper).length > 0) fail(helperCapture.elements(what), at);
+  if (effectOf(helper) !== "pure") fail(helperFunction.order(what), at);
   return { kind: "function", function: helper };
 }
 
 /** Counted from the front, which is right on Triton's interpreter too. */
 function axisOf(what: string, x: unknown, axis: unknown, at: Location | undefined): number {
-  if (typeof axis !== "number")
-    fail("arguments", `${what}: needs an axis; fold one axis at a time, tl.${what}(x, 0, …)`, at);
+  if (typeof axis !== "number") fail(argumentList.axis(what), at);
   const first: unknown = Array.isArray(x) ? x[0] : x;
   const type = isHandle(first) ? valueOf(first).type : undefined;
   const rank = type?.kind === "tile" ? type.shape.length : 0;

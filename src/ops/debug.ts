@@ -1,5 +1,6 @@
 /** Assertions, printing and barriers. They keep their place in the program. */
 import type { ConstLike } from "../types/constexpr.js";
+import { failedAssert } from "../diagnostics/catalogue/finding-codes.js";
 import type { Checked } from "../types/problem.js";
 import { whyCond, type WhyCond } from "../rules/math-rules.js";
 import type { TileLike } from "../types/tile.js";
@@ -30,7 +31,7 @@ export const deviceAssert = defineOp<
     (mask && whyCond("deviceAssert", mask.type)) ||
     (message && typeof message.literal !== "string" ? "deviceAssert: the message is a string" : nothing),
   evaluate: ({ condition, message, mask }, context) => {
-    reportFalse("assert", `the assertion fails${message ? `: ${String(message)}` : ""}`, condition, mask, context);
+    reportFalse(failedAssert(message ? String(message) : undefined), condition, mask, context);
     return [];
   },
 });
@@ -69,7 +70,7 @@ export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolea
     return message && typeof message.literal !== "string" ? "staticAssert: the message is a string" : nothing;
   },
   evaluate: ({ condition, message }, context) => {
-    reportFalse("assert", `the assertion fails${message ? `: ${String(message)}` : ""}`, condition, undefined, context);
+    reportFalse(failedAssert(message ? String(message) : undefined), condition, undefined, context);
     return [];
   },
 });

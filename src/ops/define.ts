@@ -1,5 +1,8 @@
 /** Makes the author's function out of an op's record. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
+import { argumentList, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
+import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -27,10 +30,8 @@ export function defineOp<Signature>(record: OpRecord): OpFunction<Signature> {
   const call = (...args: unknown[]): unknown => {
     const recorder = builder(`tl.${op.name}`);
     const at = recorder.location();
-    if (recorder.place === "host" && !op.host)
-      fail("host", `${op.name} does not exist on the host; sizes know integer arithmetic, tl.cdiv and their kin`, at);
-    if (recorder.place === "kernel" && op.hostOnly)
-      fail("host", `${op.name} exists on the host only; use it in constexpr.launch(…), the grid or requires`, at);
+    if (recorder.place === "host" && !op.host) fail(hostOnly.notOnHost(op.name), at);
+    if (recorder.place === "kernel" && op.hostOnly) fail(hostOnly.onHostOnly(op.name), at);
     return op.variadic ? applyMany(recorder, op, args, at) : apply(recorder, op, args, at);
   };
   return Object.assign(call, { [OP]: op }) as unknown as OpFunction<Signature>;
@@ -61,12 +62,7 @@ function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location
   for (const [name, given] of Object.entries(options)) {
     if (given === undefined) continue;
     if (!(name in op.options)) {
-      const known = Object.keys(op.options);
-      fail(
-        "unknown-option",
-        `${op.name}: no option ${name}; ${known.length ? `it has ${known.join(", ")}` : "it has none"}`,
-        at,
-      );
+      fail(unknownOption(op.name, name, Object.keys(op.options)), at);
     }
     const argument = toOperand(op, name, op.options, given, at);
     if (argument !== undefined) named[name] = argument;
@@ -82,12 +78,7 @@ function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]
   const hasOptions = args.length > 0 && isPlainObject(last);
   const given = hasOptions ? args.slice(0, -1) : args;
   const positional = op.rest ? [...given.slice(0, names.length - 1), given.slice(names.length - 1)] : given;
-  if (positional.length > names.length)
-    fail(
-      "arguments",
-      `${op.name}: takes ${names.length} arguments (${names.join(", ")}), got ${positional.length}`,
-      at,
-    );
+  if (positional.length > names.length) fail(argumentList.count(op.name, names, positional.length), at);
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
 }
 
@@ -110,11 +101,10 @@ function toOperand(
   const kind = kinds[name] as OperandKind | `${OperandKind}?`;
   if (given === undefined || (given === null && kind.endsWith("?"))) {
     if (kind.endsWith("?")) return undefined;
-    fail("arguments", `${op.name}: ${name} is missing`, at);
+    fail(argumentList.missing(op.name, name), at);
   }
   const argument = toArgument(given);
-  if (argument === undefined)
-    fail("arguments", `${op.name}: ${name} cannot be ${describe(given)}; give a tile, a constexpr or a number`, at);
+  if (argument === undefined) fail(argumentList.kind(op.name, name, describe(given)), at);
   return argument;
 }
 
@@ -148,6 +138,6 @@ function inferTypes(
   at: Location | undefined,
 ): readonly Type[] {
   const answer = op.infer(typedArguments({ op, operands, options }));
-  if (typeof answer === "string") fail("type", answer, at);
+  if (typeof answer === "string") fail(brokenRule(answer), at);
   return "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
 }

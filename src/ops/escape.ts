@@ -1,6 +1,7 @@
 /** What Triton offers and TileScript does not model: Python as it is, inline assembly, dependent launches. */
 import type { Typed } from "../types/types.js";
 import { fail } from "../diagnostics/diagnostic.js";
+import { unknownEffect } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { DimsOf } from "../types/constexpr.js";
@@ -41,7 +42,7 @@ export const raw = withRecord(raws.pure, ((
   // What gives nothing is there for what it does.
   const { effect = options.dtype ? "pure" : "write", ...rest } = options;
   const op = raws[effect as Effects];
-  if (!op) fail("arguments", `raw: no effect ${String(effect)}; it is pure, read or write`, captureLocation());
+  if (!op) fail(unknownEffect.raw(effect), captureLocation());
   return op(code, args, rest);
 }) as unknown as <const Sh extends readonly unknown[] = [], E extends Element = never>(
   code: string,

@@ -1,6 +1,11 @@
 /** `tl.extern`: a `@triton.jit` function of a Python file that the author has. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { helperArgument, helperCapture } from "../diagnostics/catalogue/control-codes.js";
+import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
+import { externFile, externMeaning } from "../diagnostics/catalogue/extern-codes.js";
+import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
+import { unknownEffect } from "../diagnostics/catalogue/operand-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
@@ -54,16 +59,12 @@ const OPAQUE: Readonly<Record<Effect, Op>> = {
  */
 export function extern<const F extends AnyFunction>(file: string, name: string, options: ExternOptions<F>): F {
   const at = captureLocation();
-  if (typeof file !== "string" || !file.endsWith(".py"))
-    fail("extern", 'extern: the first argument is a Python file beside this one, such as "./ops.py"', at);
-  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name))
-    fail("extern", `extern: ${JSON.stringify(name)} is no name of a Python function`, at);
+  if (typeof file !== "string" || !file.endsWith(".py")) fail(externFile.missing(), at);
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.function(name), at);
   const body = options && ("evaluate" in options ? options.evaluate : options.result);
-  if (typeof body !== "function")
-    fail("extern", "extern: say what it computes, { evaluate: (x) => … }, or what comes out, { result: (x) => … }", at);
+  if (typeof body !== "function") fail(externMeaning(), at);
   const effect = "effect" in options ? options.effect : undefined;
-  if (effect !== undefined && !(effect in OPAQUE))
-    fail("extern", `extern: no effect ${String(effect)}; it is pure, read, write or atomic`, at);
+  if (effect !== undefined && !(effect in OPAQUE)) fail(unknownEffect.extern(effect), at);
   const definition: HelperDefinition = {
     body: "evaluate" in options ? body : (...args) => declared(body, effect, args),
     name,
@@ -92,26 +93,19 @@ function callExtern(definition: HelperDefinition, given: readonly unknown[]): un
   const { what } = definition;
   const recorder = builder(what);
   const at = recorder.location();
-  if (recorder.place === "host") fail("host", `${what}: runs on the GPU; it cannot be asked before a launch`, at);
+  if (recorder.place === "host") fail(hostOnly.extern(what), at);
   const values = given.map((each) => handedOver(recorder, each, what, at));
   const { helper, form } = traceHelper(recorder, definition, given, at);
   const [captured] = capturesOf(helper);
-  if (captured)
-    fail(
-      "extern",
-      `${what}: evaluate looks at ${captured.parameter ?? "a value"} of the kernel; make it a parameter`,
-      at,
-    );
+  if (captured) fail(helperCapture.extern(what, captured.parameter ?? "a value"), at);
   return resultOf(appendCall(recorder, helper, values, at), form);
 }
 
 function handedOver(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
   const argument = toArgument(given);
-  if (argument === undefined || isList(argument))
-    return fail("arguments", `${what}: an argument is a tile, a pointer, a constexpr, a dtype or a number`, at);
+  if (argument === undefined || isList(argument)) return fail(helperArgument.extern(what), at);
   const type: Type = typeOfArgument(argument);
-  if (type.kind === "view" || type.kind === "tensor")
-    fail("type", `${what}: a ${type.kind} cannot be handed over; load it before the call, or give its ptr`, at);
+  if (type.kind === "view" || type.kind === "tensor") fail(helperArgument.externView(what, type.kind), at);
   recorder.use(argument, at);
   return argument;
 }

@@ -1,5 +1,6 @@
 /** `tl.fn`: a function of the author that is one function of the emitted Python, called where the author calls it. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { helperFunction, helperResult } from "../diagnostics/catalogue/control-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
@@ -81,9 +82,8 @@ export function fn(...given: unknown[]): unknown {
   const at = captureLocation();
   const name = typeof given[0] === "string" ? given[0] : undefined;
   const [body, options] = (name === undefined ? given : given.slice(1)) as [Helper, FnOptions | undefined];
-  if (name !== undefined && !/^[A-Za-z_]\w*$/.test(name))
-    fail("arguments", `fn: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`, at);
-  if (typeof body !== "function") fail("arguments", "fn: needs a function; write tl.fn((x) => x.mul(2))", at);
+  if (name !== undefined && !/^[A-Za-z_]\w*$/.test(name)) fail(helperFunction.name(name), at);
+  if (typeof body !== "function") fail(helperFunction.missing(), at);
   const definition: HelperDefinition = { body, name, noinline: options?.noinline === true, at, what: "fn" };
   const call = (...args: unknown[]): unknown => callFunction(definition, args, body);
   return Object.assign(call, { [DEFINITION]: definition });
@@ -111,7 +111,7 @@ export function appendCall(
   values: OpStatement["operands"],
   at: Location | undefined,
 ): readonly Handle[] {
-  const types = helper.body.yields.map((result) => ("type" in result ? result.type : fail("type", "fn: no type")));
+  const types = helper.body.yields.map((result) => ("type" in result ? result.type : fail(helperResult.untyped())));
   const callee = { kind: "function", function: helper } as const;
   recorder.use(callee, at);
   const operands = [callee, values.filter((value) => value !== undefined)];

@@ -1,6 +1,7 @@
 /** Helper functions: what `tl.fn` and combine functions are made of. Each is traced once for each signature. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalogue/control-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { isDType } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
@@ -51,12 +52,7 @@ export function traceHelper(
   const before = known.get(key);
   if (before) return before;
   const running = entry(active, recorder, () => new Set<AuthorFunction>());
-  if (running.has(definition.body))
-    fail(
-      "recursion",
-      `${definition.what}: a helper function cannot call itself; Triton has no recursion, use a loop`,
-      at,
-    );
+  if (running.has(definition.body)) fail(recursion(definition.what), at);
   running.add(definition.body);
   const made = record(recorder, definition, given, at);
   running.delete(definition.body);
@@ -89,7 +85,7 @@ function record(
   const names = parameterNames(definition.body);
   const inside = given.map((each, i) => formal(recorder, each, names[i] ?? `arg${i}`, params, definition));
   const result = definition.body(...inside);
-  if (recorder.depth !== depth) fail("early-exit", `${definition.what}: a traced loop was left early`, at);
+  if (recorder.depth !== depth) fail(earlyExit.left(definition.what), at);
   const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
   const results = items.map((item) => resultOf(recorder, item, definition, at));
   const body = recorder.close(results);
@@ -148,20 +144,11 @@ export function actuals(
     if (Array.isArray(each)) return actuals(recorder, each, what, at);
     if (!isHandle(each)) {
       if (isPlain(each)) return [];
-      return fail(
-        "arguments",
-        `${what}: an argument is a tile, a pointer, a constexpr, a tensor or plain JavaScript; read state with .value`,
-        at,
-      );
+      return fail(helperArgument.kind(what), at);
     }
     const value = valueOf(each);
     recorder.use(value, at);
-    if (value.type.kind === "view")
-      fail(
-        "type",
-        `${what}: a view cannot be handed over; load it before the call, or give the tensor and the indices`,
-        at,
-      );
+    if (value.type.kind === "view") fail(helperArgument.view(what), at);
     return value.type.kind === "tensor" ? [] : [value];
   });
 }
@@ -188,31 +175,17 @@ function keyOf(given: unknown): string {
 
 function resultOf(recorder: Builder, item: unknown, { what }: HelperDefinition, at: Location | undefined): Argument {
   const argument = toArgument(item);
-  if (argument === undefined || isList(argument))
-    return fail(
-      "arguments",
-      `${what}: a helper function gives nothing, a tile, or a list of tiles; return one of these`,
-      at,
-    );
+  if (argument === undefined || isList(argument)) return fail(helperResult.kind(what), at);
   recorder.use(argument, at);
   const type: Type = isValue(argument) ? argument.type : { kind: "constexpr", of: "int", text: "" };
   if (type.kind === "tile" || type.kind === "pointer") return argument;
-  if (type.kind === "constexpr") fail("type", `${what}: a number has no dtype; return tl.full([], x, dtype)`, at);
-  return fail(
-    "type",
-    `${what}: a helper function cannot give a ${type.kind}; return the tile that you load from it`,
-    at,
-  );
+  if (type.kind === "constexpr") fail(helperResult.number(what), at);
+  return fail(helperResult.address(what, type.kind), at);
 }
 
 function checkNoinline({ params, body }: FunctionIR, at: Location | undefined): void {
   for (const argument of [...params, ...body.yields]) {
     const type = isValue(argument) ? argument.type : undefined;
-    if (type && "shape" in type && type.shape.length > 0)
-      fail(
-        "type",
-        `fn: a function that is not inlined takes and gives scalars, this is ${showType(type)}; leave noinline out`,
-        at,
-      );
+    if (type && "shape" in type && type.shape.length > 0) fail(helperArgument.noinline(showType(type)), at);
   }
 }

@@ -1,4 +1,7 @@
 /** What the author knows and tells the compiler. Hints that do not hold make results wrong on the GPU. */
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import { falseAssume, falseHint } from "../diagnostics/catalogue/finding-codes.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
 import type { Checked } from "../types/problem.js";
@@ -40,7 +43,7 @@ function hint<Name extends string>(
       if (isTile(x) && !x.poison && !holds(x, wanted)) {
         const lanes = new Uint8Array(x.data.length);
         lanes[0] = 1;
-        context.report("hint", `${name} says that ${says(wanted)}, which does not hold`, x.shape, lanes);
+        context.report(falseHint(name, says(wanted)), x.shape, lanes);
       }
       return isAddresses(x) || isTile(x) ? x : x!;
     },
@@ -113,28 +116,27 @@ export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume",
     return whyCond("assume", type) || { kind: "none" };
   },
   evaluate: (args, context) => {
-    reportFalse("assume", "what is assumed does not hold", args.condition, undefined, context);
+    reportFalse(falseAssume(), args.condition, undefined, context);
     return [];
   },
 });
 
 /** Reports the lanes where a condition is false. */
 export function reportFalse(
-  code: string,
-  message: string,
+  said: Message<FindingCode>,
   condition: Runtime | undefined,
   mask: Runtime | undefined,
   context: Context,
 ): void {
   if (!isTile(condition)) {
-    if (condition === false) context.report(code, message, [], Uint8Array.of(1));
+    if (condition === false) context.report(said, [], Uint8Array.of(1));
     return;
   }
   const isOff = (i: number) => isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i];
   const lanes = Uint8Array.from(condition.data as Uint8Array, (value, i) =>
     value === 0 && !condition.poison?.[i] && !isOff(i) ? 1 : 0,
   );
-  context.report(code, message, condition.shape, lanes);
+  context.report(said, condition.shape, lanes);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Putting tiles together, taking them apart, and moving elements within one. */
 import type { Typed } from "../types/types.js";
+import { gatherIndex } from "../diagnostics/catalogue/finding-codes.js";
 import {
   broadcastShapes,
   broadcastTo,
@@ -184,7 +185,7 @@ function gathered({ x, index, axis }: Args, context: Context): TileArray {
     }, 0);
   });
   const unknown = picks.poison ? outside.map((lane, i) => (picks.poison![i] ? 0 : lane)) : outside;
-  context.report("gather-index", `the index is outside the axis, which has ${size} elements`, picks.shape, unknown);
+  context.report(gatherIndex(size), picks.shape, unknown);
   const taken = take(tile, picks.shape, places);
   if (!picks.poison) return taken;
   return { ...taken, poison: picks.poison.map((lane, i) => lane | (taken.poison?.[i] ?? 0)) };

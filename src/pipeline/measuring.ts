@@ -3,6 +3,8 @@ import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
 import type { Case, CompiledKernel, Config } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
+import { configsInSource } from "../diagnostics/catalogue/config-codes.js";
+import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { sizesOf } from "../eval/case-launch.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -30,7 +32,7 @@ export function measuringOf(
         rewrite: (configs: readonly Config[]) => {
           const found = at && source?.withConfigs(at, configs);
           if (found) return { file: at.file, ...found };
-          return fail("configs", `${ir.name}: write autotune.configs as a list in the kernel's spec`, at);
+          return fail(configsInSource(ir.name), at);
         },
       },
     }),
@@ -40,5 +42,5 @@ export function measuringOf(
 function flopsOf(ir: KernelIR, flops: NonNullable<KernelIR["flops"]>, at: Case): number {
   const count = flops({ ...sizesOf(ir, at), ...at.scalars, ...at.constexprs });
   if (typeof count === "number" && count >= 0) return count;
-  return fail("flops", `${ir.name}: flops gives ${String(count)}; it gives a number, as in 2 * M * N * K`, ir.at);
+  return fail(specValue.flops(ir.name, count), ir.at);
 }

@@ -8,6 +8,7 @@ import { checkStructure } from "../check/structure.js";
 import { checkVersions } from "../check/triton-versions.js";
 import type { Config } from "../contract/compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "../diagnostics/diagnostic.js";
+import { noSource } from "../diagnostics/catalogue/definition-codes.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { trace } from "../dsl/trace.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -51,9 +52,5 @@ export function failOn(diagnostics: readonly Diagnostic[]): void {
 }
 
 function withoutSource(ir: KernelIR): Diagnostic {
-  return warning(
-    "no-source",
-    `${ir.name}: its source cannot be read, so names come from ops and hidden coercions are not looked for; build from the TypeScript file`,
-    ir.at,
-  );
+  return warning(noSource(ir.name), ir.at);
 }

@@ -1,6 +1,7 @@
 /** Calls: what an op, an array method or the author's own function makes of its arguments. */
 import { ts } from "ts-morph";
-import { MESSAGES, outerPush } from "./lint-messages.js";
+import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import { outerAssignment, tracedCondition } from "../diagnostics/catalogue/source-codes.js";
 import { crossed, type Frame, region, type Region, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 import {
@@ -24,7 +25,7 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
   const target = walk.evaluate(callee, frame);
   const args = evaluateArguments(walk, node, frame);
   if (ts.isIdentifier(callee) && callee.text === "Boolean" && target.kind === "plain" && args[0] && isTraced(args[0])) {
-    walk.problem("hidden-coercion", MESSAGES.boolean, node);
+    walk.problem(tracedCondition.boolean(), node);
   }
   return callValue(walk, target, args, frame);
 }
@@ -51,7 +52,7 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
       return callArray(walk, receiver, name, args, frame);
     }
     case "range":
-      walk.problem("early-exit", MESSAGES.collected, node);
+      walk.problem(earlyExit.collected(), node);
       return PLAIN;
     default:
       return callValue(walk, member(receiver, name), args, frame);
@@ -122,7 +123,7 @@ function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): r
   return node.arguments.flatMap((argument) => {
     if (!ts.isSpreadElement(argument)) return [walk.evaluate(argument, frame)];
     const list = walk.evaluate(argument.expression, frame);
-    if (list.kind === "range") walk.problem("early-exit", MESSAGES.collected, argument);
+    if (list.kind === "range") walk.problem(earlyExit.collected(), argument);
     return list.kind === "holder" && list.fields.size > 0 ? [...list.fields.values()] : [elementOf(list)];
   });
 }
@@ -131,7 +132,7 @@ function evaluateArguments(walk: Walk, node: ts.CallExpression, frame: Frame): r
 function collect(walk: Walk, args: readonly Abstract[], frame: Frame, node: ts.Node): Abstract {
   const [list = PLAIN, map] = args;
   if (list.kind === "range") {
-    walk.problem("early-exit", MESSAGES.collected, node);
+    walk.problem(earlyExit.collected(), node);
     return PLAIN;
   }
   const element = elementOf(list);
@@ -145,7 +146,7 @@ function grow(walk: Walk, callee: ts.PropertyAccessExpression, args: readonly Ab
   const binding = frame.scope.lookup(list.text);
   if (!binding) return;
   const kind = crossed(frame.region, binding.region);
-  if (kind) walk.warning("outer-assignment", outerPush(list.text, kind), callee.name);
+  if (kind) walk.warning(outerAssignment.pushed(list.text, kind), callee.name);
   const all = binding.value.kind === "holder" && (binding.value.fields.size > 0 || touches(binding.value));
   binding.value = holder(new Map(), (all ? [elementOf(binding.value), ...args] : args).reduce(join));
 }

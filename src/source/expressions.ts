@@ -1,6 +1,15 @@
 /** Expressions: the value of each, and the operators that JavaScript would apply to handles without a word. */
 import { ts } from "ts-morph";
-import { arithmetic, equality, logical, MESSAGES, outerAssignment, unary } from "./lint-messages.js";
+import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import {
+  hiddenCoercion,
+  methodOf,
+  outerAssignment,
+  tracedCondition,
+  unaryMethodOf,
+} from "../diagnostics/catalogue/source-codes.js";
+import type { Said } from "../diagnostics/diagnostic.js";
+import { type Mended, methodCall } from "./edits.js";
 import { crossed, type Frame, inner, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 import {
@@ -26,7 +35,7 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   if (ts.isElementAccessExpression(e)) return element(walk, e, frame);
   if (ts.isBinaryExpression(e)) return binary(walk, e, frame);
   if (ts.isConditionalExpression(e)) {
-    walk.condition(e.condition, MESSAGES.conditional, frame);
+    walk.condition(e.condition, tracedCondition.conditional(), frame);
     const arm = guarded(e.condition, frame);
     return join(walk.evaluate(e.whenTrue, arm), walk.evaluate(e.whenFalse, arm));
   }
@@ -37,7 +46,7 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   if (ts.isTemplateExpression(e)) {
     for (const span of e.templateSpans) {
       if (isTraced(walk.evaluate(span.expression, frame))) {
-        walk.problem("hidden-coercion", MESSAGES.template, span.expression);
+        walk.problem(hiddenCoercion.template(), span.expression);
       }
     }
     return PLAIN;
@@ -48,13 +57,13 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
 }
 
 /** Evaluates what JavaScript takes for true or false; in `a && b` both sides decide. */
-export function condition(walk: Walk, node: ts.Expression, message: string, frame: Frame): void {
-  if (isTraced(walk.evaluate(node, frame))) return walk.problem("hidden-coercion", message, node);
+export function condition(walk: Walk, node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void {
+  if (isTraced(walk.evaluate(node, frame))) return walk.problem(said, node, mended);
   const e = unwrap(node);
   if (!ts.isBinaryExpression(e) || !isLogical(e.operatorToken.kind)) return;
   if (isTraced(walk.evaluate(e.left, frame))) return;
-  walk.condition(e.left, message, frame);
-  walk.condition(e.right, message, guarded(e.left, frame));
+  walk.condition(e.left, said, frame);
+  walk.condition(e.right, said, guarded(e.left, frame));
 }
 
 /**
@@ -132,22 +141,41 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   if (kind === K.InKeyword || kind === K.InstanceOfKeyword) return PLAIN;
   const operator = node.operatorToken.getText();
   const texts = [unwrap(node.left).getText(), unwrap(node.right).getText()] as const;
-  const refuse = (message: string): void => walk.problem("hidden-coercion", message, node.operatorToken);
+  const refuse = (said: Said, text?: string): void =>
+    walk.problem(said, node.operatorToken, text === undefined ? undefined : { node, text });
   if (isLogical(kind) || LOGICAL_ASSIGNMENTS.some((each) => each === kind)) {
-    if (isTraced(left)) refuse(logical(operator, ...texts));
+    if (isTraced(left)) refuse(hiddenCoercion.logical(operator, ...texts), mended(node, operator, true));
     const result = isTraced(left) ? left : weaken(join(left, right));
     return isLogical(kind) ? result : assign(walk, node.left, result, frame);
   }
   const traced = isTraced(left) || isTraced(right);
   if (EQUALITY.has(kind)) {
     const asksPresence = isNullish(node.left) || isNullish(node.right);
-    if (traced && !asksPresence) refuse(equality(operator, ...(isTraced(left) ? texts : swap(texts))));
+    if (traced && !asksPresence)
+      refuse(
+        hiddenCoercion.equality(operator, ...(isTraced(left) ? texts : swap(texts))),
+        mended(node, operator, isTraced(left)),
+      );
     return PLAIN;
   }
   const compound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
-  if (traced) refuse(arithmetic(compound ? operator.slice(0, -1) : operator, texts, isTraced(left), operator));
+  if (traced) {
+    const base = compound ? operator.slice(0, -1) : operator;
+    refuse(hiddenCoercion.arithmetic(base, texts, isTraced(left), operator), mended(node, base, isTraced(left)));
+  }
   if (compound) assign(walk, node.left, left, frame);
   return PLAIN;
+}
+
+/** The call that means what the operator was meant to; undefined where no method does it. */
+function mended(node: ts.BinaryExpression, base: string, leftTraced: boolean): string | undefined {
+  const remedy = methodOf(base, leftTraced);
+  if (!remedy) return undefined;
+  const [receiver, argument] = remedy.swapped ? [node.right, node.left] : [node.left, node.right];
+  const call = methodCall(receiver, remedy.method, argument);
+  const isAssignment = node.operatorToken.getText() === `${base}=`;
+  if (!isAssignment) return call;
+  return leftTraced ? `${node.left.getText()} = ${call}` : undefined;
 }
 
 function swap([a, b]: readonly [string, string]): readonly [string, string] {
@@ -162,8 +190,11 @@ function isNullish(node: ts.Expression): boolean {
 function prefixed(walk: Walk, node: ts.PrefixUnaryExpression | ts.PostfixUnaryExpression, frame: Frame): Abstract {
   const value = walk.evaluate(node.operand, frame);
   const operator = ts.tokenToString(node.operator)!;
-  if (operator === "!") walk.condition(node.operand, unary("!", unwrap(node.operand).getText()), frame);
-  else if (isTraced(value)) walk.problem("hidden-coercion", unary(operator, unwrap(node.operand).getText()), node);
+  const said = hiddenCoercion.unary(operator, unwrap(node.operand).getText());
+  const method = unaryMethodOf(operator);
+  const mended = method === undefined ? undefined : { node, text: methodCall(unwrap(node.operand), method) };
+  if (operator === "!") walk.condition(node.operand, said, frame, mended);
+  else if (isTraced(value)) walk.problem(said, node, mended);
   if (operator === "++" || operator === "--") assign(walk, node.operand, value, frame);
   return PLAIN;
 }
@@ -174,7 +205,7 @@ export function assign(walk: Walk, target: ts.Expression, value: Abstract, frame
   if (ts.isIdentifier(left)) {
     const binding = frame.scope.lookup(left.text);
     const kind = binding && crossed(frame.region, binding.region);
-    if (kind) walk.problem("outer-assignment", outerAssignment(left.text, kind), left);
+    if (kind) walk.problem(outerAssignment.assigned(left.text, kind), left);
     if (binding) binding.value = join(binding.value, value);
   } else if (ts.isArrayLiteralExpression(left)) {
     left.elements.forEach((each, index) => {
@@ -252,7 +283,7 @@ function array(walk: Walk, node: ts.ArrayLiteralExpression, frame: Frame): Abstr
   const values = node.elements.map((each) => {
     if (!ts.isSpreadElement(each)) return walk.evaluate(each, frame);
     const list = walk.evaluate(each.expression, frame);
-    if (list.kind === "range") walk.problem("early-exit", MESSAGES.collected, each);
+    if (list.kind === "range") walk.problem(earlyExit.collected(), each);
     return list.kind === "range" ? PLAIN : elementOf(list);
   });
   return holder(new Map(), values.reduce(join));

@@ -4,16 +4,15 @@
  * the author's files are walked as an interpreter would, with only one question about each value: is it traced?
  * What is not certainly traced is left alone, because plain JavaScript in a kernel is metaprogramming and legal.
  */
-import type { ts } from "ts-morph";
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
 import { annotated } from "./annotations.js";
 import { evaluateCall } from "./calls.js";
 import { condition, evaluate } from "./expressions.js";
+import { editOf, start } from "./edits.js";
 import { createFunctions } from "./author-functions.js";
 import type { Read } from "./imports.js";
 import { AuthorModules } from "./author-modules.js";
 import type { Walk } from "./regions.js";
-import { locate } from "./sites.js";
 import { bind, statements } from "./statements.js";
 
 /** Everything that is wrong in these files, and in the functions of other files that they call with traced values. */
@@ -26,10 +25,10 @@ export function lintFiles(paths: readonly string[], read: Read): readonly Diagno
   };
   const functions = createFunctions(() => walk);
   const walk: Walk = {
-    problem: (code, message, node) => report(problem(code, message, start(node))),
-    warning: (code, message, node) => report(warning(code, message, start(node))),
+    problem: (said, node, mended) => report(problem(said, start(node), { edit: mended && editOf(mended) })),
+    warning: (said, node) => report(warning(said, start(node))),
     evaluate: (node, frame) => evaluate(walk, node, frame),
-    condition: (node, message, frame) => condition(walk, node, message, frame),
+    condition: (node, said, frame, mended) => condition(walk, node, said, frame, mended),
     statements: (list, frame) => statements(walk, list, frame),
     bind: (name, value, frame) => bind(walk, name, value, frame),
     evaluateCall: (node, frame) => evaluateCall(walk, node, frame),
@@ -41,11 +40,6 @@ export function lintFiles(paths: readonly string[], read: Read): readonly Diagno
   for (const path of paths) modules.walkFile(path);
   functions.rest();
   return [...found.values()].sort(bySource);
-}
-
-function start(node: ts.Node): Diagnostic["at"] {
-  const file = node.getSourceFile();
-  return locate(file, node.getStart(file));
 }
 
 function bySource({ at: a }: Diagnostic, { at: b }: Diagnostic): number {

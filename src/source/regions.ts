@@ -3,6 +3,8 @@
  * assigned.
  */
 import type { ts } from "ts-morph";
+import type { Said } from "../diagnostics/diagnostic.js";
+import type { Mended } from "./edits.js";
 import { type Abstract, type FunctionNode, PLAIN } from "./known-values.js";
 
 /**
@@ -89,12 +91,13 @@ export interface Frame {
 
 /** The parts of the walk, which call each other. */
 export interface Walk {
-  problem(code: string, message: string, at: ts.Node): void;
-  warning(code: string, message: string, at: ts.Node): void;
+  /** `mended` is the text that should stand in the node's place, where that is mechanical. */
+  problem(said: Said, at: ts.Node, mended?: Mended): void;
+  warning(said: Said, at: ts.Node): void;
   /** The value of an expression, after its rules have been applied. */
   evaluate(node: ts.Expression, frame: Frame): Abstract;
-  /** Evaluates what JavaScript asks to be true or false, and reports `message` if it is traced. */
-  condition(node: ts.Expression, message: string, frame: Frame): void;
+  /** Evaluates what JavaScript asks to be true or false, and reports `said` if it is traced. */
+  condition(node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void;
   statements(list: readonly ts.Statement[], frame: Frame): void;
   /** Declares the names of a pattern. */
   bind(name: ts.BindingName, value: Abstract, frame: Frame): void;

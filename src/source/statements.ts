@@ -1,7 +1,8 @@
 /** Statements: declarations, JavaScript's own control flow, and the ways out of a traced loop. */
 import { ts } from "ts-morph";
+import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
 import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
-import { MESSAGES } from "./lint-messages.js";
 import { type Frame, inner, region, type Walk } from "./regions.js";
 import {
   type Abstract,
@@ -35,7 +36,7 @@ function statement(walk: Walk, node: ts.Statement, frame: Frame, label: string |
     if (node.expression) frame.call.returns.push(walk.evaluate(node.expression, frame));
     else frame.call.returns.push(PLAIN);
     if (frame.call.targets.some((target) => target.kind === "traced")) {
-      walk.problem("early-exit", MESSAGES.return, node);
+      walk.problem(earlyExit.return(), node);
     }
     return;
   }
@@ -57,7 +58,7 @@ function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): vo
   for (const { name, initializer, type } of list.declarations) {
     const value = initializer ? walk.evaluate(initializer, frame) : PLAIN;
     if (value.kind === "range" && ts.isArrayBindingPattern(name)) {
-      walk.problem("early-exit", MESSAGES.collected, name);
+      walk.problem(earlyExit.collected(), name);
     }
     // An annotation only tells what may be absent; what it does not know, the initialiser decides.
     const declared = walk.annotated(type, undefined);
@@ -89,7 +90,7 @@ function restOf(value: Abstract, from: number, isArray: boolean): Abstract {
 }
 
 function branch(walk: Walk, node: ts.IfStatement, frame: Frame): void {
-  walk.condition(node.expression, MESSAGES.if, frame);
+  walk.condition(node.expression, tracedCondition.if(), frame);
   const arm = guarded(node.expression, frame);
   statement(walk, node.thenStatement, inner(arm), undefined);
   if (node.elseStatement) statement(walk, node.elseStatement, inner(arm), undefined);
@@ -113,10 +114,10 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
     const { initializer, condition, incrementor } = node;
     if (initializer && ts.isVariableDeclarationList(initializer)) declare(walk, initializer, place);
     else if (initializer) walk.evaluate(initializer, place);
-    if (condition) walk.condition(condition, MESSAGES.for, place);
+    if (condition) walk.condition(condition, tracedCondition.for(), place);
     if (incrementor) walk.evaluate(incrementor, place);
   } else if (ts.isWhileStatement(node) || ts.isDoStatement(node)) {
-    walk.condition(node.expression, MESSAGES.while, place);
+    walk.condition(node.expression, tracedCondition.while(), place);
   } else if (ts.isForInStatement(node)) {
     walk.evaluate(node.expression, place);
     if (ts.isVariableDeclarationList(node.initializer)) declare(walk, node.initializer, place);
@@ -126,7 +127,7 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
 
 function choose(walk: Walk, node: ts.SwitchStatement, frame: Frame, label: string | undefined): void {
   const check = (expression: ts.Expression): void => {
-    if (isTraced(walk.evaluate(expression, frame))) walk.problem("hidden-coercion", MESSAGES.switch, expression);
+    if (isTraced(walk.evaluate(expression, frame))) walk.problem(tracedCondition.switch(), expression);
   };
   check(node.expression);
   const place = guarded(node.expression, inner(frame));
@@ -155,7 +156,7 @@ function leave(walk: Walk, node: ts.BreakOrContinueStatement, frame: Frame): voi
   for (const target of [...frame.call.targets].reverse()) {
     const isTarget = node.label ? target.label === node.label.text : kind === "break" || target.kind !== "switch";
     if (target.kind === "traced") {
-      return walk.problem("early-exit", isTarget ? MESSAGES[kind] : MESSAGES.break.replace("break", kind), node);
+      return walk.problem(isTarget && kind === "continue" ? earlyExit.continue() : earlyExit.break(kind), node);
     }
     if (isTarget) return;
   }

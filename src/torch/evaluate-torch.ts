@@ -1,6 +1,7 @@
 /** Evaluates recorded torch expressions in float64. */
 import type { TensorData } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
+import { torchCall } from "../diagnostics/catalogue/reference-codes.js";
 import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import {
   isTorchNode,
@@ -136,7 +137,7 @@ function located<R>({ name, at }: Extract<TorchNode, { kind: "call" | "method" }
   try {
     return compute();
   } catch (error) {
-    if (error instanceof TorchRefuses) fail("torch", `${name}: ${error.message}`, at);
+    if (error instanceof TorchRefuses) fail(torchCall(name, error.message), at);
     throw error;
   }
 }

@@ -1,5 +1,7 @@
 /** What stands for torch and for tensors while an author's function is recorded: proxies that write down what is asked. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
+import { referenceArgument, referenceCoercion } from "../diagnostics/catalogue/reference-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DTypeName, isDType } from "../types/dtype.js";
 import { isPythonIdentifier } from "./python-identifiers.js";
@@ -85,12 +87,7 @@ function namespaceProxy(path: string, at: Location | undefined): unknown {
       return namespaceProxy(path === "" ? name : `${path}.${name}`, at);
     },
     apply: (_, __, args: unknown[]) => {
-      if (path === "")
-        fail(
-          "reference",
-          "reference: torch itself is called; call one of its functions, such as torch.matmul(a, b)",
-          captureLocation() ?? at,
-        );
+      if (path === "") fail(referenceArgument.torchItself(), captureLocation() ?? at);
       return tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at);
     },
   });
@@ -101,12 +98,7 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === NODE) return node;
-      if (key === Symbol.toPrimitive)
-        fail(
-          "reference",
-          "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
-          at,
-        );
+      if (key === Symbol.toPrimitive) fail(referenceCoercion.tensor(), at);
       // `const [values, indices] = torch.sort(x)`: as many as the author takes.
       if (key === Symbol.iterator) return () => itemsOf(node, at);
       if (typeof key === "symbol") return undefined;
@@ -132,11 +124,7 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
 /** Nobody says how many there are, so spreading has to end. */
 function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
   for (let index = 0; index < MANY_ITEMS; index++) yield tensorProxy({ kind: "item", of, index }, at);
-  fail(
-    "reference",
-    "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",
-    at,
-  );
+  fail(referenceCoercion.spread(), at);
 }
 const MANY_ITEMS = 16;
 
@@ -146,15 +134,13 @@ function numberProxy(node: TorchNode, at: Location | undefined): unknown {
     get: (_, key) => {
       if (key === NODE) return node;
       if (key === NUMBER) return true;
-      if (key === Symbol.toPrimitive)
-        fail("reference", "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)", at);
+      if (key === Symbol.toPrimitive) fail(referenceCoercion.number(), at);
       if (typeof key === "symbol") return undefined;
       if (key === "choose") return (then: unknown, otherwise: unknown) => chosen(node, then, otherwise, at);
       if (Object.hasOwn(numberComparisons, key))
         return (other: unknown) =>
           numberProxy({ kind: "comparison", operator: key as NumberComparison, args: [node, argument(other, at)] }, at);
-      if (!Object.hasOwn(numberOperators, key))
-        fail("reference", `reference: a number has no .${key}; it has ${NUMBER_METHODS.join(", ")}`, at);
+      if (!Object.hasOwn(numberOperators, key)) fail(referenceArgument.method(key, NUMBER_METHODS), at);
       return (other: unknown) =>
         numberProxy({ kind: "arithmetic", operator: key as NumberOperator, args: [node, argument(other, at)] }, at);
     },
@@ -169,7 +155,7 @@ function chosen(condition: TorchNode, then: unknown, otherwise: unknown, at: Loc
     (each) =>
       typeof each === "number" || (nodeOf(each) !== undefined && (each as { [NUMBER]?: true })[NUMBER] === true),
   );
-  if (isNumber !== other) fail("reference", "reference: choose takes two tensors or two numbers", at);
+  if (isNumber !== other) fail(referenceArgument.choose(), at);
   const node = { kind: "choice", condition, then: argument(then, at), otherwise: argument(otherwise, at) } as const;
   return isNumber ? numberProxy(node, at) : tensorProxy(node, at);
 }
@@ -191,12 +177,7 @@ function split(args: readonly unknown[], at: Location | undefined) {
 
 /** A name that the author wrote and that goes into Python as it is. Every such name passes here. */
 function identifier(name: string, what: string, at: Location | undefined): string {
-  if (!isPythonIdentifier(name))
-    fail(
-      "reference",
-      `reference: ${JSON.stringify(name)} cannot be ${what} in Python; write an identifier, as in x.sum(1, { keepdim: true })`,
-      captureLocation() ?? at,
-    );
+  if (!isPythonIdentifier(name)) fail(pythonName.torch(name, what), captureLocation() ?? at);
   return name;
 }
 
@@ -229,14 +210,13 @@ export function argument(given: unknown, at: Location | undefined): TorchArgumen
     const holder = given.members
       ? dtypeVariables[given.name]
       : ({ kind: "dtype", name: given.name as DTypeName } as const);
-    return holder ?? fail("reference", `reference: no input and no constexpr has the dtype ${given.name}`, at);
+    return holder ?? fail(referenceArgument.dtype(given.name), at);
   }
   if (given === null || typeof given === "number" || typeof given === "boolean" || typeof given === "string")
     return given;
   if (Array.isArray(given)) return given.map((item) => argument(item, at));
   const path = typeof given === "function" ? (given as { [PATH]?: string })[PATH] : undefined;
-  if (path !== undefined) fail("reference", `reference: torch.${path} is no value here; dtypes are those of tl`, at);
-  const kinds = "a torch value, a number, a boolean, a string or a list of these";
+  if (path !== undefined) fail(referenceArgument.path(path), at);
   const got = given === undefined ? "undefined" : `a value of type ${typeof given}`;
-  fail("reference", `reference: an argument is ${kinds}; this one is ${got}`, at);
+  fail(referenceArgument.kind(got), at);
 }

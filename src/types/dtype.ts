@@ -3,6 +3,7 @@
  * table. Promotion and casts are in `promote.ts`.
  */
 import { fail } from "../diagnostics/diagnostic.js";
+import { dtypeMembers, dtypeName } from "../diagnostics/catalogue/param-codes.js";
 import type { ConstBool, Constexpr } from "./constexpr.js";
 import type { IsAny, IsUnion } from "./problem.js";
 
@@ -169,7 +170,7 @@ class DTypeValue {
     if (values.size === 1) return value;
     const later = askLater?.(this as unknown as DType<any>, property);
     const why = `its members differ in ${property}; ask inside the kernel, or ask one of them, such as tl.float16`;
-    return later ?? fail("dtype-members", `${this.name}: ${why}`);
+    return later ?? fail(dtypeMembers.differ(this.name, why));
   }
 
   get bits(): unknown {
@@ -208,12 +209,12 @@ export function dtype<const Name extends string, const M extends readonly DType<
   name: Name,
   members: M,
 ): DType<OneOf<Name, NamesOf<M>>> {
-  if (!/^[A-Za-z_]\w*$/.test(name)) fail("dtype-name", `dtype: "${name}" is not a name; write one such as "T"`);
+  if (!/^[A-Za-z_]\w*$/.test(name)) fail(dtypeName(name));
   const names = members.map((member) => member.name as DTypeName);
-  if (names.length === 0) fail("dtype-members", `dtype: ${name} has no members; name at least one dtype`);
-  if (new Set(names).size < names.length) fail("dtype-members", `dtype: ${name} names a member twice; name each once`);
+  if (names.length === 0) fail(dtypeMembers.none(name));
+  if (new Set(names).size < names.length) fail(dtypeMembers.twice(name));
   for (const member of members) {
-    if (member.members) fail("dtype-members", `dtype: ${member.name} is itself a variable; name its members`);
+    if (member.members) fail(dtypeMembers.variable(member.name));
   }
   return new DTypeValue(name, names, true) as unknown as DType<OneOf<Name, NamesOf<M>>>;
 }

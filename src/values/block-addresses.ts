@@ -1,4 +1,7 @@
 /** Descriptors while a kernel is evaluated: what one is, and the addresses of its blocks and rows. */
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import { misaligned } from "../diagnostics/catalogue/finding-codes.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable } from "../types/dtype.js";
@@ -36,12 +39,12 @@ export function descriptorAt(
 function reportMisaligned({ allocation, start, strides }: DescriptorRuntime, context: Context): void {
   const bytes = dtypeTable[allocation.dtype].bits / 8;
   const isOdd = (elements: number): boolean => (elements * bytes) % DESCRIPTOR_BYTES !== 0;
-  const report = (what: string) =>
-    context.report("misaligned", `the descriptor of ${allocation.name} has ${what}`, [], ONE);
+  const report = (said: Message<FindingCode>) => context.report(said, [], ONE);
+  const { name } = allocation;
   const stride = strides.slice(0, -1).find(isOdd);
-  if (strides.at(-1) !== 1) report(`${strides.at(-1)} as its last stride, which must be 1`);
-  else if (stride !== undefined) report(`a stride of ${stride * bytes} bytes, which must be a multiple of 16`);
-  else if (isOdd(start)) report(`a base ${start * bytes} bytes into the tensor, which must be a multiple of 16`);
+  if (strides.at(-1) !== 1) report(misaligned.lastStride(name, strides.at(-1)));
+  else if (stride !== undefined) report(misaligned.stride(name, stride * bytes));
+  else if (isOdd(start)) report(misaligned.base(name, start * bytes));
 }
 
 const ONE = Uint8Array.of(1);
@@ -111,6 +114,5 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
 function reportOffset({ allocation }: DescriptorRuntime, { positions, poison }: Axis, context: Context): void {
   const offset = positions[0]! * (dtypeTable[allocation.dtype].bits / 8);
   if (poison?.[0] || offset % DESCRIPTOR_BYTES === 0) return;
-  const message = `the last offset is ${positions[0]!}, which is ${offset} bytes; in ${allocation.name} a block starts at a multiple of 16 bytes`;
-  context.report("misaligned", message, [], ONE);
+  context.report(misaligned.offset(allocation.name, positions[0]!, offset), [], ONE);
 }

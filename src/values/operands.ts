@@ -1,5 +1,6 @@
 /** How ops compute whole tiles: operands brought to one dtype, then one loop for the kind of number it holds. */
 import { broadcastShapes, broadcastTo, full, reshape, type TileArray } from "../numerics/array.js";
+import { division } from "../diagnostics/catalogue/finding-codes.js";
 import { cast } from "../numerics/array-cast.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-map.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -93,9 +94,7 @@ function reportDivisors(dividend: TileArray, divisor: TileArray, context: Contex
   const lanes = Uint8Array.from(spread.data as ArrayLike<number | bigint>, (value, i) =>
     value <= 0 && !spread.poison?.[i] ? 1 : 0,
   );
-  const first = spread.data[lanes.indexOf(1)];
-  const what = first === 0 || first === 0n ? "the divisor is 0" : `the divisor is ${first}, which is not positive`;
-  context.report("division", what, shape, lanes);
+  context.report(division(spread.data[lanes.indexOf(1)]!), shape, lanes);
 }
 
 /** `evaluate` of an elementwise op of `x`. */

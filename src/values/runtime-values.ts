@@ -1,4 +1,6 @@
 /** What values are while a kernel is evaluated in-process, and what an op may ask of the evaluator. */
+import type { Message } from "../diagnostics/catalogue/define-code.js";
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 
@@ -113,5 +115,5 @@ export interface Context {
   /** The tensor that an address lies in, if it holds this dtype. */
   allocationAt(address: bigint, dtype: DTypeName): Allocation;
   /** Tells of lanes where something is wrong. `lanes` marks them in row-major order of `shape`. */
-  report(code: string, message: string, shape: readonly number[], lanes: Uint8Array): void;
+  report(said: Message<FindingCode>, shape: readonly number[], lanes: Uint8Array): void;
 }

@@ -1,6 +1,7 @@
 /** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
 import type { EmitOptions } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
+import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
@@ -33,8 +34,7 @@ export function emitModule(
   { op, providers = false, dtypes = {} }: EmitOptions = {},
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
-  if (extern && !source)
-    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
+  if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
   const names = kernelNames(ir, source);
   const { jits, launcher } = kernelPart(ir, names, source, op?.form === "triton_op");
   const parts: Statement[] = [
@@ -89,8 +89,7 @@ function beforeKernel(ir: KernelIR, names: KernelNames): Block {
 
 function kernelPart(ir: KernelIR, names: KernelNames, source: SourceIndex | undefined, traceable = false) {
   const extern = ir.functions.find((helper) => helper.extern);
-  if (extern && !source)
-    fail("extern", `extern: ${extern.name} is copied from a file, and none can be read here`, extern.at);
+  if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
   const used = usedParameters(ir);
   return { jits: jitFunctions(ir, names, used, source), launcher: wrapper(ir, names, used, traceable) };
 }

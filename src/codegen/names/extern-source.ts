@@ -1,5 +1,6 @@
 /** Functions of Python files, as the emitted module holds them: with what they need of their file, and nothing else. */
 import { fail, type Location } from "../../diagnostics/diagnostic.js";
+import { externFile, externSource } from "../../diagnostics/catalogue/extern-codes.js";
 import type { FunctionIR, KernelIR } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import type { Names } from "./names.js";
@@ -33,7 +34,7 @@ export function embedExterns(ir: KernelIR, source: SourceIndex, taken: Names): E
     const { extern, at } = helper;
     if (!extern) continue;
     const read = at && source.beside(at, extern.file);
-    if (!read) fail("extern", `extern: there is no file ${extern.file} beside this one that can be read`, at);
+    if (!read) fail(externFile.notThere(extern.file), at);
     let file = files.get(read.file);
     if (!file) files.set(read.file, (file = new PythonFile(extern.file, read.file, read.text)));
     names.set(helper, file.need(extern.name, at, taken));
@@ -62,7 +63,7 @@ class PythonFile {
 
   /** Embeds a function and what it needs; gives its name in the module. */
   need(name: string, at: Location | undefined, taken: Names): string {
-    const refuse = (why: string): never => fail("extern", `extern: ${this.shown}: ${why}`, at);
+    const refuse = (why: string): never => fail(externSource(this.shown, why), at);
     const part = this.#parts.get(name);
     if (!part) return refuse(`has no function ${name} at its top level`);
     if (part.kind === "other") return refuse(`${name} ${part.why}`);

@@ -1,5 +1,6 @@
 /** What the functions of an operator made of kernels have in common: names, and how compositions are written. */
 import { fail } from "../../diagnostics/diagnostic.js";
+import { operatorGradient } from "../../diagnostics/catalogue/operator-codes.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import type { Composition, OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
@@ -80,7 +81,7 @@ export class OperatorContext {
     for (const param of face.params) {
       if (param.kind !== "size" || !used.has(this.names.parameters.get(param.value)!)) continue;
       if (!sizes.some(({ name }) => name === this.names.parameters.get(param.value)))
-        fail("op", `${face.name}: no tensor that is looked at has the size ${param.name}; use one that has`, face.at);
+        fail(operatorGradient.size(face.name, param.name), face.at);
     }
     return sizes.filter(({ name }) => used.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
   }

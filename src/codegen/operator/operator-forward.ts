@@ -3,6 +3,7 @@
  * for its gradient; and the function that PyTorch code calls.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
+import { operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { outputName } from "../names/kernel-names.js";
 import { checkNamespace, notAnOperator, notTraceable, type OpOptions } from "./registration.js";
@@ -20,9 +21,9 @@ export function checkOperator({ face, kernels }: OperatorIR, op: OpOptions): voi
   checkNamespace(face, op);
   for (const kernel of kernels) {
     const why = notAnOperator(kernel);
-    if (why) fail("op", `${face.name}: its kernel ${kernel.name} cannot be part of it; ${why}`, kernel.at);
+    if (why) fail(operatorParams.kernel(face.name, kernel.name, why), kernel.at);
     const untraceable = op.form === "triton_op" && notTraceable(kernel);
-    if (untraceable) fail("op", `${face.name}: its kernel ${kernel.name}: ${untraceable}`, kernel.at);
+    if (untraceable) fail(tritonOp.kernel(face.name, kernel.name, untraceable), kernel.at);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The gradient of an operator made of kernels: an operator of its own, and what PyTorch keeps for it. */
 import { fail } from "../../diagnostics/diagnostic.js";
+import { operatorGradient } from "../../diagnostics/catalogue/operator-codes.js";
 import type { TensorParam } from "../../ir/nodes.js";
 import { type Composition, gradientOf } from "../../ir/operator-ir.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
@@ -124,7 +125,7 @@ class GradientEmitter {
     ];
     const there = [...this.#given, ...this.#kept.filter((kept) => !isOptional(kept)).map(({ name }) => name)];
     const { name, at } = context.operator.face;
-    const like = there[0] ?? fail("op", `${name}: backward looks at no tensor; use the gradient of an output`, at);
+    const like = there[0] ?? fail(operatorGradient.noTensor(name), at);
     const write = (fake: boolean) => {
       const written = context.write(backward, { ...this.#options(py.name(this.#local(like))), fake });
       return { ...written, statements: [...context.bindings(written.used, this.#sizes), ...written.statements] };

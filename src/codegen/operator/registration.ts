@@ -1,6 +1,7 @@
 /** Functions as operators of PyTorch: how they are registered, and what PyTorch could not have. */
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
+import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import { describedTensors, makesDescriptors } from "../../analysis/described.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
@@ -28,10 +29,9 @@ export function registration(
 
 /** @throws TileScriptError if the namespace is no name. */
 export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
-  if (!/^[A-Za-z_]\w*$/.test(namespace))
-    fail("op", `${name}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`, at);
+  if (!/^[A-Za-z_]\w*$/.test(namespace)) fail(pythonName.namespace(name, namespace), at);
   const owner = isKeyword(namespace) ? "Python" : ["aten", "prim", "prims"].includes(namespace) ? "PyTorch" : undefined;
-  if (owner) fail("op", `${name}: the namespace ${namespace} is ${owner}'s own; use your project's name`, at);
+  if (owner) fail(reservedName.namespace(name, namespace, owner), at);
 }
 
 /** Why PyTorch could not have it as an operator. */

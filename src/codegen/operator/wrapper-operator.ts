@@ -3,6 +3,7 @@
  * keeps the call in its graph, and a second one that writes tensors of its caller.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
+import { operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
 import {
   isValue,
   type KernelIR,
@@ -41,14 +42,14 @@ export function opDefinitions(
   checkNamespace(ir, op);
   const tensors = paramsOf(ir, "tensor");
   const why = notAnOperator(ir);
-  if (why) fail("op", `${ir.name}: ${why}`, ir.at);
+  if (why) fail(operatorParams.alone(ir.name, why), ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
   const outputs = tensors.filter((param) => param.role === "out");
   const updated = tensors.filter((param) => param.role === "inout").map((param) => names.tensors.get(param.name)!);
   const { namespace, form = "custom_op" } = op;
   const untraceable = form === "triton_op" && notTraceable(ir);
-  if (untraceable) fail("op", `${ir.name}: ${untraceable}`, ir.at);
+  if (untraceable) fail(tritonOp.alone(ir.name, untraceable), ir.at);
   const functional: FunctionDef = {
     kind: "function",
     name: names.op,

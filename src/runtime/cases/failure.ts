@@ -2,6 +2,7 @@
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { CaseFailure } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { torchCall } from "../../diagnostics/catalogue/reference-codes.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { WireFailure } from "../python/protocol.js";
 import { authorLocation } from "./mapped-lines.js";
@@ -41,7 +42,7 @@ function definitionOf({ map, python }: CompiledKernel, name: string): Location |
 export function evaluatorFailure(error: unknown): CaseFailure {
   if (error instanceof TileScriptError) {
     const { code, message, at } = error.diagnostics[0]!;
-    return { kind: code === "torch" ? code : "reference", message, ...(at && { at }) };
+    return { kind: code === torchCall.code ? "torch" : "reference", message, ...(at && { at }) };
   }
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof RangeError && /allocation|array length/i.test(message)

@@ -2,7 +2,8 @@
 import { Command, CommanderError, Option } from "commander";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
-import { problem, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { kernelFile } from "../../diagnostics/catalogue/command-codes.js";
 import { diagnosticText } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
@@ -160,9 +161,9 @@ function watchForStrays(report: (error: unknown) => number): () => void {
     stop();
     process.exit(report(error));
   };
-  const onIdle = (): void => onThrown(mistake("a kernel file awaits something that never comes; look at its awaits"));
+  const onIdle = (): void => onThrown(mistake(kernelFile.waits()));
   const onExit = (): void => {
-    process.exitCode = report(mistake("a kernel file ended the process; leave process.exit to other files"));
+    process.exitCode = report(mistake(kernelFile.exits()));
   };
   const stop = (): void =>
     void process.off("uncaughtException", onThrown).off("beforeExit", onIdle).off("exit", onExit);
@@ -170,7 +171,7 @@ function watchForStrays(report: (error: unknown) => number): () => void {
   return stop;
 }
 
-const mistake = (message: string): TileScriptError => new TileScriptError([problem("import", message)]);
+const mistake = (said: Said): TileScriptError => new TileScriptError([problem(said)]);
 
 /** Commander's sentence as a UsageError; nothing is thrown when help was printed. */
 function parse(command: Command, args: readonly string[]): void {

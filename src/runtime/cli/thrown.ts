@@ -3,19 +3,19 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { problem, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+import { exception, imports, syntax } from "../../diagnostics/catalogue/command-codes.js";
 
 /** One message, or one for each error of syntax. */
 export function thrownDiagnostics(error: unknown): readonly Diagnostic[] {
-  if (!(error instanceof Error))
-    return [problem("exception", `${String(error)} was thrown, which is no Error; throw new Error("why") instead`)];
+  if (!(error instanceof Error)) return [problem(exception.notAnError(error))];
   const syntax = syntaxErrors(error.message);
-  return syntax.length > 0 ? syntax : [missingModule(error) ?? missingExport(error) ?? exception(error)];
+  return syntax.length > 0 ? syntax : [missingModule(error) ?? missingExport(error) ?? otherError(error)];
 }
 
 /** esbuild, which reads TypeScript for tsx, counts columns from 0. */
 function syntaxErrors(message: string): readonly Diagnostic[] {
   return [...message.matchAll(/^(.+):(\d+):(\d+): ERROR: (.*)$/gm)].map(([, file, line, column, text]) =>
-    problem("syntax", text!, { file: file!, line: Number(line), column: Number(column) + 1 }),
+    problem(syntax(text!), { file: file!, line: Number(line), column: Number(column) + 1 }),
   );
 }
 
@@ -32,7 +32,7 @@ function missingModule(error: Error): Diagnostic | undefined {
   const shown = isAbsolute(name) && importer ? relative(dirname(importer), name) : name;
   const installs = `\`npm install ${name.match(/^(?:@[^/]+\/)?[^/]+/)?.[0]}\` in its folder installs it`;
   const remedy = exporter !== undefined ? "check the name" : isPath ? "check the path" : installs;
-  return problem("import", `there is no ${shown}; ${remedy}`, lineWith(importer, isPath ? basename(name) : name));
+  return problem(imports.missing(shown, remedy), lineWith(importer, isPath ? basename(name) : name));
 }
 
 /** A name that a module does not export: Node puts the importing file above the stack. */
@@ -40,13 +40,13 @@ function missingExport({ message, stack = "" }: Error): Diagnostic | undefined {
   const [, module, name] = /'(.+)' does not provide an export named '(.+)'$/.exec(message) ?? [];
   if (name === undefined) return undefined;
   const importer = /^(.+):\d+$/m.exec(stack.split("\n", 1)[0]!)?.[1] ?? "";
-  return problem("import", `${module} exports no ${name}; check the name`, lineWith(pathOf(importer), name));
+  return problem(imports.noExport(module!, name), lineWith(pathOf(importer), name));
 }
 
-function exception(error: Error): Diagnostic {
+function otherError(error: Error): Diagnostic {
   const early = error instanceof ReferenceError && error.message.includes("before initialization");
   const remedy = early ? "; it is used before its line has run: do two files import each other?" : "";
-  return problem("exception", `${error.name}: ${error.message}${remedy}`, authorFrame(error));
+  return problem(exception.thrown(error.name, error.message, remedy), authorFrame(error));
 }
 
 /** The innermost line of the stack that is neither ours nor a dependency's. */

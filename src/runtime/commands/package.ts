@@ -1,4 +1,7 @@
 import { Option } from "commander";
+import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
+import { operatorGradient, operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
+import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
 import { basename, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
@@ -63,6 +66,15 @@ function checkNames(kernels: readonly CompiledKernel[], name: string): void {
         throw new UsageError(`${signature.name} registers ${name}::${more} as well; rename the kernel ${more}`);
 }
 
+/** What a kernel may lack for one form of an operator. */
+const FORM_CODES: readonly DiagnosticCode[] = [
+  operatorParams.code,
+  operatorGradient.code,
+  tritonOp.code,
+  pythonName.code,
+  reservedName.code,
+];
+
 /** In the first of these forms that it can have, or where it can have none as a function. */
 function packagedKernel(
   kernel: CompiledKernel,
@@ -74,7 +86,7 @@ function packagedKernel(
     try {
       return { kernel, ...kernel.emit({ op: { namespace, form } }), operator: form };
     } catch (error) {
-      if (!isBuildError(error) || !error.diagnostics.every(({ code }) => code === "op")) throw error;
+      if (!isBuildError(error) || !error.diagnostics.every(({ code }) => FORM_CODES.includes(code))) throw error;
       for (const { message } of error.diagnostics) streams.err(`no ${form}: ${message}\n`);
     }
   }

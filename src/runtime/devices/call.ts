@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
+import { deviceRun } from "../../diagnostics/catalogue/call-codes.js";
 import { type Device, type DeviceName, sharedDevice } from "./devices.js";
 import { failureOf } from "../cases/failure.js";
 import { callRequest, openWorkspace, type Workspace, type RawTensor } from "./request.js";
@@ -45,7 +46,7 @@ export async function callOnDevice(
     if (!reply.ok && reply.error.kind === "unsupported") return instead(reply.error.message);
     if (!reply.ok) {
       const { message, at: place } = failureOf(kernel, reply.error);
-      return fail("run", `${kernel.signature.name}: ${message}`, place);
+      return fail(deviceRun(kernel.signature.name, message), place);
     }
     if (reply.result.unreliable.length > 0) return instead(...reply.result.unreliable);
     const written = [...wire, ...outputs].filter(({ role }) => role !== "in");

@@ -3,6 +3,12 @@ import type pc from "picocolors";
 import type { Config } from "../../contract/compiled.js";
 import { caseText, configText, listed, valuesOf } from "../cases/case-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
+import {
+  compileError,
+  compileMiscompiled,
+  compileResources,
+  compileSpill,
+} from "../../diagnostics/catalogue/command-codes.js";
 import type { Compilation, KernelCompilations } from "../compile/compile-targets.js";
 import { faultsOf, uncheckedOf } from "../compile/machine-code.js";
 import type { CompilationReport, CompileReport } from "./reports.js";
@@ -20,7 +26,7 @@ export function compileDiagnostics({ kernel, compilations }: KernelCompilations)
   const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
   for (const compilation of compilations) {
     for (const say of problemsOf(compilation, kernel.configs[compilation.at.config]?.at)) {
-      const key = JSON.stringify([say.code, say.what, say.at]);
+      const key = JSON.stringify([say.rule.code, say.what, say.at]);
       const group = groups.get(key) ?? { say, where: [] };
       group.where.push(compilation);
       groups.set(key, group);
@@ -28,13 +34,13 @@ export function compileDiagnostics({ kernel, compilations }: KernelCompilations)
   }
   return [...groups.values()].map(({ say, where }) => {
     const make = say.severity === "error" ? problem : warning;
-    return make(say.code, `${name}: ${say.what} (${placesOf(where)})${say.remedy}`, say.at);
+    return make(say.rule(name, say.what, placesOf(where), say.remedy), say.at);
   });
 }
 
 interface Say {
   readonly severity: "error" | "warning";
-  readonly code: string;
+  readonly rule: typeof compileError | typeof compileResources | typeof compileMiscompiled | typeof compileSpill;
   readonly what: string;
   readonly remedy: string;
   readonly at: Location | undefined;
@@ -47,13 +53,13 @@ export function problemsOf(
 ): Say[] {
   if (failure) {
     const what = `it does not compile: ${failure.message}`;
-    return [{ severity: "error", code: "compile-error", what, remedy: "", at: failure.at ?? config }];
+    return [{ severity: "error", rule: compileError, what, remedy: "", at: failure.at ?? config }];
   }
   if (!resources) return [];
   const { limits } = target;
   const found: Say[] = [];
   const refuse = (what: string, remedy: string) =>
-    found.push({ severity: "error", code: "compile-resources", what, remedy, at: config });
+    found.push({ severity: "error", rule: compileResources, what, remedy, at: config });
   if (resources.shared > limits.sharedOfProgram)
     refuse(
       `it takes ${resources.shared} bytes of shared memory, and a program may have ${limits.sharedOfProgram}`,
@@ -67,11 +73,11 @@ export function problemsOf(
   else if (occupancy?.programs === 0)
     refuse(`no program fits: the ${occupancy.limit} of a unit do not suffice`, "; make the blocks or numWarps smaller");
   for (const fault of faultsOf(resources.machineCode))
-    found.push({ severity: "error", code: "compile-miscompiled", ...fault, at: config });
+    found.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
   if (resources.spilled > 0)
     found.push({
       severity: "warning",
-      code: "compile-spill",
+      rule: compileSpill,
       what: `registers do not suffice: a thread keeps ${resources.spilled} bytes in memory`,
       remedy: "; make the blocks smaller, raise numWarps or lower numStages",
       at: config,

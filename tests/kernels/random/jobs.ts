@@ -14,6 +14,7 @@ import { showType } from "../../../src/types/types.js";
 import { usesOf39 } from "../../../src/analysis/newer-uses.js";
 import { lowerViews } from "../../../src/lower/lower-views.js";
 import { argumentsOf, type Arguments, type Shape } from "../../triton/compile/arguments.js";
+import { dtypeUnsupported } from "../../../src/diagnostics/catalogue/rule-codes.js";
 import { build, type Options, type RandomKernel } from "./build.js";
 import type { Recipe } from "./recipe.js";
 
@@ -50,7 +51,7 @@ export function checked(random: RandomKernel): Accepted {
     for (const { type } of resultsOf(statement)) {
       if (type.kind !== "tile") continue;
       const targets = dtypeTargets[type.dtype as DTypeName];
-      if (targets && !targets.cuda) fail("target", `${showType(type)}: NVIDIA has no such dtype`);
+      if (targets && !targets.cuda) fail(dtypeUnsupported(`${showType(type)}: NVIDIA has no such dtype`));
     }
   });
   const since39 = usesOf39(ir).length > 0;

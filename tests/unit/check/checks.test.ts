@@ -57,27 +57,27 @@ describe("configs", () => {
     [
       "a constexpr is missing",
       { configs: [{ BLOCK: 64 }] },
-      "config: product: config 0 (BLOCK: 64): BLOCK_K is missing; give it a value",
+      "config-missing: product: config 0 (BLOCK: 64): BLOCK_K is missing; give it a value",
     ],
     [
       "one is misspelt",
       { configs: [{ BLOCK: 64, BLOCK_K: 32, BLOK: 1 }] },
-      "config: product: config 0 (BLOCK: 64, BLOCK_K: 32, BLOK: 1): BLOK is no constexpr of this kernel; it has BLOCK, BLOCK_K",
+      "config-name: product: config 0 (BLOCK: 64, BLOCK_K: 32, BLOK: 1): BLOK is no constexpr of this kernel; it has BLOCK, BLOCK_K",
     ],
     [
       "a value is no integer",
       { configs: [{ BLOCK: 64, BLOCK_K: 0.5 }] },
-      "config: product: config 0 (BLOCK: 64, BLOCK_K: 0.5): BLOCK_K is 0.5; it takes an integer",
+      "config-value: product: config 0 (BLOCK: 64, BLOCK_K: 0.5): BLOCK_K is 0.5; it takes an integer",
     ],
     [
       "numWarps is no power of two",
       { configs: [{ BLOCK: 64, BLOCK_K: 32, numWarps: 3 }] },
-      "config: product: config 0 (BLOCK: 64, BLOCK_K: 32, numWarps: 3): numWarps is 3; it is a power of two up to 32",
+      "config-value: product: config 0 (BLOCK: 64, BLOCK_K: 32, numWarps: 3): numWarps is 3; it is a power of two up to 32",
     ],
     [
       "the key names nothing",
       { key: ["Q"] },
-      "host: product: the autotune key Q is no size, scalar or constexpr; it may be M, K",
+      "autotune-key: product: the autotune key Q is no size, scalar or constexpr; it may be M, K",
     ],
     [
       "one is there twice",
@@ -88,13 +88,13 @@ describe("configs", () => {
           { BLOCK: 64, BLOCK_K: 32 },
         ],
       },
-      "config: product: config 2 (BLOCK: 64, BLOCK_K: 32): it is config 0 again; leave one out",
+      "config-repeated: product: config 2 (BLOCK: 64, BLOCK_K: 32): it is config 0 again; leave one out",
     ],
-    ["there is none", { configs: [] }, "config: product: autotune has no configs; list at least one"],
+    ["there is none", { configs: [] }, "config-sources: product: autotune has no configs; list at least one"],
     [
       "a reset names nothing",
       { extra: { resetToZero: ["d"] } },
-      "config: product: resetToZero or restoreValue names d, which is no tensor of this kernel",
+      "autotune-reset: product: resetToZero or restoreValue names d, which is no tensor of this kernel",
     ],
     [
       "a block is no power of two",

@@ -101,12 +101,12 @@ describe("what is refused", () => {
   test.each<[string, string, Body]>([
     [
       "an exit that is not under a condition",
-      "exit: exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
+      "misplaced-exit: exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
       () => tl.exit(),
     ],
     [
       "an exit from a loop",
-      "exit: exit: Triton cannot return from inside a loop; put the rest of the loop's body in tl.when(…)",
+      "misplaced-exit: exit: Triton cannot return from inside a loop; put the rest of the loop's body in tl.when(…)",
       ({ N }) => {
         for (const i of tl.range(0, N)) tl.when(i.gt(1), () => tl.exit());
       },
@@ -123,17 +123,17 @@ describe("what is refused", () => {
     ],
     [
       "a condition that is no function",
-      "arguments: whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
+      "loop-functions: whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
       ({ N }) => tl.whileLoop(N.gt(1), () => {}),
     ],
     [
       "a missing body",
-      "arguments: whileLoop: the second argument is the body; give a function",
+      "loop-functions: whileLoop: the second argument is the body; give a function",
       ({ N }) => tl.whileLoop(() => N.gt(1), undefined as never),
     ],
     [
       "a condition that never changes",
-      "type: whileLoop: this condition never changes; use tl.when, or a condition on state",
+      "branch-condition: whileLoop: this condition never changes; use tl.when, or a condition on state",
       ({ FLAG }) =>
         tl.whileLoop(
           () => FLAG,
@@ -142,7 +142,7 @@ describe("what is refused", () => {
     ],
     [
       "a JavaScript boolean as condition",
-      "type: whileLoop: this condition never changes; use tl.when, or a condition on state",
+      "branch-condition: whileLoop: this condition never changes; use tl.when, or a condition on state",
       () =>
         tl.whileLoop(
           () => true as never,
@@ -151,7 +151,7 @@ describe("what is refused", () => {
     ],
     [
       "a condition that is a number",
-      "type: whileLoop: the condition must be int1, this is int32; compare it, .ne(0)",
+      "branch-condition: whileLoop: the condition must be int1, this is int32; compare it, .ne(0)",
       ({ N }) =>
         tl.whileLoop(
           () => N,
@@ -160,7 +160,7 @@ describe("what is refused", () => {
     ],
     [
       "a body that gives something",
-      "type: whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)",
+      "loop-functions: whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)",
       ({ N }) => tl.whileLoop(() => N.gt(1), (() => N) as never),
     ],
     [
@@ -186,15 +186,15 @@ describe("what is refused", () => {
     ],
     [
       "an option of another kind",
-      "type: range: numStages is an integer; give a constant or a constexpr",
+      "loop-option: range: numStages is an integer; give a constant or a constexpr",
       ({ N }) => void [...tl.range(0, N, 1, { numStages: true as never })],
     ],
     [
       "an option that is decided at run time",
-      "type: range: flatten is true or false; give a constant or a constexpr",
+      "loop-option: range: flatten is true or false; give a constant or a constexpr",
       ({ N }) => void [...tl.range(0, N, 1, { flatten: N.gt(1) })],
     ],
-    ["a step of 0", "type: range: a step of 0 never ends", ({ N }) => void [...tl.range(0, N, 0 as never)]],
+    ["a step of 0", "loop-bounds: range: a step of 0 never ends", ({ N }) => void [...tl.range(0, N, 0 as never)]],
     [
       "a value of another condition's arm",
       "scope-escape: this value was made inside this branch and does not exist outside it; hold it in tl.mut(…) made before this branch and write its .value inside",
@@ -214,7 +214,7 @@ describe("what is refused", () => {
     ],
     [
       "the value of a chain without an end",
-      "type: value: only the arm of tl.when itself has one; end the chain with otherwise",
+      "branch-values: value: only the arm of tl.when itself has one; end the chain with otherwise",
       ({ x, FLAG, BLOCK }) =>
         void tl.when(FLAG, () => tl.load(x.at(0))).elseWhen(BLOCK.gt(1), () => tl.load(x.at(1))).value,
     ],

@@ -169,10 +169,10 @@ describe("what is recorded", () => {
 describe("what is refused", () => {
   const lanes = ({ BLOCK }: any) => tl.arange(0, BLOCK);
   test.each<[string, string, Body]>([
-    ["no function", "arguments: fn: needs a function; write tl.fn((x) => x.mul(2))", () => anyFn(3)],
+    ["no function", "helper-function: fn: needs a function; write tl.fn((x) => x.mul(2))", () => anyFn(3)],
     [
       "no name",
-      'arguments: fn: "a b" cannot be a Python name; use letters, digits and _',
+      'helper-function: fn: "a b" cannot be a Python name; use letters, digits and _',
       () => anyFn("a b", () => {}),
     ],
     [
@@ -210,28 +210,32 @@ describe("what is refused", () => {
     ],
     [
       "state as an argument",
-      "arguments: fn: an argument is a tile, a pointer, a constexpr, a tensor or plain JavaScript; read state with .value",
+      "helper-argument: fn: an argument is a tile, a pointer, a constexpr, a tensor or plain JavaScript; read state with .value",
       (args) => anyFn((a: any) => a.value)(tl.mut(lanes(args))),
     ],
     [
       "a view as an argument",
-      "type: fn: a view cannot be handed over; load it before the call, or give the tensor and the indices",
+      "helper-argument: fn: a view cannot be handed over; load it before the call, or give the tensor and the indices",
       (args) => anyFn((a: any) => tl.load(a))(args.x.at(lanes(args))),
     ],
-    ["a number as result", "type: fn: a number has no dtype; return tl.full([], x, dtype)", () => anyFn(() => 1)()],
+    [
+      "a number as result",
+      "helper-result: fn: a number has no dtype; return tl.full([], x, dtype)",
+      () => anyFn(() => 1)(),
+    ],
     [
       "a constexpr as result",
-      "type: fn: a number has no dtype; return tl.full([], x, dtype)",
+      "helper-result: fn: a number has no dtype; return tl.full([], x, dtype)",
       ({ BLOCK }) => anyFn((B: any) => B)(BLOCK),
     ],
     [
       "a view as result",
-      "type: fn: a helper function cannot give a view; return the tile that you load from it",
+      "helper-result: fn: a helper function cannot give a view; return the tile that you load from it",
       (args) => anyFn((a: any) => args.x.at(a))(lanes(args)),
     ],
     [
       "an object as result",
-      "arguments: fn: a helper function gives nothing, a tile, or a list of tiles; return one of these",
+      "helper-result: fn: a helper function gives nothing, a tile, or a list of tiles; return one of these",
       ({ s }) => anyFn((a: any) => ({ a }))(s),
     ],
     [
@@ -244,12 +248,12 @@ describe("what is refused", () => {
     ],
     [
       "an exit from it",
-      "exit: exit: a helper function cannot end the kernel; return a value and exit in the kernel",
+      "misplaced-exit: exit: a helper function cannot end the kernel; return a value and exit in the kernel",
       ({ N }) => anyFn((n: any) => void tl.when(n.gt(1), () => tl.exit()))(N),
     ],
     [
       "a tile to a function that is not inlined",
-      "type: fn: a function that is not inlined takes and gives scalars, this is int32[BLOCK]; leave noinline out",
+      "helper-argument: fn: a function that is not inlined takes and gives scalars, this is int32[BLOCK]; leave noinline out",
       (args) => anyFn((a: any) => tl.sum(a, 0), { noinline: true })(lanes(args)),
     ],
     [
@@ -259,28 +263,32 @@ describe("what is refused", () => {
     ],
     [
       "an axis that is not there",
-      "type: reduce: axis 1 is out of range, the tile is [BLOCK]",
+      "wrong-axis: reduce: axis 1 is out of range, the tile is [BLOCK]",
       (args) => anyTl.reduce(lanes(args), 1, (a: any) => a),
     ],
     [
       "a fold without a function",
-      "arguments: associativeScan: needs a function of scalars; write (a, b) => tl.maximum(a, b)",
+      "helper-function: associativeScan: needs a function of scalars; write (a, b) => tl.maximum(a, b)",
       (args) => anyTl.associativeScan(lanes(args), 0, "add"),
     ],
-    ["a fold of a number", "type: reduce: needs a tile, or a list of tiles", () => anyTl.reduce(1, 0, (a: any) => a)],
+    [
+      "a fold of a number",
+      "operand-kind: reduce: needs a tile, or a list of tiles",
+      () => anyTl.reduce(1, 0, (a: any) => a),
+    ],
     [
       "tiles of different shapes",
-      "type: reduce: the tiles must have one shape, got [BLOCK] and [1, BLOCK]",
+      "shape-mismatch: reduce: the tiles must have one shape, got [BLOCK] and [1, BLOCK]",
       (args) => anyTl.reduce([lanes(args), lanes(args).row], 0, (a: any) => a),
     ],
     [
       "a function that gives another dtype",
-      "type: reduce: the function must give int32, as it gets, but gives float32; cast with .to(…)",
+      "helper-result: reduce: the function must give int32, as it gets, but gives float32; cast with .to(…)",
       (args) => anyTl.reduce(lanes(args), 0, (a: any, b: any) => a.add(b).to(tl.float32)),
     ],
     [
       "a function that gives nothing",
-      "type: reduce: the function must give int32, as it gets, but gives nothing; cast with .to(…)",
+      "helper-result: reduce: the function must give int32, as it gets, but gives nothing; cast with .to(…)",
       (args) => anyTl.reduce(lanes(args), 0, () => {}),
     ],
     [
@@ -290,7 +298,7 @@ describe("what is refused", () => {
     ],
     [
       "a function that stores",
-      "type: reduce: the function runs in an order of Triton's own; load and store outside it",
+      "helper-function: reduce: the function runs in an order of Triton's own; load and store outside it",
       (args) =>
         anyTl.reduce(lanes(args), 0, (a: any, b: any) => {
           tl.raw("effect()", [], { effect: "write" });
@@ -299,32 +307,32 @@ describe("what is refused", () => {
     ],
     [
       "a map over a number",
-      "type: mapElementwise: its arguments are tiles; read state with .value, and write numbers in the function",
+      "helper-argument: mapElementwise: its arguments are tiles; read state with .value, and write numbers in the function",
       () => anyTl.mapElementwise((a: any) => a, 1),
     ],
     [
       "a map that gives nothing",
-      "type: mapElementwise: the function gives scalars, this is nothing; return what it computes",
+      "helper-result: mapElementwise: the function gives scalars, this is nothing; return what it computes",
       (args) => anyTl.mapElementwise(() => {}, lanes(args)),
     ],
     [
       "a field without an operand",
-      "type: raw: {1} has no operand; give 2 operands, or write {{ for a brace",
+      "operand-kind: raw: {1} has no operand; give 2 operands, or write {{ for a brace",
       ({ s }) => tl.raw("f({0}, {1})", [s]),
     ],
     [
       "a shape without a dtype",
-      "type: raw: a shape needs a dtype; add dtype: tl.float32",
+      "operand-kind: raw: a shape needs a dtype; add dtype: tl.float32",
       () => tl.raw("f()", [], { shape: [2] }),
     ],
     [
       "an unknown effect",
-      "arguments: raw: no effect all; it is pure, read or write",
+      "unknown-effect: raw: no effect all; it is pure, read or write",
       () => tl.raw("f()", [], { effect: "all" as never }),
     ],
     [
       "assembly of a number",
-      "type: inlineAsmElementwise: needs a tile",
+      "operand-kind: inlineAsmElementwise: needs a tile",
       () => tl.inlineAsmElementwise("", "", [1] as never, tl.int32),
     ],
   ])("%s", (_, message, body) => {

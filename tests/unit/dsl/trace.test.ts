@@ -184,12 +184,12 @@ describe("what is refused", () => {
     ],
     ["a missing operand", "arguments", () => void (tl.minimum as any)(1)],
     ["an operand that is none", "arguments", ({ N }) => N.add({})],
-    ["a function of the host in a kernel", "host", ({ N }) => void tl.nextPowerOf2(N)],
-    ["a number as state", "type", () => void tl.mut(1 as never)],
-    ["a store to an input", "type", ({ x, BLOCK }) => void tl.store(x.at(tl.arange(0, BLOCK)), 0 as never)],
+    ["a function of the host in a kernel", "host-only", ({ N }) => void tl.nextPowerOf2(N)],
+    ["a number as state", "state-type", () => void tl.mut(1 as never)],
+    ["a store to an input", "read-only", ({ x, BLOCK }) => void tl.store(x.at(tl.arange(0, BLOCK)), 0 as never)],
     [
       "state that changes its dtype",
-      "type",
+      "state-type",
       ({ BLOCK }) => {
         const acc = tl.mut(tl.zeros([BLOCK], tl.float32));
         acc.value = tl.zeros([BLOCK], tl.float16) as never;
@@ -197,7 +197,7 @@ describe("what is refused", () => {
     ],
     [
       "arms that return different types",
-      "type",
+      "branch-values",
       ({ N, BLOCK }) => {
         tl.when(N.gt(0), () => tl.zeros([BLOCK], tl.float32)).otherwise(() => tl.zeros([BLOCK], tl.float16) as never);
       },

@@ -205,7 +205,7 @@ describe("outputs", () => {
 
 test("findings are one for each rule and place, and no more than can be read", () => {
   const findings = new Findings();
-  const what = () => ({ message: "wrong", program: [0], lane: [1] });
+  const what = () => ({ said: { code: "race", message: "wrong" } as const, program: [0], lane: [1] });
   for (let line = 1; line <= 25; line++) findings.add("race", { file: "k.ts", line, column: 1 }, 2, what);
   findings.add("race", { file: "k.ts", line: 1, column: 1 }, 3, what);
   expect(findings.list()).toHaveLength(20);

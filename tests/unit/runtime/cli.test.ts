@@ -66,7 +66,9 @@ describe("commands without a device", () => {
   it("should show a build error with its code frame and no stack", async () => {
     const at = { file: authorFile, line: 19, column: 5 };
     const failing = async (): Promise<never> => {
-      throw new TileScriptError([problem("scope-escape", "x is used outside its loop; keep it in tl.mut", at)]);
+      throw new TileScriptError([
+        problem({ code: "scope-escape", message: "x is used outside its loop; keep it in tl.mut" }, at),
+      ]);
     };
     const { code, err } = await cli(failing, "--check");
     expect(code).toBe(1);
@@ -111,7 +113,13 @@ describe("the evaluator", () => {
 
   it("should fail with the author's line for a finding", async () => {
     const at = { file: authorFile, line: 21, column: 5 };
-    const finding = { code: "out-of-bounds", message: "out[2003] is outside", at, program: [2, 0, 0], lane: [7] };
+    const finding = {
+      code: "out-of-bounds" as const,
+      message: "out[2003] is outside",
+      at,
+      program: [2, 0, 0],
+      lane: [7],
+    };
     const wrong = vectorAdd({ evaluate: () => ({ outputs: {}, findings: [finding], unchecked: [] }) });
     const { code, out } = await cli(wrong, "--run", "--device", "eval");
     expect(code).toBe(1);

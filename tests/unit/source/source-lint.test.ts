@@ -37,19 +37,8 @@ function message(body: string): string {
   return found[0]!.replace(/^\d+:\d+ error /, "");
 }
 
-describe("hidden-coercion", () => {
+describe("traced-condition", () => {
   test.each([
-    [
-      "const m = a.lt(n) && b.lt(n);",
-      "`&&` on a traced value picks its right side, it does not combine masks; write a.lt(n).and(b.lt(n))",
-    ],
-    ["const m = a || b;", "`||` on a traced value picks its left side, it does not combine masks; write a.or(b)"],
-    ["const m = !a;", "`!` on a traced value is always false; write a.not()"],
-    ["const m = !(a.lt(n));", "`!` on a traced value is always false; write a.lt(n).not()"],
-    [
-      "const m = a ?? 1;",
-      "`??` on a traced value never takes its right side; remove it, or write tl.when(condition, () => …).otherwise(() => …)",
-    ],
     [
       "const m = a ? 1 : 2;",
       "`?:` on a traced value always takes its first arm; use tl.where(condition, a, b), or tl.when(condition, () => a).otherwise(() => b)",
@@ -80,6 +69,25 @@ describe("hidden-coercion", () => {
       "switch (true) { case n.gt(1): break; }",
       "`switch` compares handles, not values; use tl.when(x.eq(…), () => …).elseWhen(…).otherwise(…)",
     ],
+    ["const m = Boolean(a);", "`Boolean(…)` of a traced value is always true; use the value itself as the condition"],
+  ])("should refuse %s", (body, expected) => {
+    expect(message(body)).toBe(`traced-condition: ${expected}`);
+  });
+});
+
+describe("hidden-coercion", () => {
+  test.each([
+    [
+      "const m = a.lt(n) && b.lt(n);",
+      "`&&` on a traced value picks its right side, it does not combine masks; write a.lt(n).and(b.lt(n))",
+    ],
+    ["const m = a || b;", "`||` on a traced value picks its left side, it does not combine masks; write a.or(b)"],
+    ["const m = !a;", "`!` on a traced value is always false; write a.not()"],
+    ["const m = !(a.lt(n));", "`!` on a traced value is always false; write a.lt(n).not()"],
+    [
+      "const m = a ?? 1;",
+      "`??` on a traced value never takes its right side; remove it, or write tl.when(condition, () => …).otherwise(() => …)",
+    ],
     ["const m = a === b;", "`===` compares handles, not values; write a.eq(b)"],
     ["const m = 0 !== n;", "`!==` compares handles, not values; write n.ne(0)"],
     ["if (MODE == 'relu') tl.store(a, b);", "`==` compares handles, not values; write MODE.eq('relu')"],
@@ -105,7 +113,6 @@ describe("hidden-coercion", () => {
       "const m = `${a}`;",
       "a template cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
     ],
-    ["const m = Boolean(a);", "`Boolean(…)` of a traced value is always true; use the value itself as the condition"],
     [
       "const m = (a.add(b).col.lt(tl.cdiv(n, 2)) as any) && b;",
       "`&&` on a traced value picks its right side, it does not combine masks; write a.and(b)",
@@ -180,7 +187,7 @@ export function unused(x) { return x / 2; }`,
       },
     );
     expect(found).toEqual([
-      "2:63 error hidden-coercion: `if` on a traced value is always taken; use tl.when(condition, () => …)",
+      "2:63 error traced-condition: `if` on a traced value is always taken; use tl.when(condition, () => …)",
       "helpers.ts:3:36 error hidden-coercion: `/` is JavaScript's and cannot compute with a traced value; write x.div(2)",
     ]);
   });

@@ -1,0 +1,126 @@
+/** What can be wrong with loops, branches, state and helper functions. */
+import { defineCode } from "./define-code.js";
+
+export const scopeEscape = defineCode(
+  "scope-escape",
+  (value: string, scope: string) =>
+    `${value} was made inside ${scope} and does not exist outside it; hold it in tl.mut(…) made before ${scope} and write its .value inside`,
+);
+
+export const helperCapture = defineCode("helper-capture", {
+  value: (value: string) =>
+    `${value} was made outside the helper function, which Triton compiles on its own; pass it as an argument`,
+  elements: (op: string) => `${op}: Triton gives the function nothing but elements; use its arguments and numbers only`,
+  extern: (what: string, value: string) => `${what}: evaluate looks at ${value} of the kernel; make it a parameter`,
+});
+
+export const helperArgument = defineCode("helper-argument", {
+  kind: (what: string) =>
+    `${what}: an argument is a tile, a pointer, a constexpr, a tensor or plain JavaScript; read state with .value`,
+  extern: (what: string) => `${what}: an argument is a tile, a pointer, a constexpr, a dtype or a number`,
+  view: (what: string) =>
+    `${what}: a view cannot be handed over; load it before the call, or give the tensor and the indices`,
+  externView: (what: string, kind: string) =>
+    `${what}: a ${kind} cannot be handed over; load it before the call, or give its ptr`,
+  tiles: () => "mapElementwise: its arguments are tiles; read state with .value, and write numbers in the function",
+  noinline: (type: string) =>
+    `fn: a function that is not inlined takes and gives scalars, this is ${type}; leave noinline out`,
+});
+
+export const helperResult = defineCode("helper-result", {
+  kind: (what: string) => `${what}: a helper function gives nothing, a tile, or a list of tiles; return one of these`,
+  number: (what: string) => `${what}: a number has no dtype; return tl.full([], x, dtype)`,
+  address: (what: string, kind: string) =>
+    `${what}: a helper function cannot give a ${kind}; return the tile that you load from it`,
+  untyped: () => "fn: no type",
+  /** What the rule of results says. */
+  rule: (sentence: string) => sentence,
+});
+
+export const helperFunction = defineCode("helper-function", {
+  missing: () => "fn: needs a function; write tl.fn((x) => x.mul(2))",
+  name: (name: unknown) => `fn: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`,
+  scalars: (op: string) => `${op}: needs a function of scalars; write (a, b) => tl.maximum(a, b)`,
+  order: (op: string) => `${op}: the function runs in an order of Triton's own; load and store outside it`,
+});
+
+export const recursion = defineCode(
+  "recursion",
+  (what: string) => `${what}: a helper function cannot call itself; Triton has no recursion, use a loop`,
+);
+
+const LOOP = "for (const i of tl.range(…))";
+
+export const earlyExit = defineCode("early-exit", {
+  left: (what: string) => `${what}: a traced loop was left early`,
+  leftInside: () => "a traced loop inside this one was left early",
+  leftHere: () =>
+    "a traced loop cannot be left early: its body runs once, while the kernel is traced; mask the work or put it in tl.when(…)",
+  break: (keyword: string) =>
+    `\`${keyword}\` leaves a traced loop while the kernel is traced; use tl.whileLoop(() => condition, () => …), or tl.when(condition, () => …) around the work`,
+  continue: () =>
+    "`continue` drops the rest of a traced loop's body from the kernel, not from one iteration; put the rest in tl.when(condition, () => …), or in an `if` when JavaScript knows the condition",
+  return: () =>
+    "`return` leaves a traced loop while the kernel is traced; hold the value in tl.mut(…) and return it after the loop",
+  collected: () => `a traced loop yields one symbolic index and cannot be collected; write ${LOOP} { … }`,
+});
+
+export const misplacedExit = defineCode("misplaced-exit", {
+  helper: () => "exit: a helper function cannot end the kernel; return a value and exit in the kernel",
+  loop: () => "exit: Triton cannot return from inside a loop; put the rest of the loop's body in tl.when(…)",
+  always: () => "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
+});
+
+export const unreachable = defineCode(
+  "unreachable",
+  () => "this stands after tl.exit() and never runs; put it before, or in another arm",
+);
+
+export const outsideKernel = defineCode(
+  "outside-kernel",
+  (what: string) =>
+    `${what} was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options`,
+);
+
+export const loopBounds = defineCode("loop-bounds", {
+  count: (loop: string) => `${loop}: takes an end, a start and an end, or a start, an end and a step`,
+  static: () => "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
+  /** What the rule of bounds says. */
+  rule: (sentence: string) => sentence,
+});
+
+export const loopFunctions = defineCode("loop-functions", {
+  condition: () => "whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
+  body: () => "whileLoop: the second argument is the body; give a function",
+  result: () => "whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)",
+});
+
+export const loopOption = defineCode(
+  "loop-option",
+  (loop: string, option: string, wanted: string) => `${loop}: ${option} is ${wanted}; give a constant or a constexpr`,
+);
+
+export const branchCondition = defineCode("branch-condition", {
+  boolean: () => "when: this is a JavaScript boolean, known while the kernel is traced; use a JavaScript if",
+  /** What the rule of conditions says. */
+  rule: (sentence: string) => sentence,
+});
+
+export const branchOrder = defineCode(
+  "branch-order",
+  (method: string) => `${method} must follow its tl.when directly; write them as one chain`,
+);
+
+export const branchValues = defineCode("branch-values", {
+  count: () => "when: all arms return a value, or none does; return the same number of values from each",
+  chain: () => "value: only the arm of tl.when itself has one; end the chain with otherwise",
+  /** What the rule of arms says. */
+  rule: (sentence: string) => sentence,
+});
+
+export const stateType = defineCode("state-type", (sentence: string) => sentence);
+
+export const notGiven = defineCode(
+  "not-given",
+  (tensor: string) => `${tensor} may be absent here; use it inside tl.when(${tensor}.given, () => { … })`,
+);

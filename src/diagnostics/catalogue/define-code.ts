@@ -1,0 +1,36 @@
+/** How an entry of the catalogue is written: a code, and the sentences that are said under it. */
+
+/** One thing that is said: its code, and a sentence that ends with the remedy. */
+export interface Message<Code extends string = string> {
+  readonly code: Code;
+  readonly message: string;
+}
+
+/** Makes a sentence out of what is known at the place that refuses. */
+type Sentence = (...facts: never[]) => string;
+type Sentences = Readonly<Record<string, Sentence>>;
+
+/** Builds the message of a code. */
+type Builder<Code extends string, S extends Sentence> = (...facts: Parameters<S>) => Message<Code>;
+/** A code with one sentence: called, it gives the message. */
+type Single<Code extends string, S extends Sentence> = Builder<Code, S> & { readonly code: Code };
+/** A code whose mistake has several forms, each a builder by its name. */
+type Several<Code extends string, S extends Sentences> = { readonly [Form in keyof S]: Builder<Code, S[Form]> } & {
+  readonly code: Code;
+};
+
+/**
+ * Defines a code. One code is one kind of mistake with one remedy; `docs/diagnostics.md` has an example of each.
+ *
+ * @param sentences one, or one for each form that the mistake has
+ */
+export function defineCode<const Code extends string, S extends Sentence>(code: Code, sentence: S): Single<Code, S>;
+export function defineCode<const Code extends string, S extends Sentences>(code: Code, sentences: S): Several<Code, S>;
+export function defineCode(code: string, given: Sentence | Sentences): object {
+  const builder =
+    (sentence: Sentence) =>
+    (...facts: never[]): Message => ({ code, message: sentence(...facts) });
+  if (typeof given === "function") return Object.assign(builder(given), { code });
+  const forms = Object.entries(given).map(([form, sentence]) => [form, builder(sentence)] as const);
+  return { ...Object.fromEntries(forms), code };
+}

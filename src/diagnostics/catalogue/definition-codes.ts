@@ -1,0 +1,79 @@
+/** What can be wrong with the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
+import { defineCode } from "./define-code.js";
+
+export const pythonName = defineCode("python-name", {
+  invalid: (what: string, name: unknown) =>
+    `${what}: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`,
+  tooLong: (length: number, longest: number) =>
+    `kernel: a name of ${length} letters is too long for a file's; use up to ${longest}`,
+  provider: (kernel: string, name: string) =>
+    `${kernel}: the provider ${name} cannot be a Python name; use letters, digits and _`,
+  function: (name: unknown) => `extern: ${JSON.stringify(name)} is no name of a Python function`,
+  torch: (name: string, what: string) =>
+    `reference: ${JSON.stringify(name)} cannot be ${what} in Python; write an identifier, as in x.sum(1, { keepdim: true })`,
+  namespace: (operator: string, namespace: string) =>
+    `${operator}: ${JSON.stringify(namespace)} cannot be a namespace; use letters, digits and _`,
+});
+
+export const reservedName = defineCode("reserved-name", {
+  namespace: (operator: string, namespace: string, owner: string) =>
+    `${operator}: the namespace ${namespace} is ${owner}'s own; use your project's name`,
+  provider: (kernel: string, name: string) => `${kernel}: ${name} is measured anyway; give the provider another name`,
+});
+
+export const missingPart = defineCode("missing-part", {
+  params: (kernel: string) => `${kernel}: params is missing; list the kernel's arguments`,
+  operatorParams: (operator: string) => `${operator}: params is missing; list what it takes and gives`,
+  grid: (kernel: string) => `${kernel}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`,
+  body: (kernel: string) => `${kernel}: the third argument is the kernel's function`,
+  forward: (operator: string) => `${operator}: the third argument is the function that calls kernels`,
+});
+
+export const notAKernel = defineCode("not-a-kernel", () => "this is not a kernel; give what kernel(…) returned");
+
+export const unknownPart = defineCode(
+  "unknown-part",
+  (kernel: string, part: string, known: readonly string[]) =>
+    `${kernel}: ${part} is no part of a spec; it has ${known.join(", ")}`,
+);
+
+export const specValue = defineCode("spec-value", {
+  part: (kernel: string, part: string, wanted: string) => `${kernel}: ${part} must be ${wanted}`,
+  tolerance: (kernel: string, tolerance: unknown) =>
+    `${kernel}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
+  triton: (kernel: string, version: unknown) => `${kernel}: triton is ${JSON.stringify(version)}; it is "3.6" or "3.9"`,
+  flops: (kernel: string, count: unknown) =>
+    `${kernel}: flops gives ${String(count)}; it gives a number, as in 2 * M * N * K`,
+});
+
+export const specShapes = defineCode("spec-shapes", {
+  missing: (kernel: string, index: number, sizes: readonly string[]) =>
+    `${kernel}: shapes[${index}] has no ${sizes.join(", no ")}; give each size a number`,
+  unknown: (kernel: string, index: number, key: string, known: readonly string[]) =>
+    `${kernel}: shapes[${index}] gives ${key}, which no caller does; it may give ${known.join(", ") || "nothing"}`,
+  notASize: (kernel: string, index: number, size: string, value: unknown) =>
+    `${kernel}: shapes[${index}]: ${size} is ${JSON.stringify(value)}; it is a whole number from 0 up`,
+});
+
+export const kernelResult = defineCode(
+  "kernel-result",
+  (kernel: string) =>
+    `${kernel}: the kernel's function returns something; a kernel returns nothing and stores its results`,
+);
+
+export const unusedTensor = defineCode(
+  "unused-tensor",
+  (kernel: string, tensor: string) => `${kernel}: the tensor ${tensor} is never used; remove it from params`,
+);
+
+export const noSource = defineCode(
+  "no-source",
+  (kernel: string) =>
+    `${kernel}: its source cannot be read, so names come from ops and hidden coercions are not looked for; build from the TypeScript file`,
+);
+
+export const tritonVersion = defineCode("triton-version", {
+  /** The kernel was written for 3.6. */
+  refused: (needs: string) => `${needs}, and the kernel says triton: "3.6"; say triton: "3.9"`,
+  needed: (needs: string) => `${needs}; say triton: "3.9" in the kernel if that is meant`,
+});

@@ -1,0 +1,15 @@
+/** What can be wrong with functions that are Python already: `tl.extern`. */
+import { defineCode } from "./define-code.js";
+
+export const externFile = defineCode("extern-file", {
+  missing: () => 'extern: the first argument is a Python file beside this one, such as "./ops.py"',
+  notThere: (file: string) => `extern: there is no file ${file} beside this one that can be read`,
+  unreadable: (name: string) => `extern: ${name} is copied from a file, and none can be read here`,
+});
+
+export const externMeaning = defineCode(
+  "extern-meaning",
+  () => "extern: say what it computes, { evaluate: (x) => … }, or what comes out, { result: (x) => … }",
+);
+
+export const externSource = defineCode("extern-source", (file: string, why: string) => `extern: ${file}: ${why}`);

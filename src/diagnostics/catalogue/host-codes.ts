@@ -1,0 +1,50 @@
+/** What can be wrong with what is computed before a launch: grids, derived sizes, heuristics, requirements. */
+import { defineCode } from "./define-code.js";
+
+export const gridAxes = defineCode("grid-axes", {
+  axes: (count: number) => `grid: has ${count} axes; give one, two or three`,
+  notInteger: () => "grid: an axis is a number of programs, an integer",
+  empty: (programs: unknown) => `grid: ${String(programs)} programs compute nothing; give 1 or more`,
+});
+
+export const hostOnly = defineCode("host-only", {
+  notOnHost: (op: string) => `${op} does not exist on the host; sizes know integer arithmetic, tl.cdiv and their kin`,
+  onHostOnly: (op: string) => `${op} exists on the host only; use it in constexpr.launch(…), the grid or requires`,
+  extern: (what: string) => `${what}: runs on the GPU; it cannot be asked before a launch`,
+});
+
+export const hostResult = defineCode("host-result", {
+  notAValue: () => "this callback returns something else than sizes, constexprs and numbers; compute it from them",
+  wrongKind: (kernel: string, param: string, wanted: string, remedy: string) =>
+    `${kernel}: what computes ${param} must give ${wanted}${remedy}`,
+});
+
+const NAME_ITS_INPUTS = "name what that is computed from";
+
+export const computedLater = defineCode("computed-later", {
+  /** A size or a launch-time constexpr. */
+  config: (kernel: string, name: string, config: string, isConstexpr: boolean) =>
+    `${kernel}: ${name} is computed before a config is chosen, and names ${config} of the configs${isConstexpr ? `; compute ${name} in heuristics` : ""}`,
+  heuristic: (kernel: string, name: string, heuristic: string) =>
+    `${kernel}: ${name} names ${heuristic}, which a heuristic computes later; ${NAME_ITS_INPUTS}`,
+  order: (kernel: string, name: string, later: string) =>
+    `${kernel}: the heuristic of ${name} names ${later}; list ${later} before it in params`,
+});
+
+export const heuristicTarget = defineCode(
+  "heuristic-target",
+  (kernel: string, name: string) =>
+    `${kernel}: heuristics names ${name}, which is no constexpr() and no constexpr.bool() of params`,
+);
+
+export const specializedNames = defineCode(
+  "specialized-names",
+  (kernel: string, option: string, name: string, known: readonly string[]) =>
+    `${kernel}: ${option} names ${name}; it may name ${known.join(", ") || "nothing here"}`,
+);
+
+export const launchOption = defineCode(
+  "launch-option",
+  (kernel: string, name: string, known: readonly string[]) =>
+    `${kernel}: launch: no option ${name}; it has ${known.join(", ")}, and configs have the others`,
+);

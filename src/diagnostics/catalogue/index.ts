@@ -1,0 +1,55 @@
+/** Every code that a message can have. */
+import * as calls from "./call-codes.js";
+import * as commands from "./command-codes.js";
+import * as configs from "./config-codes.js";
+import * as control from "./control-codes.js";
+import * as definitions from "./definition-codes.js";
+import * as externs from "./extern-codes.js";
+import * as findings from "./finding-codes.js";
+import * as host from "./host-codes.js";
+import * as operands from "./operand-codes.js";
+import * as operators from "./operator-codes.js";
+import * as params from "./param-codes.js";
+import * as references from "./reference-codes.js";
+import * as rules from "./rule-codes.js";
+import * as source from "./source-codes.js";
+
+/** The codes by area, in the order of `docs/diagnostics.md`. */
+const areas = {
+  definitions,
+  params,
+  configs,
+  host,
+  source,
+  control,
+  operands,
+  rules,
+  externs,
+  references,
+  operators,
+  calls,
+  findings,
+  commands,
+};
+
+type Areas = typeof areas;
+type CodesOf<Area> = Area[keyof Area] extends infer Entry
+  ? Entry extends { readonly code: infer C }
+    ? C
+    : never
+  : never;
+
+/** The parts of the catalogue. */
+export type Area = keyof Areas;
+/** The name of a rule, such as `scope-escape`: `tilescript explain CODE` says what it is about. */
+export type DiagnosticCode = { [A in Area]: CodesOf<Areas[A]> }[Area];
+/** A code of what the evaluator finds while a kernel runs. */
+export type FindingCode = CodesOf<typeof findings>;
+
+/** Every code, by area. */
+export const codesByArea = Object.fromEntries(
+  Object.entries(areas).map(([area, entries]) => [
+    area,
+    Object.values(entries).flatMap((entry) => ("code" in entry ? [entry.code] : [])),
+  ]),
+) as unknown as Readonly<Record<Area, readonly DiagnosticCode[]>>;

@@ -1,0 +1,85 @@
+/** What can be wrong with what a kernel's `params` declare. */
+import { defineCode } from "./define-code.js";
+
+export const paramKind = defineCode(
+  "param-kind",
+  (kernel: string, param: string) =>
+    `${kernel}: ${param} is no param; write tensor(…), pointer(…), scalar(…) or constexpr()`,
+);
+
+export const paramName = defineCode("param-name", {
+  inherited: (kernel: string, param: string) =>
+    `${kernel}: every JavaScript object has a ${param} of its own; rename the param`,
+  taken: (kernel: string, dim: string, kind: string) =>
+    `${kernel}: ${dim} is a ${kind} and a size of a tensor; rename one`,
+});
+
+export const paramDType = defineCode("param-dtype", {
+  missing: (builder: string, example = "tl.float16") => `${builder}: the first argument is a dtype, such as ${example}`,
+  variableOfScalar: () => "scalar: a dtype variable has no meaning for a number; name one dtype",
+  choices: () => "constexpr.dtype: give a list of dtypes, or a variable that tl.dtype(…) made",
+});
+
+export const paramDims = defineCode("param-dims", {
+  missing: () => 'tensor: the second argument lists its dims, such as ["M", "K"]',
+  blocks: () => 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]',
+  tooMany: (count: number) => `descriptor: has 1 to 5 axes, not ${count}`,
+  notADim: (builder: string, dim: unknown) =>
+    `${builder}: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`,
+});
+
+export const descriptorPadding = defineCode("descriptor-padding", (why: string) => why);
+
+export const descriptorBlock = defineCode("descriptor-block", {
+  notConstexpr: (kernel: string, param: string, dim: string | number) =>
+    `${kernel}: the block of ${param} names ${dim}, which is no constexpr() of params`,
+  heuristic: (kernel: string, param: string, dim: string | number) =>
+    `${kernel}: the block of ${param} names ${dim}, which is computed once the config is chosen`,
+});
+
+export const optionalOutput = defineCode(
+  "optional-output",
+  () => "optional: only an input may be left out; an output is allocated where the caller gives none",
+);
+
+export const optionalDim = defineCode(
+  "optional-dim",
+  (kernel: string, dim: string, tensor: string) =>
+    `${kernel}: ${dim} is a dim of ${tensor} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
+);
+
+export const rangeBound = defineCode(
+  "range-bound",
+  (kernel: string, tensor: string, bound: string, sizes: readonly string[]) =>
+    `${kernel}: the range of ${tensor} names ${bound}, which is no size of a tensor; those are ${sizes.join(", ")}`,
+);
+
+export const paramChoices = defineCode("param-choices", {
+  strings: (builder: string) => `${builder}: the first argument lists the strings that are allowed, each once`,
+  functions: () => "constexpr.fn: give the functions by name, constexpr.fn({ relu, gelu })",
+  launch: () => "constexpr.launch: give a function of the sizes, ({ N }) => tl.nextPowerOf2(N)",
+});
+
+export const paramDefault = defineCode(
+  "param-default",
+  (builder: string, value: string, choices: string) => `${builder}: the default ${value} is none of ${choices}`,
+);
+
+export const dtypeName = defineCode(
+  "dtype-name",
+  (name: string) => `dtype: "${name}" is not a name; write one such as "T"`,
+);
+
+export const dtypeMembers = defineCode("dtype-members", {
+  none: (name: string) => `dtype: ${name} has no members; name at least one dtype`,
+  twice: (name: string) => `dtype: ${name} names a member twice; name each once`,
+  variable: (member: string) => `dtype: ${member} is itself a variable; name its members`,
+  differ: (name: string, why: string) => `${name}: ${why}`,
+});
+
+export const dtypeVariable = defineCode("dtype-variable", {
+  twice: (kernel: string, variable: string, one: string, other: string) =>
+    `${kernel}: two dtype variables are called ${variable}, of ${one} and of ${other}; rename one`,
+  unknown: (kernel: string, variable: string, param: string) =>
+    `${kernel}: nothing that the caller gives says which dtype ${variable} is, of ${param}; add a param constexpr.dtype(${variable})`,
+});

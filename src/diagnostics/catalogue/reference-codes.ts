@@ -1,0 +1,42 @@
+/** What can be wrong with the parts of a spec that are torch: references, providers and inputs. */
+import { defineCode } from "./define-code.js";
+
+export const referenceCoercion = defineCode("reference-coercion", {
+  tensor: () => "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
+  number: () => "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)",
+  spread: () => "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",
+});
+
+export const referenceArgument = defineCode("reference-argument", {
+  method: (key: string, known: readonly string[]) => `reference: a number has no .${key}; it has ${known.join(", ")}`,
+  torchItself: () => "reference: torch itself is called; call one of its functions, such as torch.matmul(a, b)",
+  choose: () => "reference: choose takes two tensors or two numbers",
+  dtype: (name: string) => `reference: no input and no constexpr has the dtype ${name}`,
+  path: (path: string) => `reference: torch.${path} is no value here; dtypes are those of tl`,
+  kind: (got: string) =>
+    `reference: an argument is a torch value, a number, a boolean, a string or a list of these; this one is ${got}`,
+});
+
+export const referenceResult = defineCode("reference-result", {
+  count: (results: string, outputs: string, names: readonly string[]) =>
+    `reference: gives ${results}, the kernel has ${outputs} (${names.join(", ") || "declare one, z: tensor.out(…)"}); give one for each`,
+  notTorch: (output: string) =>
+    `reference: gives no torch expression for ${output}; return one, such as torch.matmul(a, b)`,
+  /** What PyTorch would say where the result is compared. */
+  refused: (why: string) => why,
+});
+
+export const referenceFlag = defineCode(
+  "reference-flag",
+  (flag: string) =>
+    `reference: takes ${flag}, and no result depends on it; JavaScript takes every recorded value for true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
+);
+
+export const torchCall = defineCode("torch-call", (name: string, why: string) => `${name}: ${why}`);
+
+export const specInputs = defineCode("spec-inputs", {
+  byName: () => "inputs: return an object of tensors by name, such as { index: torch.randint(0, N, [M]) }",
+  unknown: (name: string, known: readonly string[]) =>
+    `inputs: ${name} is no tensor that the kernel reads; those are ${known.join(", ")}`,
+  notTorch: (name: string) => `inputs: ${name} is no torch expression, such as torch.rand([N])`,
+});

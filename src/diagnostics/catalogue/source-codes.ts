@@ -1,0 +1,135 @@
+/** What JavaScript would do silently with a traced value, and what to write instead. */
+import { defineCode } from "./define-code.js";
+
+/** The method that means for values of the program what the operator means for JavaScript's numbers. */
+const METHODS: Readonly<Record<string, string>> = {
+  "+": "add",
+  "-": "sub",
+  "*": "mul",
+  "/": "div",
+  "%": "mod",
+  "<": "lt",
+  "<=": "le",
+  ">": "gt",
+  ">=": "ge",
+  "&": "and",
+  "|": "or",
+  "^": "xor",
+  "<<": "shl",
+  ">>": "shr",
+  "&&": "and",
+  "||": "or",
+  "==": "eq",
+  "===": "eq",
+  "!=": "ne",
+  "!==": "ne",
+};
+
+/** Where the operands change places, `1 < x` is `x.gt(1)`. */
+const MIRRORED: Readonly<Record<string, string>> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
+const COMMUTATIVE = ["+", "*", "&", "|", "^", "==", "===", "!=", "!=="];
+
+/**
+ * The method that does what an operator does, and whether the right side has it because only that is traced. Undefined
+ * where there is none: `**`, `??`, and `1 - x`.
+ */
+export function methodOf(operator: string, leftTraced: boolean): { method: string; swapped: boolean } | undefined {
+  const written = leftTraced ? operator : (MIRRORED[operator] ?? (COMMUTATIVE.includes(operator) ? operator : ""));
+  const method = METHODS[written];
+  return method === undefined ? undefined : { method, swapped: !leftTraced };
+}
+
+export function unaryMethodOf(operator: string): string | undefined {
+  return operator === "-" ? "neg" : operator === "~" || operator === "!" ? "not" : undefined;
+}
+
+/** `&&`, `||`, `??`, or an assignment with one of them, whose left side is traced. */
+function logical(operator: string, left: string, right: string): string {
+  if (operator.startsWith("??"))
+    return `\`${operator}\` on a traced value never takes its right side; remove it, or write tl.when(condition, () => …).otherwise(() => …)`;
+  const side = operator.startsWith("&&") ? "right" : "left";
+  const { method } = methodOf(operator.slice(0, 2), true)!;
+  return `\`${operator}\` on a traced value picks its ${side} side, it does not combine masks; write ${call(left, method, right)}`;
+}
+
+function equality(operator: string, left: string, right: string): string {
+  return `\`${operator}\` compares handles, not values; write ${call(left, methodOf(operator, true)!.method, right)}`;
+}
+
+/** Arithmetic, order and bits. `base` is the operator without the `=` of an assignment. */
+function arithmetic(
+  base: string,
+  [left, right]: readonly [string, string],
+  leftTraced: boolean,
+  operator: string,
+): string {
+  const what = `\`${operator}\` is JavaScript's and cannot compute with a traced value`;
+  if (!METHODS[base]) return `${what}; use the methods of the value or a function of tl`;
+  const remedy = methodOf(base, leftTraced);
+  if (!remedy)
+    return `${what}; make the left side a value of the program, such as tl.full([], a, dtype), and write .${METHODS[base]}(…)`;
+  if (remedy.swapped) return `${what}; write ${call(right, remedy.method, left)}`;
+  return `${what}; write ${base === operator ? "" : `${subject(left)} = `}${call(left, remedy.method, right)}`;
+}
+
+function unary(operator: string, operand: string): string {
+  const method = unaryMethodOf(operator);
+  if (operator === "!") return `\`!\` on a traced value is always false; write ${subject(operand)}.${method}()`;
+  const remedy =
+    method !== undefined
+      ? `write ${subject(operand)}.${method}()`
+      : operator === "+"
+        ? "leave it out"
+        : `write ${subject(operand)}.${operator === "++" ? "add" : "sub"}(1) and hold the result in tl.mut(…)`;
+  return `\`${operator}\` is JavaScript's and cannot compute with a traced value; ${remedy}`;
+}
+
+function outerAssigned(name: string, kind: "loop" | "branch"): string {
+  return `\`${name}\` is reassigned inside ${where(kind)}; hold it in tl.mut(…) and write ${name}.value`;
+}
+
+function outerPushed(name: string, kind: "loop" | "branch"): string {
+  return `\`${name}\` gets one element inside ${where(kind)}, and that element does not exist outside it; make the array inside, or hold the value in tl.mut(…)`;
+}
+
+function where(kind: "loop" | "branch"): string {
+  return kind === "loop"
+    ? "a traced loop, which runs once while the kernel is traced"
+    : "a traced branch, which always runs while the kernel is traced";
+}
+
+function call(left: string, method: string, right: string): string {
+  return `${subject(left)}.${method}(${simple(right, 40) ? right : "b"})`;
+}
+
+/** The author's own text where a method can be called on it. */
+function subject(text: string): string {
+  return simple(text, 30) ? text : "a";
+}
+
+/** Names, members, and calls with plain arguments: what reads well in a sentence. */
+function simple(text: string, most: number): boolean {
+  return text.length <= most && /^(?:[\w$.]|\([\w$., ]*\))+$|^(["'])[^"'\n]*\1$/.test(text);
+}
+
+export const hiddenCoercion = defineCode("hidden-coercion", {
+  logical,
+  equality,
+  arithmetic,
+  unary,
+  template: () =>
+    "a template cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
+});
+
+export const tracedCondition = defineCode("traced-condition", {
+  if: () => "`if` on a traced value is always taken; use tl.when(condition, () => …)",
+  conditional: () =>
+    "`?:` on a traced value always takes its first arm; use tl.where(condition, a, b), or tl.when(condition, () => a).otherwise(() => b)",
+  while: () => "`while` on a traced value never ends; use tl.whileLoop(() => condition, () => …)",
+  for: () =>
+    "`for` on a traced condition never ends; use for (const i of tl.range(…)) or tl.whileLoop(() => condition, () => …)",
+  switch: () => "`switch` compares handles, not values; use tl.when(x.eq(…), () => …).elseWhen(…).otherwise(…)",
+  boolean: () => "`Boolean(…)` of a traced value is always true; use the value itself as the condition",
+});
+
+export const outerAssignment = defineCode("outer-assignment", { assigned: outerAssigned, pushed: outerPushed });

@@ -5,8 +5,8 @@ import { normal, uniform } from "../numerics/seeded-random.js";
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
-import { holdsExactly, isBig, isFloat } from "../numerics/numeric.js";
-import { round } from "../numerics/numeric-float.js";
+import { isBig, isFloat } from "../numerics/numeric.js";
+import { round, holdsExactly } from "../numerics/numeric-float.js";
 
 const arrayTypes = {
   int1: Uint8Array,

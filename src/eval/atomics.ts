@@ -1,8 +1,8 @@
 /** Atomics: performed lane by lane, in program order. */
+import { allocate } from "../numerics/pool.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { uninitialised, waitsForever, writeToInput } from "../diagnostics/catalogue/finding-codes.js";
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
-import { allocate } from "../numerics/numeric.js";
 import type { Addresses, AtomicAccess } from "../values/runtime-values.js";
 import { noteAtomic } from "./accesses.js";
 import { lanesOf, type Mask } from "./lanes.js";

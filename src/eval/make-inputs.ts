@@ -3,7 +3,8 @@ import type { Case, Signature, SpecialValue, TensorData, TensorSignature } from 
 import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DTypeName, isSigned } from "../types/dtype.js";
-import { allocate, isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
+import { allocate } from "../numerics/pool.js";
+import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "../numerics/numeric.js";
 import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "../numerics/seeded-random.js";

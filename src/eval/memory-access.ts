@@ -8,8 +8,8 @@ import { broadcastTo, either, full, type TileArray, tileArray } from "../numeric
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
 import { kindOf, loopsOf, movable } from "../numerics/lane-loops.js";
-import { allocate, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
-import { unset } from "../numerics/pool.js";
+import { isBig, type NumberData, type TileData } from "../numerics/numeric.js";
+import { unset, allocate } from "../numerics/pool.js";
 import type { Addresses } from "../values/runtime-values.js";
 import { noteRead, noteWrite } from "./accesses.js";
 import { coordinates } from "./findings.js";

@@ -4,7 +4,8 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { fromNumbers, sizeOf, stridedIndex, stridesOf, take, tileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 import { movable } from "../numerics/lane-loops.js";
-import { allocate, type BigData, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
+import { allocate } from "../numerics/pool.js";
+import { type BigData, isBig, type NumberData, type TileData } from "../numerics/numeric.js";
 import type { Allocation } from "../values/runtime-values.js";
 import { coordinates } from "./findings.js";
 

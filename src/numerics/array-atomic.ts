@@ -1,4 +1,4 @@
-/** What an atomic makes of an element and an operand, exactly as Triton compiles it. */
+/** How an atomic combines an element with an operand, exactly as Triton compiles it. */
 import { toBits } from "./numeric-bits.js";
 import { isBig, isFloat, type NumericDType } from "./numeric.js";
 import { round } from "./numeric-float.js";
@@ -53,8 +53,8 @@ export const bitwise =
   };
 
 /**
- * Floats are compared by their bits: as signed integers where the operand's sign bit is clear, else the other way about
- * as unsigned ones. So -0 is less than 0, and a NaN lies beyond the infinity of its sign.
+ * Floats are compared by their bits: as signed integers if the operand's sign bit is clear, else as unsigned integers in
+ * reverse order. So -0 is less than 0, and a NaN lies beyond the infinity of its sign.
  */
 const extreme =
   (isGreatest: boolean): Change =>

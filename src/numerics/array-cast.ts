@@ -1,7 +1,8 @@
 /** `x.to(dtype)` on tiles. */
 import { bigsOf, numbersOf, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
-import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { allocateUnset } from "./pool.js";
+import { bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { fromBytes, toBytes } from "./numeric-bits.js";
 import { bigToFloat, convert, floatToBig } from "./numeric-convert.js";
 import { roundAll, type RoundOptions } from "./numeric-float.js";
@@ -12,10 +13,10 @@ export interface CastOptions extends RoundOptions {
   readonly bitcast?: boolean | undefined;
 }
 
-/** Converts every element. Poison stays. */
+/** Converts every element and keeps poison. */
 export function cast(x: TileArray, dtype: NumericDType, options: CastOptions = {}): TileArray {
   if (x.dtype === dtype) return x;
-  // Held alike, and every value is kept.
+  // A Float32Array holds only values that float32 keeps.
   if (!options.bitcast && dtype === "float32" && x.data instanceof Float32Array)
     return tileArray(dtype, x.shape, x.data, x.poison);
   return tileArray(dtype, x.shape, options.bitcast ? bitcast(x, dtype) : converted(x, dtype, options), x.poison);

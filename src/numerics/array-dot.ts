@@ -1,11 +1,12 @@
-/** Matrix products, as `tl.dot` has them. */
+/** The matrix products of `tl.dot`. */
 import { numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { cast } from "./array-cast.js";
-import { allocate, type NumberData } from "./numeric.js";
+import { allocate } from "./pool.js";
+import type { NumberData } from "./numeric.js";
 import { columnsOf, hasPeriod, periodOf, rowsOf } from "./periods.js";
 import { round, roundToTf32, truncateToTf32 } from "./numeric-float.js";
 
-/** How float32 operands enter the product; other operands are multiplied exactly as they are. */
+/** How float32 operands are rounded before the product. Other operands are multiplied exactly. */
 export type InputPrecision = "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6";
 export type AccumulatorDType = "float16" | "float32" | "float64" | "int32";
 
@@ -16,12 +17,12 @@ export interface DotOptions {
 }
 
 /**
- * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dimensions; poison in a row of `a` or a column of
- * `b` poisons what it enters.
+ * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dimensions. Poison in a row of `a` or a column of
+ * `b` poisons every result that uses it.
  *
- * float32 accumulates by one fused multiply-add a step, in order of k (rounded to float64 in between, which can be
- * seen only where that falls on a tie of float32). A float16 accumulator is rounded once, at the end. int32 wraps, as
- * wgmma does; `mma.sync`, which Triton takes on sm_90 for M < 64, saturates (`satfinite`) instead.
+ * float32 accumulates with one fused multiply-add per step, in order of k. (The sum is rounded to float64 first, which
+ * makes a difference only if that is a tie of float32.) A float16 accumulator is rounded once, at the end. int32 wraps,
+ * as wgmma does; `mma.sync`, which Triton uses on sm_90 for M < 64, saturates instead (`satfinite`).
  */
 export function dot(a: TileArray, b: TileArray, acc: TileArray | undefined, options: DotOptions): TileArray {
   const size = sizesOf(a.shape, b.shape);
@@ -69,9 +70,9 @@ function multiplyFloat32(
 }
 
 /**
- * Splits operands into parts of decreasing size and adds their products, the smallest first, without those beyond the
- * last part's order (Triton's F32DotTC pass). Where a part is infinite the small products are NaN, as infinity times 0
- * is; the pass zeroes them, so that the product of the largest parts decides.
+ * Splits operands into parts of decreasing size and adds their products, smallest first, without those beyond the last
+ * part's order (Triton's F32DotTC pass). If a part is infinite, the small products are NaN, because infinity times 0 is.
+ * The pass replaces NaN with 0, so the product of the largest parts determines the result.
  */
 function multiplySplit(
   acc: Float32Array,
@@ -100,7 +101,7 @@ function split(x: Float32Array, count: number, toPart: (x: number) => number): F
   });
 }
 
-/** Adds the product to `out`, which it returns. The three loops are apart so that each meets one kind of array. */
+/** Adds the product to `out` and returns `out`. There are three loops so that each sees only one kind of array. */
 function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes): NumberData {
   if (out instanceof Float32Array) accumulateFloat32(out, a as Float32Array, b as Float32Array, size);
   else if (out instanceof Float64Array) accumulateFloat64(out, a as Float64Array, b as Float64Array, size);
@@ -136,7 +137,7 @@ function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, 
   for (let at = rows * n; at < out.length; at += rows * n) out.copyWithin(at, 0, rows * n);
 }
 
-/** How many rows and columns of the sum are to be computed; the others are the same again. */
+/** How many rows and columns of the sum to compute; the others repeat them. */
 function distinct(out: Float32Array, a: Float32Array, b: Float32Array, { m, n, k }: Sizes) {
   const [rows, width] = [periodOf(a, rowsOf(m, k)), periodOf(b, columnsOf(k, n))];
   return {
@@ -151,7 +152,7 @@ interface Places {
   readonly bStart: number;
 }
 
-/** One row of the product, for these steps of k; four at a time, so that partial sums stay in registers. */
+/** Adds one row of the product for these steps of k, four at a time so that partial sums stay in registers. */
 function addProducts(
   out: Float32Array,
   a: Float32Array,
@@ -173,7 +174,7 @@ function addProducts(
 
 const { fround } = Math;
 
-/** Four steps. A function of its own: beside the loop for the rest, V8 threw its code away whenever there was a rest. */
+/** Four steps, as a separate function: in one function with the remainder's loop, V8 deoptimised at each remainder. */
 function addFour(
   out: Float32Array,
   start: number,
@@ -203,7 +204,7 @@ function allFinite(data: Float32Array): boolean {
   return true;
 }
 
-/** Columns up to the last that is not all zeros. */
+/** The number of columns up to the last that is not all zeros. */
 function columnsUsed(b: Float32Array, n: number): number {
   let used = 0;
   for (let row = 0; row < b.length; row += n)

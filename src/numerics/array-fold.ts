@@ -1,10 +1,11 @@
-/** Calling a function for the elements of tiles, one lane after the other: what a combine function does. */
+/** Calls a function for the elements of tiles, lane by lane, such as a combine function. */
 import { broadcastTo, flip, full, sizeOf, slice, tileArray, type TileArray } from "./array.js";
-import { allocate, type TileData } from "./numeric.js";
+import { allocate } from "./pool.js";
+import type { TileData } from "./numeric.js";
 
 type Lanes = readonly TileArray[];
 
-/** The element at a place as a scalar. */
+/** The element at a row-major position, as a scalar. */
 function scalarAt(tile: TileArray, place: number): TileArray {
   const { data } = full([], tile.data[place]!, tile.dtype);
   return tileArray(tile.dtype, [], data, tile.poison?.[place] ? new Uint8Array([1]) : undefined);
@@ -33,7 +34,7 @@ class Filled {
   }
 }
 
-/** The inclusive prefix folds along an axis, first element to last, of tiles that are folded together. */
+/** The inclusive prefix folds along an axis, first element to last; `combine` takes one scalar of each tile. */
 export function foldLanes(
   tiles: Lanes,
   axis: number,
@@ -61,12 +62,12 @@ export function foldLanes(
   return filled.tiles();
 }
 
-/** The last elements along an axis, which is dropped: of prefix folds, the fold of all. */
+/** The last elements along an axis, which the result lacks. For prefix folds this is the fold of all elements. */
 export function lastAlong(tile: TileArray, axis: number): TileArray {
   return slice(tile, axis, tile.shape[axis]! - 1);
 }
 
-/** A function of scalars for every element of tiles that broadcast to a shape. */
+/** Calls a function of scalars for every element of tiles that broadcast to a shape. */
 export function mapLanes(tiles: Lanes, shape: readonly number[], call: (lanes: Lanes) => Lanes): Lanes {
   const spread = tiles.map((tile) => broadcastTo(tile, shape));
   const filled = new Filled(shape);

@@ -1,15 +1,15 @@
 /**
  * Elementwise functions on tiles. Operands broadcast; results are rounded or wrapped to the result's dtype; a lane is
- * poison where any operand's is.
+ * poison if it is poison in any operand.
  *
- * The `Big` variants take int64 and uint64 operands, so that the loops over numbers never meet a bigint.
+ * The `Big` variants take int64 and uint64 operands, so the loops over numbers never see a bigint.
  */
 import { bigsOf, broadcastShapes, broadcastTo, numbersOf, sizeOf, tileArray, type TileArray } from "./array.js";
 import { kindOf, loopsOf, movable } from "./lane-loops.js";
-import { allocateUnset, bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
+import { bitsOf, isBig, isFloat, type BigData, type NumberData, type NumericDType } from "./numeric.js";
 import { roundAll } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
-import { unset, zeros } from "./pool.js";
+import { unset, zeros, allocateUnset } from "./pool.js";
 
 /** Comparisons may give booleans for a result of `int1`. */
 type NumberResult = number | boolean;
@@ -77,13 +77,13 @@ export function mapBig3(
   const shape = broadcastShapes(broadcastShapes(x.shape, y.shape), z.shape);
   const tiles = [operand(x, shape), operand(y, shape), operand(z, shape)] as const;
   const poison = poisonOf(shape, tiles);
-  // A 64-bit array wraps what is stored in it, as the narrower ones do for numbers.
+  // Storing into a 64-bit array wraps.
   const raw = isBig(dtype) ? (allocateUnset(dtype, sizeOf(shape)) as BigData) : allocateRaw(dtype, sizeOf(shape));
   loopBig(f)(raw as BigData, bigsOf(tiles[0]), bigsOf(tiles[1]), bigsOf(tiles[2]));
   return tileArray(dtype, shape, isBig(dtype) ? raw : settle(dtype, raw as NumberData), poison);
 }
 
-/** `where(condition, x, y)`; only the side that a lane takes can poison it. `x` and `y` have one dtype, any. */
+/** `where(condition, x, y)`; only the chosen side can poison a lane. `x` and `y` have the same dtype. */
 export function select(condition: TileArray, x: TileArray, y: TileArray): TileArray {
   const shape = broadcastShapes(broadcastShapes(condition.shape, x.shape), y.shape);
   const size = sizeOf(shape);
@@ -107,14 +107,14 @@ const choosing = loopsOf(() => (out: NumberData, chosen: Uint8Array, x: NumberDa
   for (let i = 0; i < out.length; i++) out[i] = chosen[i] ? x[i * dx]! : y[i * dy]!;
 });
 
-/** Results before they are rounded or wrapped: float64 for what is narrower than float32. */
+/** The array for results before rounding or wrapping: float64 for floats other than float32. */
 function allocateRaw(dtype: NumericDType, length: number): NumberData {
   if (isBig(dtype)) throw new TypeError(`${dtype} elements are bigints`);
   if (isFloat(dtype) && dtype !== "float32") return unset(Float64Array, length);
   return allocateUnset(dtype, length) as NumberData;
 }
 
-/** Rounds or wraps raw results, where storing them has not done it already. */
+/** Rounds or wraps raw results, unless storing them has done so. */
 function settle(dtype: NumericDType, raw: NumberData): NumberData {
   if (isFloat(dtype)) {
     return dtype === "float32" || dtype === "float64" ? raw : roundAll(dtype, raw as Float64Array);
@@ -124,7 +124,7 @@ function settle(dtype: NumericDType, raw: NumberData): NumberData {
   return raw;
 }
 
-/** A single element is left as it is, for the loops read it again and again. */
+/** Broadcasts an operand, except a single element, which the loops read repeatedly. */
 function operand(x: TileArray, shape: readonly number[]): TileArray {
   return x.data.length === 1 ? x : broadcastTo(x, shape);
 }

@@ -1,22 +1,15 @@
 /**
- * Folding tiles along an axis. Triton promises no order (it folds within threads, then across them), so the order here,
- * first to last, is one of those that compiled code may take: results of inexact folds agree only within bounds.
+ * Folds tiles along an axis, first element to last. Triton promises no order (it folds within threads, then across
+ * them), so inexact results of compiled code agree only within bounds.
  */
 import { bigsOf, flip, numbersOf, reshape, sizeOf, take, tileArray, type TileArray } from "./array.js";
 import { loopsOf } from "./lane-loops.js";
-import {
-  allocateUnset,
-  isBig,
-  isFloat,
-  type BigData,
-  type NumberData,
-  type NumericDType,
-  type TileData,
-} from "./numeric.js";
+import { allocateUnset } from "./pool.js";
+import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
 import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 
-/** Folds an axis away in the operand's dtype; cast first to accumulate in another. Poison in a lane poisons its fold. */
+/** Reduces an axis in the operand's dtype; to accumulate in another dtype, cast first. Poison in a lane poisons its result. */
 export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: number) => number): TileArray {
   if (axis === "all") return reduce(flat(x), 0, f);
   const { data, shape } = folded(x, axis);
@@ -32,7 +25,7 @@ export function reduceBig(x: TileArray, axis: number | "all", f: (acc: bigint, x
   return tileArray(x.dtype, shape, data, poisonOf(x, axis));
 }
 
-/** The element that comes before all others along an axis, and its index as int32. Among equals the first wins. */
+/** The element ordered before all others along an axis, and its index as int32. Of equal elements, the first wins. */
 export function indexOfFirst(
   x: TileArray,
   axis: number | "all",
@@ -59,13 +52,13 @@ export function indexOfFirst(
 
 const flat = (x: TileArray): TileArray => reshape(x, [sizeOf(x.shape)]);
 
-/** Where an axis is folded to. */
+/** The shape and array of a reduction's result. */
 function folded({ dtype, shape }: TileArray, axis: number): { data: TileData; shape: readonly number[] } {
   const rest = shape.toSpliced(axis, 1);
   return { data: allocateUnset(dtype, sizeOf(rest)), shape: rest };
 }
 
-/** The accumulator is read back from `out`, so that it is rounded at every step. Bigints fold as numbers do. */
+/** Reads the accumulator back from `out`, which rounds it at every step. */
 const reducing = loopsOf(
   (f: (acc: number, x: number) => number) =>
     (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {
@@ -127,13 +120,13 @@ function lanesOf(x: TileArray, axis: number): Lanes {
 
 const same = (x: number): number => x;
 
-/** Rounding or wrapping, where storing does not do it already. */
+/** Rounds or wraps, unless storing does so. */
 function finisher(dtype: NumericDType): (x: number) => number {
   if (isBig(dtype) || dtype === "float32" || dtype === "int32" || dtype === "uint32") return same;
   return isFloat(dtype) ? round(dtype) : wrap(dtype);
 }
 
-/** The accumulator is read back from `out`, so that it is rounded at every step. */
+/** Reads the accumulator back from `out`, which rounds it at every step. */
 const foldNumbers = loopsOf(
   (f: (acc: number, x: number) => number) =>
     (from: NumberData, out: NumberData, { distance, block }: Lanes, finish: (x: number) => number) => {

@@ -1,11 +1,11 @@
-/** Ordering a tile along its last axis. */
+/** Sorts a tile along its last axis. */
 import { take, type TileArray } from "./array.js";
 
 type Before = (a: number | bigint, b: number | bigint) => boolean;
 const rises: Before = (a, b) => a < b;
 const falls: Before = (a, b) => a > b;
 
-/** Rows of the last axis in order. Rows that hold NaN keep no promise, as on the GPU. A poisoned lane poisons its row. */
+/** Sorts rows. The order of a row with NaN is unspecified, as on the GPU. A poisoned lane poisons its row. */
 export function sortLast(x: TileArray, descending: boolean): TileArray {
   const before = descending ? falls : rises;
   return reordered(x, (row, value) =>
@@ -13,7 +13,7 @@ export function sortLast(x: TileArray, descending: boolean): TileArray {
   );
 }
 
-/** The network that sorts a bitonic row: compares and swaps at distance n/2, n/4, …, 1. */
+/** Sorts bitonic rows: compares and swaps at distance n/2, n/4, …, 1. */
 export function bitonicMerge(x: TileArray, descending: boolean): TileArray {
   const before = descending ? falls : rises;
   return reordered(x, (row, value) => {
@@ -25,7 +25,7 @@ export function bitonicMerge(x: TileArray, descending: boolean): TileArray {
   });
 }
 
-/** `arrange` puts the places of a row's elements in order. */
+/** Reorders each row; `arrange` sorts the positions of a row's elements. */
 function reordered(
   x: TileArray,
   arrange: (row: number[], value: (place: number) => number | bigint) => void,

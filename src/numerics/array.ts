@@ -1,26 +1,18 @@
-/** The run-time value of a tile, and moving its elements about. */
+/** The run-time value of a tile, and ops that move its elements. */
 import { kindOf, loopsOf, movable } from "./lane-loops.js";
-import {
-  allocate,
-  allocateUnset,
-  isBig,
-  type BigData,
-  type NumberData,
-  type NumericDType,
-  type TileData,
-} from "./numeric.js";
-import { unset, zeros } from "./pool.js";
+import { isBig, type BigData, type NumberData, type NumericDType, type TileData } from "./numeric.js";
+import { unset, zeros, allocate, allocateUnset } from "./pool.js";
 
-/** Elements in row-major order, each exactly representable in the dtype. Never changed once it is made. */
+/** Elements in row-major order, each exactly representable in the dtype. A finished tile never changes. */
 export interface TileArray {
   readonly dtype: NumericDType;
   readonly shape: readonly number[];
   readonly data: TileData;
-  /** Lanes that were never given a value, 1 = poison; absent when there are none. */
+  /** Lanes without a value, 1 = poison; undefined if there are none. */
   readonly poison?: Uint8Array;
 }
 
-/** A tile of these parts. */
+/** Makes a tile. */
 export function tileArray(
   dtype: NumericDType,
   shape: readonly number[],
@@ -78,7 +70,7 @@ export function fromNumbers(
   return tileArray(dtype, shape, data);
 }
 
-/** Elements of a tile by their index in its row-major order: what every movement below is made of. */
+/** Picks elements of a tile by their row-major index. The functions below use it. */
 export function take(x: TileArray, shape: readonly number[], index: Int32Array): TileArray {
   const data = allocateUnset(x.dtype, index.length);
   const to = movable(data);
@@ -108,7 +100,7 @@ export function stridesOf(shape: readonly number[]): number[] {
 export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
   const index = unset(Int32Array, sizeOf(shape));
   index[0] = offset;
-  // Fill the last axis, then repeat what is there along each axis further out.
+  // Fill the last axis, then repeat the filled part along each outer axis.
   let filled = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const size = filled * shape[axis]!;
@@ -126,7 +118,7 @@ export function isSameShape(x: readonly number[], y: readonly number[]): boolean
   return true;
 }
 
-/** The shape that two shapes broadcast to: the shorter one gets leading ones, and a 1 stretches to any size. */
+/** The shape that two shapes broadcast to: the shorter one gets leading ones, and a 1 stretches to the other's size. */
 export function broadcastShapes(x: readonly number[], y: readonly number[]): readonly number[] {
   if (isSameShape(x, y)) return x;
   const rank = Math.max(x.length, y.length);
@@ -158,14 +150,14 @@ export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
   return take(x, shape, stridedIndex(shape, strides));
 }
 
-/** Where elements along one axis lie in a larger shape: element `j` is in every lane of `[outer, count, inner]` with `j`. */
+/** How elements along one axis repeat in a larger shape, seen as `[outer, count, inner]`: element `j` fills `[:, j, :]`. */
 export interface Spread {
   readonly outer: number;
   readonly count: number;
   readonly inner: number;
 }
 
-/** How a shape with at most one axis that is not 1 broadcasts to another. */
+/** How a shape broadcasts to another, if at most one of its dimensions is not 1. */
 export function spreadOf(from: readonly number[], to: readonly number[]): Spread | undefined {
   const count = sizeOf(from);
   const axis = from.findIndex((dim) => dim !== 1);
@@ -175,19 +167,19 @@ export function spreadOf(from: readonly number[], to: readonly number[]): Spread
   return { outer: count === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
 }
 
-/** The element of each lane. */
+/** Repeats elements as a {@link Spread} says. */
 export function spread<Data extends TileData>(data: Data, { outer, count, inner }: Spread): Data {
   const row = count * inner;
   const out = unset(kindOf(data), outer * row) as NumberData;
   const from = data as NumberData;
   if (inner === 1) out.set(from);
   else for (let j = 0; j < count; j++) out.fill(from[j]!, j * inner, (j + 1) * inner);
-  // What is there is doubled until the rest is no more than that.
+  // Double the filled part until it covers the rest.
   for (let filled = row; filled < out.length; filled *= 2) out.copyWithin(filled, 0, filled);
   return out as Data;
 }
 
-/** The lanes that one mask or the other marks. */
+/** The lanes marked in either mask. */
 export function either(a: Uint8Array | undefined, b: Uint8Array | undefined): Uint8Array | undefined {
   if (!a || !b) return a ?? b;
   const both = unset(Uint8Array, a.length);
@@ -203,7 +195,7 @@ export function reshape(x: TileArray, shape: readonly number[]): TileArray {
   return tileArray(x.dtype, shape, x.data, x.poison);
 }
 
-/** Inserts an axis of size 1, so that the result has it at `axis` (negative ones count from the result's end). */
+/** Inserts an axis of size 1 at `axis` of the result (a negative `axis` counts from the result's end). */
 export function expandDims(x: TileArray, axis: number): TileArray {
   const rank = x.shape.length + 1;
   return reshape(x, x.shape.toSpliced(axis < 0 ? axis + rank : axis, 0, 1));
@@ -225,14 +217,14 @@ export function flip(x: TileArray, axis: number): TileArray {
   return take(x, x.shape, index);
 }
 
-/** The elements at one position of an axis, which is dropped. */
+/** The elements at one position of an axis; the result lacks that axis. */
 export function slice(x: TileArray, axis: number, position: number): TileArray {
   const strides = stridesOf(x.shape);
   const shape = x.shape.toSpliced(axis, 1);
   return take(x, shape, stridedIndex(shape, strides.toSpliced(axis, 1), position * strides[axis]!));
 }
 
-/** Tiles of one shape and dtype side by side along a new axis: the inverse of {@link slice}. */
+/** Joins tiles of one shape and dtype along a new axis: the inverse of {@link slice}. */
 export function stack(xs: readonly [TileArray, ...TileArray[]], axis: number): TileArray {
   const [{ dtype, shape }] = xs;
   const size = sizeOf(shape);

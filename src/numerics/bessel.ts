@@ -1,9 +1,9 @@
-/** Bessel functions to float64's precision. Numbers refer to the Digital Library of Mathematical Functions. */
+/** Bessel functions to float64's precision. Equation numbers refer to the Digital Library of Mathematical Functions. */
 
 const BITS = 256;
 const ONE = 1n << BigInt(BITS);
 
-/** A finite float64 as a multiple of 2^-BITS, cut off. */
+/** A finite float64 as a multiple of 2^-BITS, truncated. */
 function fixed(x: number): bigint {
   const exponent = Math.max(Math.floor(Math.log2(Math.abs(x) || 1)) - 52, -1074);
   const shift = BigInt(BITS + exponent);
@@ -17,8 +17,8 @@ function toNumber(x: bigint): number {
 }
 
 /**
- * `Σ (±1)^k (x²/4)^k weight(k) / (k! (k+n)!)`, that is J_n or I_n without the factor (x/2)^n (10.2.2, 10.25.2). In
- * fixed point, so that nothing is lost where large terms cancel.
+ * `Σ (±1)^k (x²/4)^k weight(k) / (k! (k+n)!)`, that is J_n or I_n without the factor (x/2)^n (10.2.2, 10.25.2). Fixed
+ * point loses nothing when large terms cancel.
  */
 function series(n: number, x: number, sign: 1n | -1n, weight?: (k: number) => bigint): number {
   const half = fixed(x / 2);
@@ -34,7 +34,7 @@ function series(n: number, x: number, sign: 1n | -1n, weight?: (k: number) => bi
   return toNumber(sum);
 }
 
-/** From here on Hankel's expansion (10.17.3) gives all digits: its least term is about exp(-2x). */
+/** From here on, Hankel's expansion (10.17.3) is exact to float64: its smallest term is about exp(-2x). */
 const FAR = 25;
 
 /** P and Q of Hankel's expansion, and cos and sin of its phase, x - (n/2 + 1/4)π, for n of 0 or 1. */
@@ -46,7 +46,7 @@ function hankel(n: 0 | 1, x: number) {
     else q += k % 4 === 1 ? term : -term;
     term *= (4 * n * n - (2 * k + 1) ** 2) / ((k + 1) * 8 * x);
   }
-  // The phase's cosine and sine by those of x, which are reduced exactly.
+  // Computed from cos x and sin x, whose argument is reduced exactly.
   const [c, s] = [Math.cos(x), Math.sin(x)];
   const [cos, sin] = n === 0 ? [c + s, s - c] : [s - c, -(s + c)];
   return { p, q, cos, sin, scale: 1 / (Math.sqrt(Math.PI) * Math.sqrt(x)) };
@@ -88,14 +88,14 @@ export const j1 = (x: number): number => besselJ(1, x);
 export const y0 = (x: number): number => besselY(0, x);
 export const y1 = (x: number): number => besselY(1, x);
 
-/** Upward by 10.6.1, which is stable where the values do not shrink with n. */
+/** Upward recurrence 10.6.1, which is stable while the values do not shrink with n. */
 function upward(n: number, x: number, first: number, second: number): number {
   let [before, value] = [first, second];
   for (let k = 1; k < n && Number.isFinite(value); k++) [before, value] = [value, ((2 * k) / x) * value - before];
   return value;
 }
 
-/** J_n(x); NaN for n below 0, as CUDA has it. */
+/** J_n(x); NaN for n below 0, as in CUDA. */
 export function jn(n: number, x: number): number {
   if (n < 0 || Number.isNaN(x)) return NaN;
   if (n < 2) return besselJ(n as 0 | 1, x);
@@ -107,7 +107,7 @@ export function jn(n: number, x: number): number {
   return sign * downward(n, magnitude);
 }
 
-/** Miller's algorithm, for n above x: downward from far above, scaled by `J_0 + 2 Σ J_2k = 1` (10.12.4). */
+/** Miller's algorithm for n above x: downward recurrence from far above, scaled by `J_0 + 2 Σ J_2k = 1` (10.12.4). */
 function downward(n: number, x: number): number {
   let [above, value, wanted, sum] = [0, 1e-300, 0, 0];
   for (let k = 2 * Math.ceil((n + 50 + Math.sqrt(80 * n)) / 2); k > 0; k--) {
@@ -125,17 +125,17 @@ function downward(n: number, x: number): number {
   return wanted / (sum + value);
 }
 
-/** Y_n(x); NaN for n below 0, as CUDA has it. */
+/** Y_n(x); NaN for n below 0, as in CUDA. */
 export function yn(n: number, x: number): number {
   if (n < 0 || Number.isNaN(x)) return NaN;
   if (n < 2 || !(x > 0) || x === Infinity) return besselY(n === 1 ? 1 : 0, x);
   return upward(n, x, y0(x), y1(x));
 }
 
-/** From here on I_0 is beyond float64. */
+/** Above this, I_0 overflows float64. */
 const OVERFLOW = 714;
 
-/** Modified, of order 0. */
+/** The modified Bessel function I_0. */
 export const i0 = (x: number): number => (Math.abs(x) <= OVERFLOW ? series(0, x, 1n) : Math.abs(x) * Infinity);
-/** Modified, of order 1. */
+/** The modified Bessel function I_1. */
 export const i1 = (x: number): number => (Math.abs(x) <= OVERFLOW ? (x / 2) * series(1, x, 1n) : x * Infinity);

@@ -1,10 +1,10 @@
-/** Numbers held exactly, and their rounding to a float dtype in any direction: one rounding, whatever the operation. */
+/** Exact numbers, and their rounding to a float dtype in any direction, so that each operation rounds once. */
 import { floatFormats } from "./numeric-float.js";
 
 /** To nearest even, toward zero, down, up. */
 export type Direction = "n" | "z" | "d" | "u";
 
-/** `m · 2^e`; `rest` says that less than one in the last place of m was cut off its magnitude. */
+/** `m · 2^e`; `rest` means that less than one unit in the last place of m was truncated from its magnitude. */
 export interface Exact {
   readonly m: bigint;
   readonly e: number;
@@ -18,7 +18,7 @@ const shift = (x: bigint, by: number): bigint => (by < 0 ? x >> BigInt(-by) : x 
 const double = new Float64Array(1);
 const bits = new BigUint64Array(double.buffer);
 
-/** A finite float64. */
+/** The exact value of a finite float64. */
 export function exactOf(x: number): Exact {
   double[0] = x;
   const field = Number((bits[0]! >> 52n) & 2047n);
@@ -27,12 +27,12 @@ export function exactOf(x: number): Exact {
   return { m: x < 0 ? -m : m, e: Math.max(field, 1) - 1075 };
 }
 
-/** The float of a dtype next to an exact number in a direction; beyond the dtype's range as IEEE 754 says. */
+/** Rounds an exact number to a float of a dtype in a direction; overflow follows IEEE 754. */
 export function roundExact({ m, e, rest = false }: Exact, dtype: "float32" | "float64", direction: Direction): number {
   const { mantissaBits, bias, max } = floatFormats[dtype];
   const isNegative = m < 0n;
   const magnitude = absolute(m);
-  // The exponent of the last place that is kept.
+  // The exponent of the result's last place.
   const place = Math.max(bitLength(magnitude) + e - 1, 1 - bias) - mantissaBits;
   const drop = place - e;
   let kept = shift(magnitude, -drop);
@@ -55,7 +55,7 @@ export function sumOf(x: Exact, y: Exact): Exact {
   return { m: shift(x.m, x.e - e) + shift(y.m, y.e - e), e };
 }
 
-/** Bits of quotients and roots: more than any dtype keeps, so that what is cut off decides only as `rest`. */
+/** Bits of quotients and roots: more than any dtype keeps, so `rest` suffices for the truncated part. */
 const BITS = 128;
 
 export function quotientOf(x: Exact, y: Exact): Exact {
@@ -75,7 +75,7 @@ export function rootOf({ m, e }: Exact): Exact {
 
 export type DirectedOp = "add" | "sub" | "mul" | "div" | "rcp" | "sqrt" | "fma";
 
-/** An operation of IEEE 754 with its result rounded in a direction. Operands are floats of the dtype. */
+/** An IEEE 754 operation whose result is rounded in a direction. Operands are floats of the dtype. */
 export function directed(op: DirectedOp, dtype: "float32" | "float64", direction: Direction) {
   const toDType = (exact: Exact) => roundExact(exact, dtype, direction);
   /** A sum that is 0 is +0, and -0 when rounding down, unless both sides are zeros of one sign. */

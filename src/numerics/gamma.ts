@@ -1,6 +1,6 @@
 /** The gamma function and its logarithm to float64's precision. */
 
-/** ζ(k) - 1 for k from 2 on, with the sum's tail by Euler and Maclaurin's formula. */
+/** ζ(k) - 1 for k from 2 on; the Euler-Maclaurin formula gives the sum's tail. */
 const zetaMinusOne = Array.from({ length: 60 }, (_, i) => {
   const k = i + 2;
   const N = 60;
@@ -12,7 +12,7 @@ const zetaMinusOne = Array.from({ length: 60 }, (_, i) => {
 });
 const EULER = 0.5772156649015329;
 
-/** `log Γ(2 + w)` for w in [-1/2, 1/2], whose root at w = 0 is kept (Abramowitz and Stegun 6.1.33). */
+/** `log Γ(2 + w)` for w in [-1/2, 1/2], accurate near its root w = 0 (Abramowitz and Stegun 6.1.33). */
 function logGammaNear2(w: number): number {
   let sum = 0;
   for (let i = zetaMinusOne.length - 1; i >= 0; i--) {
@@ -25,7 +25,7 @@ function logGammaNear2(w: number): number {
 /** Coefficients of Stirling's series, B_2k / (2k (2k - 1)). */
 const STIRLING = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400] as const;
 
-/** `sin(πx)`, reduced exactly. */
+/** `sin(πx)` with exact argument reduction. */
 export function sinpi(x: number): number {
   const near = Math.round(2 * x) / 2;
   const rest = Math.PI * (x - near);
@@ -39,7 +39,7 @@ export function lgamma(x: number): number {
   if (x <= 0 && Number.isInteger(x)) return Infinity;
   if (x < 0.5) {
     if (Math.abs(x) < 1e-17) return -Math.log(Math.abs(x));
-    // Where sin(πx) and Γ meet at 1 the difference of logarithms would lose what is left.
+    // If both terms below are close, their difference would cancel.
     if (x > -20) return Math.log(Math.abs(tgamma(x)));
     return Math.log(Math.PI / Math.abs(sinpi(x))) - lgamma(1 - x);
   }
@@ -64,7 +64,7 @@ export function tgamma(x: number): number {
   let [at, product] = [x, 1];
   while (at > 2.5) product *= at -= 1;
   let divisor = 1;
-  // In two steps, lest the product overflow where the result is subnormal.
+  // Two divisors, because one product could overflow if the result is subnormal.
   let outer = 1;
   for (; at < 1.5; at += 1) {
     divisor *= at;

@@ -1,16 +1,15 @@
 /**
- * Loops over elements, one for each function that they call. V8 compiles a loop for the functions that it has called:
- * where that is a single one it is inlined, and the loop runs four times as fast (measured, Node 20) as one that every
- * op shares.
+ * Makes a separate loop over elements for each function that it calls. V8 inlines the function if a loop has called only
+ * one; such a loop runs four times as fast as one that all ops share (measured, Node 20).
  */
 import type { NumberData, TileData } from "./numeric.js";
 
-/** After this many calls a function gets a loop of its own: one that is made for a single use is not worth compiling for. */
+/** After this many calls a function gets its own loop; for fewer, compiling it does not pay. */
 const WORTH_COMPILING = 4;
 
 /**
- * `loopOf(f)`, with a copy of the loop for each `f` that comes again. `loopOf` is compiled from its own text, so it must
- * use nothing but `f` and what it makes itself.
+ * Returns `loopOf(f)`, as a separate copy for each `f` that is used repeatedly. `loopOf` is compiled from its own source
+ * text, so it must not refer to anything except `f` and its own variables.
  */
 export function loopsOf<F extends object, Loop>(loopOf: (f: F) => Loop): (f: F) => Loop {
   const made = new WeakMap<F, { calls: number; loop: Loop }>();
@@ -22,11 +21,11 @@ export function loopsOf<F extends object, Loop>(loopOf: (f: F) => Loop): (f: F) 
   };
 }
 
-/** What an array is to V8: loops that only move elements are made once for each. */
+/** The class of an array. Loops that only move elements are made once for each class. */
 export type KindOf = new (length: number) => TileData;
 export const kindOf = (data: TileData): KindOf => data.constructor as KindOf;
 
-/** Elements as they are moved: a float32 that goes through a number may lose bits of a NaN. Bigints move like numbers. */
+/** The array to copy elements through: float32 as bits, because a conversion to a number may lose bits of a NaN. */
 export function movable(data: TileData): NumberData {
   return data instanceof Float32Array
     ? new Uint32Array(data.buffer, data.byteOffset, data.length)
@@ -35,10 +34,10 @@ export function movable(data: TileData): NumberData {
 
 let copies = 0;
 
-/** The same function to V8's eyes another one; the function itself where a page's policy forbids making code. */
+/** A copy of a function that V8 treats as another one; the function itself if a page's policy forbids `new Function`. */
 function copyOf<Make>(make: Make): Make {
   try {
-    // V8 keeps one record of what a text was called with: each copy needs a text of its own.
+    // V8 shares type feedback between functions of the same text, so each copy needs a unique text.
     // oxlint-disable-next-line no-new-func, typescript/no-implied-eval
     return new Function(`return ${String(make)} // ${copies++}`)() as Make;
   } catch {

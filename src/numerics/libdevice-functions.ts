@@ -1,6 +1,6 @@
 /**
- * What libdevice's functions compute: float64 that the evaluator rounds once, integers and directed rounding exactly. An
- * overload has an entry of its own, such as `clz l`, where its letters (see `libdevice-table.ts`) matter.
+ * The functions of libdevice: floats in float64, which the evaluator rounds once; integers and directed rounding exactly.
+ * An overload has its own entry, such as `clz l`, if its letters (see `libdevice-table.ts`) matter.
  */
 import { i0, i1, j0, j1, jn, y0, y1, yn } from "./bessel.js";
 import {
@@ -23,7 +23,7 @@ import { erf, erfc, erfcinv, erfcx, erfinv, normcdf, roundHalfEven } from "./spe
 
 type Compute = (x: number, y: number, z: number, w: number) => number;
 type Lane = number | bigint;
-/** Takes a lane of each operand; 64-bit integers are bigints. Integers wrap where they are stored. */
+/** Takes one lane of each operand; 64-bit integers are bigints. Storing the result wraps integers. */
 export type Overload = (...lanes: Lane[]) => Lane;
 
 // ---- bits -----------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) =>
     mulhi: (x, y) => (BigInt(x!) * BigInt(y!)) >> BigInt(width),
     popc: (x) => BigInt(popc(unsigned(x))),
     sad: (x, y, z) => (x! > y! ? BigInt(x!) - BigInt(y!) : BigInt(y!) - BigInt(x!)) + BigInt(z!),
-    // Each nibble of the selector names one of eight bytes; its top bit is not looked at.
+    // Each nibble of the selector selects one of eight bytes; its top bit is ignored.
     bytePerm: (x, y, s) => {
       const bytes = unsigned(x) | (unsigned(y) << 32n);
       const at = (i: bigint) => (bytes >> (8n * ((BigInt(s!) >> (4n * i)) & 7n))) & 255n;
@@ -68,7 +68,7 @@ const integers = (width: 32 | 64): Readonly<Record<string, (...lanes: Lane[]) =>
 };
 const [integers32, integers64] = [integers(32), integers(64)];
 
-/** The next float64 on the way from x to y. */
+/** The next float64 from x towards y. */
 function nextafter(x: number, y: number): number {
   if (Number.isNaN(x) || Number.isNaN(y)) return NaN;
   if (x === y) return y;
@@ -76,7 +76,7 @@ function nextafter(x: number, y: number): number {
   bits[0] = x === 0 ? 1n : x > 0 === y > x ? bits[0]! + 1n : bits[0]! - 1n;
   return x < 0 || (x === 0 && y < 0) ? -double[0] : double[0];
 }
-/** The next float32; from zero on to the least normal one, as CUDA's flushes. */
+/** The next float32 from x towards y; from zero it is the smallest normal one, because CUDA flushes subnormals. */
 function nextafter32(x: number, y: number): number {
   const [from, to] = [flush(x), flush(y)];
   if (Number.isNaN(from) || Number.isNaN(to)) return NaN;
@@ -88,7 +88,7 @@ function nextafter32(x: number, y: number): number {
 
 // ---- floats ---------------------------------------------------------------------------------------------------------
 
-/** Ties go away from zero. */
+/** Rounds to the nearest integer, ties away from zero. */
 const round = (x: number) => {
   const down = Math.trunc(x);
   return Math.abs(x - down) >= 0.5 ? down + Math.sign(x) : down;
@@ -96,7 +96,7 @@ const round = (x: number) => {
 /** `x - y · n` with the integer n nearest to x / y, ties to even. */
 const remainder = (x: number, y: number) => {
   if (!Number.isFinite(y)) return Number.isNaN(y) ? y : x;
-  // Twice |y|, so that the parity of n is known however large it is.
+  // Modulo 2 |y| also gives the parity of n, for any n.
   const magnitude = Math.abs(y);
   let rest = Math.abs(x) % (2 * magnitude);
   if (2 * magnitude === Infinity) rest = Math.abs(x);
@@ -105,20 +105,20 @@ const remainder = (x: number, y: number) => {
   return Object.is(x, -0) || x < 0 ? -rest : rest;
 };
 const copysign = (x: number, y: number) => (y < 0 || Object.is(y, -0) ? -Math.abs(x) : Math.abs(x));
-/** The exponent of a finite number that is not 0. */
+/** The exponent of a finite, non-zero number. */
 const exponent = (x: number) => {
   const { m, e } = exactOf(Math.abs(x));
   return m.toString(2).length - 1 + e;
 };
-/** `x · 2ⁿ` in one rounding. */
+/** `x · 2ⁿ` with one rounding. */
 const scaled = (x: number, n: number) => {
   if (x === 0 || !Number.isFinite(x)) return x;
   const { m, e } = exactOf(x);
   return roundExact({ m, e: e + Math.max(Math.min(n, 5000), -5000) }, "float64", "n");
 };
-/** CUDA's returns a subnormal doubled, whatever n is. */
+/** For a subnormal, CUDA returns twice the value for any n. */
 const scaled32 = (x: number, n: number) => (Math.abs(x) < LEAST ? x + x : scaled(x, n));
-/** `x` to an integer power as libdevice computes it, by squares; `round` settles each product. */
+/** `x` to an integer power by repeated squaring, as in libdevice; `round` rounds each product. */
 const power = (round: (x: number) => number) => (x: number, n: number) => {
   let [square, product] = [round(x), 1];
   for (let rest = Math.abs(n); ; rest = Math.floor(rest / 2)) {
@@ -128,7 +128,7 @@ const power = (round: (x: number) => number) => (x: number, n: number) => {
   }
 };
 
-/** `√(x² + y² + …)` or its reciprocal, rounded once. */
+/** `√(x² + y² + …)` or its reciprocal, with one rounding. */
 const norm =
   (isReciprocal: boolean) =>
   (...xs: readonly number[]) => {
@@ -139,10 +139,10 @@ const norm =
   };
 const [hypot, rhypot] = [norm(false), norm(true)];
 
-/** `cos(πx)`, without zeros below. */
+/** `cos(πx)`, never -0. */
 const cospi = (x: number) => sinpi(Math.abs(x % 2) + 0.5) + 0;
 const mulRz = directed("mul", "float32", "z");
-/** What the instructions sin.approx and cos.approx make of an angle: turns, cut off to float32. Here half turns. */
+/** sin.approx and cos.approx convert an angle to turns, truncated to float32. These are half turns. */
 const halfTurns = (x: number) => 2 * mulRz(x, Math.fround(0.5 / Math.PI));
 const fastSin = (x: number) => sinpi(halfTurns(x));
 const fastCos = (x: number) => cospi(halfTurns(x));
@@ -176,7 +176,7 @@ const functions: Readonly<Record<string, Compute>> = {
   exp2: (x) => 2 ** x,
   expm1: Math.expm1,
   fastCosf: fastCos,
-  // The reciprocal of a y from 2¹²⁶ on is subnormal.
+  // From 2¹²⁶ on, the reciprocal of y is subnormal and flushed.
   fastDividef: (x, y) => (Math.abs(y) > 1 / LEAST ? x * copysign(0, y) : x / y),
   fastExp10f: (x) => 10 ** x,
   fastExpf: Math.exp,
@@ -213,7 +213,7 @@ const functions: Readonly<Record<string, Compute>> = {
   log1p: Math.log1p,
   log2: Math.log2,
   logb: (x) => (x === 0 ? -Infinity : Number.isFinite(x) ? exponent(x) : Math.abs(x)),
-  // CUDA's counts the leading zeros of what flushing left of a subnormal.
+  // CUDA counts the leading zeros of a subnormal after flushing it.
   "logb f": (x) => (x !== 0 && Math.abs(x) < LEAST ? -150 : functions.logb!(x, 0, 0, 0)),
   nearbyint: roundHalfEven,
   "nextafter ff": nextafter32,
@@ -279,7 +279,7 @@ function conversion(from: Kind, to: Kind, direction: Direction): Overload {
 const ROUNDED = /^(add|sub|mul|div|rcp|sqrt|fma)R([nzdu])$/;
 const CONVERSION = /^(float|double|u?int|u?ll)2(float|double|u?int|u?ll)R([nzdu])$/;
 
-/** What an overload computes. `letters` are those of its operands. */
+/** The function of an overload. `letters` are those of its operands. */
 export function libdeviceOverload(name: string, letters: string): Overload | undefined {
   const conversions = CONVERSION.exec(name);
   if (conversions) {
@@ -306,7 +306,7 @@ export function libdeviceOverload(name: string, letters: string): Overload | und
   );
 }
 
-/** Reinterpretations of bits. */
+/** Functions that reinterpret bits. */
 export const libdeviceBitcasts: ReadonlySet<string> = new Set([
   "intAsFloat",
   "floatAsInt",

@@ -1,6 +1,6 @@
-/** Values and their bits: for bitcasts and for the raw bytes that Python and devices exchange. */
+/** Converts values to bits and back, for bitcasts and for the raw bytes exchanged with Python. */
+import { allocate } from "./pool.js";
 import {
-  allocate,
   bitsOf,
   isBig,
   isFloat,
@@ -17,13 +17,13 @@ import { wrap } from "./numeric-int.js";
 /** Dtypes of at most 32 bits, whose codes are numbers. */
 export type NarrowDType = Exclude<NumericDType, BigDType | "float64">;
 
-/** The code of a representable value, as an unsigned integer. All NaNs have one code, the format's quiet NaN. */
+/** The bits of a representable value as an unsigned integer. Every NaN gives the format's quiet NaN. */
 export function toBits(dtype: NarrowDType): (x: number) => number {
   const bits = bitsOf(dtype);
   if (!isFloat(dtype)) return bits === 32 ? (x) => x >>> 0 : (x) => x & ((1 << bits) - 1);
   if (dtype === "float32") return float32ToBits;
   const format = floatFormats[dtype];
-  // Codes beyond `max` exist: 1.875 is float8e4b15's last value, though no cast gives it.
+  // Some codes lie beyond `max`: 1.875 is float8e4b15's last value, but no cast gives it.
   const table = quanta({ ...format, max: 2 ** (Math.floor(Math.log2(format.max)) + 1) });
   const perBinade = 2 ** format.mantissaBits;
   const firstField = 1024 - format.bias;
@@ -40,7 +40,7 @@ export function toBits(dtype: NarrowDType): (x: number) => number {
   };
 }
 
-/** The value of a code. */
+/** The value of bits. */
 export function fromBits(dtype: NarrowDType): (bits: number) => number {
   if (!isFloat(dtype)) return wrap(dtype);
   if (dtype === "float32") return float32FromBits;
@@ -90,7 +90,7 @@ function decode(dtype: TabledDType, code: number): number {
   return code >= sign ? -value : value;
 }
 
-/** Values as bytes in a device's order (little-endian); a byte for each `int1`, as torch has it. */
+/** Values as little-endian bytes; one byte for each `int1`, as in PyTorch. */
 export function toBytes(dtype: NumericDType, data: TileData): Uint8Array<ArrayBuffer> {
   if (isBig(dtype) || dtype === "float64") return new Uint8Array(bytesOf(data));
   const buffer = new ArrayBuffer(data.length * bytesPerElement(dtype));
@@ -104,7 +104,7 @@ export function toBytes(dtype: NumericDType, data: TileData): Uint8Array<ArrayBu
 /** The inverse of {@link toBytes}. */
 export function fromBytes(dtype: NumericDType, bytes: Uint8Array): TileData {
   const length = bytes.length / bytesPerElement(dtype);
-  // A copy is aligned, whatever the bytes were a part of.
+  // `bytes` may start at an unaligned offset; the copy is aligned.
   const buffer = bytesOf(bytes);
   const data = allocate(dtype, length);
   if (isBig(dtype)) (data as BigData).set(new BigInt64Array(buffer));

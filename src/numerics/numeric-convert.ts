@@ -1,12 +1,12 @@
-/** Conversions of single values between dtypes. */
+/** Converts single values between dtypes. */
 import { isSigned } from "../types/dtype.js";
 import { bitsOf, isFloat, type BigDType, type FloatDType, type NumericDType, type SmallIntDType } from "./numeric.js";
 import { round, type RoundOptions } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 
 /**
- * How a dtype whose values are numbers converts to another one: floats to nearest, integers by dropping high bits,
- * float to integer as {@link floatToInt}, anything to `int1` by `!= 0`. Identity where every value is kept.
+ * The conversion between two dtypes whose values are numbers: floats round to nearest, integers drop high bits, float to
+ * integer is {@link floatToInt}, anything to `int1` is `!= 0`.
  */
 export function convert(
   from: Exclude<NumericDType, BigDType>,
@@ -23,8 +23,8 @@ const same = (x: number): number => x;
 const isNotZero = (x: number): number => (x !== 0 ? 1 : 0);
 
 /**
- * PTX's `cvt.rzi`: truncate, clamp to the bounds. Undefined in the IR out of range (arith.fptosi). Eight-bit integers
- * have no `cvt` of their own: Triton's PTX converts to 16 bits and drops the high ones, so 300.0 is 44 as int8.
+ * PTX's `cvt.rzi`: truncate, then clamp to the bounds. (MLIR's arith.fptosi leaves values out of range undefined.) PTX has
+ * no `cvt` to 8-bit integers: Triton converts to 16 bits and drops the high ones, so 300.0 is 44 as int8.
  */
 export function floatToInt(from: FloatDType, to: SmallIntDType): (x: number) => number {
   const bits = Math.max(bitsOf(to), 16);
@@ -40,19 +40,19 @@ export function floatToBig(to: BigDType): (x: number) => bigint {
   const [min, max] = to === "int64" ? [-(2n ** 63n), 2n ** 63n - 1n] : [0n, 2n ** 64n - 1n];
   const [low, high] = [Number(min), Number(max)];
   const ofNaN = to === "int64" ? min : 2n ** 63n;
-  // The upper bounds round up to a power of two, which is out of range already.
+  // As a float64 the upper bound is a power of two, which is already out of range.
   return (x) => (x !== x ? ofNaN : x <= low ? min : x >= high ? max : BigInt(Math.trunc(x)));
 }
 
-/** A 64-bit integer as a float, in one rounding. */
+/** Converts a 64-bit integer to a float with one rounding. */
 export function bigToFloat(to: FloatDType, options: RoundOptions = {}): (x: bigint) => number {
-  // Number() rounds to nearest, which is all that float64 needs.
+  // Number() rounds to nearest.
   if (to === "float64" && options.rounding !== "rtz") return Number;
   const toDType = round(to, options);
   return (x) => toDType(toOdd(x));
 }
 
-/** The nearest float64 whose last bit says whether something was cut off, so that a narrower rounding is exact. */
+/** Rounds to odd: the last bit is set if anything was truncated, so that a second, narrower rounding is correct. */
 function toOdd(x: bigint): number {
   const magnitude = x < 0n ? -x : x;
   if (magnitude < 2n ** 53n) return Number(x);

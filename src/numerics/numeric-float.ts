@@ -1,17 +1,18 @@
-/** Float formats and rounding to them. Every rounding here is exact from a float64: there is no rounding in between. */
-import type { FloatDType } from "./numeric.js";
+/** Float formats and rounding to them. Every function rounds a float64 once. */
+import { isSigned } from "../types/dtype.js";
+import { bitsOf, type FloatDType, isFloat, type NumericDType } from "./numeric.js";
 import { unset } from "./pool.js";
 
 interface FloatFormat {
   readonly mantissaBits: number;
   readonly bias: number;
-  /** The largest value that a cast gives. */
+  /** The largest finite value that a cast gives. */
   readonly max: number;
   readonly hasInfinity: boolean;
-  /** The code of NaN that casts give; NaN that meets a format without one becomes `max`. */
+  /** The code of the NaN that casts give; in a format without one, NaN becomes `max`. */
   readonly nan: number | undefined;
   readonly hasNegativeZero: boolean;
-  /** What a cast does above `max` when the caller does not say: clamp, or infinity (NaN where there is none). */
+  /** The default above `max`: whether to clamp; otherwise infinity, or NaN in a format without infinities. */
   readonly saturates: boolean;
   readonly ties: "even" | "away";
 }
@@ -19,10 +20,10 @@ interface FloatFormat {
 const ieee = { hasInfinity: true, hasNegativeZero: true, saturates: false, ties: "even" } as const;
 
 /**
- * The defaults are those of casts compiled by Triton 3.9 for sm_90, read off its PTX: `cvt.rn.satfinite.e4m3x2` and
- * `cvt.rn.satfinite.e5m2x2` clamp out of range values, infinity included; float8e4b15 is made of integer
- * instructions that clamp to 1.75 (code 0x7e), round ties away from zero and turn NaN into 1.75, although code 0x7f
- * (1.875) is read back. NaN codes are those of IEEE's default quiet NaN. The `fnuz` formats exist on AMD only.
+ * The defaults are those of casts that Triton 3.9 compiles for sm_90, as its PTX shows. `cvt.rn.satfinite.e4m3x2` and
+ * `cvt.rn.satfinite.e5m2x2` clamp values out of range, including infinity. float8e4b15 uses integer instructions that
+ * clamp to 1.75 (code 0x7e), round ties away from zero and turn NaN into 1.75; code 0x7f (1.875) can still be read. NaN
+ * codes are IEEE's default quiet NaN. The `fnuz` formats exist only on AMD.
  */
 export const floatFormats: { readonly [D in FloatDType]: FloatFormat } = {
   float8e5: { ...ieee, mantissaBits: 2, bias: 15, max: 57344, nan: 0x7f, saturates: true },
@@ -57,8 +58,8 @@ const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 const ROUNDS_TO_QUANTA = 1.5 * 2 ** 52;
 
 /**
- * The distance of neighbours in a format, by the exponent field of a float64 in that binade; infinite for binades above
- * the format's last.
+ * The distance between neighbouring values of a format, by the exponent field of a float64; infinite above the format's
+ * last binade.
  */
 export function quanta({ mantissaBits, bias, max }: FloatFormat): Float64Array {
   const table = new Float64Array(2048).fill(Infinity);
@@ -92,7 +93,7 @@ export function round(dtype: FloatDType, options: RoundOptions = {}): (x: number
   return rounder;
 }
 
-/** Made once, for their tables are costly beside a small tile. */
+/** Cached, because making a rounder's table costs more than rounding a small tile. */
 const rounders = new Map<string, (x: number) => number>();
 
 function makeRounder(dtype: FloatDType, rounding: Rounding, saturate: boolean): (x: number) => number {
@@ -107,8 +108,8 @@ function makeRounder(dtype: FloatDType, rounding: Rounding, saturate: boolean): 
 }
 
 /**
- * Rounds the elements of an array to a dtype that is held in a Float32Array. The same rule as {@link round}'s, but in one
- * loop without calls: three times as fast.
+ * Rounds the elements of an array to a dtype that a Float32Array holds, with {@link round}'s rule. One loop without calls
+ * is three times as fast.
  */
 export function roundAll(
   dtype: Exclude<FloatDType, "float64">,
@@ -122,7 +123,7 @@ export function roundAll(
     for (let i = 0; i < out.length; i++) out[i] = roundOne(from[i]!);
     return out;
   }
-  // Read exponents from memory rather than through `scratch`: by 11 bits of float64's high word or float32's 8 bits.
+  // Reads exponents from the array's own memory: 11 bits of a float64's high word, or 8 bits of a float32.
   const isDouble = from instanceof Float64Array;
   const bits = new Int32Array(from.buffer, from.byteOffset, isDouble ? 2 * from.length : from.length);
   const [step, first, drop, mask] = isDouble ? [2, HIGH, 20, 0x7ff] : [1, 0, 23, 0xff];
@@ -139,20 +140,20 @@ export function roundAll(
 
 const shifts = new Map<string, Float64Array>();
 
-/** {@link quanta} times `ROUNDS_TO_QUANTA`, by the exponent field of a float64 or of a float32. */
+/** {@link quanta} times `ROUNDS_TO_QUANTA`, indexed by the exponent field of a float64 or float32. */
 function shiftsOf(dtype: FloatDType, isDouble: boolean): Float64Array {
   const key = `${dtype} ${isDouble}`;
   let table = shifts.get(key);
   if (table === undefined) {
     const byDouble = quanta(floatFormats[dtype]).map((quantum) => quantum * ROUNDS_TO_QUANTA);
-    // Float32's fields 0 to 254 are float64's from 896 on; subnormals (0) have a quantum no finer than 897's.
+    // Fields 0 to 254 of a float32 correspond to 896 and up of a float64; subnormals (0) have the quantum of 897.
     table = isDouble ? byDouble : byDouble.slice(896, 896 + 256).fill(Infinity, 255);
     shifts.set(key, table);
   }
   return table;
 }
 
-/** What becomes of values above the largest finite one, infinities and NaN. */
+/** Converts values above the largest finite one, infinities and NaN. */
 type OutOfRange = (x: number) => number;
 
 function outOfRangeToNearest({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
@@ -161,7 +162,7 @@ function outOfRangeToNearest({ max, nan, hasInfinity }: FloatFormat, saturate: b
   return (x) => (x > 0 ? overflow : x < 0 ? -overflow : ofNaN);
 }
 
-/** Truncation never leaves the finite range; infinity stays (`cvt.rz.f16.f32`, from which Triton takes e5m2's byte). */
+/** Truncation never leaves the finite range; infinity stays (Triton takes e5m2's byte from `cvt.rz.f16.f32`). */
 function outOfRangeTowardsZero({ max, nan, hasInfinity }: FloatFormat, saturate: boolean): OutOfRange {
   const ofInfinity = hasInfinity ? Infinity : saturate ? max : NaN;
   const ofNaN = nan === undefined ? max : NaN;
@@ -204,10 +205,10 @@ function halfAway(x: number): number {
   return x - whole >= 0.5 ? whole + 1 : whole;
 }
 
-/** A float32 as tf32 tensor cores read it: the low 13 mantissa bits are ignored (Triton 3.9 emits no conversion). */
+/** Truncates a float32 to tf32: tensor cores ignore the low 13 mantissa bits (Triton 3.9 emits no conversion). */
 export const truncateToTf32: (x: number) => number = roundTo11Bits("rtz");
 
-/** A float32 rounded to tf32, ties away from zero: `cvt.rna.tf32.f32`, which `tf32x3` splits operands with. */
+/** Rounds a float32 to tf32, ties away from zero: `cvt.rna.tf32.f32`, with which `tf32x3` splits operands. */
 export const roundToTf32: (x: number) => number = roundTo11Bits("rna");
 
 function roundTo11Bits(mode: "rtz" | "rna"): (x: number) => number {
@@ -218,8 +219,8 @@ function roundTo11Bits(mode: "rtz" | "rna"): (x: number) => number {
 }
 
 /**
- * `x * y + z` in one rounding, for operands of any dtype up to float32: the product is exact in a float64, and the sum
- * is rounded to odd, after which rounding to a format of at most 51 bits is as from the exact sum (Boldo and
+ * `x * y + z` with one rounding, for operands of any dtype up to float32. The product is exact in a float64, and the sum
+ * is rounded to odd; rounding that to a format of at most 51 bits is the same as rounding the exact sum (Boldo and
  * Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
  */
 export function fma(dtype: Exclude<FloatDType, "float64">): (x: number, y: number, z: number) => number {
@@ -243,4 +244,12 @@ function sumToOdd(a: number, b: number): number {
     if (low === 0) words[HIGH] = words[HIGH]! - 1;
   }
   return scratch[0];
+}
+
+/** Whether a dtype can represent this value exactly, including the sign of zero. */
+export function holdsExactly(dtype: NumericDType, value: number): boolean {
+  if (isFloat(dtype)) return Object.is(round(dtype, { saturate: false })(value), value);
+  const bits = bitsOf(dtype);
+  const [min, end] = isSigned(dtype) ? [-(2 ** (bits - 1)), 2 ** (bits - 1)] : [0, 2 ** bits];
+  return Number.isInteger(value) && value >= min && value < end;
 }

@@ -1,8 +1,8 @@
-/** Integer arithmetic as compiled code does it: wrapping, C division, PTX's shifts. */
+/** Integer arithmetic as in compiled code: wrapping, C division, PTX's shifts. */
 import { isSigned } from "../types/dtype.js";
 import { bitsOf, type BigDType, type SmallIntDType } from "./numeric.js";
 
-/** Makes a function once for each dtype: loops are compiled for the functions that they call. */
+/** Makes a function once for each dtype, so that each keeps its own compiled loop. */
 function perDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) => F {
   const made = new Map<SmallIntDType, F>();
   return (dtype) => {
@@ -12,7 +12,7 @@ function perDType<F>(make: (dtype: SmallIntDType) => F): (dtype: SmallIntDType) 
   };
 }
 
-/** Reduces an integer, exactly held by a number, to a dtype by dropping high bits. One function for each dtype. */
+/** Wraps an integer to a dtype by dropping high bits; the number must hold the integer exactly. */
 export const wrap: (dtype: SmallIntDType) => (x: number) => number = perDType((dtype) => {
   if (dtype === "int1") return (x) => x & 1;
   if (dtype === "uint32") return (x) => x >>> 0;
@@ -28,8 +28,8 @@ export function wrapBig(dtype: BigDType): (x: bigint) => bigint {
 }
 
 /*
- * Results of these functions may lie outside the dtype (`multiply` of uint32, -2^31 / -1): whoever stores them wraps.
- * Division by zero is undefined in the IR (arith.divsi); it gives 0 here, and callers report it.
+ * Results of these functions may lie outside the dtype (`multiply` of uint32, -2^31 / -1); callers must wrap them.
+ * MLIR's arith.divsi leaves division by zero undefined; here it gives 0, and callers report it.
  */
 
 /** The low 32 bits of a product. */
@@ -43,23 +43,23 @@ export const divideBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x / 
 export const remainder = (x: number, y: number): number => (y === 0 ? 0 : (x % y) + 0);
 export const remainderBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x % y);
 
-/** Whether a shift is by the operand's width or more, or negative: undefined in the IR, so callers report it. */
+/** Whether a shift count is negative, or the operand's width or more. The result is undefined in MLIR; callers report it. */
 export const shiftIsTooFar = (bits: number, count: number | bigint): boolean => count < 0 || count >= bits;
 
 /*
- * Shifts that are too far act as PTX's do: "shift amounts greater than the register width N are clamped to N", amounts
- * taken as unsigned. So nothing is left, or copies of the sign.
+ * Such shifts follow PTX: "shift amounts greater than the register width N are clamped to N", with unsigned amounts. So
+ * the result is 0, or copies of the sign.
  */
 
 type Shift = (x: number, count: number) => number;
 
-/** `x << count`. One function for each dtype. */
+/** `x << count`. */
 export const shiftLeft: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
   const bits = bitsOf(dtype);
   return (x, count) => (shiftIsTooFar(bits, count) ? 0 : x << count);
 });
 
-/** `x >> count`: arithmetic for signed dtypes, else logical. One function for each dtype. */
+/** `x >> count`: arithmetic for signed dtypes, logical for others. */
 export const shiftRight: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
   const bits = bitsOf(dtype);
   if (isSigned(dtype)) return (x, count) => x >> (shiftIsTooFar(bits, count) ? 31 : count);
@@ -68,12 +68,12 @@ export const shiftRight: (dtype: SmallIntDType) => Shift = perDType((dtype) => {
 
 export const shiftLeftBig = (x: bigint, count: bigint): bigint => (shiftIsTooFar(64, count) ? 0n : x << count);
 
-/** Logical for uint64, whose values are never negative; else arithmetic. */
+/** `x >> count`: logical for uint64, whose values are never negative, and arithmetic for int64. */
 export const shiftRightBig = (x: bigint, count: bigint): bigint => x >> (shiftIsTooFar(64, count) ? 64n : count);
 
-/** The high half of the product of two 32-bit integers taken as unsigned, which is what compiled `tl.umulhi` gives. */
+/** The high half of the product of two 32-bit integers taken as unsigned, as in compiled `tl.umulhi`. */
 export function umulhi(x: number, y: number): number {
-  // Both the product and the difference are within 2^10 of the exact ones, so that the quotient is within 2^-21 of it.
+  // The product and the difference are off by at most 2^10, so the quotient is off by at most 2^-21.
   const difference = (x >>> 0) * (y >>> 0) - (Math.imul(x, y) >>> 0);
   return (difference * 2 ** -32 + 0.5) >>> 0;
 }

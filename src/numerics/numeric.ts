@@ -1,9 +1,7 @@
-/** How values of each dtype are held while a kernel is evaluated in-process. */
-import { dtypeTable, isInt, isSigned, type DTypeName, type IntName } from "../types/dtype.js";
-import { round } from "./numeric-float.js";
-import { unset, zeros } from "./pool.js";
+/** How the evaluator represents values of each dtype. */
+import { dtypeTable, isInt, type DTypeName, type IntName } from "../types/dtype.js";
 
-/** Every dtype that arithmetic values can have. */
+/** Every dtype of arithmetic values. */
 export type NumericDType = DTypeName;
 export type FloatDType = Exclude<NumericDType, IntName>;
 /** The dtypes whose values are JavaScript bigints; all others are numbers. */
@@ -15,7 +13,7 @@ export type NumberData = Float32Array | Float64Array | Int32Array | Uint32Array 
 export type BigData = BigInt64Array | BigUint64Array;
 export type TileData = NumberData | BigData;
 
-/** Width of a value in bits; an `int1` takes a byte in memory all the same. */
+/** Width of a value in bits. (In memory an `int1` takes a byte.) */
 export const bitsOf = (dtype: NumericDType): number => dtypeTable[dtype].bits;
 
 export function isFloat(dtype: NumericDType): dtype is FloatDType {
@@ -28,34 +26,17 @@ export function isBig(dtype: NumericDType): dtype is BigDType {
 }
 
 /**
- * Zeros of a dtype.
+ * The array that holds values of a dtype.
  *
  * Small integers live in an Int32Array and small floats in a Float32Array rather than in arrays of their own width:
  * V8 compiles a keyed access that has seen up to four kinds of array inline, and a fifth makes it about six times
  * slower (measured, Node 20). With these four kinds for numbers and bytes for `int1`, loops stay below the limit.
  */
-export function allocate(dtype: NumericDType, length: number): TileData {
-  return zeros(arrayOf(dtype), length);
-}
-
-/** {@link allocate} without the zeros: for what is overwritten entirely. */
-export function allocateUnset(dtype: NumericDType, length: number): TileData {
-  return unset(arrayOf(dtype), length);
-}
-
-function arrayOf(dtype: NumericDType): new (length: number) => TileData {
+export function arrayOf(dtype: NumericDType): new (length: number) => TileData {
   if (dtype === "int64") return BigInt64Array;
   if (dtype === "uint64") return BigUint64Array;
   if (dtype === "int1") return Uint8Array;
   if (dtype === "uint32") return Uint32Array;
   if (dtype === "float64") return Float64Array;
   return isFloat(dtype) ? Float32Array : Int32Array;
-}
-
-/** Whether a dtype has this very value: no rounding, no wrapping, no sign of zero lost. */
-export function holdsExactly(dtype: NumericDType, value: number): boolean {
-  if (isFloat(dtype)) return Object.is(round(dtype, { saturate: false })(value), value);
-  const bits = bitsOf(dtype);
-  const [min, end] = isSigned(dtype) ? [-(2 ** (bits - 1)), 2 ** (bits - 1)] : [0, 2 ** bits];
-  return Number.isInteger(value) && value >= min && value < end;
 }

@@ -1,15 +1,15 @@
 /**
- * Rows and columns that repeat. A kernel whose indices wrap, `rm % M`, fills a block that is larger than its matrix with
- * the same rows again, and a product of equal rows is computed once.
+ * Finds rows and columns that repeat. A kernel whose indices wrap, such as `rm % M`, repeats rows in a block that is
+ * larger than its matrix; the product of equal rows is then computed once.
  */
 
 /** Lines of a matrix: rows, or columns. */
 export interface Lines {
   readonly count: number;
-  /** From a line to the next. */
+  /** Distance between neighbouring lines. */
   readonly step: number;
   readonly length: number;
-  /** From an element of a line to the next. */
+  /** Distance between neighbouring elements of a line. */
   readonly apart: number;
 }
 
@@ -26,7 +26,7 @@ export const columnsOf = (rows: number, columns: number): Lines => ({
   apart: columns,
 });
 
-/** After how many lines they are the same again, bit by bit; all of them if none is found. */
+/** The number of lines after which all lines repeat, bit for bit; the number of all lines if none is found. */
 export function periodOf(data: Float32Array, lines: Lines): number {
   const bits = new Uint32Array(data.buffer, data.byteOffset, data.length);
   let tries = 0;
@@ -38,10 +38,10 @@ export function periodOf(data: Float32Array, lines: Lines): number {
   return lines.count;
 }
 
-/** Lines that are the same as the first for another reason, such as zeros, are not looked at for long. */
+/** Bounds the search when lines equal the first for another reason, such as zeros. */
 const MOST_TRIES = 4;
 
-/** Whether lines are the same again after so many. */
+/** Whether the lines repeat with this period. */
 export function hasPeriod(data: Float32Array, lines: Lines, period: number): boolean {
   return repeats(new Uint32Array(data.buffer, data.byteOffset, data.length), lines, period);
 }

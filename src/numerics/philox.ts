@@ -1,4 +1,4 @@
-/** The Philox generator: counters and keys in, as many random words out (Salmon and others, "Parallel random numbers", 2011). */
+/** The Philox generator: turns counters and keys into as many random words (Salmon et al., "Parallel random numbers", 2011). */
 import { umulhi, umulhiBig } from "./numeric-int.js";
 
 const WORD = { keyA: 0x9e3779b9, keyB: 0xbb67ae85, roundA: 0xd2511f53, roundB: 0xcd9e8d57 };
@@ -9,7 +9,7 @@ const LONG = {
   roundB: 0xca5a826395121157n,
 };
 
-/** Four counters as unsigned 32-bit words, in place. */
+/** Replaces four counters, unsigned 32-bit words, with random words. */
 export function philox32(c: Uint32Array, key0: number, key1: number, rounds: number): void {
   let [k0, k1] = [key0 | 0, key1 | 0];
   let [c0, c1, c2, c3] = [c[0]! | 0, c[1]! | 0, c[2]! | 0, c[3]! | 0];
@@ -46,16 +46,16 @@ const f = Math.fround;
 const SCALE = f(4.6566127342e-10);
 const SCALE_LONG = f(1.0842020432385337e-19);
 
-/** A word as a float32 in [0, 1). */
+/** Maps a word to a float32 in [0, 1). */
 export const uniform32 = (word: number): number => f(f((word | 0) < 0 ? ~(word | 0) : word | 0) * SCALE);
 
-/** A 64-bit word as a float32 in [0, 1). */
+/** Maps a 64-bit word to a float32 in [0, 1). */
 export function uniform64(word: bigint): number {
   const signed = BigInt.asIntN(64, word);
   return f(f(Number(signed < 0n ? ~signed : signed)) * SCALE_LONG);
 }
 
-/** Two uniform numbers as two normal ones (Box and Muller), in float32 as Triton computes it. */
+/** Turns two uniform numbers into two normal ones (Box-Muller), in float32 as Triton computes it. */
 export function normals(u1: number, u2: number): readonly [number, number] {
   const angle = f(f(6.283185307179586) * u2);
   const radius = f(Math.sqrt(f(-2 * f(Math.log(Math.max(f(1e-7), u1))))));

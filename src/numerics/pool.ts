@@ -1,17 +1,17 @@
 /**
- * Buffers of tiles, used again. Making a typed array and collecting it costs as much as a few passes over a tile, and a
- * kernel makes some for every op of every program. Inside a scope, what {@link allocate} and its kin give belongs to the
- * scope: where that ends, all of it is handed out again but what is said to live on.
+ * Reuses the buffers of tiles. Making and collecting a typed array costs as much as a few passes over a tile, and a kernel
+ * makes some for every op of every program. Inside a scope, each array from {@link allocate}, {@link unset} or
+ * {@link zeros} belongs to the scope. When the scope ends, all of them are reused except those named as kept.
  */
-import type { TileData } from "./numeric.js";
+import { arrayOf, type NumericDType, type TileData } from "./numeric.js";
 
 type ArrayOf<T extends TileData> = new (length: number) => T;
-/** A place in the order in which buffers were handed out. */
+/** A position in the order of allocation. */
 export type Mark = number;
 
-/** Up to so many elements an array costs next to nothing: V8 keeps them beside the object. */
+/** Arrays up to this length are cheap, because V8 stores their elements in the object; they are not pooled. */
 const SMALL = 8;
-/** Beyond so many bytes the garbage collector has them. */
+/** The most bytes to pool; further arrays are left to the garbage collector. */
 const MOST_BYTES = 2 ** 26;
 
 const free = new Map<unknown, Map<number, TileData[]>>();
@@ -21,12 +21,11 @@ let isOpen = false;
 let generation = 0;
 
 /**
- * Changes whenever buffers are taken back: what was computed before may have lost its elements. Always the same outside
- * of scopes.
+ * Changes whenever buffers are released: arrays computed before may have been overwritten. Constant outside scopes.
  */
 export const poolGeneration = (): number => (isOpen ? generation : -1);
 
-/** An array with any elements: for what is overwritten entirely. */
+/** An array with arbitrary elements, which the caller must overwrite. */
 export function unset<T extends TileData>(of: ArrayOf<T>, length: number): T {
   if (!isOpen || length <= SMALL) return new of(length);
   return (reused(of, length) as T | undefined) ?? fresh(of, length);
@@ -47,6 +46,16 @@ export function ones(length: number): Uint8Array {
   return unset(Uint8Array, length).fill(1);
 }
 
+/** Zeros of a dtype. */
+export function allocate(dtype: NumericDType, length: number): TileData {
+  return zeros(arrayOf(dtype), length);
+}
+
+/** Arbitrary elements of a dtype, which the caller must overwrite. */
+export function allocateUnset(dtype: NumericDType, length: number): TileData {
+  return unset(arrayOf(dtype), length);
+}
+
 function reused(of: unknown, length: number): TileData | undefined {
   const array = free.get(of)?.get(length)?.pop();
   if (array !== undefined) taken.push(array);
@@ -61,9 +70,9 @@ function fresh<T extends TileData>(of: ArrayOf<T>, length: number): T {
   return array;
 }
 
-/** Runs `body` in a scope of its own, at whose end nothing lives on. Scopes of this kind do not nest. */
+/** Runs `body` in an outermost scope, which keeps nothing. Such scopes do not nest. */
 export function pooled(body: () => void): void {
-  // Other kernels may have left arrays of other lengths.
+  // Drop arrays whose lengths only other kernels need.
   if (bytes > MOST_BYTES / 2) {
     free.clear();
     bytes = 0;
@@ -77,7 +86,7 @@ export function pooled(body: () => void): void {
   }
 }
 
-/** Runs `body` where what is allocated belongs to nobody. */
+/** Runs `body` without pooling its allocations. */
 export function unpooled<T>(body: () => T): T {
   const was = isOpen;
   isOpen = false;
@@ -88,10 +97,10 @@ export function unpooled<T>(body: () => T): T {
   }
 }
 
-/** Where a scope inside the outermost one begins. */
+/** Starts a scope inside the outermost one. */
 export const mark = (): Mark => taken.length;
 
-/** Takes back what was handed out since, but for the arrays on these buffers. */
+/** Ends the scope that started at `since`: releases its arrays, except those in these buffers. */
 export function release(since: Mark, kept?: ReadonlySet<ArrayBufferLike>): void {
   if (taken.length === since) return;
   generation++;

@@ -1,4 +1,4 @@
-/** A small seeded generator, the same on every machine. */
+/** A small seeded random generator with the same results on every machine. */
 
 /** Uniform in [0, 1): mulberry32 (T. Ettinger, public domain). */
 export function uniform(seed: number): () => number {
@@ -11,7 +11,7 @@ export function uniform(seed: number): () => number {
   };
 }
 
-/** Normal with mean 0 and variance 1, by Box and Muller. */
+/** Normal with mean 0 and variance 1 (Box-Muller). */
 export function normal(random: () => number): () => number {
   let spare: number | undefined;
   return () => {
@@ -27,7 +27,7 @@ export function normal(random: () => number): () => number {
   };
 }
 
-/** `0, 1, …, count - 1` in random order, by Fisher and Yates. */
+/** `0, 1, …, count - 1` in random order (Fisher-Yates). */
 export function shuffled(count: number, random: () => number): Int32Array {
   const order = Int32Array.from({ length: count }, (_, i) => i);
   for (let i = count - 1; i > 0; i--) {
@@ -37,7 +37,7 @@ export function shuffled(count: number, random: () => number): Int32Array {
   return order;
 }
 
-/** A seed for one of several streams. */
+/** The seed of a named stream. */
 export function seedOf(seed: number, name: string): number {
   let hash = seed | 0;
   for (const char of name) hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193);

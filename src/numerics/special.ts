@@ -4,9 +4,9 @@ const polynomial = (x: number, coefficients: readonly number[]): number =>
   coefficients.reduceRight((sum, coefficient) => sum * x + coefficient, 0);
 
 /**
- * erf and erfc by the rational approximations of Sun's fdlibm (s_erf.c, 1993), lowest coefficient first: below 0.84375,
- * up to 1.25, up to 1 / 0.35, and to 28, beyond which erfc is nothing. erf is off by less than one unit in the last
- * place, erfc by less than three.
+ * The rational approximations of erf and erfc from Sun's fdlibm (s_erf.c, 1993), lowest coefficient first: below 0.84375,
+ * up to 1.25, up to 1 / 0.35, and up to 28, beyond which erfc is 0. The error of erf is below one unit in the last place,
+ * that of erfc below three.
  */
 const NEAR = {
   p: [
@@ -49,7 +49,7 @@ const TAIL = {
   ],
 };
 const ratio = (x: number, { p, q }: typeof NEAR): number => polynomial(x, p) / polynomial(x, q);
-/** erf(1), to 24 bits, and what the approximations keep of `erfcx` out of their exponent. */
+/** erf(1) to 24 bits, and a constant that the approximations of `erfcx` leave out of their exponent. */
 const ERF_ONE = 8.45062911510467529297e-1;
 const SHIFT = 0.5625;
 
@@ -60,7 +60,7 @@ export function erf(x: number): number {
   return Math.sign(x) * (1 - (size < 6 ? erfcAbove(size) : 0));
 }
 
-/** What `erf` leaves of 1, without cancelling where that is little. */
+/** `1 - erf(x)` without cancellation. */
 export function erfc(x: number): number {
   if (x < 0.25) return x < -6 ? 2 : x < -1.25 ? 2 - erfcAbove(-x) : 1 - erf(x);
   if (x < 0.84375) return 0.5 - (x * ratio(x * x, NEAR) + (x - 0.5));
@@ -68,21 +68,21 @@ export function erfc(x: number): number {
   return x < 28 ? erfcAbove(x) : Number.isNaN(x) ? x : 0;
 }
 
-/** erfc from 1.25 to 28. The square's exponential is taken in two parts, of which the first square is exact. */
+/** erfc from 1.25 to 28. `exp(-x²)` is computed in two parts; the first square is exact. */
 function erfcAbove(x: number): number {
   const high = Math.fround(x);
   const rest = ratio(1 / (x * x), x < 1 / 0.35 ? FAR : TAIL);
   return (Math.exp(-high * high - SHIFT) * Math.exp((high - x) * (high + x) + rest)) / x;
 }
 
-/** `exp(factor · x²)`, without the error of rounding x² first, which the exponential would multiply by x². */
+/** `exp(factor · x²)` without rounding x² first, because the exponential would multiply that error by x². */
 function expSquare(x: number, factor: 1 | -1 | -0.5): number {
   const high = Math.fround(x);
   const low = (x - high) * (x + high);
   return Math.exp(factor * high * high) * Math.exp(factor * low);
 }
 
-/** `exp(x²) · erfc(x)`, which stays in range where erfc does not: a continued fraction from 1 on (DLMF 7.9.1). */
+/** `exp(x²) · erfc(x)`, which does not underflow as erfc does; a continued fraction from 1 on (DLMF 7.9.1). */
 export function erfcx(x: number): number {
   if (x < -27) return Infinity;
   if (x < 1) return expSquare(x, 1) * erfc(x);
@@ -92,18 +92,18 @@ export function erfcx(x: number): number {
   return 1 / (Math.sqrt(Math.PI) * fraction);
 }
 
-/** The normal distribution's integral up to x. */
+/** The cumulative normal distribution function. */
 export function normcdf(x: number): number {
   if (x < -40) return 0;
   return x < -1 ? (expSquare(x, -0.5) * erfcx(-x * Math.SQRT1_2)) / 2 : erfc(-x * Math.SQRT1_2) / 2;
 }
 
-/** The inverse of `erfc`: Newton's steps on its logarithm for the tails, on `erf` between. */
+/** The inverse of `erfc`: Newton's method on its logarithm in the tails, and on `erf` between. */
 export function erfcinv(y: number): number {
   if (!(y > 0 && y < 2)) return y === 0 ? Infinity : y === 2 ? -Infinity : NaN;
   if (y > 0.5 && y < 1.5) return erfinv(1 - y);
   if (y >= 1.5) return -erfcinv(2 - y);
-  // Where erfc(x) is nearly exp(-x²) / (x √π).
+  // The start: erfc(x) is nearly exp(-x²) / (x √π) here.
   let x = Math.sqrt(-Math.log(y));
   for (let i = 0; i < 8; i++) {
     // log(erfc) = -x² + log(erfcx); its slope is -2 / (√π erfcx).
@@ -122,7 +122,7 @@ export function erfinv(y: number): number {
   return x;
 }
 
-/** Ties go to the even neighbour. */
+/** Rounds to the nearest integer, ties to even. */
 export function roundHalfEven(x: number): number {
   const down = Math.floor(x);
   const rest = x - down;

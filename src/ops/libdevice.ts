@@ -4,7 +4,8 @@ import { cast } from "../numerics/array-cast.js";
 import { libdeviceBitcasts, libdeviceOverload } from "../numerics/libdevice-functions.js";
 import { subnormals } from "../numerics/libdevice-subnormals.js";
 import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
-import { allocate, isBig } from "../numerics/numeric.js";
+import { allocate } from "../numerics/pool.js";
+import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import {

@@ -1,9 +1,9 @@
 /** Random numbers: the same seed and offset give the same number, on the GPU and in the evaluator. */
 import { broadcastShapes, broadcastTo, type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
-import { allocate, type BigData, isBig, type NumberData } from "../numerics/numeric.js";
+import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
-import { unset } from "../numerics/pool.js";
+import { unset, allocate } from "../numerics/pool.js";
 import type { Checked } from "../types/problem.js";
 import type { Runtime } from "../values/runtime-values.js";
 import {

@@ -3,9 +3,9 @@
  * meets. Triton 3.6 makes some of them strong where 3.9 does not, and an integer argument that is 1 becomes a weak
  * constant in both. Where that would change a dtype or a value, emission names the dtype: `tl.full([], x, tl.int8)`.
  */
+import { holdsExactly } from "../../numerics/numeric-float.js";
 import { type DTypeName, type Elem, isInt, members } from "../../types/dtype.js";
 import { type Argument, isLiteral, isValue, type Literal, type OpStatement, type Value } from "../../ir/nodes.js";
-import { holdsExactly } from "../../numerics/numeric.js";
 import { promote } from "../../types/promote.js";
 
 /** What decides strength inside a kernel; the host has Python's numbers only. */

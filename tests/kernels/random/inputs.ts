@@ -3,7 +3,8 @@ import type { TensorData, TensorSignature } from "../../../src/contract/compiled
 import { uniform } from "../../../src/numerics/seeded-random.js";
 import { sizeOf } from "../../../src/numerics/array.js";
 import { type DTypeName, dtypeTable, isSigned } from "../../../src/types/dtype.js";
-import { allocate, type BigData, isBig, isFloat, type NumberData } from "../../../src/numerics/numeric.js";
+import { allocate } from "../../../src/numerics/pool.js";
+import { type BigData, isBig, isFloat, type NumberData } from "../../../src/numerics/numeric.js";
 import { round } from "../../../src/numerics/numeric-float.js";
 
 const LARGEST: Partial<Record<DTypeName, number>> = {

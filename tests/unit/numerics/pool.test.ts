@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { arange, reshape } from "../../../src/numerics/array.js";
-import { allocate } from "../../../src/numerics/numeric.js";
 import { buffersOf } from "../../../src/values/buffers.js";
-import { mark, pooled, release, unpooled, unset, zeros } from "../../../src/numerics/pool.js";
+import { mark, pooled, release, unpooled, unset, zeros, allocate } from "../../../src/numerics/pool.js";
 
 const LENGTH = 100;
 

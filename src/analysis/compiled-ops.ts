@@ -1,4 +1,4 @@
-/** The ops that Triton compiles of a kernel: one arm of a constexpr condition, and the helper functions that are called. */
+/** The ops of a kernel that Triton compiles: only one arm of a constexpr condition, and helper functions that are called. */
 import { typeOfArgument } from "../ir/typed.js";
 import {
   type Argument,
@@ -11,12 +11,12 @@ import {
 import type { Constant } from "../values/runtime-values.js";
 import { argumentsOf, blocksOf } from "../ir/walk.js";
 
-/** What an argument is; undefined where that is decided at launch or changes. */
+/** The constant value of an argument; undefined if the launch decides it or it varies. */
 export type Constants = (argument: Argument) => Constant | undefined;
 
 /**
- * The ops of a kernel and of what it calls. Under a constexpr condition that `constant` does not know, neither arm: what is
- * left is compiled whatever it is.
+ * The ops of a kernel and of the helper functions that it calls. If `constant` does not know a constexpr condition, both
+ * arms are omitted, so every listed op is certainly compiled.
  */
 export function compiledOps({ body }: KernelIR, constant: Constants = () => undefined): Iterable<OpStatement> {
   const called = new Set<FunctionIR>();

@@ -1,4 +1,4 @@
-/** The tensors that a lowered kernel reaches through descriptors, and what those ask of them. */
+/** The tensors that a lowered kernel accesses through descriptors, and what descriptors require of them. */
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { dtypeTable, members } from "../types/dtype.js";
 import { type Argument, isList, isValue, type KernelIR, type OpStatement, type TensorParam } from "../ir/nodes.js";
@@ -6,7 +6,7 @@ import { argumentsOf, walkAll } from "../ir/walk.js";
 
 export interface DescribedTensor {
   readonly param: TensorParam;
-  /** The axis whose elements lie side by side. The strides of all others are multiples of 16 bytes. */
+  /** The contiguous axis. The strides of all others are multiples of 16 bytes. */
   readonly axis: number;
 }
 
@@ -21,12 +21,12 @@ export function describedTensors(ir: KernelIR): readonly DescribedTensor[] {
   });
 }
 
-/** Whether the kernel makes descriptors, which takes scratch memory. */
+/** Whether the kernel makes descriptors itself, which needs scratch memory. */
 export function makesDescriptors(ir: KernelIR): boolean {
   return descriptorsMade(ir).length > 0;
 }
 
-/** Whether a tensor is reached through descriptors alone, so that no address of it is computed in int32. */
+/** Whether a tensor is accessed only through descriptors, so that the kernel computes none of its offsets in int32. */
 export function isOnlyDescribed(ir: KernelIR, param: TensorParam): boolean {
   if (param.block) return true;
   const made = new Set<unknown>(descriptorsMade(ir));
@@ -38,8 +38,8 @@ export function isOnlyDescribed(ir: KernelIR, param: TensorParam): boolean {
 }
 
 /**
- * The sizes that must be multiples of a number, for contiguous tensors to have rows of a multiple of 16 bytes: those of
- * the contiguous axes, where others step over them.
+ * The sizes that must be multiples of a number, so that the rows of contiguous tensors are multiples of 16 bytes: those of
+ * the contiguous axis, in tensors with more than one axis.
  */
 export function sizeMultiples(ir: KernelIR): Readonly<Record<string, number>> {
   const found: Record<string, number> = {};
@@ -60,7 +60,7 @@ function descriptorsMade(ir: KernelIR): readonly OpStatement[] {
   return found;
 }
 
-/** The axis of a tensor whose stride a descriptor takes to be 1: all others are among its strides. */
+/** The axis of a tensor whose stride a descriptor assumes to be 1; the descriptor lists the strides of all others. */
 function contiguousAxis(param: TensorParam, { operands }: OpStatement): readonly number[] {
   const [base, , strides] = operands;
   if (!isValue(base) || base !== param.pointer || !strides || !isList(strides)) return [];

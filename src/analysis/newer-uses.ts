@@ -1,16 +1,16 @@
-/** What a kernel asks of Triton that its oldest version here, 3.6, does not have. */
+/** Finds the uses of Triton features that the oldest supported version, 3.6, lacks. */
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { typedArguments } from "../ir/typed.js";
 import { walkAll } from "../ir/walk.js";
 
 export interface NewerUse {
-  /** In Triton, such as `tl.atomic_load`. */
+  /** Triton's name, such as `tl.atomic_load`. */
   readonly name: string;
   readonly at: Location | undefined;
 }
 
-/** Every use of what Triton has since 3.9 only, in order. */
+/** Every use of a feature that needs Triton 3.9, in program order. */
 export function usesOf39(ir: KernelIR): readonly NewerUse[] {
   const found: NewerUse[] = [];
   walkAll(ir, (statement) => {

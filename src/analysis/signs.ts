@@ -1,6 +1,6 @@
 /**
- * Which integers are certainly not negative, by the rules in op records. A view leaves out the lower bound of an index
- * where this holds. Plain and fixed on purpose: what is emitted must not depend on what a solver finds.
+ * Finds integers that are certainly non-negative, by the rules in op records. A view does not mask the lower bound of such
+ * an index. The rules are fixed on purpose: the emitted code must not depend on a solver.
  */
 import {
   type Argument,
@@ -19,7 +19,7 @@ import {
 import { typedArguments } from "../ir/typed.js";
 import { argumentsOf, bodiesOf, definitions, handedOver, walkAll } from "../ir/walk.js";
 
-/** Overflow apart, which the wrapper's limit on extents excludes. */
+/** Ignores overflow, which the wrapper's limit on extents excludes. */
 export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean {
   const signs = new Signs(ir);
   return (argument) => signs.isNonNegative(argument);
@@ -30,11 +30,11 @@ class Signs {
   /** Values that Python computes before the launch, where `//` and `%` floor. */
   readonly #ofHost: ReadonlySet<Value>;
   readonly #params: ReadonlyMap<Value, Param>;
-  /** What each variable is given: its first value, and what is written to it. */
+  /** The values assigned to each variable, including its initial value. */
   readonly #writes = new Map<Variable, Argument[]>();
-  /** What the parameters of each helper function are given; undefined where an op calls the function on tiles. */
+  /** The arguments passed for each helper function's parameter; undefined if an op calls the function on tiles. */
   readonly #handed = new Map<Value, Argument[] | undefined>();
-  /** Variables that no write might make negative. */
+  /** Variables that no write can make negative. */
   readonly #held: Set<Variable>;
   #known = new Map<Value, boolean>();
 
@@ -70,7 +70,7 @@ class Signs {
       if (isFunction(callee)) for (const param of callee.function.params) this.#handed.set(param, undefined);
   }
 
-  /** State is assumed not to be negative until some write might make it so; what survives is an invariant. */
+  /** Assumes every variable non-negative, then drops those that a write may make negative, until nothing changes. */
   #settle(): void {
     for (let settled = false; !settled;) {
       settled = true;
@@ -104,7 +104,7 @@ class Signs {
     }
   }
 
-  /** Sizes are, and what is computed where its expression is; constexprs of configs where every config says so. */
+  /** Sizes of shapes are non-negative; host expressions if their operands say so; constexprs of configs if all configs do. */
   #ofParam(param: Param): boolean {
     const computed = computedBy(param);
     if (param.kind === "size") return computed === undefined || this.#isShape(param.value) || this.#yields(computed);
@@ -118,7 +118,7 @@ class Signs {
     return this.isNonNegative(block.yields[0]);
   }
 
-  /** Whether a tensor that is always there has this size, which the wrapper compares with the tensor's shape. */
+  /** Whether a required tensor has this size; the wrapper compares it with the tensor's shape. */
   #isShape(size: Value): boolean {
     return this.ir.params.some((param) => param.kind === "tensor" && !param.optional && param.dims.includes(size));
   }
@@ -130,19 +130,19 @@ class Signs {
     return op.nonNegative?.(signs, { folded, args: typedArguments(statement) }) ?? false;
   }
 
-  /** The index of a loop that counts up from its start, or down to its end. */
+  /** Whether the index of a loop that counts up from its start, or down to its end, is non-negative. */
   #counts({ start, end, step }: ForStatement): boolean {
     const by = numberOf(step);
     if (by !== undefined && by < 0) return (numberOf(end) ?? -2) >= -1 || this.isNonNegative(end);
     return this.isNonNegative(start) && this.isNonNegative(step);
   }
 
-  /** What an input holds that the caller promised a range of, and what masked lanes hold instead. */
+  /** Whether a load from an input with a declared range is non-negative, including the value of masked lanes. */
   #loads({ operands: [address], options }: OpStatement): boolean {
     const view = isValue(address) ? this.#made.get(address) : undefined;
     const tensor = view?.kind === "op" && view.results[0]?.type.kind === "view" ? view.operands[0] : undefined;
     const param = isValue(tensor) ? this.#params.get(tensor) : undefined;
-    // A kernel may write what it likes to a tensor that it updates.
+    // A kernel may write any value to a tensor that it updates.
     if (param?.kind !== "tensor" || param.role !== "in") return false;
     const lowest = param.range?.[0];
     return (
@@ -151,7 +151,7 @@ class Signs {
   }
 }
 
-/** What computes a parameter on the host, if the caller does not decide it. */
+/** The host block that computes a parameter; undefined if the caller passes it. */
 function computedBy(param: Param): HostBlock | undefined {
   if (param.kind === "size") return param.derived;
   return param.kind === "constexpr" ? param.compute : undefined;

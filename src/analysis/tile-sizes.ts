@@ -1,13 +1,13 @@
-/** Constexprs that the caller decides and that tiles are made of: a launch checks them as the build checks configs. */
+/** Constexprs that a caller passes and that are tile dimensions. A launch checks them as the build checks configs. */
 import { compiledOps } from "./compiled-ops.js";
 import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
 import { typedArguments } from "../ir/typed.js";
 import { resultsOf } from "../ir/walk.js";
 
 export interface TileSize {
-  /** A dimension of a tile, so a power of two. */
+  /** A tile dimension, so it must be a power of two. */
   readonly param: ConstexprParam;
-  /** What an op needs at least, such as the inner dimension of a dot. */
+  /** The smallest value that an op accepts, such as for the inner dimension of a dot. */
   readonly least: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The block that is being written. Authoring appends statements here; nothing else makes IR, so scoping, locations and
- * value identity are decided in one place.
+ * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping, locations
+ * and value identity are decided in one place.
  */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalogue/control-codes.js";
@@ -31,10 +31,10 @@ interface Frame {
 export class Builder {
   #nextId = 0;
   readonly #frames: Frame[] = [];
-  /** The constexpr value of each canonical text, so that a dimension can be handed back as a value. */
+  /** The constexpr value of each canonical text, so that a dimension can be returned as a value. */
   readonly constexprs = new Map<string, Value>();
 
-  /** Where the code runs that is being recorded: on the GPU, or on the host before a launch. */
+  /** Whether the recorded code runs on the GPU, or on the host before a launch. */
   place: "kernel" | "host" = "kernel";
 
   get scope(): Scope {
@@ -47,15 +47,15 @@ export class Builder {
     return frame;
   }
 
-  /** Set while values are made on the way to what the author wrote: they do not take the author's name. */
+  /** Set while making intermediate values, which must not take the author's name. */
   anonymous = false;
-  /** Set while ops are appended on behalf of one that the author wrote elsewhere. */
+  /** Set while appending ops for one that the author wrote elsewhere. */
   pinned: Location | undefined;
 
-  /** Set while a finished kernel is rewritten: its values come from blocks that are complete. */
+  /** Set while rewriting a finished kernel, whose values come from closed blocks. */
   rewriting = false;
 
-  /** Where the op that is being appended stands in the author's source. */
+  /** The source location of the op being appended. */
   location(): Location | undefined {
     return this.pinned ?? captureLocation();
   }
@@ -74,7 +74,7 @@ export class Builder {
     return new Variable(this.#nextId++, type, this.scope, at, hint);
   }
 
-  /** Runs `body` in the block that was open when `depth` blocks were: what a loop needs before it starts. */
+  /** Runs `body` in an outer block, at nesting `depth`, to append statements before a loop. */
   outside<T>(depth: number, body: () => T): T {
     const inner = this.#frames.splice(depth);
     try {
@@ -95,7 +95,7 @@ export class Builder {
     return this.#frame.statements;
   }
 
-  /** Appends an op whose result types are known, and gives its results. */
+  /** Appends an op with known result types and returns its results. */
   op(
     op: Op,
     operands: OpStatement["operands"],
@@ -110,7 +110,7 @@ export class Builder {
     return results;
   }
 
-  /** Opens a block; `close` ends it. What is made inside can't be used after. */
+  /** Opens a block; `close` ends it. Values made inside cannot be used after that. */
   open(what: string, at: Location | undefined, kind: ScopeKind = "kernel", condition?: string): void {
     const parent = this.#frames.at(-1)?.scope;
     this.#frames.push({ scope: { parent, kind, what, condition, at, closed: false }, statements: [] });
@@ -123,26 +123,26 @@ export class Builder {
     return { statements: frame.statements, yields };
   }
 
-  /** The scopes that are open, innermost first. */
+  /** The open scopes, innermost first. */
   get scopes(): readonly Scope[] {
     return this.#frames.map(({ scope }) => scope).reverse();
   }
 
   #texts = 0;
-  /** A text for a constexpr that no other has. Authors' names have no `@`. */
+  /** A unique text for a constexpr. Authors' names never contain `@`. */
   uniqueText(base: string): string {
     return `${base}@${++this.#texts}`;
   }
 
-  /** Helper functions so far, callees before callers. */
+  /** The helper functions made so far, callees before callers. */
   readonly functions: FunctionIR[] = [];
 
-  /** How many blocks are open. A loop that was left early leaves one open. */
+  /** The number of open blocks. A loop that the author left early leaves one open. */
   get depth(): number {
     return this.#frames.length;
   }
 
-  /** Refuses a value whose block is complete: at this point of the program it does not exist. */
+  /** Refuses a value whose block is closed: it does not exist at this point of the program. */
   use(argument: Argument, at: Location | undefined): void {
     if (this.rewriting) return;
     if (isList(argument) || isFunction(argument)) for (const item of valuesIn(argument)) this.use(item, at);
@@ -157,8 +157,8 @@ export class Builder {
   }
 
   /**
-   * The scope itself if it is open; if it is an arm of a constexpr branch, complete, and the same condition holds here,
-   * the open scope around it: Triton keeps both arms or none, and Python's variables outlive the arm.
+   * The scope itself if it is open. For a closed arm of a constexpr branch whose condition also holds here, the open scope
+   * around it: Triton keeps both arms or neither, and Python's variables outlive the arm.
    */
   #openAround(scope: Scope): Scope | undefined {
     const open = new Set(this.scopes);
@@ -170,7 +170,7 @@ export class Builder {
     return undefined;
   }
 
-  /** A helper function sees what it makes and what is shared: the kernel's own arguments, and constexprs. */
+  /** Refuses a value from a closed scope. A helper function may use its own values, the kernel's arguments and constexprs. */
   #checkScope(
     scope: Scope,
     made: Location | undefined,
@@ -195,18 +195,18 @@ export class Builder {
 
 let active: Builder | undefined;
 
-/** The builder that records the code which is running now. */
+/** The builder that is recording. */
 export function builder(what: string): Builder {
   if (active) return active;
   fail(outsideKernel(what), captureLocation());
 }
 
-/** The same, or undefined outside a kernel. */
+/** The builder that is recording, or undefined outside a kernel. */
 export function activeBuilder(): Builder | undefined {
   return active;
 }
 
-/** Runs `body` with `next` recording. */
+/** Runs `body` while `next` records. */
 export function recording<T>(next: Builder, body: () => T): T {
   const before = active;
   active = next;

@@ -1,6 +1,6 @@
 /**
- * What an author holds while a kernel is traced. A handle only stands for a value of the program; whatever JavaScript
- * would do with it by itself (arithmetic, comparison, printing, iteration) is refused.
+ * The author's reference to a value of the program while a kernel is traced. JavaScript's own operations on it
+ * (arithmetic, comparison, conversion to a string, iteration) are refused.
  */
 import { fail } from "../diagnostics/diagnostic.js";
 import { coercion } from "../diagnostics/catalogue/operand-codes.js";
@@ -15,16 +15,16 @@ export class Handle {
 
   constructor(value: Value) {
     this[VALUE] = value;
-    // `x[0] = 1` would otherwise do nothing.
+    // Makes `x[0] = 1` throw instead of doing nothing.
     Object.freeze(this);
   }
 
-  /** Called when JavaScript wants a number or a string of it: `+`, `<`, a template, an index. */
+  /** JavaScript calls this to convert the handle to a number or a string: `+`, `<`, a template, an index. */
   [Symbol.toPrimitive](): never {
     fail(coercion(showType(this[VALUE].type)), captureLocation());
   }
 
-  /** What `console.log` shows. */
+  /** The text that `console.log` shows. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `${showType(this[VALUE].type)} %${this[VALUE].id}`;
   }

@@ -21,13 +21,13 @@ import type { Reference, TorchNode } from "../torch/torch-node.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { ConstKind, Elem, Type } from "../types/types.js";
 
-/** Where a value may be used: the block that made it and the blocks inside. Closed once the block is complete. */
+/** Where a value may be used: in the block that made it and the blocks inside. */
 export interface Scope {
   readonly parent: Scope | undefined;
   readonly kind: ScopeKind;
-  /** What opened it, for messages: `the loop`, `this branch`. */
+  /** The block's name in messages: `the loop`, `this branch`. */
   readonly what: string;
-  /** Of a branch that Triton decides when it compiles: what holds inside, as canonical text. */
+  /** For a constexpr branch, the condition that holds inside, as canonical text. */
   readonly condition?: string | undefined;
   readonly at: Location | undefined;
   closed: boolean;
@@ -43,16 +43,16 @@ export class Value {
     readonly type: Type,
     readonly scope: Scope,
     readonly at: Location | undefined,
-    /** The parameter's name, where it is one. */
+    /** The parameter's name, if it is one. */
     readonly parameter?: string,
-    /** Made on the way to what the author wrote at that place, so that the author's name is not its name. */
+    /** An intermediate value, which must not take the author's name for the expression. */
     readonly anonymous = false,
-    /** The op that made it, or whose claim about its elements it keeps; absent for parameters, indices and reads. */
+    /** The op that made it, or whose claim about its elements it keeps; undefined for parameters, indices and reads. */
     readonly by?: Op,
   ) {}
 }
 
-/** A JavaScript constant in the program: a weak literal. */
+/** A JavaScript constant in the program: a weak literal, which takes the dtype of its operation. */
 export interface Literal {
   readonly kind: "literal";
   readonly value: number | bigint | boolean | string;
@@ -64,7 +64,7 @@ export interface DTypeArgument {
   readonly dtype: Elem;
 }
 
-/** A helper function as an argument: what a call calls, what a reduction combines with. */
+/** A helper function as an argument: the callee of a call, or the combine function of a reduction. */
 export interface FunctionArgument {
   readonly kind: "function";
   readonly function: FunctionIR;
@@ -79,7 +79,7 @@ export class Variable {
     readonly type: Type,
     readonly scope: Scope,
     readonly at: Location | undefined,
-    /** Its name where the author wrote none. */
+    /** Its name if the author gave none. */
     readonly hint?: string,
   ) {}
 }
@@ -87,7 +87,7 @@ export class Variable {
 export interface OpStatement {
   readonly kind: "op";
   readonly op: Op;
-  /** As many as the op has operands; `undefined` where an optional one was left out. */
+  /** One per operand of the op; `undefined` for an optional one that was left out. */
   readonly operands: readonly (Argument | undefined)[];
   readonly options: Readonly<Record<string, Argument>>;
   readonly results: readonly Value[];
@@ -101,7 +101,7 @@ export interface LetStatement {
   readonly at: Location | undefined;
 }
 
-/** A snapshot: a later write does not change what was read. */
+/** Takes a snapshot: a later write does not change the result. */
 export interface ReadStatement {
   readonly kind: "read";
   readonly variable: Variable;
@@ -130,7 +130,7 @@ export interface ForStatement {
   readonly at: Location | undefined;
 }
 
-/** Runs `body` as long as what `condition` yields, computed again before each turn, holds. */
+/** Runs `condition` before each iteration, and `body` while the condition yields true. */
 export interface WhileStatement {
   readonly kind: "while";
   readonly condition: Block;
@@ -145,7 +145,7 @@ export interface IfStatement {
   readonly condition: Argument;
   readonly then: Block;
   readonly otherwise: Block;
-  /** One for each value that both arms yield. */
+  /** One per value that both arms yield. */
   readonly results: readonly Value[];
   readonly at: Location | undefined;
 }
@@ -178,48 +178,47 @@ export interface ExternSource {
 }
 
 /**
- * A helper function of the kernel, for one signature. It may look at the kernel's own arguments and at constexprs of its
- * callers beside its parameters; emission passes those along.
+ * A helper function of the kernel, for one signature. Besides its parameters it may use the kernel's arguments and its
+ * callers' constexprs; emission passes those as additional parameters.
  */
 export interface FunctionIR {
-  /** What the author calls it, where that is known without the source. */
+  /** The author's name for it, if known without the source. */
   readonly name: string | undefined;
   readonly params: readonly Value[];
-  /** Yields the results. */
   readonly body: Block;
   readonly noinline: boolean;
-  /** Where its Python is, if the author wrote that; the body says what it means. */
+  /** The Python function that it stands for, if the author wrote it in Python; `body` computes the same. */
   readonly extern?: ExternSource | undefined;
   /** Where the author defined it. */
   readonly at: Location | undefined;
 }
 
-/** What an argument of the kernel is. Names are the author's. */
+/** A parameter of the kernel. Names are the author's. */
 export type Param = TensorParam | PointerParam | ScalarParam | SizeParam | ConstexprParam;
 
 export interface TensorParam {
   readonly kind: "tensor";
   readonly name: string;
   readonly value: Value;
-  /** Address of its first element; of a descriptor, the descriptor. */
+  /** The address of its first element; for a descriptor, the descriptor. */
   readonly pointer: Value;
-  /** One an axis, in elements. A number where the layout is fixed (`contiguous`), else a run-time scalar. */
+  /** One per axis, in elements. A number if the layout is fixed (`contiguous`), else a run-time scalar. */
   readonly strides: readonly Argument[];
-  /** One an axis: a size, a constexpr or a number. */
+  /** One per axis: a size, a constexpr or a number. */
   readonly dims: readonly Argument[];
   readonly dimNames: readonly (string | number)[];
   readonly dtype: Elem;
   readonly role: "in" | "out" | "inout";
   readonly optional: boolean;
-  /** Whether the caller gave it, a constexpr; present where it is optional. */
+  /** A constexpr: whether the caller gave the tensor. Undefined unless it is optional. */
   readonly given?: Value;
   readonly contiguous: boolean;
-  /** Width of its offsets. int32 tensors are refused above 2^31 elements. */
+  /** Width of its offsets. With int32, the wrapper refuses an extent near 2^31 elements. */
   readonly offsets: "int32" | "int64";
   readonly range?: readonly [number | string, number | string];
-  /** Holds zeros when the first program starts. */
+  /** Whether it holds zeros before the first program runs. */
   readonly zeroed?: boolean;
-  /** The block that a descriptor of it moves. The kernel then gets that descriptor, and neither address nor strides. */
+  /** The block of its descriptor. The kernel then gets only the descriptor, without address and strides. */
   readonly block?: readonly Argument[];
   readonly padding?: "zero" | "nan";
 }
@@ -229,7 +228,7 @@ export interface PointerParam {
   readonly name: string;
   readonly value: Value;
   readonly dtype: Elem;
-  /** As of a tensor. */
+  /** As in {@link TensorParam}. */
   readonly given?: Value;
 }
 
@@ -241,7 +240,7 @@ export interface ScalarParam {
   readonly default?: number;
 }
 
-/** A size that shapes bind (`M`), or that is computed from others. */
+/** A size that a tensor's shape binds (`M`), or one derived from others. */
 export interface SizeParam {
   readonly kind: "size";
   readonly name: string;
@@ -254,11 +253,11 @@ export interface ConstexprParam {
   readonly name: string;
   readonly value: Value;
   readonly of: ConstKind;
-  /** `launch` is computed by the wrapper, `heuristic` once the config is chosen. */
+  /** The wrapper computes `launch` constexprs; `heuristic` ones are computed after the config is chosen. */
   readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
   readonly compute?: HostBlock;
   readonly choices?: readonly string[];
-  /** Of a dtype: the variable that it binds. Its choices are the members. */
+  /** The dtype variable that it binds, if it is a dtype. Its choices are the variable's members. */
   readonly variable?: DTypeVariable;
   readonly default?: number | boolean | string;
 }
@@ -269,20 +268,20 @@ export interface HostBlock {
   readonly at: Location | undefined;
 }
 
-/** How the kernel's configs are chosen: measured for each value of `key`, or the one that there is. */
+/** The kernel's configs. The autotuner measures them for each value of `key`; without a key there is only one. */
 export interface Tuning {
   readonly configs: readonly Config[];
-  /** Names of sizes and scalars; absent when nothing is measured. */
+  /** Names of sizes and scalars; undefined if nothing is measured. */
   readonly key?: readonly string[];
-  /** Tensors that are set to zero, or put back as they were, between measurements. */
+  /** Tensors to set to zero, and tensors to restore, between measurements. */
   readonly resetToZero: readonly string[];
   readonly restoreValue: readonly string[];
   readonly cacheResults?: boolean;
-  /** Where better configs are looked for. */
+  /** The search space for better configs. */
   readonly space?: Space;
 }
 
-/** What the jit decorator and every launch are told, by the author's names. */
+/** Options of the jit decorator and of every launch, by the author's names. */
 export interface LaunchSpec {
   readonly options: Readonly<Record<string, boolean | number>>;
   readonly doNotSpecialize: readonly string[];
@@ -291,7 +290,7 @@ export interface LaunchSpec {
 
 export interface KernelIR {
   readonly name: string;
-  /** One paragraph on what it computes, from the author's comment or `doc`. */
+  /** One paragraph that describes it, from the author's comment or `doc`. */
   readonly doc: string | undefined;
   readonly params: readonly Param[];
   /** Helper functions, callees before callers. */
@@ -302,16 +301,16 @@ export interface KernelIR {
   readonly requires: HostBlock;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
-  /** The oldest Triton that it is for, where the author says so. */
+  /** The oldest Triton version that it supports, if the author states one. */
   readonly triton: "3.6" | "3.9" | undefined;
   readonly reference: Reference | undefined;
-  /** Other ways to the same result, to measure beside. */
+  /** Other implementations, for benchmarks. */
   readonly providers: Readonly<Record<string, Reference>>;
-  /** Floating-point operations of a call. */
+  /** Gives the number of floating-point operations of a call. */
   readonly flops: ((given: Readonly<Record<string, number | boolean | string>>) => unknown) | undefined;
-  /** Tensors that random numbers of any value would not do for, by name. */
+  /** Inputs that the author describes, because random numbers would not be valid, by name. */
   readonly inputs: Readonly<Record<string, TorchNode>>;
-  /** Sizes that the author gave to verify and measure with. */
+  /** The author's sizes for verification and benchmarks. */
   readonly shapes: readonly Readonly<Record<string, number | boolean | string>>[];
   readonly tolerance: Partial<Tolerance> | undefined;
   readonly at: Location | undefined;

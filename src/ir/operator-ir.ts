@@ -1,4 +1,4 @@
-/** An operator of PyTorch made of kernels: what it computes, and what its gradient is. */
+/** A PyTorch operator made of kernels: its forward pass and its gradient. */
 import type { KernelIR } from "./nodes.js";
 import type { Launch, TorchNode } from "../torch/torch-node.js";
 
@@ -6,17 +6,17 @@ import type { Launch, TorchNode } from "../torch/torch-node.js";
 export type KernelLaunch = Launch<KernelIR>;
 
 export interface OperatorIR {
-  /** What a caller sees: params, reference, sizes. It has no body of its own. */
+  /** The signature: params, reference, sizes. Its body is empty. */
   readonly face: KernelIR;
-  /** Each kernel that it calls, once, in order of first use. */
+  /** The kernels that it calls, each once, in order of first use. */
   readonly kernels: readonly KernelIR[];
-  /** From the inputs to the outputs, and to what `backward` needs besides. */
+  /** Computes the outputs, and further tensors that `backward` needs, from the inputs. */
   readonly forward: Composition;
-  /** From inputs, what `forward` gave and the gradients of the outputs to the gradients of inputs. */
+  /** Computes the gradients of inputs from the inputs, the results of `forward` and the gradients of the outputs. */
   readonly backward: Composition | undefined;
 }
 
-/** Calls of kernels, and of torch between them. */
+/** Calls of kernels, and PyTorch calls between them. */
 export interface Composition {
   /** In the author's order. */
   readonly steps: readonly (KernelLaunch | TorchNode)[];
@@ -24,5 +24,5 @@ export interface Composition {
   readonly results: Readonly<Record<string, TorchNode>>;
 }
 
-/** What a gradient of a tensor is called among the inputs of `backward`. */
+/** The name of a tensor's gradient among the inputs of `backward`. */
 export const gradientOf = (name: string): string => `grad_${name}`;

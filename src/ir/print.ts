@@ -1,4 +1,4 @@
-/** The IR as text: stable, one statement a line. Tests compare it, and `--ir` shows it. */
+/** Prints the IR as stable text, one statement per line. Tests compare it. */
 import {
   type Argument,
   type Block,
@@ -82,7 +82,7 @@ class Printer {
     return values.map((each) => this.argument(each)).join(", ");
   }
 
-  /** Each with a comma before it: they follow positional arguments. */
+  /** Each option with a leading comma, to follow positional arguments. */
   private options({ options }: { readonly options: Readonly<Record<string, Argument>> }): string {
     return Object.entries(options)
       .map(([key, argument]) => `, ${key}=${this.argument(argument)}`)
@@ -133,7 +133,7 @@ class Printer {
   }
 }
 
-/** Unique in the kernel, and the author's name where that is known. */
+/** A name that is unique in the kernel, from the author's name if known. */
 function functionName({ functions }: KernelIR, f: FunctionIR): string {
   return `${f.name ?? "helper"}#${functions.indexOf(f)}`;
 }

@@ -1,47 +1,47 @@
 /**
- * What tracing and reports ask about the author's source. The implementation reads files and parses them
- * (`source/source-index.ts`), so it is loaded lazily and injected; nothing here depends on Node.
+ * The interface to the author's source for tracing and reports. The implementation, `source/source-index.ts`, reads and
+ * parses files, so it is loaded lazily and passed in; nothing here depends on Node.
  */
 import type { Config } from "../contract/compiled.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 
-/** What the source says about one call or property access. */
+/** Facts about one call or property access in the source. */
 export interface Site {
   /** The variable that holds the result: `const x = f()`, `x.value = f()`, `for (const x of f())`. */
   readonly name?: string;
-  /** The variables that hold several results, in order: `const [a, b] = f()`. An element that is skipped is absent. */
+  /** The variables that hold several results, in order: `const [a, b] = f()`; undefined for a skipped element. */
   readonly names?: readonly (string | undefined)[];
   /**
-   * The comment lines above the enclosing statement and behind it, without their markers. Every call of a statement has
-   * them; `statement` tells which calls belong together, so that a caller can print them once.
+   * The comment lines above the enclosing statement and after it, without their markers. Every call of a statement has
+   * them; `statement` identifies calls of one statement, so that a caller can print them once.
    */
   readonly comments: readonly string[];
-  /** Whether a blank line stands above the enclosing statement and its comments. */
+  /** Whether there is a blank line above the enclosing statement and its comments. */
   readonly blankBefore?: boolean;
-  /** Where the enclosing statement starts: its identity. */
+  /** The start of the enclosing statement, which identifies it. */
   readonly statement: Location;
 }
 
-/** Where the parts of a kernel's spec stand. */
+/** The source locations of the parts of a kernel's spec. */
 export interface SpecPlaces {
-  /** Each config, in order; none where they are computed. */
+  /** Each config, in order; empty if the configs are computed. */
   readonly configs: readonly Location[];
-  /** What each part is given, by its name. */
+  /** The value of each part, by the part's name. */
   readonly parts: Readonly<Record<string, Location>>;
 }
 
-/** Answers questions about the author's files. Every file is read and parsed once. */
+/** Answers questions about the author's files. It reads and parses each file once. */
 export interface SourceIndex {
-  /** The call or property access at a position that a stack trace gave, or undefined if there is none. */
+  /** The call or property access at a position from a stack trace, or undefined if there is none. */
   site(at: Location): Site | undefined;
-  /** Where the call or property access at `at` ends, exclusive: what to underline. */
+  /** The exclusive end of the call or property access at `at`, for underlining it. */
   endOf(at: Location): Location | undefined;
-  /** Where the parts of the kernel that is defined at `at` stand. */
+  /** The parts of the spec of the kernel defined at `at`. */
   spec(at: Location): SpecPlaces | undefined;
-  /** The file with other configs for the kernel that is defined at `at`; undefined where they are not a list there. */
+  /** The file with new configs for the kernel defined at `at`; undefined if its configs are not a list literal. */
   withConfigs(at: Location, configs: readonly Config[]): { readonly before: string; readonly text: string } | undefined;
-  /** Refuses what JavaScript would do silently to traced values in these files. */
+  /** Finds code in these files that JavaScript would silently run on traced values. */
   lint(files: readonly string[]): readonly Diagnostic[];
-  /** The text of a file, by its path relative to the author's file, and that file's whole path. */
+  /** The text and absolute path of a file, given by its path relative to the author's file. */
   beside(at: Location, path: string): { readonly text: string; readonly file: string } | undefined;
 }

@@ -1,9 +1,9 @@
-/** The arguments of a statement as the rules in its record see them: asked while tracing, again by checks and emission. */
+/** The arguments of a statement in the form that the rules of op records take; for tracing, checks and emission. */
 import type { Elem } from "../types/dtype.js";
 import { type Argument, isDType, isFunction, isList, isLiteral, type OpStatement } from "./nodes.js";
 import { literalType, none, type Type, type Typed } from "../types/types.js";
 
-/** How dtype variables are replaced; as they stand unless a binding is given. */
+/** Replaces dtype variables in types. */
 export interface Substitution {
   type(type: Type): Type;
   elem(elem: Elem): Elem;
@@ -11,7 +11,7 @@ export interface Substitution {
 
 const unchanged: Substitution = { type: (type) => type, elem: (elem) => elem };
 
-/** By name: operands, an optional one that was left out as undefined, and the options that were given. */
+/** The operands and given options by name; undefined for an optional operand that was left out. */
 export function typedArguments(
   { op, operands, options }: Pick<OpStatement, "op" | "operands" | "options">,
   substitution: Substitution = unchanged,
@@ -38,7 +38,7 @@ function typedOf(argument: Argument, substitution: Substitution): Typed {
   return isLiteral(argument) ? { type, literal: argument.value } : { type };
 }
 
-/** The type of what stands at an operand. Lists and dtypes are no values of the program. */
+/** The type of an argument. Lists, dtypes and functions are not values of the program and have the type `none`. */
 export function typeOfArgument(argument: Argument): Type {
   if (!("kind" in argument)) return none;
   if (argument.kind === "value") return argument.type;

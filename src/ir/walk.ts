@@ -1,4 +1,4 @@
-/** Going through statements without knowing their kinds. */
+/** Traverses statements of any kind. */
 import {
   type Argument,
   type Block,
@@ -12,7 +12,7 @@ import {
   type Variable,
 } from "./nodes.js";
 
-/** Arguments of a statement itself, without those of nested blocks. */
+/** The arguments of a statement, without those of nested blocks. */
 export function argumentsOf(statement: Statement): readonly Argument[] {
   switch (statement.kind) {
     case "op":
@@ -35,7 +35,7 @@ export function argumentsOf(statement: Statement): readonly Argument[] {
   }
 }
 
-/** The values in an argument: those of lists, and what a helper function looks at beside its parameters. */
+/** The values in an argument: those in lists, and those that a helper function captures. */
 export function valuesIn(argument: Argument): readonly Value[] {
   if (isList(argument)) return argument.flatMap(valuesIn);
   if (isFunction(argument)) return capturesOf(argument.function);
@@ -44,7 +44,7 @@ export function valuesIn(argument: Argument): readonly Value[] {
 
 const captures = new WeakMap<FunctionIR, readonly Value[]>();
 
-/** What a helper function uses and neither makes nor gets as a parameter, in order of first use. */
+/** The values that a helper function uses but neither makes nor takes as parameters, in order of first use. */
 export function capturesOf(helper: FunctionIR): readonly Value[] {
   const known = captures.get(helper);
   if (known) return known;
@@ -87,7 +87,7 @@ export function walk(block: Block, visit: (statement: Statement) => void): void 
   }
 }
 
-/** Variables of the blocks around that a block assigns. */
+/** The variables of outer blocks that a block assigns. */
 export function assignedIn(block: Block): readonly Variable[] {
   const [own, assigned] = [new Set<Variable>(), new Set<Variable>()];
   walk(block, (statement) => {
@@ -107,7 +107,7 @@ export function walkAll(ir: KernelIR, visit: (statement: Statement) => void): vo
   for (const body of bodiesOf(ir)) walk(body, visit);
 }
 
-/** Of a call of a helper function, its parameters with what they are given. */
+/** The parameters and arguments of a helper function's call; empty for other statements. */
 export function handedOver(statement: Statement): readonly (readonly [Value, Argument])[] {
   if (statement.kind !== "op" || statement.op.spelling.form !== "apply") return [];
   const [callee, given] = statement.operands;
@@ -115,7 +115,7 @@ export function handedOver(statement: Statement): readonly (readonly [Value, Arg
   return callee.function.params.map((param, i) => [param, given[i]!] as const);
 }
 
-/** The statement that makes each value; parameters have none. A loop makes its index. */
+/** The statement that makes each value. A loop makes its index; parameters have no such statement. */
 export function definitions(...blocks: readonly Block[]): ReadonlyMap<Value, Statement> {
   const made = new Map<Value, Statement>();
   for (const block of blocks)

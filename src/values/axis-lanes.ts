@@ -1,14 +1,14 @@
-/** The lanes of an access, axis by axis: what views and the blocks of descriptors have in common. */
+/** The lanes of an access, axis by axis; views and the blocks of descriptors share this. */
 import type { Spread } from "../numerics/array.js";
 import type { NumberData } from "../numerics/numeric.js";
 import { unset } from "../numerics/pool.js";
 
-/** Where along one axis of a tensor lanes lie. */
+/** The positions of lanes along one axis of a tensor. */
 export interface AxisLanes {
   readonly positions: NumberData;
-  /** Which lanes have each position. */
+  /** The lanes that each position belongs to. */
   readonly along: Spread;
-  /** Of the tensor, in elements. */
+  /** The tensor's stride along this axis, in elements. */
   readonly stride: number;
 }
 
@@ -48,7 +48,7 @@ function addSteps(offsets: Float64Array, { positions, stride, along }: AxisLanes
       }
 }
 
-/** Marks the positions below 0 or not below `limit`, if there are any. */
+/** Marks the positions outside `[0, limit)`; undefined if there are none. */
 export function outsideOf(positions: NumberData, limit: number): Uint8Array | undefined {
   let marks: Uint8Array | undefined;
   for (let i = 0; i < positions.length; i++)

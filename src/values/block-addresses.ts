@@ -1,4 +1,4 @@
-/** Descriptors while a kernel is evaluated: what one is, and the addresses of its blocks and rows. */
+/** Tensor descriptors during evaluation: how they are made, and the addresses of their blocks and rows. */
 import type { Message } from "../diagnostics/catalogue/define-code.js";
 import { misaligned } from "../diagnostics/catalogue/finding-codes.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
@@ -15,7 +15,7 @@ type Args = Readonly<Record<string, Runtime | undefined>>;
 const number = (x: Runtime): number => Number(isTile(x) ? x.data[0] : x);
 const numbers = (list: Runtime | undefined): number[] => (list as readonly Runtime[]).map(number);
 
-/** `evaluate` of `makeTensorDescriptor`: reports what the hardware would not address. */
+/** `evaluate` of `makeTensorDescriptor`. Reports a base or strides that the hardware cannot address. */
 export function descriptorAt(
   { base, shape, strides, blockShape, paddingOption }: Args,
   context: Context,
@@ -49,10 +49,10 @@ function reportMisaligned({ allocation, start, strides }: DescriptorRuntime, con
 
 const ONE = Uint8Array.of(1);
 
-/** What elements outside the tensor read as. */
+/** The value that loads give outside the tensor. */
 export const paddingOf = ({ padding }: DescriptorRuntime): number => (padding === "nan" ? Number.NaN : 0);
 
-/** Addresses, and which of them lie in the tensor. */
+/** Addresses, and a mask of those in the tensor. */
 export interface Lanes {
   readonly address: Addresses;
   readonly inside: TileArray;
@@ -64,13 +64,13 @@ export function blockAt(descriptor: DescriptorRuntime, offsets: readonly Runtime
   return lanesOf(descriptor, axes, context);
 }
 
-/** The lanes of rows, as far as a block reaches from a column on. */
+/** The lanes of some rows, one block wide from a column on. */
 export function rowsAt(descriptor: DescriptorRuntime, rows: TileArray, column: Runtime, context: Context): Lanes {
   const positions = Float64Array.from(rows.data as ArrayLike<number | bigint>, Number);
   return lanesOf(descriptor, [{ positions, poison: rows.poison }, counting(column, descriptor.block[1]!)], context);
 }
 
-/** Positions along one axis, and which of them come from a value that was never given. */
+/** Positions along one axis, and a mark for those computed from a poisoned value. */
 interface Axis {
   readonly positions: Float64Array;
   readonly poison: Uint8Array | undefined;
@@ -83,7 +83,7 @@ function counting(offset: Runtime, length: number): Axis {
   return { positions, poison: isTile(offset) && offset.poison?.[0] === 1 ? ones(length) : undefined };
 }
 
-/** Every combination of positions, one an axis. */
+/** The lanes of every combination of one position per axis. */
 function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: Context): Lanes {
   const { allocation, start, shape: limits, strides } = descriptor;
   reportOffset(descriptor, axes.at(-1)!, context);
@@ -96,7 +96,7 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
     inner /= positions.length;
     const along = { outer: size / (inner * positions.length), count: positions.length, inner };
     const outside = outsideOf(positions, limits[axis]!);
-    // Of what is not known nothing can be said to lie outside.
+    // Poisoned positions have no known value, so they do not count as outside.
     if (outside && poison) outside.forEach((_, i) => poison[i] && (outside[i] = 0));
     if (outside) turnOff(inside, outside, along);
     if (poison) unknown = either(unknown, spread(poison, along));
@@ -110,7 +110,7 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
   };
 }
 
-/** The hardware counts the last axis in 16 bytes. */
+/** Reports an offset along the last axis that is not a multiple of 16 bytes, as the hardware requires. */
 function reportOffset({ allocation }: DescriptorRuntime, { positions, poison }: Axis, context: Context): void {
   const offset = positions[0]! * (dtypeTable[allocation.dtype].bits / 8);
   if (poison?.[0] || offset % DESCRIPTOR_BYTES === 0) return;

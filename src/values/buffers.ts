@@ -1,7 +1,7 @@
-/** The buffers that run-time values lie in. */
+/** Finds the buffers of run-time values. */
 import type { Runtime } from "./runtime-values.js";
 
-/** All of them, for what must outlive its scope in the pool. */
+/** All buffers of values that must outlive their scope in the pool. */
 export function buffersOf(values: readonly (Runtime | undefined)[]): ReadonlySet<ArrayBufferLike> {
   const buffers = new Set<ArrayBufferLike>();
   for (const value of values) noteBuffers(value, buffers);

@@ -1,4 +1,4 @@
-/** How ops compute whole tiles: operands brought to one dtype, then one loop for the kind of number it holds. */
+/** `evaluate` of elementwise ops: casts operands to one dtype, then runs one loop for its kind of number. */
 import { broadcastShapes, broadcastTo, full, reshape, type TileArray } from "../numerics/array.js";
 import { division } from "../diagnostics/catalogue/finding-codes.js";
 import { cast } from "../numerics/array-cast.js";
@@ -10,7 +10,7 @@ import type { Addresses, Context, Runtime } from "./runtime-values.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
 
-/** The loops of an op, by what the operands hold; absent where the op has no meaning. */
+/** The loops of an op, by the kind of its operands; undefined for kinds that the op does not take. */
 export interface Loops {
   readonly float?: (x: number, y: number) => number | boolean;
   readonly int?: (x: number, y: number) => number | boolean;
@@ -25,7 +25,7 @@ export function isAddresses(x: Runtime | undefined): x is Addresses {
   return typeof x === "object" && "kind" in x && x.kind === "addresses";
 }
 
-/** The tile that a value is, a constant taking the dtype given. */
+/** The value as a tile; a constant takes `dtype`. */
 export function tileOf(x: Runtime | undefined, dtype: DTypeName): TileArray {
   if (isTile(x)) return x;
   if (typeof x === "bigint" || typeof x === "number") return full([], isBig(dtype) ? BigInt(x) : Number(x), dtype);
@@ -34,8 +34,8 @@ export function tileOf(x: Runtime | undefined, dtype: DTypeName): TileArray {
 }
 
 /**
- * What a number is beside a tile: of the tile's dtype if that is of its kind or a wider one (truth values, integers,
- * floats), else int32 or float32 (`computation_type_impl` of Triton's semantic.py).
+ * The dtype of a number combined with a tile: the tile's dtype if its kind (bool < integer < float) is at least the
+ * number's, else int32 or float32 (`computation_type_impl` of Triton's semantic.py).
  */
 function weakDType(constant: Runtime | undefined, tile: DTypeName): DTypeName {
   if (isFloat(tile) || (typeof constant !== "number" && typeof constant !== "bigint")) return tile;
@@ -43,7 +43,7 @@ function weakDType(constant: Runtime | undefined, tile: DTypeName): DTypeName {
   return tile === "int1" ? "int32" : tile;
 }
 
-/** Both operands in the dtype that they have together. */
+/** Both operands in their common dtype, and that dtype. */
 export function common(x: Runtime | undefined, y: Runtime | undefined): [TileArray, TileArray, DTypeName] {
   const a = isTile(x) ? (x.dtype as DTypeName) : undefined;
   const b = isTile(y) ? (y.dtype as DTypeName) : undefined;
@@ -59,7 +59,7 @@ export function binary(loops: Loops) {
   };
 }
 
-/** The same, computed in the dtype of the result. */
+/** {@link binary}, computed in the dtype of the result. */
 export function binaryInResult(loops: Loops) {
   return ({ x, y }: Args, context: Context): TileArray => {
     const { dtype } = context.results[0]!;
@@ -73,8 +73,8 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, o
 }
 
 /**
- * {@link binary} of `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in the
- * dtype of the result: halves as float32.
+ * {@link binary} for `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in the
+ * dtype of the result, so float16 and bfloat16 as float32.
  */
 export function quotient(loops: Loops) {
   const [ofFloats, ofInts] = [binaryInResult(loops), binary(loops)];
@@ -137,6 +137,6 @@ export function ternary(
 /** `nonNegative` of an op that only moves elements of its first operand. */
 export const keepsSign = ([x]: readonly boolean[]): boolean => x === true;
 
-/** `evaluate` of an op whose result has the operand's elements in order: its type says the shape. */
+/** `evaluate` of an op whose result has the operand's elements in the same order; the result's type gives the shape. */
 export const toResult = ({ x }: Args, { results: [result] }: Context): TileArray =>
   reshape(tileOf(x, result!.dtype), result!.shape);

@@ -1,19 +1,19 @@
-/** What values are while a kernel is evaluated in-process, and what an op may ask of the evaluator. */
+/** Run-time values of the evaluator, and the context that it gives to ops. */
 import type { Message } from "../diagnostics/catalogue/define-code.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
 
-/** A tensor's memory. Addresses are elements of it, counted from its first. */
+/** A tensor's memory. Addresses count elements from its first. */
 export interface Allocation {
   /** The author's name of the tensor. */
   readonly name: string;
   readonly dtype: DTypeName;
   readonly shape: readonly number[];
-  /** In elements, one an axis. */
+  /** In elements, one per axis. */
   readonly strides: readonly number[];
   readonly role: "in" | "out" | "inout";
-  /** Address of its first element, in bytes; allocations lie far apart. */
+  /** Address of its first element, in bytes. Allocations lie far apart. */
   readonly base?: bigint;
 }
 
@@ -25,35 +25,35 @@ export interface Addresses {
   readonly shape: readonly number[];
   /** Element offsets from the allocation's first element; exact up to 2^53. */
   readonly offsets: Float64Array;
-  /** Lanes that lie in the tensor, for a view; absent for raw pointers, which are masked by hand. */
+  /** For a view, the lanes in the tensor; undefined for raw pointers, which need explicit masks. */
   readonly inside?: Uint8Array;
-  /** Lanes where an index that the author calls in bounds is not. */
+  /** Lanes where an index given to `tl.inBounds` is out of bounds. */
   readonly broken?: Uint8Array;
-  /** Of each broken lane, the axis whose index is out of bounds, and that index. */
+  /** For each broken lane, the axis whose index is out of bounds, and that index. */
   readonly claims?: { readonly axis: Uint8Array; readonly index: Float64Array };
-  /** Lanes whose address was computed from a value that was never given. */
+  /** Lanes whose address was computed from a poisoned value. */
   readonly poison?: Uint8Array;
 }
 
-/** A tensor parameter: the allocation and the sizes that its view is cut off at. */
+/** A tensor parameter. Views of it are masked to its allocation's shape. */
 export interface TensorRuntime {
   readonly kind: "tensor";
   readonly allocation: Allocation;
-  /** Which axis of the allocation each of its axes is, where they were permuted. */
+  /** For each axis, the axis of the allocation; undefined if they are in order. */
   readonly order?: readonly number[];
 }
 
-/** A tensor descriptor: where a tensor lies, and the block of it that an access moves. */
+/** A tensor descriptor: a tensor's place in an allocation, and the block that an access moves. */
 export interface DescriptorRuntime {
   readonly kind: "descriptor";
   readonly allocation: Allocation;
-  /** The element of the allocation that it begins at. */
+  /** The offset of its first element in the allocation. */
   readonly start: number;
   readonly shape: readonly number[];
   /** In elements. */
   readonly strides: readonly number[];
   readonly block: readonly number[];
-  /** What elements outside `shape` read as. */
+  /** The value that loads give outside `shape`. */
   readonly padding: "zero" | "nan";
 }
 
@@ -78,42 +78,46 @@ export interface FunctionRuntime {
   call(args: readonly Runtime[]): readonly Runtime[];
 }
 
-/** The type of a result in this evaluation: dtype variables bound, dimensions known. */
+/** The type of a result with dtype variables and dimensions bound. */
 export interface ResultType {
   readonly dtype: DTypeName;
   readonly shape: readonly number[];
 }
 
-/** One atomic, as the evaluator performs it. */
+/** An atomic for the evaluator to perform. */
 export interface AtomicAccess {
-  /** Spread to the address's shape, in the tensor's dtype. */
+  /** The evaluator broadcasts them to the address's shape and casts them to the tensor's dtype. */
   readonly operands: readonly (TileArray | number)[];
-  /** The new element, given the old one and the lane's operands; absent where nothing changes. */
+  /** Gives the new element, from the old one and the lane's operands; undefined if the atomic only reads. */
   readonly change: ((old: number | bigint, operands: readonly (number | bigint)[]) => number | bigint) | undefined;
-  /** Whether what was there matters. */
+  /** Whether the result depends on the old element. */
   readonly reads: boolean;
   /** Triton's `sem`. */
   readonly order: string;
 }
 
-/** What an op may ask of the evaluator. */
+/** What the evaluator offers to an op. */
 export interface Context {
   readonly results: readonly ResultType[];
-  /** The running program's id, one an axis, and the grid. */
+  /** The running program's id on each axis of the grid. */
   readonly program: readonly [number, number, number];
   readonly grid: readonly [number, number, number];
   load(address: Addresses, mask: TileArray | boolean | undefined, other: TileArray | number | undefined): TileArray;
   store(address: Addresses, value: TileArray | number, mask: TileArray | boolean | undefined): void;
-  /** Performs an atomic lane by lane and gives what was there before. */
+  /** Performs an atomic lane by lane and returns the old elements. */
   atomic(address: Addresses, mask: TileArray | boolean | undefined, atomic: AtomicAccess): TileArray;
-  /** Whether memory holds what is expected, lane by lane. Nothing changes it while a program waits. */
+  /** Whether memory holds the expected value, lane by lane. Programs run one at a time, so waiting changes nothing. */
   poll(
     address: Addresses,
     expected: TileArray | number,
     how: { readonly order: string; readonly forever: boolean },
   ): TileArray;
-  /** The tensor that an address lies in, if it holds this dtype. */
+  /**
+   * The tensor that contains an address.
+   *
+   * @throws UnknownAddress if no tensor of this dtype does.
+   */
   allocationAt(address: bigint, dtype: DTypeName): Allocation;
-  /** Tells of lanes where something is wrong. `lanes` marks them in row-major order of `shape`. */
+  /** Reports a mistake in the lanes that `lanes` marks, in row-major order of `shape`. */
   report(said: Message<FindingCode>, shape: readonly number[], lanes: Uint8Array): void;
 }

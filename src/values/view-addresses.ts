@@ -1,4 +1,4 @@
-/** The addresses of a view, lane by lane, while a kernel is evaluated. */
+/** Computes the addresses of a view, lane by lane. */
 import {
   broadcastShapes,
   broadcastTo,
@@ -18,8 +18,8 @@ import { type AxisLanes, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
 import { isTile } from "./operands.js";
 
 /**
- * `grid`: each rank-1 index spans an axis of its own, in order; `lanes`: all indices broadcast to one shape. A lane is
- * inside where every index that is not claimed to be in bounds is below its size and not negative.
+ * The addresses of a view. With layout `grid` each rank-1 index spans its own axis, in order; with `lanes` all indices
+ * broadcast to one shape. A lane is inside if each index is in `[0, size)`; indices claimed to be in bounds do not count.
  */
 export function viewAddresses(
   allocation: Allocation,
@@ -47,7 +47,7 @@ export function viewAddresses(
   return addressesOf(allocation, lanes);
 }
 
-/** What a view is but for the memory behind it. */
+/** A view without its allocation. */
 interface Lanes {
   readonly shape: readonly number[];
   readonly offsets: Float64Array;
@@ -59,18 +59,18 @@ interface Lanes {
 
 interface View {
   readonly indices: readonly (TileArray | number)[];
-  /** Of the tensor. */
+  /** The tensor's shape. */
   readonly shape: readonly number[];
   readonly strides: readonly number[];
   readonly claimed: readonly boolean[] | undefined;
   readonly layout: "grid" | "lanes";
   readonly order: readonly number[] | undefined;
   readonly lanes: Lanes;
-  /** When it was computed: its lanes are gone once buffers were taken back. */
+  /** The pool's generation when it was computed: its lanes are invalid in any other. */
   readonly generation: number;
 }
 
-/** The last views: where tensors are alike, the next view by the same indices has the same lanes. */
+/** The latest views. Views with the same indices of tensors with the same layout share their lanes. */
 const latest: View[] = [];
 const REMEMBERED = 4;
 
@@ -129,7 +129,7 @@ interface Placed {
   readonly placed: readonly { readonly tile: TileArray; readonly along: Spread }[];
 }
 
-/** Each rank-1 tile spans an axis of its own. */
+/** Each rank-1 tile spans its own axis. */
 function onGrid(tiles: readonly TileArray[]): Placed {
   const shape = tiles.flatMap((tile) => tile.shape);
   const size = sizeOf(shape);
@@ -143,7 +143,7 @@ function onGrid(tiles: readonly TileArray[]): Placed {
   return { shape, placed };
 }
 
-/** All tiles have one shape together. */
+/** All tiles broadcast to one shape. */
 function onLanes(tiles: readonly TileArray[]): Placed {
   const shape = tiles.reduce<readonly number[]>((sofar, tile) => broadcastShapes(sofar, tile.shape), []);
   const placed = tiles.map((tile) => {
@@ -154,7 +154,7 @@ function onLanes(tiles: readonly TileArray[]): Placed {
   return { shape, placed };
 }
 
-/** Lanes whose index is claimed to be in bounds and is not: the last such axis, and the index there. */
+/** Lanes whose index is claimed to be in bounds but is not, with the last such axis and its index. */
 interface Claims {
   readonly broken: Uint8Array;
   readonly axis: Uint8Array;
@@ -174,7 +174,7 @@ function positionsOf({ dtype, data }: TileArray): NumberData {
   return isBig(dtype) ? Float64Array.from(data as BigData, Number) : (data as NumberData);
 }
 
-/** The same addresses, axes in another order. */
+/** The same addresses with permuted axes. */
 export function permuteAddresses(view: Addresses, order: readonly number[]): Addresses {
   const move = <T extends Float64Array | Uint8Array>(data: T, dtype: "float64" | "int1"): T =>
     permute({ dtype, shape: view.shape, data }, order).data as T;

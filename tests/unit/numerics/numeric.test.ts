@@ -4,7 +4,14 @@ import { allocate } from "../../../src/numerics/pool.js";
 import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
 import { fromBits, fromBytes, toBits, toBytes } from "../../../src/numerics/numeric-bits.js";
 import { bigToFloat, convert, floatToBig, floatToInt } from "../../../src/numerics/numeric-convert.js";
-import { fma, round, roundAll, roundToTf32, truncateToTf32, holdsExactly } from "../../../src/numerics/numeric-float.js";
+import {
+  fma,
+  round,
+  roundAll,
+  roundToTf32,
+  truncateToTf32,
+  holdsExactly,
+} from "../../../src/numerics/numeric-float.js";
 import {
   divide,
   divideBig,

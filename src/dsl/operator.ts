@@ -13,7 +13,9 @@ import { isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import { type Composition, gradientOf, type OperatorIR, type KernelLaunch } from "../ir/operator-ir.js";
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
-import { owner, type TorchNode } from "../torch/torch-node.js";
+import { owner } from "../torch/torch-facts.js";
+import { recordOf } from "../torch/torch-functions.js";
+import type { TorchNode } from "../torch/torch-node.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { checkTolerance } from "../contract/tolerance.js";
 import { KernelDefinition, type RawSpec } from "./definition.js";
@@ -232,7 +234,7 @@ class Recording {
   #isNumber(node: TorchNode): boolean {
     const { params } = this.face;
     if (node.kind === "input") return params.some((param) => param.kind !== "tensor" && param.name === node.name);
-    return node.kind === "arithmetic" || (node.kind === "method" && node.name === "size");
+    return node.kind === "arithmetic" || (node.kind === "method" && recordOf(node)?.number === true);
   }
 
   #describe(node: TorchNode): Described | undefined {

@@ -19,7 +19,8 @@ import type { RunResult } from "./evaluate-kernel.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf, sizesOf } from "./case-launch.js";
 import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
-import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
+import { evaluateReference } from "../torch/evaluate-torch.js";
+import type { ReferenceInputs } from "../torch/torch-node.js";
 import { UnknownAddress } from "./tensor.js";
 
 /** The tolerance of every output, or of each dtype. */

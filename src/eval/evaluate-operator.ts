@@ -13,7 +13,14 @@ import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
 import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
-import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
+import {
+  isTorchNode,
+  type Launch,
+  partsOf,
+  type ReferenceInputs,
+  type TorchArgument,
+  type TorchNode,
+} from "../torch/torch-node.js";
 import { Bindings } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
 import { compared, notEvaluated, type Tolerances } from "./evaluate-case.js";
@@ -21,7 +28,7 @@ import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
 import { NotEvaluated } from "../torch/not-evaluated.js";
-import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
+import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
 
 /** Why one of its kernels cannot be launched in this case, as far as sizes tell. */

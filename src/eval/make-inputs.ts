@@ -8,7 +8,8 @@ import { isBig, isFloat, type BigData, type FloatDType, type NumberData } from "
 import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
-import { evaluateReference, type ReferenceInputs } from "../torch/evaluate-torch.js";
+import { evaluateReference } from "../torch/evaluate-torch.js";
+import type { ReferenceInputs } from "../torch/torch-node.js";
 import type { TorchArray } from "../torch/torch-array.js";
 
 /** Bound of integers without a declared range: sums of small integers are exact in any dtype. */

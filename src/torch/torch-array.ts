@@ -39,6 +39,11 @@ export function map(x: TorchArray, f: (x: number) => number): TorchArray {
 }
 
 /** A function of arrays that broadcast to one shape. */
+export function zip(xs: readonly [TorchArray, TorchArray], f: (x: number, y: number) => number): TorchArray;
+export function zip(
+  xs: readonly [TorchArray, TorchArray, TorchArray],
+  f: (x: number, y: number, z: number) => number,
+): TorchArray;
 export function zip(xs: readonly TorchArray[], f: (...values: number[]) => number): TorchArray {
   const shape = fitting(() => xs.reduce<readonly number[]>((sofar, x) => broadcastShapes(sofar, x.shape), []));
   const [a, b, c] = xs.map((x) => expandTo(x, shape).data);
@@ -110,4 +115,12 @@ export function mapLanes(x: TorchArray, axis: number, f: (lane: Float64Array) =>
   for (let start = 0; start < out.length; start += length)
     out.set(f(moved.data.subarray(start, start + length)), start);
   return transpose(torchArray(moved.shape, out), axis, last);
+}
+
+/** Elements by their place in the operand's row-major order. */
+export function pick(x: TorchArray, shape: readonly number[], places: ArrayLike<number>): TorchArray {
+  return torchArray(
+    shape,
+    Float64Array.from(places, (place) => x.data[place]!),
+  );
 }

@@ -1,21 +1,10 @@
-/** How a function of torch is called here: its arguments, and what it may be given for them. */
-import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./torch-array.js";
+/** The arguments of torch's functions while they are evaluated, and functions that many records have in common. */
 import { TorchRefuses } from "./not-evaluated.js";
+import { axisOf, map, mapLanes, reduceAxes, scalarArray, type TorchArray, zip } from "./torch-array.js";
+import type { Facts, TorchFunction } from "./torch-record.js";
 
 export type TorchValue = TorchArray | number | boolean | string | null | undefined | readonly TorchValue[];
 export type Args = Readonly<Record<string, TorchValue>>;
-
-/** `params` are torch's parameter names in order; `rest` takes all further positional arguments in one list. */
-export interface TorchFunction {
-  readonly params: readonly string[];
-  readonly rest?: string;
-  /** `random` gives uniform numbers in [0, 1); `isTruth` says which of `params` are given truth values. */
-  run(
-    args: Args,
-    random: () => number,
-    isTruth: (param: string) => boolean,
-  ): TorchArray | number | readonly TorchArray[];
-}
 
 export const isArray = (x: TorchValue): x is TorchArray => typeof x === "object" && x !== null && "data" in x;
 
@@ -38,24 +27,33 @@ export function arrays(x: TorchValue): readonly TorchArray[] {
   return x.map((item) => array(item as TorchValue));
 }
 
-/** An axis that is given or has a default, counted from the front. */
+/** The axis that is given, or the default, counted from the front. */
 export const axisGiven = (x: TorchValue, otherwise: number, { shape }: TorchArray): number =>
   axisOf(number(x, otherwise), shape.length);
 
-export const elementwise = (f: (x: number) => number): TorchFunction => ({
+/** The axis of a function where it is negative for a tensor with one axis more. */
+export const newAxis = (axis: number, { shape }: TorchArray): number => (axis < 0 ? axis + shape.length + 1 : axis);
+
+/** Each element by itself. */
+export const elementwise = (f: (x: number) => number, facts?: Facts): TorchFunction => ({
   params: ["input"],
   run: ({ input }) => map(array(input), f),
+  ...facts,
 });
-export const pairwise = (f: (x: number, y: number) => number): TorchFunction => ({
+/** Each element of two tensors that broadcast. */
+export const pairwise = (f: (x: number, y: number) => number, facts?: Facts): TorchFunction => ({
   params: ["input", "other"],
-  run: ({ input, other }) => zip([array(input), array(other)], f as (...values: number[]) => number),
+  run: ({ input, other }) => zip([array(input), array(other)], f),
+  ...facts,
 });
-export const reduction = (fold: (lane: Float64Array) => number): TorchFunction => ({
+/** A fold over one axis, over several, or over all. */
+export const reduction = (fold: (lane: Float64Array) => number, facts?: Facts): TorchFunction => ({
   params: ["input", "dim", "keepdim", "dtype"],
   run: ({ input, dim, keepdim }) => reduceAxes(array(input), numbers(dim), keepdim === true, fold),
+  ...facts,
 });
+/** Each lane along an axis becomes another one of its length. */
 export const alongAxis = (f: (lane: Float64Array) => Float64Array): TorchFunction => ({
   params: ["input", "dim", "dtype"],
   run: ({ input, dim }) => mapLanes(array(input), number(dim, -1), f),
 });
-export const truth = (f: (x: number, y: number) => boolean) => pairwise((x, y) => Number(f(x, y)));

@@ -2,8 +2,11 @@
 import { cast } from "../numerics/array-cast.js";
 import { tileArray } from "../numerics/array.js";
 import { type DTypeName, dtypeTable, dtypeNames } from "../types/dtype.js";
-import { torchArray, type TorchArray } from "./torch-array.js";
 import { TorchRefuses } from "./not-evaluated.js";
+import { torchArray, type TorchArray } from "./torch-array.js";
+import { array } from "./torch-call.js";
+import { method, type TorchFunction } from "./torch-record.js";
+import type { TorchDType, TorchTensor } from "./torch-values.js";
 
 /** Names as torch and as Triton have them; `torch.half` and its kin are not used by the recorder. */
 const named: ReadonlyMap<string, DTypeName> = new Map(
@@ -18,3 +21,25 @@ export function castTo(x: TorchArray, name: string): TorchArray {
   const { data } = cast(tileArray("float64", x.shape, x.data), dtype);
   return torchArray(x.shape, Float64Array.from(data as ArrayLike<number | bigint>, Number));
 }
+
+const casting = (dtype: DTypeName, truth?: "always"): TorchFunction => ({
+  params: ["input"],
+  run: ({ input }) => castTo(array(input), dtype),
+  ...(truth && { truth }),
+});
+
+type Cast = () => TorchTensor;
+
+export const casts = {
+  float: method<Cast>(casting("float32")),
+  double: method<Cast>(casting("float64")),
+  half: method<Cast>(casting("float16")),
+  bfloat16: method<Cast>(casting("bfloat16")),
+  int: method<Cast>(casting("int32")),
+  long: method<Cast>(casting("int64")),
+  bool: method<Cast>(casting("int1", "always")),
+  to: method<(dtype: TorchDType) => TorchTensor>({
+    params: ["input", "dtype"],
+    run: ({ input, dtype }) => castTo(array(input), String(dtype)),
+  }),
+};

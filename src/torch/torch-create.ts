@@ -2,8 +2,19 @@
 import { sizeOf } from "../numerics/array.js";
 import { normal, shuffled } from "../numerics/seeded-random.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
-import { array, numbers, type TorchFunction, type TorchValue } from "./torch-call.js";
+import { array, numbers, type TorchValue } from "./torch-call.js";
 import { castTo } from "./torch-cast.js";
+import { inTorch, type TorchFunction } from "./torch-record.js";
+import type { TorchDType, TorchNumber, TorchShape, TorchTensor } from "./torch-values.js";
+
+interface MakeKeywords {
+  dtype?: TorchDType;
+}
+type Make = (size: TorchShape, keywords?: MakeKeywords) => TorchTensor;
+type MakeLike = (input: TorchTensor, keywords?: MakeKeywords) => TorchTensor;
+type Draw = (size: TorchShape) => TorchTensor;
+
+const RANDOM = { makes: true, draws: true } as const;
 
 function made(shape: TorchValue, value: (i: number) => number): TorchArray {
   const sizes = numbers(shape);
@@ -13,7 +24,7 @@ function made(shape: TorchValue, value: (i: number) => number): TorchArray {
   );
 }
 
-/** A tensor of one value. A dtype changes only how a fraction is held. */
+/** A tensor of one value. A dtype changes no more than how a fraction is held. */
 function filled(shape: TorchValue, value: number, dtype: TorchValue): TorchArray {
   const whole = made(shape, () => value);
   return dtype === undefined ? whole : castTo(whole, String(dtype));
@@ -22,35 +33,52 @@ function filled(shape: TorchValue, value: number, dtype: TorchValue): TorchArray
 const making = (value: number): TorchFunction => ({
   params: ["size", "dtype"],
   run: ({ size, dtype }) => filled(size, value, dtype),
+  makes: true,
 });
 const makingLike = (value: number): TorchFunction => ({
   params: ["input", "dtype"],
   run: ({ input, dtype }) => filled(array(input).shape, value, dtype),
+  truth: ["input"],
 });
 
-export const torchCreate: Readonly<Record<string, TorchFunction>> = {
-  arange: { params: ["end", "dtype"], run: ({ end }) => made([Math.ceil(Number(end))], (i) => i) },
-  full: {
+/** Tensors of their own lie on the device of the kernel's tensors. */
+export const creation = {
+  /** `0, 1, …` below the end. */
+  arange: inTorch<(end: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
+    params: ["end", "dtype"],
+    run: ({ end }) => made([Math.ceil(Number(end))], (i) => i),
+    makes: true,
+  }),
+  full: inTorch<(size: TorchShape, fill_value: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
     params: ["size", "fill_value", "dtype"],
     run: ({ size, fill_value: value, dtype }) => filled(size, Number(value), dtype),
-  },
-  full_like: {
+    truth: ["fill_value"],
+    makes: true,
+  }),
+  full_like: inTorch<(input: TorchTensor, fill_value: TorchNumber, keywords?: MakeKeywords) => TorchTensor>({
     params: ["input", "fill_value", "dtype"],
     run: ({ input, fill_value: value, dtype }) => filled(array(input).shape, Number(value), dtype),
-  },
-  ones: making(1),
-  ones_like: makingLike(1),
-  zeros: making(0),
-  zeros_like: makingLike(0),
-  rand: { params: ["size"], run: ({ size }, random) => made(size, random) },
-  randn: { params: ["size"], run: ({ size }, random) => made(size, normal(random)) },
-  randint: {
+    truth: ["input"],
+  }),
+  ones: inTorch<Make>(making(1)),
+  ones_like: inTorch<MakeLike>(makingLike(1)),
+  zeros: inTorch<Make>(making(0)),
+  zeros_like: inTorch<MakeLike>(makingLike(0)),
+  /** Uniform in [0, 1). For `inputs`. */
+  rand: inTorch<Draw>({ params: ["size"], run: ({ size }, random) => made(size, random), ...RANDOM }),
+  /** Of mean 0 and variance 1. For `inputs`. */
+  randn: inTorch<Draw>({ params: ["size"], run: ({ size }, random) => made(size, normal(random)), ...RANDOM }),
+  /** Integers from `low` up to, but not including, `high`. For `inputs`. */
+  randint: inTorch<(low: TorchNumber, high: TorchNumber, size: TorchShape) => TorchTensor>({
     params: ["low", "high", "size"],
     run: ({ low, high, size }, random) =>
       made(size, () => Number(low) + Math.floor(random() * (Number(high) - Number(low)))),
-  },
-  randperm: {
+    ...RANDOM,
+  }),
+  /** The numbers below `n` in a random order. For `inputs`. */
+  randperm: inTorch<(n: TorchNumber) => TorchTensor>({
     params: ["n"],
     run: ({ n }, random) => torchArray([Number(n)], Float64Array.from(shuffled(Number(n), random))),
-  },
+    ...RANDOM,
+  }),
 };

@@ -1,16 +1,13 @@
 /** Functions of torch that pick and place elements by their index. */
 import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
-import { axisOf, expandTo, reduceAxes, torchArray, type TorchArray, zip } from "./torch-array.js";
-import { array, axisGiven, number, numbers, type Args, type TorchFunction, type TorchValue } from "./torch-call.js";
 import { TorchRefuses } from "./not-evaluated.js";
+import { axisOf, expandTo, pick, reduceAxes, torchArray, type TorchArray, total, zip } from "./torch-array.js";
+import { type Args, array, axisGiven, number, numbers, type TorchValue } from "./torch-call.js";
+import { largest, mean, smallest } from "./torch-lanes.js";
+import { both, inTorch, type TorchFunction } from "./torch-record.js";
+import type { TorchNumber, TorchPieces, TorchTensor } from "./torch-values.js";
 
-/** Elements by their place in the operand's row-major order. */
-function pick(x: TorchArray, shape: readonly number[], places: ArrayLike<number>): TorchArray {
-  return torchArray(
-    shape,
-    Float64Array.from(places, (place) => x.data[place]!),
-  );
-}
+type Scatter = (input: TorchTensor, dim: number, index: TorchTensor, src: TorchTensor) => TorchTensor;
 
 function inside(index: number, size: number): number {
   if (index < 0 || index >= size) throw new TorchRefuses(`index ${index} is out of bounds for an axis of size ${size}`);
@@ -53,6 +50,7 @@ const scattering = (combine: (old: number, value: number) => number): TorchFunct
     places(x, axisGiven(dim, 0, x), at).forEach((place, i) => (out[place] = combine(out[place]!, values.data[i]!)));
     return torchArray(x.shape, out);
   },
+  truth: ["input"],
 });
 
 /** An axis cut into pieces of a length, the last one shorter, or of the lengths listed. */
@@ -76,12 +74,12 @@ function diff({ input, dim }: Args): TorchArray {
   const length = Math.max(0, x.shape[axis]! - 1);
   return zip(
     [narrow(x, axis, Math.min(1, length), length), narrow(x, axis, 0, length)],
-    (after, before) => after! - before!,
+    (after, before) => after - before,
   );
 }
 
 /** Folds the first axis in pieces of these lengths. */
-export function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
+function segmentReduce(x: TorchArray, lengths: TorchArray, fold: (lane: Float64Array) => number): TorchArray {
   const [, ...rest] = x.shape;
   const row = sizeOf(rest);
   const out = new Float64Array(lengths.data.length * row);
@@ -103,13 +101,24 @@ function repeatInterleave({ input, repeats, dim }: Args): TorchArray {
   return slices(x, axis, picks.flat());
 }
 
-export const torchIndex: Readonly<Record<string, TorchFunction>> = {
-  narrow: {
+const segmentFolds: Readonly<Record<string, (lane: Float64Array) => number>> = {
+  sum: total,
+  mean,
+  max: largest,
+  min: smallest,
+};
+
+export const indexing = {
+  /** A range of an axis. */
+  narrow: both<(input: TorchTensor, dim: number, start: TorchNumber, length: TorchNumber) => TorchTensor>({
     params: ["input", "dim", "start", "length"],
     run: ({ input, dim, start, length }) =>
       narrow(array(input), axisGiven(dim, 0, array(input)), Number(start), Number(length)),
-  },
-  select: {
+    truth: ["input"],
+    views: true,
+  }),
+  /** One slice of an axis, which then is gone. */
+  select: both<(input: TorchTensor, dim: number, index: number) => TorchTensor>({
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => {
       const x = array(input);
@@ -117,43 +126,64 @@ export const torchIndex: Readonly<Record<string, TorchFunction>> = {
       const { shape, data } = narrow(x, axis, axisOf(number(index, 0), x.shape[axis]!), 1);
       return torchArray(shape.toSpliced(axis, 1), data);
     },
-  },
-  chunk: {
+    truth: ["input"],
+    views: true,
+  }),
+  /** This many pieces of an axis, the last one shorter where it does not divide. */
+  chunk: both<(input: TorchTensor, chunks: number, dim?: number) => TorchPieces>({
     params: ["input", "chunks", "dim"],
     run: ({ input, chunks, dim }) => {
       const x = array(input);
       const axis = axisGiven(dim, 0, x);
       return pieces(x, axis, Math.ceil(x.shape[axis]! / Number(chunks)));
     },
-  },
-  split: {
+    truth: ["input"],
+    views: true,
+  }),
+  /** Pieces of an axis, of one length or of the lengths listed. */
+  split: both<(tensor: TorchTensor, size: number | readonly number[], dim?: number) => TorchPieces>({
     params: ["tensor", "split_size_or_sections", "dim"],
     run: ({ tensor, split_size_or_sections: size, dim }) =>
       pieces(array(tensor), axisGiven(dim, 0, array(tensor)), size),
-  },
-  diagonal: {
-    params: ["input"],
-    run: ({ input }) => {
-      const x = array(input);
-      const [rows, columns] = x.shape as [number, number];
-      const length = Math.min(rows, columns);
-      return pick(x, [length], stridedIndex([length], [columns + 1]));
-    },
-  },
-  diff: { params: ["input", "n", "dim"], run: diff },
-  index_select: {
+    truth: ["tensor"],
+    views: true,
+  }),
+  /** Each element less the one before it. */
+  diff: both<(input: TorchTensor, keywords?: { dim?: number }) => TorchTensor>({
+    params: ["input", "n", "dim"],
+    run: diff,
+    truth: ["input"],
+  }),
+  /** Folds rows that lie one after the other; `lengths` says how many each fold takes. */
+  segment_reduce: inTorch<
+    (data: TorchTensor, reduce: "sum" | "mean" | "max" | "min", keywords: { lengths: TorchTensor }) => TorchTensor
+  >({
+    params: ["data", "reduce", "lengths"],
+    run: ({ data, reduce, lengths }) => segmentReduce(array(data), array(lengths), segmentFolds[String(reduce)]!),
+  }),
+  index_select: both<(input: TorchTensor, dim: number, index: TorchTensor) => TorchTensor>({
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => slices(array(input), axisGiven(dim, 0, array(input)), array(index).data),
-  },
-  repeat_interleave: { params: ["input", "repeats", "dim"], run: repeatInterleave },
-  gather: {
+    truth: ["input"],
+  }),
+  /** Each slice of an axis this often, one number for all or one for each. */
+  repeat_interleave: both<(input: TorchTensor, repeats: TorchNumber | TorchTensor, dim: number) => TorchTensor>({
+    params: ["input", "repeats", "dim"],
+    run: repeatInterleave,
+    truth: ["input"],
+  }),
+  gather: both<(input: TorchTensor, dim: number, index: TorchTensor) => TorchTensor>({
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => gather(array(input), axisGiven(dim, 0, array(input)), array(index)),
-  },
-  take_along_dim: {
+    truth: ["input"],
+  }),
+  take_along_dim: both<(input: TorchTensor, indices: TorchTensor, dim: number) => TorchTensor>({
     params: ["input", "indices", "dim"],
     run: ({ input, indices, dim }) => gather(array(input), axisGiven(dim, 0, array(input)), array(indices)),
-  },
-  scatter: scattering((_, value) => value),
-  scatter_add: scattering((old, value) => old + value),
+    truth: ["input"],
+  }),
+  /** A copy in which the places that the index names are written. */
+  scatter: both<Scatter>(scattering((_, value) => value)),
+  /** A copy in which the places that the index names are added to. */
+  scatter_add: both<Scatter>(scattering((old, value) => old + value)),
 };

@@ -2,8 +2,12 @@
  * PyTorch expressions as data: what a kernel is verified against, and inputs that are more than random numbers. Printed
  * in Python, evaluated in float64 here.
  */
+import type { TensorData } from "../contract/compiled.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { DTypeName } from "../types/dtype.js";
+
+/** Tensors, and sizes, scalars and constexprs, by name; null for a tensor that was left out. */
+export type ReferenceInputs = Readonly<Record<string, TensorData | number | boolean | string | null>>;
 
 /** A kernel's reference, and where the author wrote it. */
 export type Reference = Written & { readonly at?: Location | undefined };
@@ -16,10 +20,7 @@ export type Written =
 
 export type TorchNode =
   | { readonly kind: "input"; readonly name: string }
-  /** `torch.matmul(a, b)` or `torch.nn.functional.gelu(x)` */
-  | TorchCall<"call">
-  /** `x.sum(dim=1)`; the first argument is the receiver. */
-  | TorchCall<"method">
+  | TorchCall
   /** `x.T` */
   | { readonly kind: "attribute"; readonly of: TorchNode; readonly name: string }
   /** `torch.float16` */
@@ -80,8 +81,9 @@ export type NumberOperator = keyof typeof numberOperators;
 export const numberComparisons = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" } as const;
 export type NumberComparison = keyof typeof numberComparisons;
 
-interface TorchCall<Kind extends string> {
-  readonly kind: Kind;
+/** `torch.matmul(a, b)` or `torch.nn.functional.gelu(x)`; or the method `x.sum(dim=1)`, whose first argument is `x`. */
+export interface TorchCall {
+  readonly kind: "call" | "method";
   /** Path below `torch`, or the method's name. */
   readonly name: string;
   readonly args: readonly TorchArgument[];
@@ -119,18 +121,6 @@ export function partsOf(node: TorchNode): readonly TorchArgument[] {
     default:
       return node satisfies never;
   }
-}
-
-/** Methods and attributes that give another look at the same memory, or may. */
-const VIEWS: ReadonlySet<string> = new Set(
-  "T mT contiguous expand flatten permute reshape squeeze t transpose unsqueeze view".split(" "),
-);
-
-/** The tensor whose memory it has, or may have: itself where it is new. */
-export function owner(node: TorchNode): TorchNode {
-  if (node.kind === "attribute" && VIEWS.has(node.name)) return owner(node.of);
-  const [receiver] = node.kind === "method" && VIEWS.has(node.name) ? node.args : [];
-  return isTorchNode(receiver) ? owner(receiver) : node;
 }
 
 /** Names of the inputs that expressions look at. */

@@ -1,7 +1,28 @@
 /** Functions of torch that order elements, find the greatest and count. */
-import { array, axisGiven, number, numbers, type Args, type TorchFunction } from "./torch-call.js";
 import { mapLanes, reduceAxes, torchArray, type TorchArray, zip } from "./torch-array.js";
+import { type Args, array, axisGiven, number, numbers } from "./torch-call.js";
 import { narrow } from "./torch-index.js";
+import { both, inTorch, overloaded, type TorchFunction } from "./torch-record.js";
+import type { TorchNumber, TorchPair, TorchTensor } from "./torch-values.js";
+
+interface KeepDim {
+  keepdim?: boolean;
+}
+interface SortKeywords {
+  dim?: number;
+  descending?: boolean;
+  stable?: boolean;
+}
+type Place = (input: TorchTensor, dim?: number, keywords?: KeepDim) => TorchTensor;
+/** Of all elements; or along an axis, with the places. */
+interface Extremum {
+  (input: TorchTensor): TorchTensor;
+  (input: TorchTensor, dim: number, keywords?: KeepDim): TorchPair;
+}
+interface ExtremumMethod {
+  (): TorchTensor;
+  (dim: number, keywords?: KeepDim): TorchPair;
+}
 
 /** NaN counts as greater than any number, as torch sorts it. */
 const order = (a: number, b: number): number =>
@@ -46,31 +67,52 @@ const extremum = (place: (lane: Float64Array) => number, pair: (x: number, y: nu
   params: ["input", "dim", "keepdim"],
   run: ({ input, dim, keepdim }) => {
     const x = array(input);
-    if (typeof dim === "object" && dim !== null) return zip([x, array(dim)], pair as (...values: number[]) => number);
+    if (typeof dim === "object" && dim !== null) return zip([x, array(dim)], pair);
     const fold = (f: (lane: Float64Array) => number) => reduceAxes(x, numbers(dim), keepdim === true, f);
     const values = fold((lane) => lane[place(lane)]!);
     return dim === undefined ? values : [values, fold(place)];
   },
 });
 
-export const torchOrder: Readonly<Record<string, TorchFunction>> = {
-  sort: { params: ["input", "dim", "descending", "stable"], run: sort },
-  argsort: {
-    params: ["input", "dim", "descending", "stable"],
-    run: (args) => sort(args)[1],
-  },
-  topk: {
+export const ordering = {
+  /** The elements in order along an axis, the last unless another is named, and the places they come from. */
+  sort: overloaded<
+    {
+      (input: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchPair;
+      (input: TorchTensor, keywords: SortKeywords): TorchPair;
+    },
+    {
+      (dim?: number, keywords?: { descending?: boolean }): TorchPair;
+      (keywords: SortKeywords): TorchPair;
+    }
+  >({ params: ["input", "dim", "descending", "stable"], run: sort }),
+  /** The places that the elements come from once they are in order. */
+  argsort: overloaded<
+    {
+      (input: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+      (input: TorchTensor, keywords: SortKeywords): TorchTensor;
+    },
+    {
+      (dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+      (keywords: SortKeywords): TorchTensor;
+    }
+  >({ params: ["input", "dim", "descending", "stable"], run: (args) => sort(args)[1] }),
+  /** The `k` greatest elements along an axis, and their places. */
+  topk: both<(input: TorchTensor, k: number, dim?: number, keywords?: { largest?: boolean }) => TorchPair>({
     params: ["input", "k", "dim", "largest", "sorted"],
     run: ({ input, k, dim, largest }) => {
       const x = array(input);
       return ordered(x, axisGiven(dim, -1, x), Number(k), (lane) => sortedPlaces(lane, largest !== false));
     },
-  },
-  argmax: placing(placeOfGreatest),
-  argmin: placing(placeOfLeast),
-  max: extremum(placeOfGreatest, (x, y) => Math.max(x, y)),
-  min: extremum(placeOfLeast, (x, y) => Math.min(x, y)),
-  bincount: {
+  }),
+  argmax: both<Place>(placing(placeOfGreatest)),
+  argmin: both<Place>(placing(placeOfLeast)),
+  /** The greatest of all elements; or of each lane along an axis, with its place. */
+  max: overloaded<Extremum, ExtremumMethod>(extremum(placeOfGreatest, Math.max)),
+  /** The least of all elements; or of each lane along an axis, with its place. */
+  min: overloaded<Extremum, ExtremumMethod>(extremum(placeOfLeast, Math.min)),
+  /** How often each number from 0 up occurs. */
+  bincount: both<(input: TorchTensor, keywords?: { minlength?: TorchNumber }) => TorchTensor>({
     params: ["input", "weights", "minlength"],
     run: ({ input, minlength }) => {
       const { data } = array(input);
@@ -78,8 +120,9 @@ export const torchOrder: Readonly<Record<string, TorchFunction>> = {
       for (const x of data) counts[x]!++;
       return torchArray([counts.length], counts);
     },
-  },
-  searchsorted: {
+  }),
+  /** Where each element belongs among the boundaries, which have rank 1. */
+  searchsorted: inTorch<(boundaries: TorchTensor, input: TorchTensor, keywords?: { right?: boolean }) => TorchTensor>({
     params: ["sorted_sequence", "input", "right"],
     run: ({ sorted_sequence: boundaries, input, right }) => {
       const { data } = array(boundaries);
@@ -91,5 +134,5 @@ export const torchOrder: Readonly<Record<string, TorchFunction>> = {
       };
       return torchArray(x.shape, x.data.map(place));
     },
-  },
+  }),
 };

@@ -5,6 +5,7 @@ import { referenceArgument, referenceCoercion } from "../diagnostics/catalogue/r
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DTypeName, isDType } from "../types/dtype.js";
 import { isPythonIdentifier } from "./python-identifiers.js";
+import { recordOf } from "./torch-functions.js";
 import {
   type NumberComparison,
   numberComparisons,
@@ -112,7 +113,7 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
         apply: (_target, __, args: unknown[]) => {
           const { args: positional, keywords } = split(args, at);
           const method = { kind: "method", name, args: [node, ...positional], keywords } as const;
-          return name === "size"
+          return recordOf(method)?.number
             ? numberProxy(method, at)
             : tensorProxy(logged({ ...method, at: captureLocation() }), at);
         },

@@ -1,5 +1,6 @@
 /** Recorded torch expressions as Python: a line for what the author gave a name, expressions within it. */
 import type { KernelIR } from "../../ir/nodes.js";
+import { recordOf } from "../../torch/torch-functions.js";
 import {
   isTorchNode,
   type Launched,
@@ -7,6 +8,7 @@ import {
   numberOperators,
   partsOf,
   type TorchArgument,
+  type TorchCall,
   type TorchNode,
 } from "../../torch/torch-node.js";
 import type { Site, SourceIndex } from "../../ir/source.js";
@@ -15,9 +17,6 @@ import { Names, snakeCase } from "../names/names.js";
 import * as py from "../python/py-build.js";
 import type { Expression, Statement } from "../python/py.js";
 import { torchDType } from "../wrapper/wrapper-checks.js";
-
-/** Functions that make a tensor of no other: they must be told its device. */
-const FACTORIES: ReadonlySet<string> = new Set("arange full ones rand randint randn randperm zeros".split(" "));
 
 export interface TorchPythonOptions {
   readonly ir: KernelIR;
@@ -165,12 +164,13 @@ export class TorchPython {
     }
   }
 
-  #call({ kind, name, args, keywords: given }: Extract<TorchNode, { kind: "call" | "method" }>): Expression {
-    const isFactory = kind === "call" && FACTORIES.has(name) && !("device" in given);
+  #call(call: TorchCall): Expression {
+    const { kind, name, args, keywords: given } = call;
+    const needsDevice = recordOf(call)?.makes === true && !("device" in given);
     const values = args.map((argument) => this.argument(argument));
     const keywords = [
       ...Object.entries(given).map(([key, value]) => py.keyword(key, this.argument(value))),
-      ...py.keywords({ device: isFactory ? this.#options.device : undefined }),
+      ...py.keywords({ device: needsDevice ? this.#options.device : undefined }),
     ];
     if (kind === "call") return py.call(`torch.${name}`, ...values, ...keywords);
     const [receiver, ...rest] = values;

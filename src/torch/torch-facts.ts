@@ -1,0 +1,68 @@
+/** What is known of an expression before it is computed: whose memory it has, whether it holds truth values. */
+import { torchAttributes } from "./torch-attributes.js";
+import { bound, recordOf } from "./torch-functions.js";
+import { isTorchNode, type ReferenceInputs, type TorchArgument, type TorchCall, type TorchNode } from "./torch-node.js";
+
+/** The tensor whose memory it has, or may have: itself where it is new. */
+export function owner(node: TorchNode): TorchNode {
+  const of = viewed(node);
+  return isTorchNode(of) ? owner(of) : node;
+}
+
+function viewed(node: TorchNode): TorchArgument | undefined {
+  if (node.kind === "attribute") return torchAttributes[node.name]?.views && node.of;
+  if (node.kind === "item") return isCall(node.of) ? viewed(node.of) : undefined;
+  const record = isCall(node) ? recordOf(node) : undefined;
+  return record?.views && isCall(node) ? bound(node, record)[record.params[0]!] : undefined;
+}
+
+const isCall = (node: TorchNode): node is TorchCall => node.kind === "call" || node.kind === "method";
+
+/**
+ * Whether the elements are truth values. References are computed in float64, where those are 0 and 1; but torch masks
+ * with truth values and adds other masks.
+ */
+export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceInputs): boolean {
+  const all = (others: readonly TorchArgument[]): boolean => others.every((other) => isTruth(other, inputs));
+  if (Array.isArray(argument)) return all(argument);
+  if (!isTorchNode(argument)) return typeof argument === "boolean";
+  switch (argument.kind) {
+    case "input": {
+      const given = inputs[argument.name];
+      return typeof given === "object" ? given?.dtype === "int1" : typeof given === "boolean";
+    }
+    case "attribute":
+    case "item":
+      return isTruth(argument.of, inputs);
+    case "otherwise":
+      return all([argument.of, argument.fallback]);
+    case "call":
+    case "method":
+      return givesTruth(argument, inputs);
+    case "launched": {
+      const { launch, output } = argument;
+      return launch.kernel.params.some((param) => param.name === output && "dtype" in param && param.dtype === "int1");
+    }
+    case "choice":
+      return all([argument.then, argument.otherwise]);
+    case "comparison":
+      return true;
+    case "arithmetic":
+    case "dtype":
+      return false;
+    default:
+      return argument satisfies never;
+  }
+}
+
+function givesTruth(call: TorchCall, inputs: ReferenceInputs): boolean {
+  const record = recordOf(call);
+  if (!record) return false;
+  const given = bound(call, record);
+  const { dtype } = given;
+  if (isTorchNode(dtype)) return dtype.kind === "dtype" && dtype.name === "int1";
+  if (record.truth === undefined) return false;
+  if (record.truth === "always") return true;
+  const deciding = record.truth.map((param) => given[param]).filter((argument) => argument !== undefined);
+  return deciding.every((argument) => isTruth(argument, inputs));
+}

@@ -1,0 +1,86 @@
+/** Normalisations: of the last axes, of groups of channels, to a norm of 1. */
+import { mapLanes, reduceAxes, reshapeTo, scalarArray, type TorchArray, zip } from "./torch-array.js";
+import { type Args, array, axisGiven, number, numbers, type TorchValue } from "./torch-call.js";
+import { mean, norm, variance } from "./torch-lanes.js";
+import { functional } from "./torch-record.js";
+import type { TorchNumber, TorchShape, TorchTensor } from "./torch-values.js";
+
+/** Normalises the last axes, which have the shape given, then scales and shifts. */
+function normalised(
+  { input, normalized_shape, weight, bias }: Args,
+  f: (lane: Float64Array) => Float64Array,
+): TorchArray {
+  const x = array(input);
+  const inner = numbers(normalized_shape);
+  const length = inner.reduce((product, dim) => product * dim, 1);
+  const lanes = mapLanes(reshapeTo(x, [-1, length]), 1, f);
+  const scaled = zip([reshapeTo(lanes, x.shape), array(weight ?? 1)], (a, b) => a * b);
+  return zip([scaled, array(bias ?? 0)], (a, b) => a + b);
+}
+
+function layerNorm(args: Args): TorchArray {
+  const eps = number(args.eps, 1e-5);
+  return normalised(args, (lane) => {
+    const [middle, scale] = [mean(lane), 1 / Math.sqrt(variance(lane, 0) + eps)];
+    return lane.map((x) => (x - middle) * scale);
+  });
+}
+
+function rmsNorm(args: Args): TorchArray {
+  const eps = number(args.eps, Number.EPSILON);
+  return normalised(args, (lane) => {
+    const scale = 1 / Math.sqrt(lane.reduce((sum, x) => sum + x * x, 0) / lane.length + eps);
+    return lane.map((x) => x * scale);
+  });
+}
+
+/** Each group of channels has mean 0 and variance 1; then a weight and a bias for each channel. */
+function groupNorm({ input, num_groups: groups, weight, bias, eps }: Args): TorchArray {
+  const x = array(input);
+  const [batch, channels] = x.shape as [number, number];
+  const length = x.data.length / (batch * Number(groups));
+  const normal = mapLanes(reshapeTo(x, [-1, length]), 1, (lane) => {
+    const mean = lane.reduce((sum, value) => sum + value, 0) / length;
+    const variance = lane.reduce((sum, value) => sum + (value - mean) ** 2, 0) / length;
+    return lane.map((value) => (value - mean) / Math.sqrt(variance + number(eps, 1e-5)));
+  });
+  const perChannel = (given: TorchValue, otherwise: number): TorchArray =>
+    given === undefined || given === null
+      ? scalarArray(otherwise)
+      : reshapeTo(array(given), [1, channels, ...x.shape.slice(2).map(() => 1)]);
+  const scaled = zip([reshapeTo(normal, x.shape), perChannel(weight, 1)], (a, b) => a * b);
+  return zip([scaled, perChannel(bias, 0)], (a, b) => a + b);
+}
+
+function normalize({ input, p, dim, eps }: Args): TorchArray {
+  const x = array(input);
+  const [power, axis] = [number(p, 2), axisGiven(dim, 1, x)];
+  const norms = reduceAxes(x, [axis], true, (lane) => norm(lane, power));
+  return zip([x, norms], (value, size) => value / Math.max(size, number(eps, 1e-12)));
+}
+
+export const normalisations = {
+  /** The last axes, which have the shape given, with mean 0 and variance 1; then times the weight, plus the bias. */
+  layer_norm: functional<
+    (
+      input: TorchTensor,
+      normalized_shape: TorchShape,
+      weight?: TorchTensor,
+      bias?: TorchTensor,
+      eps?: TorchNumber,
+    ) => TorchTensor
+  >({ params: ["input", "normalized_shape", "weight", "bias", "eps"], run: layerNorm }),
+  /** The last axes, which have the shape given, with a mean square of 1; then times the weight. */
+  rms_norm: functional<
+    (input: TorchTensor, normalized_shape: TorchShape, weight?: TorchTensor, eps?: TorchNumber) => TorchTensor
+  >({ params: ["input", "normalized_shape", "weight", "eps"], run: rmsNorm }),
+  /** Each group of channels with mean 0 and variance 1; then a weight and a bias for each channel. */
+  group_norm: functional<
+    (input: TorchTensor, num_groups: number, weight?: TorchTensor, bias?: TorchTensor, eps?: TorchNumber) => TorchTensor
+  >({ params: ["input", "num_groups", "weight", "bias", "eps"], run: groupNorm }),
+  /** Each lane along an axis, divided by its norm. */
+  normalize: functional<(input: TorchTensor, keywords?: { p?: number; dim?: number; eps?: number }) => TorchTensor>({
+    params: ["input", "p", "dim", "eps"],
+    run: normalize,
+  }),
+};

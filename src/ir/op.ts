@@ -67,6 +67,18 @@ export interface SignContext {
   readonly args: Readonly<Record<string, Typed | undefined>>;
 }
 
+/** What lowering makes of an op, where that is not the op itself. */
+export interface OpLowering {
+  /** Makes a view of a tensor: each rank-1 index spans an axis of its own, or all indices broadcast to one shape. */
+  readonly view?: "grid" | "lanes";
+  /** Gives a tensor or a view with its axes in another order: for each axis of the result, the one that it was. */
+  readonly permutes?: (operands: readonly (Argument | undefined)[], rank: number) => readonly number[];
+  /** Makes a descriptor of a base, a shape and strides, which are the tensor's own where the base is a tensor. */
+  readonly describes?: boolean;
+  /** What lanes hold that a view masks. */
+  readonly maskedLanes?: number;
+}
+
 export interface Op {
   /** The author's name, such as `floorDiv`. */
   readonly name: string;
@@ -107,12 +119,15 @@ export interface Op {
   readonly least?: (args: Readonly<Record<string, Typed | undefined>>) => readonly Least[];
   /** Whether each lane of the result comes from the same lane of the operands alone. */
   readonly lanewise?: boolean;
+  /** Whether lanes of one operand are moved by the other, a scalar, so that a loop can carry the pointers to them. */
+  readonly moves?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */
   readonly nonNegative?: (operands: readonly boolean[], of: SignContext) => boolean;
   /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
   readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
+  readonly lowering?: OpLowering;
   /** Triton 3.6 gives literals their own dtype here, where 3.9 gives them the tile's. */
   readonly strongLiterals36: boolean;
   /** The dtype that Triton 3.6 gives the result, or the first of several, where it is not 3.9's; emission casts it back. */

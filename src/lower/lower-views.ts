@@ -20,13 +20,10 @@ import {
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { nonNegativeValues } from "../analysis/signs.js";
+import { type Bounds, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
+import type { OpLowering } from "../ir/op.js";
 import { bodiesOf, definitions } from "../ir/walk.js";
 import { CarriedPointers } from "./carried-pointers.js";
-import { opOf } from "../ops/define.js";
-import { makeTensorDescriptor } from "../ops/descriptor.js";
-import { load } from "../ops/memory.js";
-import { at, permuteAxes } from "../ops/view.js";
 import { ADD, AND, author, GE, id, LT, placed, SUB, term, type View } from "./view-terms.js";
 import { WrittenOnce } from "./written-once.js";
 
@@ -43,13 +40,11 @@ class Lowering {
   readonly #functions = new Map<FunctionIR, FunctionIR>();
   readonly #values = new WrittenOnce();
   readonly #carried: CarriedPointers;
-  readonly #nonNegative: (argument: Argument) => boolean;
-  readonly #definitions: ReadonlyMap<Value, Statement>;
+  readonly #bounds: (place: ViewAxis) => Bounds;
 
   constructor(readonly ir: KernelIR) {
-    this.#nonNegative = nonNegativeValues(ir);
-    this.#definitions = definitions(...bodiesOf(ir));
-    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions);
+    this.#bounds = viewBounds(ir);
+    this.#carried = new CarriedPointers(this.#recorder, this.#values, definitions(...bodiesOf(ir)));
   }
 
   kernel(): KernelIR {
@@ -87,10 +82,18 @@ class Lowering {
     } else if (statement.kind === "if") {
       const arms = { then: this.#block(statement.then), otherwise: this.#block(statement.otherwise) };
       this.#recorder.append({ ...statement, ...arms });
-    } else if (statement.kind === "op" && statement.op.spelling.form === "lowered") this.#define(statement);
-    else if (statement.kind === "op" && statement.op === opOf(makeTensorDescriptor)) this.#describe(statement);
-    else if (statement.kind === "op" && this.#viewIn(statement)) this.#access(statement);
-    else if (statement.kind === "op" && statement.operands.some(isFunction)) {
+    } else if (statement.kind === "op") this.#op(statement);
+    else this.#recorder.append(statement);
+  }
+
+  #op(statement: OpStatement): void {
+    const { view, permutes, describes } = statement.op.lowering ?? {};
+    const [first] = statement.operands;
+    if (view) this.#view(statement, view);
+    else if (permutes && hasAxes(first)) this.#permute(statement, permutes);
+    else if (describes) this.#describe(statement);
+    else if (this.#viewIn(statement)) this.#access(statement);
+    else if (statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
       this.#recorder.append({ ...statement, operands });
     } else this.#recorder.append(statement);
@@ -102,17 +105,18 @@ class Lowering {
   }
 
   /** The axes of a tensor or a view in another order. */
-  #permute(statement: OpStatement): void {
-    const [from, list] = statement.operands as [Value, readonly Argument[]];
+  #permute(statement: OpStatement, permutes: NonNullable<OpLowering["permutes"]>): void {
+    const [from] = statement.operands as [Value];
     const [result] = statement.results;
-    const order = list.map((axis) => Number(isLiteral(axis) && axis.value));
     const view = this.#views.get(from);
     if (view) {
+      const order = permutes(statement.operands, view.rank);
       const axes = view.axes.map((axis) => (axis === undefined ? undefined : order.indexOf(axis)));
       this.#views.set(result!, { ...view, axes });
       return;
     }
     const param = this.#tensor(from);
+    const order = permutes(statement.operands, param.dims.length);
     const reorder = <T>(items: readonly T[]): T[] => order.map((axis) => items[axis]!);
     const { dims, dimNames, strides } = param;
     this.#tensors.set(result!, {
@@ -137,33 +141,32 @@ class Lowering {
     this.#recorder.append({ ...statement, operands: [pointer, dims, [...strides.slice(0, -1), last], block] });
   }
 
-  #define(statement: OpStatement): void {
-    if (statement.op === opOf(permuteAxes)) return this.#permute(statement);
+  /** A view waits for the accesses that use it. */
+  #view(statement: OpStatement, layout: "grid" | "lanes"): void {
     const [tensor, list] = statement.operands;
     const param = this.#tensor(tensor);
     const indices = list as readonly Argument[];
     const { claimed } = statement.options;
-    const isGrid = statement.op === opOf(at);
     let next = 0;
     const result = statement.results[0]!;
     this.#views.set(result, {
       tensor: param,
       indices,
       claimed: isList(claimed) ? claimed.map((flag) => isLiteral(flag) && flag.value === true) : [],
-      axes: indices.map((index) => (isGrid && rankOf(index) === 1 ? next++ : undefined)),
+      axes: indices.map((index) => (layout === "grid" && rankOf(index) === 1 ? next++ : undefined)),
       rank: result.type.kind === "view" ? result.type.shape.length : 0,
     });
   }
 
   #access(statement: OpStatement): void {
     const view = this.#viewIn(statement)!;
-    if (statement.op.effect === "pure") return this.#transpose(statement, view);
     this.#recorder.pinned = statement.at;
     const pointer = this.#carried.pointer(view) ?? this.#pointer(view);
     const mask = this.#mask(view, statement.options.mask);
     if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.at);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
-    if (mask && statement.op === opOf(load) && !options.other) options.other = { kind: "literal", value: 0 };
+    const { maskedLanes } = statement.op.lowering ?? {};
+    if (mask && maskedLanes !== undefined) options.other ??= { kind: "literal", value: maskedLanes };
     const { mask: first, other, ...rest } = options;
     this.#recorder.pinned = undefined;
     this.#recorder.append({
@@ -171,13 +174,6 @@ class Lowering {
       operands: [valueOf(pointer), ...statement.operands.slice(1)],
       options: { ...(first && { mask: first }), ...(other && { other }), ...rest },
     });
-  }
-
-  /** `view.T` changes nothing but the axis that each index spans. */
-  #transpose(statement: OpStatement, view: View): void {
-    const last = view.rank - 1;
-    const swap = (axis: number | undefined) => (axis === last ? last - 1 : axis === last - 1 ? last : axis);
-    this.#views.set(statement.results[0]!, { ...view, axes: view.axes.map(swap) });
   }
 
   /** `a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak` */
@@ -188,7 +184,7 @@ class Lowering {
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {
-    const conjuncts = view.indices.flatMap((index, axis) => this.#bounds(view, index, axis));
+    const conjuncts = view.indices.flatMap((index, axis) => this.#compared(view, index, axis));
     const all = [...conjuncts, ...(explicit ? [author(explicit)] : [])];
     if (all.length === 0) return undefined;
     if (all.length === 1) return all[0] as Handle;
@@ -198,33 +194,29 @@ class Lowering {
   }
 
   /** The comparisons that keep an index inside its axis; none where it certainly is. */
-  #bounds(view: View, index: Argument, axis: number): readonly Handle[] {
+  #compared(view: View, index: Argument, axis: number): readonly Handle[] {
     const dim = view.tensor.dims[axis]!;
-    if (view.claimed[axis] || this.#coversExactly(index, dim) || isWithin(index, dim)) return [];
+    const { lower, upper } = this.#bounds({ index, dim, axis, claimed: view.claimed });
     const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
-    const moving = this.#carried.moving(index);
-    const below = this.#values.once(`${id(index)}<${id(dim)}@${where}`, () => {
-      if (!moving) return LT(placed(index, view, axis), author(dim)) as Handle;
-      return LT(placed(moving.lanes, view, axis), SUB(author(dim), new Handle(moving.by))) as Handle;
-    });
-    if (this.#nonNegative(index)) return [below];
-    const above = this.#values.once(`${id(index)}>=0@${where}`, () => GE(placed(index, view, axis), 0) as Handle);
-    return [above, below];
+    const below = () => this.#values.once(`${id(index)}<${id(dim)}@${where}`, () => this.#below(view, index, axis));
+    const above = () => this.#values.once(`${id(index)}>=0@${where}`, () => GE(placed(index, view, axis), 0) as Handle);
+    // The order in which they are written first, which decides their names.
+    const upperBound = upper ? [below()] : [];
+    return [...(lower ? [above()] : []), ...upperBound];
   }
 
-  /** `tl.arange(0, HEAD_DIM)` on an axis of size HEAD_DIM. */
-  #coversExactly(index: Argument, dim: Argument): boolean {
-    if (!isValue(index) || index.type.kind !== "tile") return false;
-    const made = this.#definitions.get(index);
-    if (made?.kind !== "op" || !made.op.countsFromZero?.(made.operands)) return false;
-    const size = isLiteral(dim) ? dim.value : isValue(dim) && dim.type.kind === "constexpr" ? dim.type.text : undefined;
-    return index.type.shape[0] === size;
+  /** `rk < K`, in a loop that carries pointers `lanes < K - k`. */
+  #below(view: View, index: Argument, axis: number): Handle {
+    const dim = author(view.tensor.dims[axis]!);
+    const moving = this.#carried.moving(index);
+    if (!moving) return LT(placed(index, view, axis), dim) as Handle;
+    return LT(placed(moving.lanes, view, axis), SUB(dim, new Handle(moving.by))) as Handle;
   }
 }
 
-/** Element 0 of an axis of size 1. */
-function isWithin(index: Argument, dim: Argument): boolean {
-  return isLiteral(index) && isLiteral(dim) && Number(index.value) >= 0 && Number(index.value) < Number(dim.value);
+/** Whether an argument is a tensor or a view, whose axes lowering keeps; those of a tile are the program's. */
+function hasAxes(argument: Argument | undefined): boolean {
+  return isValue(argument) && (argument.type.kind === "tensor" || argument.type.kind === "view");
 }
 
 function rankOf(index: Argument): number {

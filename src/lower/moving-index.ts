@@ -14,8 +14,6 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
-import { add } from "../ops/arithmetic.js";
-import { opOf } from "../ops/define.js";
 
 /** Whether a loop's pointers are worth a register each: it multiplies matrices, and Triton does not unroll it. */
 export function carriesPointers(loop: ForStatement): boolean {
@@ -45,7 +43,7 @@ export function movingLanes(
   if (made?.kind !== "op") return undefined;
   // What only states a fact about an index stands for it.
   if (made.op.claimsInBounds) return movingLanes(made.operands[0]!, step, definitions);
-  if (made.op !== opOf(add)) return undefined;
+  if (!made.op.moves) return undefined;
   const [x, y] = made.operands;
   const other = x === step ? y : y === step ? x : undefined;
   if (!isValue(other) || other.type.kind !== "tile" || other.type.shape.length !== 1) return undefined;

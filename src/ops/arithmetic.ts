@@ -96,6 +96,7 @@ const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignC
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>({
   name: "add",
+  moves: true,
   lanewise: true,
   operands,
   method: true,

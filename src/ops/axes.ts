@@ -153,6 +153,7 @@ export const trans = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.trans" },
+  lowering: { permutes: (_, rank) => lastTwoSwapped(rank) },
   infer: ({ x, order }) => inferTrans(x!.type, order && numbers(order)),
   evaluate: ({ x, order }) => {
     if (isAddresses(x)) return permuteAddresses(x, lastTwoSwapped(x.shape.length));

@@ -23,6 +23,7 @@ const described = defineOp<
   options: { paddingOption: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.make_tensor_descriptor", keywords: ["shape", "strides", "blockShape"] },
+  lowering: { describes: true },
   infer: inferDescriptor,
   evaluate: (args, context) => descriptorAt(args, context),
 });

@@ -62,6 +62,7 @@ export const load = defineOp<Load>({
   options: { mask: "value?", other: "value?", ...cacheOptions, volatile: "constant?" },
   effect: "read",
   spelling: { form: "call", name: "tl.load" },
+  lowering: { maskedLanes: 0 },
   since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs",
   infer: (args) => {
     const { address, mask, other } = args;

@@ -1,4 +1,5 @@
 /** Views of tensors. Authors call them as methods, `x.at(…)` and `x.gather(…)`; emission writes them as pointers. */
+import { type Argument, isLiteral } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
 import type { TensorRuntime } from "../values/runtime-values.js";
 import { permuteShape, whyPermute } from "../types/dims.js";
@@ -28,6 +29,7 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
   options: { claimed: "constant?" },
   effect: "pure",
   spelling: { form: "lowered" },
+  lowering: { view: "grid" },
   infer: (args) => {
     const tensor = tensorTypeOf("at", args);
     if (typeof tensor === "string") return tensor;
@@ -52,6 +54,7 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
   options: { claimed: "constant?" },
   effect: "pure",
   spelling: { form: "lowered" },
+  lowering: { view: "lanes" },
   infer: (args) => {
     const tensor = tensorTypeOf("gather", args);
     if (typeof tensor === "string") return tensor;
@@ -77,6 +80,9 @@ export const permuteAxes = defineOp<(address: unknown, order: readonly number[])
   operands: { address: "address", order: "constant" },
   effect: "pure",
   spelling: { form: "lowered" },
+  lowering: {
+    permutes: ([, order]) => (order as readonly Argument[]).map((axis) => Number(isLiteral(axis) && axis.value)),
+  },
   infer: ({ address, order }) => {
     const { type } = address!;
     const axes = (order!.items ?? []).map(({ literal }) => Number(literal));

@@ -47,6 +47,11 @@ export function viewAddresses(
   return addressesOf(allocation, lanes);
 }
 
+/** Whether a view masks an axis: unless the author says that its index is in bounds. Lowering asks here too. */
+export function masksAxis(claimed: readonly boolean[] | undefined, axis: number): boolean {
+  return claimed?.[axis] !== true;
+}
+
 /** A view without its allocation. */
 interface Lanes {
   readonly shape: readonly number[];
@@ -113,7 +118,7 @@ function computeLanes(
     const axis = order?.[place] ?? place;
     const positions = positionsOf(tile);
     const outside = outsideOf(positions, allocation.shape[axis]!);
-    if (outside && claimed?.[place]) {
+    if (outside && !masksAxis(claimed, place)) {
       claims ??= { broken: new Uint8Array(size), axis: new Uint8Array(size), index: new Float64Array(size) };
       noteClaims(claims, spread(outside, along), axis, spread(Float64Array.from(positions), along));
     } else if (outside) turnOff(inside, outside, along);

@@ -41,9 +41,9 @@ describe("mistakes", { timeout: 60_000 }, () => {
     [["run", "plain.ts"], /plain.ts exports no kernel/],
     [["check", "pl*.ts"], /no file of pl\*.ts exports a kernel/],
     [["compile", "kernel.ts"], /--targets is missing; name GPUs, such as cuda:90/],
-    [["compile", "kernel.ts", "--targets", "cuda:91"], /cuda:91 is no target; there are cuda:75/],
-    [["emit", "kernel.ts", "other.ts"], /one kernel fits there; choose by --kernel starter, other/],
-    [["check", "kernel.ts", "--kernel", "gemm"], /there is no gemm; there is starter/],
+    [["compile", "kernel.ts", "--targets", "cuda:91"], /cuda:91 is not a known target; the targets are cuda:75/],
+    [["emit", "kernel.ts", "other.ts"], /a file holds one kernel; choose it with --kernel starter, other/],
+    [["check", "kernel.ts", "--kernel", "gemm"], /there is no kernel gemm; the kernels are starter/],
     [["run", "kernel.ts", "--shape", "M=3"], /there is no size M; the sizes are N/],
     [["run", "kernel.ts", "--watch"], /unknown option '--watch'/],
     [["doctor", "--nope"], /unknown option '--nope'/],
@@ -181,7 +181,10 @@ describe("new", { timeout: 60_000 }, () => {
     expect(scripts["start"]).toBe("tsx add-relu.ts --run");
     const before = await readFile(join(folder, "add-relu", "add-relu.ts"), "utf8");
     const again = await tilescript("new", "add-relu", "--project");
-    expect(again).toMatchObject({ exitCode: 2, stderr: "error: add-relu is there already; nothing of it was changed" });
+    expect(again).toMatchObject({
+      exitCode: 2,
+      stderr: "error: add-relu already exists and was not changed; choose another name",
+    });
     expect(await readFile(join(folder, "add-relu", "add-relu.ts"), "utf8")).toBe(before);
   });
 });

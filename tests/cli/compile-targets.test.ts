@@ -114,7 +114,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
       severity: "error",
       code: "compile-resources",
       message: expect.stringMatching(
-        /^too_large: it takes \d+ bytes of shared memory, and a program may have 232448 \(cuda:90, config 0\); make/,
+        /^too_large: it needs \d+ bytes of shared memory; the limit is 232448 for a program \(cuda:90, config 0\); make/,
       ),
       at: { line: lineOf("{ BLOCK: 256, numWarps: 8, numStages: 3 }") },
     });
@@ -122,7 +122,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect(spills).toMatchObject({
       severity: "warning",
       code: "compile-spill",
-      message: expect.stringMatching(/a thread keeps \d+ bytes in memory \(cuda:90, config 1\)/),
+      message: expect.stringMatching(/each thread keeps \d+ bytes in memory \(cuda:90, config 1\)/),
     });
     expect(warnings.every(({ at }) => at?.line !== lineOf("{ BLOCK: 64, numWarps: 4, numStages: 2 }"))).toBe(true);
 

@@ -21,5 +21,5 @@ const device = interpreter();
 it("should run a kernel without a reference, and not call it passed", { timeout: 60_000 }, async () => {
   const outcome = await verifyCase(await build(copy), device(), { sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 });
   expect(outcome.status).toBe("unchecked");
-  expect(outcome.unchecked).toEqual(["the outputs were compared with nothing: the kernel has no reference"]);
+  expect(outcome.unchecked).toEqual(["the outputs were not compared: the kernel has no reference"]);
 });

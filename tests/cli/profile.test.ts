@@ -55,5 +55,5 @@ it("should write a module that draws the dtype that was asked for", async () => 
 
 it("should refuse sizes that the kernel refuses", async () => {
   expectUsage(await cli(gemm, "--profile", "--out", folder, "--dtype", "T=float64"), /T can be float16, bfloat16/);
-  expectUsage(await cli(gemm, "--profile", "--out", folder, "--shapes", "M=3"), /missing; give all of/);
+  expectUsage(await cli(gemm, "--profile", "--out", folder, "--shapes", "M=3"), /missing; give values for/);
 });

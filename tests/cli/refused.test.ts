@@ -51,11 +51,11 @@ const cases = [{ sizes: { N: 100 }, dtypes: {}, config: 0, seed: 0 }];
 const options = { cases, tuned: false, compiled: false, ...defaultIterations };
 
 it.each([
-  ["wrong", times(3), /^N=100: it is wrong and so not measured: y\[\d+\] is .*; 100 of 100 elements differ$/],
+  ["wrong", times(3), /^N=100: not measured, because its result is wrong: y\[\d+\] is .*; 100 of 100 elements differ$/],
   [
     "without a reference",
     unreferenced(),
-    /^N=100: it is not verified and so not measured: .*the kernel has no reference/,
+    /^N=100: not measured, because it could not be verified: .*the kernel has no reference/,
   ],
   ["right", times(2), /^N=100: a benchmark needs a GPU/],
 ])("a kernel that is %s", async (_, made, reason) => {

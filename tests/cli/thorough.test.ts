@@ -104,7 +104,7 @@ describe.each(["interpreter", "eval"] as const)("on the %s", { timeout: 120_000 
     const { outcomes, thorough } = await verifyThoroughly(wrong, await device(), options);
     const { status, at, problems } = outcomes.at(-1)!;
     expect({ status, special: at.special }).toEqual({ status: "failed", special: ["large"] });
-    expect(problems[0]).toContain("with 100 and -100 among the inputs, elements are not finite");
+    expect(problems[0]).toContain("with 100 and -100 among the inputs, elements are NaN or infinite");
     expect(thorough?.replay).toContain('"special":["large"]');
     const { outcomes: again } = await verifyGiven(wrong, await device(), at, { tolerance: {} });
     expect(again.map(({ status: each }) => each)).toEqual(["failed"]);
@@ -155,13 +155,13 @@ it("should find a smaller case where the worker dies each time", { timeout: 180_
 
 describe("mistakes with --case", () => {
   it.each([
-    ["[]", /no JSON object/],
-    ["{", /no JSON object/],
-    ['{"sise":{}}', /there is no sise; it has sizes, dtypes/],
+    ["[]", /must be a JSON object/],
+    ["{", /must be a JSON object/],
+    ['{"sise":{}}', /unknown key sise; a case has sizes, dtypes/],
     ['{"sizes":{"M":3}}', /there is no size M; the sizes are N/],
     ['{"sizes":{"N":-3}}', /N=-3 is not a whole number/],
     ['{"sizes":{"N":3},"config":7}', /configs 0 to 1/],
-    ['{"sizes":{"N":3},"config":"0"}', /config and seed are whole numbers/],
+    ['{"sizes":{"N":3},"config":"0"}', /config and seed must be whole numbers/],
   ])("%s should end with one line and code 2", async (json, message) => {
     expectUsage(await cli(await increment(), "--verify", "--device", "eval", "--case", json), message);
   });

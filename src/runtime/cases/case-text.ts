@@ -1,16 +1,16 @@
-/** Cases and configs in words. */
+/** Cases, configs and lists in words. */
 import type { Case, Config } from "../../contract/compiled.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
 
 const pairs = (values: Values): string[] => Object.entries(values).map(([name, value]) => `${name}=${value}`);
 
-/** `M=300 N=200 T=float16 CAUSAL=true`: a case but for how it lies in memory. */
+/** `M=300 N=200 T=float16 CAUSAL=true`: a case without its memory layouts. */
 export function caseText({ sizes, dtypes, constexprs }: Pick<Case, "sizes" | "dtypes" | "constexprs">): string {
   return pairs({ ...sizes, ...dtypes, ...constexprs }).join(" ");
 }
 
-/** All of a case on one line, with its config where the kernel has several. */
+/** A whole case on one line; with its config if the kernel has several. */
 export function describeCase(at: Case, configs: number): string {
   return [
     ...pairs({ ...at.sizes, ...at.dtypes, ...at.scalars, ...at.constexprs }),

@@ -1,5 +1,5 @@
 /**
- * Which cases verify a kernel: sizes of one, sizes below a block, sizes that no block divides, aligned sizes and the
+ * The cases that verify a kernel: sizes of one, sizes below a block, sizes that no block divides, aligned sizes and the
  * author's own; every config; every dtype; every layout.
  */
 import {
@@ -20,9 +20,9 @@ export interface Selection {
   readonly seed: number;
 }
 
-/** How much a device can do in a few seconds. */
+/** What a device can compute in a few seconds. */
 export interface Limits {
-  /** Elements of the largest tensor. */
+  /** Number of elements of the largest tensor. */
   readonly elements: number;
   /** Product of all sizes, which for a matrix product is its number of multiplications. */
   readonly work: number;
@@ -32,7 +32,7 @@ export interface Limits {
 
 export interface PlannedCase {
   readonly at: Case;
-  /** Why this case is there, in a word. */
+  /** What this case tests, in a word. */
   readonly label: string;
   /** Extra cases are dropped when time runs out. */
   readonly extra: boolean;
@@ -40,7 +40,7 @@ export interface PlannedCase {
 
 export interface Plan {
   readonly cases: readonly PlannedCase[];
-  /** What will not be run, and why. */
+  /** What will not run, and why. */
   readonly left: readonly string[];
 }
 
@@ -48,9 +48,9 @@ interface Shape {
   readonly label: string;
   readonly sizes: Readonly<Record<string, number>>;
   readonly layouts: readonly Layout[];
-  /** Sizes that may be less where the device is slow, in the order in which they are made less. */
+  /** Sizes that may be reduced on a slow device, in the order of reduction. */
   readonly free?: readonly string[];
-  /** Scalars and constexprs that the author gave with these sizes. */
+  /** The author's scalars and constexprs for these sizes. */
   readonly given?: Arguments;
 }
 
@@ -62,7 +62,7 @@ interface Variant {
   readonly constexprs: Arguments;
 }
 
-/** The cases to run on a device with these limits, the most telling ones first. */
+/** The cases to run on a device with these limits, the most informative ones first. */
 export function planCases(kernel: CompiledKernel, limits: Limits, selection: Selection): Plan {
   const left = new Set<string>();
   const variants = variantsFor(kernel.signature, selection);
@@ -97,8 +97,8 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
 }
 
 /**
- * What to compile: every config with every dtype, flag and choice, and inputs in each layout, at the first sizes that it
- * takes, the author's before ours.
+ * What to compile: every config with every dtype, flag and choice, and inputs in each layout, at the first sizes that the
+ * kernel accepts. The author's sizes are tried before ours.
  */
 export function compileCases(
   kernel: CompiledKernel,
@@ -119,7 +119,8 @@ export function compileCases(
         const tried = shapes.map((shape) => caseOf(signature, shape, variant, layout, config, selection.seed));
         const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
         if (!at) left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
-        else if (at.layouts && Object.keys(at.layouts).length === 0) left.add(`${layout}: no input may lie so`);
+        else if (at.layouts && Object.keys(at.layouts).length === 0)
+          left.add(`${layout}: no input can have this layout`);
         else cases.push(...withAndWithout([...signature.tensors, ...signature.pointers], at, true, 0));
       }
     }
@@ -127,7 +128,7 @@ export function compileCases(
   return { cases, left: [...left] };
 }
 
-/** The case with what may be left out, and without it: both, or each in turn. */
+/** The case with and without its optional tensors: both, or alternately. */
 function withAndWithout(
   parameters: readonly { readonly name: string; readonly optional: boolean }[],
   at: Case,
@@ -140,7 +141,7 @@ function withAndWithout(
   return both ? [at, without] : [turn % 2 === 0 ? at : without];
 }
 
-/** Each config with each variant, or just enough pairs for each config and each variant to occur. */
+/** Every pair of config and variant, or just enough pairs that each config and each variant occurs. */
 function pairs(configs: readonly number[], variants: readonly Variant[], all: boolean): (readonly [number, Variant])[] {
   if (all) return configs.flatMap((config) => variants.map((variant) => [config, variant] as const));
   const count = Math.max(configs.length, variants.length);
@@ -188,7 +189,7 @@ function shapesFor(kernel: CompiledKernel, selection: Selection): Shape[] {
   ];
 }
 
-/** Half of the first size that is not small: the last sizes are those that blocks mostly run over. */
+/** Halves the first size that is not small; blocks mostly iterate over the last sizes. */
 function shrink(shape: Shape): Shape | undefined {
   const name = shape.free?.find((each) => shape.sizes[each]! > 3);
   if (name === undefined) return undefined;
@@ -198,7 +199,7 @@ function shrink(shape: Shape): Shape | undefined {
 
 export const allLayouts: readonly Layout[] = ["contiguous", "transposed", "sliced", "offset"];
 
-/** The size nearest above that a kernel takes. */
+/** The next larger size that the kernel accepts. */
 export function allowed({ multiples = {}, tileSizes = {} }: Signature, name: string, size: number): number {
   const least = tileSizes[name];
   if (least !== undefined) return 2 ** Math.ceil(Math.log2(Math.max(least, size)));
@@ -206,7 +207,7 @@ export function allowed({ multiples = {}, tileSizes = {} }: Signature, name: str
   return Math.ceil(size / multiple) * multiple;
 }
 
-/** Whether a wrapper accepts a tensor that lies in memory like this, and whether that differs from contiguous. */
+/** Whether a wrapper accepts this layout of a tensor, and whether the layout differs from contiguous. */
 function takes({ contiguous, dims, described }: TensorSignature, layout: Layout): boolean {
   if (described) return false;
   if (layout === "transposed") return !contiguous && dims.length >= 2;
@@ -214,7 +215,7 @@ function takes({ contiguous, dims, described }: TensorSignature, layout: Layout)
   return true;
 }
 
-/** Primes that span several blocks where that is cheap: a lone size may be long, three of them multiply. */
+/** Primes that span several blocks where that is cheap: a single size may be large, three of them multiply. */
 function beyondBlocks(count: number, block: number): number[] {
   if (count === 1) return [nextPrime(Math.max(2000, block + block / 4))];
   if (count === 2) return [67, 521];
@@ -238,18 +239,18 @@ function isPrime(n: number): boolean {
   return n > 1;
 }
 
-/** Every name that a case must give a value, in the order of the signature. */
+/** Every name that needs a value in a case, in the order of the signature. */
 export function sizeNames(signature: Signature): string[] {
   return [...signature.sizes];
 }
 
-/** Dims that are constexprs keep the author's value: few values compile. */
+/** Dims that are constexprs keep the author's value, because few values compile. */
 function fixedSizes(kernel: CompiledKernel): Record<string, number> {
   const bound = kernel.signature.constexprs.filter((constexpr) => constexpr.from === "dim");
   return Object.fromEntries(bound.map(({ name }) => [name, kernel.shapes[0]?.[name] ?? 64]));
 }
 
-/** More combinations of dtypes, flags and choices than this are not all tried; each value is. */
+/** Beyond this many combinations of dtypes, flags and choices, only each single value is tried. */
 const MANY_VARIANTS = 24;
 
 /** Every assignment of the signature's dtype variables, flags and choices that the selection allows. */
@@ -278,7 +279,7 @@ export function variantsFor(signature: Signature, selection: Selection): Variant
   });
 }
 
-/** The values to try of a constexpr that the caller gives; a dtype's are those of its variable. */
+/** The values to try for a caller's constexpr; for a dtype, the members of its variable. */
 function valuesOf({
   from,
   kind,

@@ -14,11 +14,11 @@ import { UsageError } from "../system/problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
 
 export interface CaseOptions {
-  /** The largest value of a size. Default 150. */
+  /** The largest value of a size. Default: 150. */
   readonly maxSize?: number;
-  /** The largest product of all sizes, which bounds the time of a case. Default 2^20. */
+  /** The largest product of all sizes; it bounds the time of a case. Default: 2^20. */
   readonly maxWork?: number;
-  /** Elements of the largest tensor, at most. Default 2^24. */
+  /** The largest number of elements of a tensor. Default: 2^24. */
   readonly maxElements?: number;
   /** Sizes that every case has. */
   readonly sizes?: Readonly<Record<string, number>>;
@@ -26,13 +26,13 @@ export interface CaseOptions {
   readonly dtypes?: Readonly<Record<string, string>>;
   /** The config that every case has. */
   readonly config?: number;
-  /** How inputs may lie in memory, where their wrapper takes it. Default every way. */
+  /** Layouts of inputs, as far as their wrapper accepts them. Default: all. */
   readonly layouts?: readonly Layout[];
-  /** Also draws 0 for sizes that every output has. Default false. */
+  /** Also draws 0 for sizes that every output has. Default: false. */
   readonly empty?: boolean;
-  /** Some cases have these among their floats. Default none. */
+  /** Special values that some cases have among their floats. Default: none. */
   readonly special?: readonly SpecialValue[];
-  /** What Triton compiles each config for: at most so many times, which the seed chooses. Default any number of times. */
+  /** How often Triton may compile each config; the seed chooses the specialisations. Default: no limit. */
   readonly specialisations?: { readonly most: number; readonly seed: number };
 }
 
@@ -66,10 +66,10 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   const refuse = (problem: string): never => {
     throw new UsageError(`cases: ${problem}`);
   };
-  if (!kernel?.signature?.sizes) refuse("this is no built kernel; give what build(…) returned");
+  if (!kernel?.signature?.sizes) refuse("the first argument is not a built kernel; pass build(…)'s result");
   const checkNames = (what: string, given: object | undefined, known: readonly string[]): void => {
     for (const name of Object.keys(given ?? {}))
-      if (!known.includes(name)) refuse(`there is no ${what} ${name}; there is ${known.join(", ") || "none"}`);
+      if (!known.includes(name)) refuse(`there is no ${what} ${name}; choose from ${known.join(", ") || "none"}`);
   };
   const { configs, signature } = kernel;
   const { maxSize = 1, maxWork = 1, maxElements = 1, config = 0, dtypes = {}, sizes } = options;
@@ -79,8 +79,8 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   for (const [name, dtype] of Object.entries(dtypes))
     checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name]!);
   for (const [name, value] of Object.entries({ maxSize, maxWork, maxElements }))
-    if (!Number.isInteger(value) || value < 1) refuse(`${name} is ${value}; it is an integer from 1 up`);
-  if (!configs[config]) refuse(`there is no config ${config}; there are ${configs.length}`);
+    if (!Number.isInteger(value) || value < 1) refuse(`${name} is ${value}; it must be an integer from 1 up`);
+  if (!configs[config]) refuse(`there is no config ${config}; the kernel has configs 0 to ${configs.length - 1}`);
 }
 
 /** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
@@ -92,7 +92,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
   const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
   const known = (name: string, members: readonly string[]) =>
     options.dtypes?.[name] ? [options.dtypes[name]] : members;
-  // A default, or what the author gave with a shape, is what makes sense: a decay is not drawn.
+  // A default, or the author's value for a shape, is the one that makes sense: a decay is not drawn.
   const given = <T extends Constant>(name: string): fc.Arbitrary<T> | undefined => {
     const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
     const initial = signature.scalars.find((scalar) => scalar.name === name)?.default;
@@ -110,7 +110,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
       fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
     ]),
     config: options.config === undefined ? fc.nat({ max: kernel.configs.length - 1 }) : fc.constant(options.config),
-    // No seed is smaller than another.
+    // Seeds do not shrink: none is simpler than another.
     seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
     scalars: recordOf(signature.scalars, ({ name, dtype }) => [
       name,
@@ -123,7 +123,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
   });
   const isTaken = (at: Case): boolean => kernel.refusal(at) === undefined;
   const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && isTaken(at);
-  // Of many sizes few products are small: waiting for one could take for ever, and would find ones and empty tensors.
+  // With many sizes, few products are small: waiting for one could take forever, and would find ones and empty tensors.
   const tries = patterned ? 1 : 5;
   return new Tried<Case>(any, isRight, (at) => fitted(kernel, at, options), tries).filter(isTaken);
 }
@@ -146,7 +146,7 @@ function specialisedCases(
   return new DrawnFrom(like, free);
 }
 
-/** What was drawn, as far as Triton compiles the same for it as for `one`. */
+/** The drawn case, changed so that Triton compiles the same for it as for `one`. */
 function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOptions): Case {
   const floats = kernel.signature.scalars.filter(({ dtype }) => !dtype.includes("int"));
   const scalars = Object.fromEntries(floats.map(({ name }) => [name, drawn.scalars![name]!]));
@@ -161,7 +161,7 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOp
   );
   const redrawn: Case = { ...at, sizes: Object.fromEntries(sizes) };
   if (!isAffordable(kernel, redrawn, options) || kernel.refusal(redrawn) !== undefined) return at;
-  // What is empty launches nothing.
+  // An empty output launches nothing.
   const isEmpty = Object.values(redrawn.sizes).includes(0);
   return isEmpty || specialisationOf(kernel, redrawn) === specialisationOf(kernel, one) ? redrawn : at;
 }
@@ -174,7 +174,7 @@ function isAffordable(
   return workOf(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
 }
 
-/** The case with its largest size made smaller, again and again, until it is affordable. */
+/** Reduces the largest size of the case repeatedly, until the case is affordable. */
 function fitted(kernel: CompiledKernel, at: Case, options: CaseOptions): Case {
   const { sizes } = at;
   if (isAffordable(kernel, at, options)) return at;
@@ -251,7 +251,7 @@ function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary
   return new DrawnFrom(fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97)), anything);
 }
 
-/** Draws from one arbitrary and shrinks as another: a constant has no smaller neighbours, an integer has. */
+/** Draws from one arbitrary and shrinks like another: a constant cannot shrink, an integer can. */
 class DrawnFrom<T> extends fc.Arbitrary<T> {
   constructor(
     private readonly from: fc.Arbitrary<T>,
@@ -273,7 +273,7 @@ class DrawnFrom<T> extends fc.Arbitrary<T> {
   }
 }
 
-/** Draws until a value is right, a few times: then the last one is repaired. Shrinks to right ones. */
+/** Draws a few times until a value is valid, and repairs the last one otherwise. Shrinks to valid values. */
 class Tried<T> extends fc.Arbitrary<T> {
   readonly #right: fc.Arbitrary<T>;
 
@@ -311,11 +311,11 @@ function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignat
   return initial === undefined ? around : fc.oneof(fc.constant(initial), around);
 }
 
-/** How a tensor may lie in memory, by what its wrapper takes. */
+/** The layouts of a tensor that its wrapper accepts. */
 function layoutsOf({ drawn }: Signature, { name, role, contiguous, dims, described }: TensorSignature): Layout[] {
   if (described) return ["contiguous"];
   if (contiguous) return ["contiguous", "offset"];
-  // An author who describes an input says more of its values than that its rows are equal.
+  // An input that the author describes has values of its own, so its rows may not all be equal.
   const isFree = role === "in" && dims.length > 0 && !drawn?.tensors.includes(name);
   return [
     "contiguous",

@@ -1,4 +1,4 @@
-/** An error of the worker or of the evaluator at the author's line. */
+/** Errors of the worker and the evaluator, located at the author's line. */
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { CaseFailure } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
@@ -8,16 +8,16 @@ import type { WireFailure } from "../python/protocol.js";
 import { authorLocation } from "./mapped-lines.js";
 
 /**
- * The innermost line of the emitted module is where it went wrong; lines that the author did not write lie inside one.
+ * An error belongs to the innermost line of the emitted module that has a line of the author's.
  *
- * @throws EnvironmentError where no kernel is at fault: on a full disk.
+ * @throws EnvironmentError if the machine is at fault, such as a full disk.
  */
 export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailure {
   if (error.kind === "no-space")
     throw new EnvironmentError(`${error.message}; free some of the disk, or set TRITON_CACHE_DIR or TMPDIR to another`);
   const frame = error.frames.at(-1);
   const places =
-    // What the reference gives is compared once it has returned.
+    // The reference's result is checked after it has returned.
     error.kind === "reference"
       ? [definitionOf(kernel, "reference_fn")]
       : error.frames.map((each) => authorLocation(kernel.map, each.line) ?? definitionOf(kernel, each.function));
@@ -32,13 +32,13 @@ export function failureOf(kernel: CompiledKernel, error: WireFailure): CaseFailu
   };
 }
 
-/** The author's line of a function that has none inside: a wrapper, a reference. */
+/** The author's line for a function whose body has none: a wrapper, a reference. */
 function definitionOf({ map, python }: CompiledKernel, name: string): Location | undefined {
   const definition = python.split("\n").findIndex((line) => line.startsWith(`def ${name}(`));
   return definition < 0 ? undefined : authorLocation(map, definition + 1);
 }
 
-/** What the evaluator threw. */
+/** An exception of the evaluator. */
 export function evaluatorFailure(error: unknown): CaseFailure {
   if (error instanceof TileScriptError) {
     const { code, message, at } = error.diagnostics[0]!;
@@ -46,6 +46,6 @@ export function evaluatorFailure(error: unknown): CaseFailure {
   }
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof RangeError && /allocation|array length/i.test(message)
-    ? { kind: "out-of-memory", message: `the evaluator has no room for tensors of these sizes (${message})` }
+    ? { kind: "out-of-memory", message: `the evaluator ran out of memory for tensors of these sizes (${message})` }
     : { kind: "internal", message: `the evaluator stopped: ${message}` };
 }

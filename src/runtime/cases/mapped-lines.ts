@@ -4,14 +4,14 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Location } from "../../diagnostics/diagnostic.js";
 
-/** Where the author wrote what became this line of Python. */
+/** The author's place for a line of emitted Python. */
 export function authorLocation(map: string, line: number): Location | undefined {
   const found = originalPositionFor(new TraceMap(map), { line, column: 0, bias: LEAST_UPPER_BOUND });
   if (found.source === null || found.line === null) return undefined;
   return { file: sourcePath(found.source), line: found.line, column: (found.column ?? 0) + 1 };
 }
 
-/** The map for a module that is written to `folder`: its sources relative to that folder. */
+/** The map of a module in `folder`, with its sources relative to that folder. */
 export function relocateMap(map: string, folder: string): string {
   const parsed = JSON.parse(map) as { sources: (string | null)[] };
   const sources = parsed.sources.map((source) => source && relative(resolve(folder), sourcePath(source)));

@@ -1,9 +1,9 @@
-/** Which cases are measured: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
+/** The cases to measure: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
 import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
 import { caseOf, sizeNames, variantsFor, type Selection } from "./cases.js";
 import { UsageError } from "../system/problems.js";
 
-/** One or several sizes that take the same values in turn: `M,N,K=256..8192:x2`. */
+/** A range of values for one size, or for several together: `M,N,K=256..8192:x2`. */
 export interface Sweep {
   readonly names: readonly string[];
   readonly values: readonly number[];
@@ -16,28 +16,26 @@ export interface Measured {
   readonly sweep?: Sweep;
 }
 
-/** More points than this are a mistake. */
+/** A sweep of more points is taken for a mistake. */
 const MANY_POINTS = 200;
 
 /** The values of `256..8192:x2` or `256..4096:+256`, both ends included. */
 export function parseSweep(text: string): Sweep {
   const match = /^([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*)=(\d+)\.\.(\d+):([x+])(\d+)$/.exec(text.replaceAll(" ", ""));
-  if (!match) throw new UsageError(`--sweep: ${text} is no sweep; write M=256..8192:x2, M=256..4096:+256 or M,N=…`);
+  if (!match) throw new UsageError(`--sweep: ${text} is not a sweep; write M=256..8192:x2, M=256..4096:+256 or M,N=…`);
   const [, names, from, to, operator, by] = match;
   const [low, high, step] = [Number(from), Number(to), Number(by)];
   if (low < 1 || high < low) throw new UsageError(`--sweep: ${from}..${to} is empty; write the smaller size first`);
   if (step < (operator === "x" ? 2 : 1))
-    throw new UsageError(`--sweep: ${operator}${by} does not move on; write x2 or more, or +1 or more`);
+    throw new UsageError(`--sweep: ${operator}${by} never reaches the end; write x2 or more, or +1 or more`);
   const values: number[] = [];
   for (let value = low; value <= high; value = operator === "x" ? value * step : value + step) values.push(value);
   if (values.length > MANY_POINTS)
-    throw new UsageError(
-      `--sweep: ${text} has ${values.length} points; ${MANY_POINTS} are allowed, take a larger step`,
-    );
+    throw new UsageError(`--sweep: ${text} has ${values.length} points; the most is ${MANY_POINTS}, use a larger step`);
   return { names: names!.split(","), values };
 }
 
-/** The cases, each with a config that takes it, and what no config takes. */
+/** The cases, each with a config that accepts it, and the cases that no config accepts. */
 export function measuredCases(
   kernel: CompiledKernel,
   { selection, shapes, sweep }: Measured,
@@ -52,7 +50,7 @@ export function measuredCases(
       const tried = configs.map((config) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
       const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
       if (!at) left.add(`${formatSizes(sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
-      // Variants that the shape itself decides are the same.
+      // Variants that differ only in what the shape decides are equal.
       else found.set(JSON.stringify({ ...at, config: 0 }), at);
     }
   }

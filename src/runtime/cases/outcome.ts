@@ -1,4 +1,4 @@
-/** What running one case showed. Failure is data: nothing here throws. */
+/** The result of one case. Failure is data: nothing here throws. */
 import type { Case, Finding, Tolerance } from "../../contract/compiled.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { FailureKind } from "../python/protocol.js";
@@ -17,7 +17,7 @@ export interface WorstElement {
   readonly around?: Neighbours;
 }
 
-/** How one output, or all of them on the evaluator, compared with the reference. */
+/** The comparison of one output (on the evaluator, of all outputs) with the reference. */
 export interface OutputComparison {
   readonly maxAbsDiff: number;
   readonly maxRelDiff: number;
@@ -25,13 +25,13 @@ export interface OutputComparison {
   readonly total: number;
   readonly worst?: WorstElement;
   readonly problem?: string;
-  /** Absent where the evaluator took its own. */
+  /** Absent if the evaluator used its own. */
   readonly tolerance?: Tolerance;
-  /** How far PyTorch itself is from the float64 reference in the inputs' dtype. */
+  /** PyTorch's own error against the float64 reference, in the inputs' dtype. */
   readonly referenceDiff?: number;
 }
 
-/** An error while the case ran, with the author's line if the emitted module was involved. */
+/** An error during the case, with the author's line if the emitted module was involved. */
 export interface CaseFailure {
   readonly kind: FailureKind | "torch" | "internal";
   readonly message: string;
@@ -49,20 +49,20 @@ export interface Outcome {
   /** Whether Triton's own autotuner chose the config. */
   readonly tuned: boolean;
   readonly by: "python" | "eval";
-  /** `unchecked`: it ran, but its numbers were compared with nothing that can be trusted. */
+  /** `unchecked`: the case ran, but there was no trustworthy result to compare with. */
   readonly status: "passed" | "failed" | "unchecked";
   readonly comparisons: readonly OutputComparison[];
   readonly findings: readonly Finding[];
-  /** Other things that are wrong, such as a changed input. */
+  /** Other problems, such as a changed input. */
   readonly problems: readonly string[];
   readonly failure?: CaseFailure;
   readonly unchecked: readonly string[];
-  /** Kernels that were compiled for it while it ran, on a GPU. */
+  /** On a GPU: the number of kernels compiled while the case ran. */
   readonly compiled?: number;
   readonly ms: number;
 }
 
-/** Whether every case passed, and at least one was compared with a reference. */
+/** Whether no case failed, and at least one was compared with a reference. */
 export function isCorrect(outcomes: readonly Outcome[]): boolean {
   return outcomes.some(({ status }) => status === "passed") && outcomes.every(({ status }) => status !== "failed");
 }

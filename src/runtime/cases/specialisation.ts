@@ -1,13 +1,13 @@
 /**
- * What Triton compiles a kernel for. Of an integer argument it is whether it is 1 and whether 16 divides it, of a pointer
- * whether 16 bytes divide it, of a constexpr its value (`specialize_impl` of Triton's `jit.py`).
+ * What Triton specialises a kernel on. For an integer argument: whether it is 1 and whether 16 divides it; for a pointer:
+ * whether 16 bytes divide it; for a constexpr: its value (`specialize_impl` of Triton's `jit.py`).
  */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 
 const ALIGNMENT = 16;
 
 /**
- * A text that is the same for cases that launch the same binaries. Strides are products of sizes, so how often 2 divides a
+ * A text that is equal for cases that launch the same binaries. Strides are products of sizes, so how often 2 divides a
  * size decides whether 16 divides a stride.
  */
 export function specialisationOf(kernel: CompiledKernel, at: Case): string {
@@ -16,7 +16,7 @@ export function specialisationOf(kernel: CompiledKernel, at: Case): string {
   return JSON.stringify([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, kinds]);
 }
 
-/** A number near `size` that Triton treats as it does `pattern`. */
+/** A number near `size` that Triton specialises like `pattern`. */
 export function alike(pattern: number, size: number): number {
   const kind = kindOf(pattern);
   if (kind === ONE || pattern === 0) return pattern;

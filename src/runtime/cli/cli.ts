@@ -1,4 +1,4 @@
-/** Runs the command that the arguments name, and turns every outcome into an exit code. Nothing here throws at the user. */
+/** Runs the command that the arguments name, and turns every outcome into an exit code. Users never see a raw exception. */
 import { Command, CommanderError, Option } from "commander";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
@@ -16,7 +16,7 @@ import { watch } from "./watch.js";
 
 const { version } = createRequire(import.meta.url)("../../../package.json") as { version: string };
 
-/** Options of any command, as commander gives them. */
+/** Options of any command, as commander parses them. */
 interface Given extends Readonly<Record<string, unknown>> {
   readonly kernel?: string;
   readonly watch?: true;
@@ -33,7 +33,7 @@ export function runCli(
     const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
     for (const { name, description, flag } of kernelCommands)
       program.addOption(new Option(flag?.text ?? `--${name}`, description));
-    // A flag with a value stands for the option that it gives.
+    // A flag with a value also sets the option that it stands for.
     const all = new Set(
       kernelCommands.flatMap(({ options, flag }) => options.filter((each) => each.attributeName() !== flag?.option)),
     );
@@ -44,14 +44,16 @@ export function runCli(
       const [command] = chosen;
       if (!command) {
         if (args.length > 0)
-          throw new UsageError(`${args[0]} alone does nothing; add --run, --check or what --help lists`);
+          throw new UsageError(`${args[0]} alone does nothing; add --run, --check or another command (see --help)`);
         return streams.out(program.helpInformation());
       }
       if (chosen.length > 1)
-        throw new UsageError(`${chosen.map(({ name }) => `--${name}`).join(" and ")} are two commands; give one`);
+        throw new UsageError(
+          `${chosen.map(({ name }) => `--${name}`).join(" and ")} cannot be combined; give one command`,
+        );
       for (const option of all)
         if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
-          throw new UsageError(`${option.long} does not go with --${command.name}`);
+          throw new UsageError(`${option.long} cannot be combined with --${command.name}`);
       const value = command.flag && { [command.flag.option]: given[command.name] };
       running(command, () => runKernels(command, [file], async () => kernels, { ...given, ...value }, streams));
     });
@@ -104,7 +106,7 @@ async function runKernels(
 
 type Running = (command: KernelCommand | PlainCommand, action: () => Promise<number>) => void;
 
-/** Parses, runs the command that was found, and turns what is thrown into one readable message and an exit code. */
+/** Parses the arguments, runs the command, and turns an exception into one readable message and an exit code. */
 async function guarded(
   args: readonly string[],
   to: Streams,
@@ -122,7 +124,7 @@ async function guarded(
   let ended = (details: string): object => ({ ok: false, details }) satisfies Problem;
   const report = (error: unknown): number => {
     const { message, code } = ending(error, verbose);
-    // One document: what goes wrong after the report does not make it invalid.
+    // The output stays one JSON document even if something fails after the report.
     if (json && !reported) printJson(streams, ended(message));
     streams.err(code === exitCodes.failed ? `${message}\n` : `error: ${message}\n`);
     return code;
@@ -146,7 +148,7 @@ async function guarded(
   }
 }
 
-/** What an exception says to the user, and the exit code that it stands for. */
+/** The message of an exception for the user, and its exit code. */
 function ending(error: unknown, verbose: boolean): { readonly message: string; readonly code: number } {
   if (error instanceof UsageError) return { message: error.message, code: exitCodes.usage };
   if (error instanceof EnvironmentError) return { message: error.message, code: exitCodes.environment };
@@ -155,7 +157,7 @@ function ending(error: unknown, verbose: boolean): { readonly message: string; r
   return { message: [...diagnostics.map(diagnosticText), ...stack].join("\n"), code: exitCodes.failed };
 }
 
-/** What a kernel file may do besides what is asked of it: throw later, await for ever, end the process. */
+/** Handles what a kernel file may do on its own: throw later, await forever, end the process. */
 function watchForStrays(report: (error: unknown) => number): () => void {
   const onThrown = (error: unknown): void => {
     stop();
@@ -173,7 +175,7 @@ function watchForStrays(report: (error: unknown) => number): () => void {
 
 const mistake = (said: Said): TileScriptError => new TileScriptError([problem(said)]);
 
-/** Commander's sentence as a UsageError; nothing is thrown when help was printed. */
+/** Turns commander's error into a UsageError; does nothing if help was printed. */
 function parse(command: Command, args: readonly string[]): void {
   try {
     command.parse(
@@ -184,7 +186,7 @@ function parse(command: Command, args: readonly string[]): void {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return;
     const message = error.message.replace(/^error: /, "").replace(/(too many arguments).*/s, "$1");
-    const help = error.code === "commander.invalidArgument" ? "" : "; --help lists what there is";
+    const help = error.code === "commander.invalidArgument" ? "" : "; --help lists the options";
     throw new UsageError(`${message}${help}`);
   }
 }
@@ -192,15 +194,15 @@ function parse(command: Command, args: readonly string[]): void {
 function rootCommand(name: string, description: string, streams: Streams): Command {
   return quiet(new Command(name), streams)
     .description(description)
-    .helpOption("--help", "show this")
+    .helpOption("--help", "show this help")
     .helpCommand(false);
 }
 
-/** Makes a command throw, so that one place decides how a mistake is shown. */
+/** Makes a command throw, so that one place decides how mistakes are shown. */
 function quiet(command: Command, { out, width = 80 }: Streams): Command {
   return command
     .exitOverride()
-    .helpOption("--help", "show this")
+    .helpOption("--help", "show this help")
     .showSuggestionAfterError(false)
     .configureHelp({ showGlobalOptions: false })
     .configureOutput({

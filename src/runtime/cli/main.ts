@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Runnable } from "../invocation/command.js";
 
-/** What a file knows of itself: `import.meta`, or `module` in a CommonJS file. */
+/** How a file identifies itself: `import.meta`, or `module` in a CommonJS file. */
 export interface FileMeta {
   readonly url?: string;
   readonly filename?: string;
@@ -20,7 +20,7 @@ export function main(meta: FileMeta, ...kernels: readonly Runnable[]): void {
   const program = process.argv[1];
   const file = meta.url === undefined ? meta.filename : fileURLToPath(meta.url);
   if (file === undefined || program === undefined || !sameFile(file, program)) return;
-  // Imported here: a kernel that is only imported needs no command line, and execa can't be required, which is what
+  // Imported here, because a kernel that is only imported needs no command line. And execa can't be required, which is what
   // tsx does with every static import of a file in a CommonJS package.
   void import("./cli.js").then(async ({ runCli }) => {
     process.exitCode = await runCli(program, process.argv.slice(2), kernels);

@@ -1,4 +1,4 @@
-/** `--watch`: runs the command again, in a process of its own, whenever a source changes. */
+/** `--watch`: runs the command again, in a new process, whenever a source file changes. */
 import { execa } from "execa";
 import { existsSync, readFileSync, watch as watchFolder } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
@@ -37,7 +37,7 @@ function sourcesOf(files: readonly string[]): Set<string> {
   return found;
 }
 
-/** Folders are watched and not files: an editor may put a new file in the old one's place. */
+/** Watches folders instead of files, because an editor may replace a file by a new one. */
 function nextChange(sources: ReadonlySet<string>): Promise<string> {
   return new Promise((settle) => {
     const watchers = [...new Set([...sources].map(dirname))].map((folder) =>

@@ -31,15 +31,13 @@ interface BenchOptions extends MeasuringOptions {
 
 export const bench: KernelCommand<BenchOptions> = {
   name: "bench",
-  description: "measure on a GPU beside PyTorch, after verifying at the same sizes",
+  description: "verify on a GPU, then measure beside PyTorch at the same sizes",
   options: [
     ...measuringOptions,
     options.config,
-    new Option("--warmup <number>", "calls before the first that counts")
-      .argParser(whole)
-      .default(defaultIterations.warmup),
-    new Option("--iterations <number>", "calls that are timed").argParser(count).default(defaultIterations.iterations),
-    new Option("--no-torch-compile", "leave torch.compile out"),
+    new Option("--warmup <number>", "calls before timing starts").argParser(whole).default(defaultIterations.warmup),
+    new Option("--iterations <number>", "calls to time").argParser(count).default(defaultIterations.iterations),
+    new Option("--no-torch-compile", "do not measure torch.compile"),
     options.folder,
     options.json,
     options.verbose,

@@ -8,7 +8,7 @@ import type { KernelCommand } from "../invocation/command.js";
 
 export const check: KernelCommand<JsonOptions> = {
   name: "check",
-  description: "build and check only: nothing is written, and nothing runs",
+  description: "build and check only; write nothing and run nothing",
   options: [options.kernel, options.watch, options.json],
   async run(kernels, { json }, streams) {
     const found: CheckReport["kernels"][number][] = [];
@@ -17,7 +17,7 @@ export const check: KernelCommand<JsonOptions> = {
         const { signature, configs, warnings } = await kernel.compile();
         found.push({ kernel: signature.name, ok: true, configs: configs.length, diagnostics: warnings });
       } catch (error) {
-        // The others are worth checking too.
+        // Check the other kernels, too.
         if (!isBuildError(error)) throw error;
         found.push({ kernel: kernel.name, ok: false, configs: 0, diagnostics: error.diagnostics });
       }

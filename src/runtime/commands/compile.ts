@@ -21,15 +21,15 @@ interface CompileOptions extends SelectionOptions {
 
 export const compile: KernelCommand<CompileOptions> = {
   name: "compile",
-  description: "compile every config with Triton for GPUs that need not be there: registers, spills, occupancy",
+  description: "compile every config for any GPU, without having one: registers, spills, occupancy",
   options: [
-    new Option("--targets <list>", `GPUs to compile for, of ${known.map(({ name }) => name).join(", ")}`),
+    new Option("--targets <list>", `GPUs to compile for: ${known.map(({ name }) => name).join(", ")}`),
     options.shape,
     options.dtype,
     options.config,
     new Option(
       "--layouts <list>",
-      `how inputs lie in memory, of ${allLayouts.join(", ")}, or all (default: contiguous)`,
+      `memory layouts of the inputs: ${allLayouts.join(", ")}, or all (default: contiguous)`,
     ).argParser(parseLayouts),
     options.seed,
     options.kernel,

@@ -14,7 +14,7 @@ type Fact = DoctorReport["facts"][number];
 
 export const doctor: PlainCommand<JsonOptions & { readonly python?: string }> = {
   name: "doctor",
-  description: "show what was found on this machine, and what to do about the rest",
+  description: "show what this machine has, and how to install what is missing",
   options: [options.python, options.json],
   async run(_, { python, json }, streams) {
     const show = progress(streams);
@@ -57,7 +57,7 @@ async function tsxFact(): Promise<Fact> {
     await import("tsx/esm/api");
     return { name: "tsx", status: "ok", found: "it is installed" };
   } catch {
-    const remedy = "`npm install --save-dev tsx` installs what reads TypeScript files";
+    const remedy = "`npm install --save-dev tsx` installs tsx, which loads TypeScript files";
     return { name: "tsx", status: "missing", found: "it is not installed", remedy };
   }
 }
@@ -86,7 +86,7 @@ function deviceFact(device: Device | Error | undefined, discovery: Discovery): F
   return { name: "device", status: "ok", found: `${device.kind}: ${name} (${device.why})` };
 }
 
-/** GPUs that torch sees, and those that the machine has but torch does not see. */
+/** GPUs that torch sees, and GPUs of the machine that torch does not see. */
 async function gpuFact(device: Device | undefined): Promise<Fact> {
   const seen = device && device.kind !== "eval" ? device.hello.gpus : [];
   if (seen.length > 0) return { name: "gpus", status: "ok", found: seen.join(", ") };
@@ -97,10 +97,10 @@ async function gpuFact(device: Device | undefined): Promise<Fact> {
     return {
       name: "gpus",
       status: "missing",
-      found: `torch sees none of: ${found}`,
-      remedy: "install the torch that is built for it (CUDA or ROCm), or check the driver",
+      found: `torch does not see ${found}`,
+      remedy: "install the build of torch for it (CUDA or ROCm), or check the driver",
     };
-  const remedy = "runs use Triton's interpreter or the evaluator here; `tilescript compile` needs no GPU";
+  const remedy = "kernels run on Triton's interpreter or the evaluator here; `tilescript compile` needs no GPU";
   return { name: "gpus", status: "missing", found: "there is none", remedy };
 }
 
@@ -114,7 +114,7 @@ function compileFact({ environment }: Discovery): Fact {
   return {
     name: "compile",
     status: "missing",
-    found: "there is no Triton",
-    remedy: "it comes with the Python environment",
+    found: "Triton is not installed",
+    remedy: "install it with the Python environment",
   };
 }

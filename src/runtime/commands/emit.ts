@@ -12,7 +12,7 @@ import { printJson } from "../system/streams.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 interface EmitOptions extends JsonOptions {
-  /** True, as a kernel file's `--emit` without a value is, for standard output. */
+  /** True for standard output, which is `--emit` without a value. */
   readonly out?: true | string;
   /** The namespace under which PyTorch registers what is emitted. */
   readonly emitOp?: string;
@@ -23,8 +23,8 @@ export const emit: KernelCommand<EmitOptions> = {
   name: "emit",
   description: "print the Python module, or write it with its source map",
   options: [
-    new Option("--out <path>", "write it here: a file, or a folder for several kernels"),
-    new Option("--emit-op <namespace>", "register it as torch.ops.NAMESPACE.NAME too").implies({ emit: true }),
+    new Option("--out <path>", "where to write: a file, or a folder for several kernels"),
+    new Option("--emit-op <namespace>", "also register the kernel as torch.ops.NAMESPACE.NAME").implies({ emit: true }),
     options.tritonOp,
     options.kernel,
     options.watch,
@@ -35,13 +35,13 @@ export const emit: KernelCommand<EmitOptions> = {
     const folder = typeof out === "string" && (await isFolder(out));
     if (kernels.length > 1 && !folder && !json) {
       const names = kernels.map(({ name }) => name).join(", ");
-      throw new UsageError(`one kernel fits there; choose by --kernel ${names}, or name a folder such as out/`);
+      throw new UsageError(`a file holds one kernel; choose it with --kernel ${names}, or name a folder such as out/`);
     }
     if (typeof out === "string" && (out === "" || isScript(out)))
       throw new UsageError(
-        `${out || "an empty path"} takes no Python module; name a file such as gemm.py, or a folder`,
+        `${out || "an empty path"} cannot hold a Python module; name a file such as gemm.py, or a folder`,
       );
-    if (tritonOp && namespace === undefined) throw new UsageError("--triton-op goes with --emit-op NAMESPACE");
+    if (tritonOp && namespace === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
     const form = tritonOp ? "triton_op" : "custom_op";
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
@@ -60,7 +60,7 @@ export const emit: KernelCommand<EmitOptions> = {
   },
 };
 
-/** A path that ends in a slash is a folder, there or not. */
+/** A path that ends in a slash is a folder, whether it exists or not. */
 async function isFolder(path: string): Promise<boolean> {
   if (/[\\/]$/.test(path)) return true;
   return stat(path).then(

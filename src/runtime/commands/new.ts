@@ -13,18 +13,18 @@ import type { PlainCommand } from "../invocation/command.js";
 
 const templates = fileURLToPath(new URL("../../../templates/", import.meta.url));
 
-/** What is made from what: names of files, where `starter` stands for the new kernel's. */
+/** New files by their templates; `starter` in a name stands for the new kernel's name. */
 const kernelFiles = { "starter.ts": "kernel.ts", "starter.test.ts": "kernel.test.ts" };
 const projectFiles = { ...kernelFiles, "package.json": "project.json", "tsconfig.json": "tsconfig.json" };
 
 export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
   name: "new",
-  description: "make a kernel file that runs at once, with its test",
+  description: "create a kernel file that is ready to run, with its test",
   argument: { text: "<name>", description: "the kernel's name, such as add-relu" },
-  options: [new Option("--project", "make a folder of that name with a package.json too"), options.json],
+  options: [new Option("--project", "create a folder of that name, with a package.json"), options.json],
   async run(name = "", { project, json }, streams) {
     if (!/^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/.test(name))
-      throw new UsageError(`${name} is no name for a kernel; use words of a-z and 0-9, such as add-relu`);
+      throw new UsageError(`${name} cannot be the name of a kernel; use words of a-z and 0-9, such as add-relu`);
     const folder = project ? name : "";
     const made: [string, string][] = [];
     for (const [file, template] of Object.entries(project ? projectFiles : kernelFiles)) {
@@ -32,7 +32,7 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
       made.push([join(folder, file.replace("starter", name)), named(text, template, name)]);
     }
     for (const path of project ? [name] : made.map(([file]) => file))
-      if (existsSync(path)) throw new UsageError(`${path} is there already; nothing of it was changed`);
+      if (existsSync(path)) throw new UsageError(`${path} already exists and was not changed; choose another name`);
     for (const [path, text] of made) await writeOutput(path, text);
     const files = made.map(([path]) => path);
     if (json) printJson(streams, { ok: true, files } satisfies NewReport);
@@ -47,7 +47,7 @@ export const create: PlainCommand<JsonOptions & { readonly project?: true }> = {
   },
 };
 
-/** What the project around lacks, as commands: packages that the files import, and that these are ES modules. */
+/** Commands that add what the project lacks: packages that the files import, and `"type": "module"`. */
 async function missing(file: string): Promise<readonly string[]> {
   const packages = ["tsx", "vitest", "fast-check"].filter((name) => !above(file, join("node_modules", name)));
   const manifest = above(file, "package.json");
@@ -58,7 +58,7 @@ async function missing(file: string): Promise<readonly string[]> {
   ];
 }
 
-/** The template with the kernel's name in place of `starter`: as a word, in snake_case, or as a file's. */
+/** The template with `starter` replaced by the kernel's name: as an identifier, in snake_case, or as a file name. */
 function named(text: string, template: string, name: string): string {
   const camel = name.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
   if (template.endsWith(".json")) return text.replaceAll("starter", name);

@@ -22,10 +22,10 @@ interface PackageOptions extends JsonOptions {
 
 export const packageKernels: KernelCommand<PackageOptions> = {
   name: "package",
-  description: "write a Python package for pip: a module for each kernel, operators, tests",
+  description: "write a Python package for pip: one module per kernel, operators, tests",
   options: [
     new Option("--out <dir>", "the folder to write"),
-    new Option("--package-name <name>", "what Python imports; the folder's name if it is not given"),
+    new Option("--package-name <name>", "the name that Python imports (default: the folder's name)"),
     options.tritonOp,
     options.kernel,
     options.json,
@@ -35,7 +35,9 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
     const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
     if (!/^[a-z_][a-z0-9_]*$/.test(name))
-      throw new UsageError(`${name} is no name for a package; give --package-name, such as my_kernels`);
+      throw new UsageError(
+        `${name} cannot be the name of a Python package; choose one with --package-name, such as my_kernels`,
+      );
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     checkNames(compiled, name);
@@ -75,7 +77,7 @@ const FORM_CODES: readonly DiagnosticCode[] = [
   reservedName.code,
 ];
 
-/** In the first of these forms that it can have, or where it can have none as a function. */
+/** Compiles a kernel as an operator in the first form that PyTorch accepts, or else as a plain function. */
 function packagedKernel(
   kernel: CompiledKernel,
   namespace: string,

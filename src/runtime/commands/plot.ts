@@ -12,20 +12,20 @@ import type { PlainCommand } from "../invocation/command.js";
 
 export const plot: PlainCommand<JsonOptions & { readonly out?: string }> = {
   name: "plot",
-  description: "draw what bench wrote, as SVG and PNG; needs no GPU",
-  argument: { text: "<report>", description: "the JSON report of bench" },
-  options: [new Option("--out <path>", "write into this folder instead of the report's"), options.json],
+  description: "plot a report of bench as SVG and PNG; needs no GPU",
+  argument: { text: "<report>", description: "a JSON report of bench" },
+  options: [new Option("--out <path>", "output folder (default: the report's folder)"), options.json],
   async run(file = "", { out, json }, streams) {
     const report = await readReport(file);
     const files = await writePlots(report, out ?? dirname(file), streams);
     if (report.kernels.every(({ cases }) => cases.length === 0))
-      streams.err(`nothing to draw: no case of ${file} was measured\n`);
+      streams.err(`nothing to plot: ${file} has no measured case\n`);
     if (json) printJson(streams, { ok: true, files } satisfies PlotReport);
     return exitCodes.ok;
   },
 };
 
-/** `KERNEL.svg` and `KERNEL.png` for each kernel that has cases. Gives the files. */
+/** Writes `KERNEL.svg` and `KERNEL.png` for each kernel that has cases, and returns their paths. */
 export async function writePlots(report: BenchReport, folder: string, streams: Streams): Promise<string[]> {
   const files: string[] = [];
   for (const kernel of report.kernels) {
@@ -58,7 +58,7 @@ async function readReport(file: string): Promise<BenchReport> {
     )
       return report;
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new UsageError(`${file} is no report of bench; \`tilescript bench FILE --json > bench.json\` writes one`);
+  throw new UsageError(`${file} is not a report of bench; \`tilescript bench FILE --json > bench.json\` writes one`);
 }

@@ -19,7 +19,7 @@ type Warmed = PrewarmReport["kernels"][number];
 
 export const prewarm: KernelCommand<MeasuringOptions> = {
   name: "prewarm",
-  description: "fill Triton's cache on a GPU, so that later processes need not compile",
+  description: "compile on a GPU into Triton's cache, so that later processes start fast",
   options: [...measuringOptions, options.json, options.verbose],
   async run(kernels, given, streams) {
     const compiled = await compileAll(kernels);
@@ -87,7 +87,7 @@ async function warm(
   return { kernel: { kernel: kernel.signature.name, keeps_choice: keeps, cases: done, failed }, folder };
 }
 
-/** What was done, and what a process must have in common with this one to find it. */
+/** What was compiled, and which processes can use it. */
 function prewarmText({ device_name, triton, folder, kernels }: PrewarmReport): string {
   return [
     ...kernels.flatMap(({ kernel, cases, failed, keeps_choice: keeps }) => [

@@ -16,7 +16,7 @@ interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | 
 
 export const profile: KernelCommand<ProfileOptions> = {
   name: "profile",
-  description: "emit the module and print the command lines that profile it",
+  description: "emit the module and print the commands that profile it",
   options: [options.shapes, options.dtype, options.kernel, options.folder, options.json],
   async run(kernels, given, streams) {
     const compiled = await compileAll(kernels);
@@ -41,7 +41,7 @@ export const profile: KernelCommand<ProfileOptions> = {
   },
 };
 
-/** Profilers see one call in an NVTX range, after the calls that compile and tune. */
+/** Profilers see a single call, in an NVTX range, after the calls that compile and tune. */
 function commandsFor(
   { signature, parts = [] }: CompiledKernel,
   at: Case,

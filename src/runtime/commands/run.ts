@@ -13,7 +13,7 @@ import { verifyAll } from "./verifying.js";
 
 export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   name: "run",
-  description: "verify against the reference on the best device there is",
+  description: "verify against the reference on the best available device",
   options: [
     options.device,
     options.shape,

@@ -7,7 +7,7 @@ import type { PlainCommand } from "../invocation/command.js";
 
 export const setup: PlainCommand<JsonOptions & { readonly python?: string }> = {
   name: "setup",
-  description: "make the Python environment with torch and triton (about 3 GB to download)",
+  description: "create the Python environment with torch and triton (downloads about 3 GB)",
   options: [options.python, options.json],
   async run(_, { python, json }, streams) {
     const made = await makeEnvironment({ python, say: (line) => streams.err(`${line}\n`) });

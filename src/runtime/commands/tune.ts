@@ -38,15 +38,15 @@ interface TuneOptions extends MeasuringOptions {
 
 export const tune: KernelCommand<TuneOptions> = {
   name: "tune",
-  description: "search the declared space for faster configs, each verified and measured on a GPU",
+  description: "search the declared space for faster configs; each is verified and measured on a GPU",
   options: [
     ...measuringOptions,
-    new Option("--budget <amount>", "when to stop: 60s, 5m, or a number of configs")
+    new Option("--budget <amount>", "when to stop: after a time (60s, 5m) or a number of configs")
       .argParser(parseBudget)
       .default(parseBudget("2m"), "2m"),
-    new Option("--targets <list>", "drop first what does not compile for these GPUs, such as cuda:90"),
-    new Option("--dry-run", "only say which configs would be tried; needs no GPU"),
-    new Option("--write", "put the configs found into the kernel's file"),
+    new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90"),
+    new Option("--dry-run", "only list the configs that would be tried; needs no GPU"),
+    new Option("--write", "write the configs found into the kernel's file"),
     new Option("--bake <path>", "write the Python module with the configs found"),
     options.json,
     options.verbose,
@@ -55,10 +55,10 @@ export const tune: KernelCommand<TuneOptions> = {
     const [runnable, other] = kernels;
     if (!runnable || other)
       throw new UsageError(
-        `one kernel is tuned at a time; choose by --kernel ${kernels.map(({ name }) => name).join(", ")}`,
+        `tune works on one kernel at a time; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
     if (given.dryRun && (given.write || given.bake !== undefined))
-      throw new UsageError("--dry-run finds no configs to write; leave out --write and --bake");
+      throw new UsageError("--dry-run has no configs to write; leave out --write and --bake");
     const plan = await planOf(runnable, given, streams);
     const print = (found: Found): boolean => {
       const report = tuneJson(plan.facts, found);
@@ -76,7 +76,7 @@ export const tune: KernelCommand<TuneOptions> = {
     try {
       const found = await searchOn(device, plan, given, streams);
       const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {
-        // What was found took minutes, and is worth more than the file.
+        // The search took minutes: print its result even if the file can't be written.
         print({ ...found, device });
         throw error;
       });

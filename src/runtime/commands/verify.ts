@@ -22,7 +22,7 @@ interface VerifyOptions extends SelectionOptions, DeviceOptions {
 
 export const verify: KernelCommand<VerifyOptions> = {
   name: "verify",
-  description: "verify thoroughly: cases drawn from the signature, and the smallest that fails",
+  description: "verify thoroughly: random cases, each failure reduced to the smallest one",
   options: [
     options.device,
     options.runs,
@@ -46,7 +46,7 @@ export const verify: KernelCommand<VerifyOptions> = {
   run: (kernels, given, streams) => {
     if (given.case && kernels.length > 1)
       throw new UsageError(
-        `--case: it is of one kernel; choose by --kernel ${kernels.map(({ name }) => name).join(", ")}`,
+        `--case: a case belongs to one kernel; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
     return verifyAll(kernels, given, streams, (kernel) => {
       const tolerance = toleranceOf(given);

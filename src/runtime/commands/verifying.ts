@@ -1,4 +1,4 @@
-/** What `run` and `verify` share: building the kernels, opening the device, and the reports. */
+/** The common part of `run` and `verify`: building the kernels, opening the device, and the reports. */
 import pc from "picocolors";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { aheadText } from "../compile/ahead.js";
@@ -14,14 +14,14 @@ import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/verify-cases.js";
 import type { Runnable } from "../invocation/command.js";
 
-/** How a command verifies one kernel; `show` gets what to say of its progress. */
+/** How a command verifies one kernel; `show` displays its progress. */
 export type Verify = (
   device: Device,
   show: (done: number, planned: number) => void,
   onCompiled: (done: number, planned: number) => void,
 ) => Promise<Verification>;
 
-/** Verifies kernels one after another. `prepare` checks what was given against each, before any device is there. */
+/** Verifies kernels one after another. `prepare` checks the options against each kernel before a device is opened. */
 export async function verifyAll(
   kernels: readonly Runnable[],
   given: SelectionOptions & DeviceOptions,
@@ -29,7 +29,7 @@ export async function verifyAll(
   prepare: (kernel: CompiledKernel) => Verify,
 ): Promise<number> {
   const colors = pc.createColors(streams.color && !given.json);
-  // Python takes seconds to start, so it starts while the kernels are built.
+  // Python takes seconds to start, so start it while the kernels are built.
   const opening = openDevice({ device: given.device, ...pythonOf(given, streams) });
   opening.catch(() => undefined);
   const show = progress(streams);

@@ -1,38 +1,38 @@
 /**
- * Compiling ahead what cases will launch on a GPU. Triton's cache on disk is the same for all processes, so several
- * compile at once and the device's own finds everything there. They need no GPU: they are told which one it is.
+ * Compiles ahead what cases will launch on a GPU. All processes share Triton's cache on disk, so several of them
+ * compile at once, and the device's own process finds everything there. They need no GPU, only its name.
  */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import type { PythonDevice } from "../devices/devices.js";
 import type { RunRequest } from "../python/protocol.js";
 
 export interface Ahead {
-  /** Kernels that were compiled for each case, besides those of the cases before it. */
+  /** How many kernels were compiled for each case, without those of earlier cases. */
   readonly compiled: readonly number[];
-  /** Kernels that Triton's cache had. */
+  /** How many kernels were in Triton's cache. */
   readonly known: number;
   readonly processes: number;
   readonly seconds: number;
 }
 
 const LOOKUP_DEADLINE_MS = 120_000;
-/** Triton takes seconds for one kernel; beyond this it hangs. */
+/** Triton takes seconds for one kernel; after this time it is taken to hang. */
 export const COMPILE_DEADLINE_MS = 300_000;
 
-/** No more kernels than these are left to the device's own process: it compiles them while others would start. */
+/** Up to this many kernels are left to the device's own process: it compiles them in the time that others need to start. */
 const FEW = 2;
 
-/** How far compiling is, in a line. */
+/** The progress of compiling, in one line. */
 export function aheadText({ signature }: CompiledKernel, done: number, planned: number): string {
   return `${signature.name}: compiled ${done} of ${planned}`;
 }
 
-/** The case in every config that takes it: what the autotuner tries. */
+/** The case in every config that accepts it: what the autotuner tries. */
 export function inEveryConfig(kernel: CompiledKernel, at: Case): readonly Case[] {
   return kernel.configs.map((_, config) => ({ ...at, config })).filter((each) => kernel.refusal(each) === undefined);
 }
 
-/** Fills Triton's cache with what the cases lack. What does not compile is no error here: the case says so when it runs. */
+/** Compiles into Triton's cache what the cases lack. A failure is not an error here: the case reports it when it runs. */
 export async function compileAhead(
   { worker, compilers, hello: { target } }: Pick<PythonDevice, "worker" | "compilers" | "hello">,
   cases: readonly RunRequest[],

@@ -1,4 +1,4 @@
-/** Compiles a kernel with real Triton for GPUs that need not be there: every config, dtype, flag and choice. */
+/** Compiles a kernel with Triton for any GPU, without having one: every config, dtype, flag and choice. */
 import { join } from "node:path";
 import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
@@ -19,18 +19,18 @@ import type { Worker } from "../python/worker.js";
 export interface Compilation {
   readonly target: Target;
   readonly at: Case;
-  /** Why it does not compile; else what it takes. */
+  /** Why it does not compile, or the resources that it needs. */
   readonly failure?: CaseFailure;
   readonly resources?: CompileResult;
   readonly occupancy?: Occupancy;
-  /** Whether an earlier run compiled it. */
+  /** Whether the result comes from an earlier run. */
   readonly cached: boolean;
 }
 
 export interface KernelCompilations {
   readonly kernel: CompiledKernel;
   readonly compilations: readonly Compilation[];
-  /** What was not compiled, and why. */
+  /** What was skipped, and why. */
   readonly left: readonly string[];
 }
 
@@ -39,10 +39,10 @@ export interface CompileOptions {
   readonly targets: readonly Target[];
   /** Of each kernel. */
   readonly selections: readonly Selection[];
-  /** How inputs lie in memory, all alike. Default contiguous. */
+  /** The layout of all inputs. Default: contiguous. */
   readonly layouts?: readonly Layout[] | undefined;
   readonly env?: NodeJS.ProcessEnv;
-  /** At most so many processes. */
+  /** Maximum number of processes. */
   readonly processes?: number | undefined;
   /** Called after each compilation. */
   readonly onDone?: (done: number, planned: number) => void;
@@ -57,7 +57,7 @@ interface Job {
   readonly file: string;
 }
 
-/** Compiles in as many processes as there are cores. A process that dies fails its config, and no other. */
+/** Compiles in as many processes as there are cores. If a process dies, only its config fails. */
 export async function compileForTargets(
   kernels: readonly CompiledKernel[],
   { environment, targets, selections, layouts, env = process.env, processes, onDone, onOutput }: CompileOptions,
@@ -112,8 +112,8 @@ async function compileJob(worker: Worker, { kernel, workspace, target, at, file 
 }
 
 /**
- * What the result depends on: the module without its list of configs, the one config, the case, the target, Triton and
- * ptxas. Failures are not kept, because the lines that they name may move.
+ * Everything that the result depends on: the module without its list of configs, the config, the case, the target, Triton and
+ * ptxas. Failures are not cached, because the lines that they name may move.
  */
 function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: readonly unknown[]): string {
   const source = withoutConfigs(kernel.python);

@@ -1,4 +1,4 @@
-/** What `python/tilescript_worker/machine_code.py` found in the machine code that ptxas made. */
+/** Findings of `python/tilescript_worker/machine_code.py` in the machine code of ptxas. */
 import { statSync } from "node:fs";
 import { COMPILE_DEADLINE_MS } from "./ahead.js";
 import { listed } from "../cases/case-text.js";
@@ -10,7 +10,7 @@ export interface Fault {
   readonly remedy: string;
 }
 
-/** What ptxas did wrong, a sentence for each kernel where it did. */
+/** The faults of ptxas, one sentence for each affected kernel. */
 export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
   return machineCode.flatMap(({ compiler, variable, unwritten = [] }) => {
     if (unwritten.length === 0) return [];
@@ -25,14 +25,14 @@ export function faultsOf(machineCode: readonly MachineCode[]): Fault[] {
   });
 }
 
-/** Why machine code was not looked at, each reason once. */
+/** Why machine code was not checked, each reason once. */
 export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
   return [
     ...new Set(machineCode.flatMap(({ unchecked }) => (unchecked === undefined ? [] : `machine code: ${unchecked}`))),
   ];
 }
 
-/** The faults in what a case launches on a GPU, a line each. Triton's cache has the kernels, since the case ran. */
+/** The faults in the kernels that a case launches on a GPU, one line each. Triton's cache has the kernels, since the case ran. */
 export async function faultsOfCase(
   { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
   at: RunRequest,
@@ -46,7 +46,7 @@ export async function faultsOfCase(
   return faults.map(({ what, remedy }) => `${what}${remedy}`);
 }
 
-/** Which ptxas the environment names instead of Triton's own, and when that file was made. */
+/** The ptxas that the environment names instead of Triton's own, with its modification time. */
 export function ptxasOf(env: NodeJS.ProcessEnv): readonly (string | number)[] {
   return ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"].flatMap((name) => {
     const path = env[name];

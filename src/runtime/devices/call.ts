@@ -1,4 +1,4 @@
-/** Calls an emitted kernel on given inputs, and brings back what it wrote. */
+/** Calls an emitted kernel on given inputs, and returns its outputs. */
 import { rmSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { failureOf } from "../cases/failure.js";
 import { callRequest, openWorkspace, type Workspace, type RawTensor } from "./request.js";
 
 export interface DeviceCall {
-  /** What the kernel wrote; absent where the evaluator has to run instead. */
+  /** The kernel's outputs; absent if the evaluator has to run instead. */
   readonly outputs?: Readonly<Record<string, RawTensor>>;
   readonly device: Device["kind"];
   readonly unchecked: readonly string[];
@@ -19,14 +19,14 @@ export interface DeviceCall {
 export interface DeviceCallOptions {
   readonly device: DeviceName;
   readonly python?: string | undefined;
-  /** Whether Triton's autotuner chooses the config, where it can measure. */
+  /** Whether Triton's autotuner chooses the config, if the device can measure. */
   readonly tuned: boolean;
 }
 
 /** Autotuning compiles and measures every config. */
 const DEADLINE_MS = 600_000;
 
-/** @throws EnvironmentError if the device that was asked for is not there, TileScriptError if the kernel fails. */
+/** @throws EnvironmentError if the requested device is not available, TileScriptError if the kernel fails. */
 export async function callOnDevice(
   kernel: CompiledKernel,
   at: Case,
@@ -64,7 +64,7 @@ function instead(...reasons: readonly string[]): DeviceCall {
   return { device: "eval", unchecked: reasons.map((reason) => `${reason}; the evaluator ran instead`) };
 }
 
-/** A module stays where it is, so that what Triton compiled and tuned serves the next call. */
+/** A module keeps its path, so that the next call can use what Triton compiled and tuned. */
 const workspaces = new WeakMap<CompiledKernel, Promise<Workspace>>();
 
 function workspaceFor(kernel: CompiledKernel): Promise<Workspace> {

@@ -1,4 +1,4 @@
-/** The device ladder: a GPU, else Triton's interpreter, else the evaluator; and what each leaves unchecked. */
+/** The choice of a device: a GPU, else Triton's interpreter, else the evaluator; and what each leaves unchecked. */
 import { Compilers } from "../python/compilers.js";
 import { findPython, interpreterProblem, type Discovery, type PythonEnvironment } from "../python/environment.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
@@ -12,9 +12,9 @@ export type DeviceName = (typeof deviceNames)[number];
 export type Device = EvalDevice | PythonDevice;
 
 interface DeviceFacts {
-  /** Why this one was taken, as a sentence. */
+  /** Why this device was chosen, as a phrase. */
   readonly why: string;
-  /** What running here can't show. */
+  /** What a run on this device can't show. */
   readonly unchecked: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface PythonDevice extends DeviceFacts {
   readonly worker: Worker;
   readonly hello: HelloResult;
   readonly environment: PythonEnvironment;
-  /** Of a GPU: what compiles ahead. */
+  /** On a GPU: the processes that compile ahead. */
   readonly compilers?: Compilers;
 }
 
@@ -35,15 +35,15 @@ export interface DeviceOptions {
   readonly device: DeviceName;
   readonly python?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
-  /** Processes that compile ahead for a GPU; 0 leaves it to the one that runs. Default as many as there are cores. */
+  /** Number of processes that compile ahead for a GPU; 0 for none. Default: the number of cores. */
   readonly processes?: number | undefined;
-  /** Lets this process end though the device is open. */
+  /** Lets this process end while the device is open. */
   readonly background?: boolean;
   /** Receives what user code prints in the worker. */
   readonly onOutput?: (text: string) => void;
 }
 
-/** Importing torch for the first time after a boot reads gigabytes. */
+/** The first import of torch after a boot reads gigabytes. */
 const START_DEADLINE_MS = 180_000;
 
 const evalUnchecked = ["the emitted Python was not run; the evaluator ran the kernel in-process"];
@@ -52,10 +52,10 @@ const interpreterUnchecked = [
   "Triton's interpreter runs programs one after another, so races between programs do not show",
 ];
 
-/** Opens the device that was asked for, or the best one for `auto`. Throws EnvironmentError if it is not there. */
+/** Opens the requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
 export async function openDevice(options: DeviceOptions): Promise<Device> {
   if (!deviceNames.includes(options.device))
-    throw new UsageError(`there is no device ${String(options.device)}; it is one of ${deviceNames.join(", ")}`);
+    throw new UsageError(`there is no device ${String(options.device)}; the devices are ${deviceNames.join(", ")}`);
   if (options.device === "eval") return { kind: "eval", why: "it was asked for", unchecked: evalUnchecked };
   const discovery = await findPython(options);
   if (!discovery.environment) {
@@ -104,7 +104,7 @@ async function startWorker(
   return { kind: hello.device, worker, hello, environment, why, unchecked, ...(compilers && { compilers }) };
 }
 
-/** Opens a GPU. Throws EnvironmentError where there is none: `what` says what for, `instead` what can be done without. */
+/** Opens a GPU. Throws EnvironmentError if there is none: `what` needs it, `instead` is the alternative. */
 export async function openGpu(
   { what, instead }: { readonly what: string; readonly instead: string },
   options: Omit<DeviceOptions, "device">,
@@ -126,12 +126,12 @@ export function missingPython(discovery: Discovery): string {
   return `no usable Python (${tried.join("; ")}); ${remedy}`;
 }
 
-/** Ends the device's processes, if it has some. */
+/** Ends the device's processes, if it has any. */
 export async function closeDevice(device: Device): Promise<void> {
   if (device.kind !== "eval") await Promise.all([device.worker.stop(), device.compilers?.stop()]);
 }
 
-/** Starting Python and importing torch takes seconds: a device stays open until this process ends. */
+/** Starting Python and importing torch takes seconds, so a device stays open until this process ends. */
 const shared = new Map<string, Promise<Device>>();
 
 /** The open device for calls that need one, the same for all. */

@@ -1,4 +1,4 @@
-/** Turns a case into the request that the worker understands. */
+/** Turns a case into a request to the worker. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import type {
 } from "../python/protocol.js";
 import type { Target } from "../system/gpu-targets.js";
 
-/** A tensor's elements as they lie in a device's memory, in row-major order. */
+/** A tensor's elements as bytes of the device's memory, in row-major order. */
 export interface RawTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
@@ -45,7 +45,7 @@ export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> 
   } catch (error) {
     await remove();
     const { code } = error as NodeJS.ErrnoException;
-    throw new EnvironmentError(`${tmpdir()} takes no module (${code}); set TMPDIR to a folder that can be written to`);
+    throw new EnvironmentError(`cannot write a module to ${tmpdir()} (${code}); set TMPDIR to a writable folder`);
   }
 }
 
@@ -168,7 +168,7 @@ export function callRequest(
   };
 }
 
-/** What it takes to call the wrapper in a case. */
+/** The arguments of the wrapper in a case. */
 export function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
   const { signature } = kernel;
   const sizes = kernel.sizes(at);
@@ -214,7 +214,7 @@ function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes, { special 
   return dtype.startsWith("uint") ? { kind: "integers", low: 0, high: 16 } : { kind: "integers", low: -8, high: 8 };
 }
 
-/** How the module is asked for the inputs that the author describes. */
+/** How to ask the module for the inputs that the author describes. */
 function drawnOf({ signature }: CompiledKernel, at: Case, sizes: Sizes): NonNullable<VerifyRequest["drawn"]> {
   const { arguments: wanted, tensors } = signature.drawn!;
   const known = { ...sizes, ...at.scalars, ...at.constexprs };

@@ -1,9 +1,9 @@
-/** What a command is. Each has a file in this folder, named after it, and a place in `index.ts`. */
+/** The interface of commands. Each command has a file in `commands`, named after it, and a place in its `index.ts`. */
 import type { Option } from "commander";
 import type { CompiledKernel, Config } from "../../contract/compiled.js";
 import type { Streams } from "../system/streams.js";
 
-/** What a command needs of a kernel: a name, and a way to build it. */
+/** What a command needs from a kernel: a name, and a way to build it. */
 export interface Runnable {
   readonly name: string;
   /** `configs` instead of those that the author wrote. */
@@ -18,7 +18,7 @@ interface CommandBase {
 
 /** A command on the kernels of files: `tilescript NAME FILE…`, and the flag `--NAME` of a kernel file. */
 export interface KernelCommand<Options = any> extends CommandBase {
-  /** The flag of a kernel file if it takes a value, and the option that the value is: `--emit [file]` is `out`. */
+  /** The flag of a kernel file if it takes a value, and the option that the value sets: `--emit [file]` sets `out`. */
   readonly flag?: { readonly text: string; readonly option: string };
   run(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<number>;
   /** What `--json` prints when the command ends before its report. */

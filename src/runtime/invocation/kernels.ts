@@ -13,14 +13,15 @@ import type { Runnable } from "./command.js";
 import { EnvironmentError, UsageError } from "../system/problems.js";
 import type { Streams } from "../system/streams.js";
 
-/** The files that names and patterns mean. */
+/** The files that match names and patterns. */
 export async function kernelFiles(given: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const name of given) {
     const found = await stat(name).catch(() => undefined);
     if (found?.isDirectory())
       throw new UsageError(`${name} is a folder; name files, or a pattern such as '${join(name, "**/*.ts")}'`);
-    if (found && !isScript(name)) throw new UsageError(`${name} is no TypeScript file; name one that exports kernels`);
+    if (found && !isScript(name))
+      throw new UsageError(`${name} is not a TypeScript file; name one that exports kernels`);
     if (found) files.push(name);
     else if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
     else {
@@ -38,7 +39,7 @@ export const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
 /** Tests do not load outside their runner, and declarations hold no kernel. */
 const isTest = (name: string): boolean => /\.(test|spec|d)\.[cm]?[jt]sx?$/.test(name);
 
-/** Imports `files`, which `given` names, with the tsx that is installed, and takes what can be compiled. */
+/** Imports `files`, which `given` names, with the installed tsx, and collects the kernels. */
 export async function importKernels(files: readonly string[], given: readonly string[]): Promise<Runnable[]> {
   let tsx: typeof import("tsx/esm/api");
   try {
@@ -63,16 +64,14 @@ export async function importKernels(files: readonly string[], given: readonly st
   return [...kernels.values()];
 }
 
-/** What tsx has read it keeps among the temporary files. */
+/** tsx keeps its cache among the temporary files. */
 function whereTsxWrites(error: NodeJS.ErrnoException): never {
   if (error?.path?.startsWith(tmpdir()) && error.syscall === "mkdir")
-    throw new EnvironmentError(
-      `${tmpdir()} takes no files (${error.code}); set TMPDIR to a folder that can be written to`,
-    );
+    throw new EnvironmentError(`cannot write to ${tmpdir()} (${error.code}); set TMPDIR to a writable folder`);
   throw error;
 }
 
-/** What to do about a file without a kernel. */
+/** The remedy for a file without a kernel. */
 function hint(exported: Readonly<Record<string, unknown>>): string {
   const promised = Object.keys(exported).find((name) => exported[name] instanceof Promise);
   return promised === undefined
@@ -80,7 +79,7 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
     : `${promised} is a promise: export what it resolves to, with await`;
 }
 
-/** The project's settings where the file lies, whatever folder the command runs in. */
+/** The tsconfig of the file's project, whatever folder the command runs in. */
 function projectOf(file: string): { readonly tsconfig?: string } {
   const tsconfig = givenTsconfig ?? above(resolve(file), "tsconfig.json");
   // What tsx asks for CommonJS files.
@@ -91,7 +90,7 @@ function projectOf(file: string): { readonly tsconfig?: string } {
 
 const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
 
-/** The nearest one of this name in the folders above. */
+/** The nearest file of this name in the folders above. */
 export function above(path: string, name: string): string | undefined {
   const folder = dirname(path);
   const found = join(folder, name);
@@ -103,11 +102,11 @@ export function choose(kernels: readonly Runnable[], name: string | undefined): 
   if (name === undefined) return kernels;
   const chosen = kernels.filter((kernel) => kernel.name === name);
   const known = kernels.map((kernel) => kernel.name).join(", ");
-  if (chosen.length === 0) throw new UsageError(`--kernel: there is no ${name}; there is ${known}`);
+  if (chosen.length === 0) throw new UsageError(`--kernel: there is no kernel ${name}; the kernels are ${known}`);
   return chosen;
 }
 
-/** Builds one after another: all of them share the index of the author's source. */
+/** Builds one kernel after another, because they share the index of the author's source. */
 export async function compileAll(kernels: readonly Runnable[]): Promise<CompiledKernel[]> {
   const compiled: CompiledKernel[] = [];
   for (const kernel of kernels) compiled.push(await kernel.compile());

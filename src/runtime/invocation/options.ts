@@ -1,4 +1,4 @@
-/** Options that several commands have, and their values checked against the kernel. */
+/** Options of several commands, and checks of their values against the kernel. */
 import { InvalidArgumentError, Option } from "commander";
 import type { Case, CompiledKernel, Tolerance } from "../../contract/compiled.js";
 import { defaultDeadlineMs } from "../verify/case-worker.js";
@@ -12,7 +12,7 @@ export interface JsonOptions {
   readonly json?: true;
 }
 
-/** Which of a kernel's cases. */
+/** Which of a kernel's cases to run. */
 export interface SelectionOptions extends JsonOptions {
   readonly shape?: Readonly<Record<string, string>>;
   readonly dtype?: Readonly<Record<string, string>>;
@@ -33,50 +33,52 @@ export interface DeviceOptions {
   readonly deadline: number;
 }
 
-/** One declaration each: a kernel file has the options of all commands at once. */
+/** Each option is declared once, since a kernel file has the options of all commands. */
 export const options = {
-  shape: new Option("--shape <sizes>", "these sizes only, such as M=300,N=200,K=100").argParser(assignments),
-  dtype: new Option("--dtype <dtypes>", "members of dtype variables, such as T=bfloat16").argParser(assignments),
+  shape: new Option("--shape <sizes>", "only these sizes, such as M=300,N=200,K=100").argParser(assignments),
+  dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(assignments),
   device: new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"),
-  config: new Option("--config <index>", "one autotune config instead of all").argParser(whole),
+  config: new Option("--config <index>", "only this autotune config, by its index").argParser(whole),
   shapes: new Option(
     "--shapes <sizes...>",
-    "these sizes instead of the spec's, such as M=512,N=512 M=4096,N=4096",
+    "sizes to use instead of the spec's, such as M=512,N=512 M=4096,N=4096",
   ).argParser((text: string, before: readonly Record<string, string>[] = []) => [...before, assignments(text)]),
   seed: new Option("--seed <number>", "seed of the inputs").argParser(whole).default(0),
-  kernel: new Option("--kernel <name>", "one kernel of a file that has several"),
-  python: new Option("--python <path>", "the Python to use, with torch and triton"),
+  kernel: new Option("--kernel <name>", "which kernel, if the file has several"),
+  python: new Option("--python <path>", "the Python executable to use; it needs torch and triton"),
   rtol: new Option("--rtol <number>", "relative tolerance instead of the default").argParser(positive),
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
-  deadline: new Option("--deadline <seconds>", "a case that takes longer in Python fails, and its process is stopped")
+  deadline: new Option(
+    "--deadline <seconds>",
+    "time limit of a case in Python; a longer one fails and its process is stopped",
+  )
     .argParser(positive)
     .default(defaultDeadlineMs / 1000),
-  order: new Option("--order <order>", "in which order the evaluator runs programs, shuffled by the seed").choices([
-    "sequential",
-    "reversed",
-    "shuffled",
-  ]),
-  runs: new Option("--runs <number>", "cases to draw of each kernel").argParser(whole).default(100),
-  timeLimit: new Option("--time-limit <seconds>", "no case starts later, for each kernel")
+  order: new Option(
+    "--order <order>",
+    "the order in which the evaluator runs programs; the seed decides a shuffled one",
+  ).choices(["sequential", "reversed", "shuffled"]),
+  runs: new Option("--runs <number>", "how many cases to draw for each kernel").argParser(whole).default(100),
+  timeLimit: new Option("--time-limit <seconds>", "start no further case of a kernel after this time")
     .argParser(positive)
     .default(120),
   special: new Option(
     "--special",
-    "NaN and infinities among the inputs too; the reference must have them where the kernel has",
+    "also put NaN and infinities into the inputs; kernel and reference must have them in the same places",
   ),
-  case: new Option("--case <json>", "this case only, as a failure prints it").argParser(parsed),
+  case: new Option("--case <json>", "only this case, in the form that a failure prints").argParser(parsed),
   processes: new Option(
     "--processes <number>",
-    "at most so many processes that compile; 0 compiles for a GPU as cases run",
+    "maximum number of compile processes; with 0, a GPU's kernels are compiled as cases run",
   ).argParser(whole),
-  folder: new Option("--out <path>", "write into this folder: bench its report and plots, profile the module"),
-  tritonOp: new Option("--triton-op", "operators as triton_op, which torch.compile sees into"),
-  watch: new Option("--watch", "run again whenever a source changes"),
+  folder: new Option("--out <path>", "output folder: of the report and plots for bench, of the module for profile"),
+  tritonOp: new Option("--triton-op", "register operators with triton_op, so that torch.compile can look into them"),
+  watch: new Option("--watch", "run again whenever a source file changes"),
   json: new Option("--json", "print the report as JSON"),
-  verbose: new Option("--verbose", "list every case, whole tracebacks, and what Python prints"),
+  verbose: new Option("--verbose", "list every case, show whole tracebacks and the output of Python"),
 };
 
-/** Which cases are measured, tuned for or compiled ahead. */
+/** Which cases to measure, tune for or compile ahead. */
 export interface MeasuringOptions extends SelectionOptions {
   readonly shapes?: readonly Readonly<Record<string, string>>[];
   readonly sweep?: Sweep;
@@ -84,7 +86,7 @@ export interface MeasuringOptions extends SelectionOptions {
 
 export const measuringOptions: readonly Option[] = [
   options.shapes,
-  new Option("--sweep <range>", "sizes in turn: M=256..8192:x2, M=256..4096:+256, or M,N,K=… together").argParser(
+  new Option("--sweep <range>", "a range of sizes: M=256..8192:x2, M=256..4096:+256, or M,N,K=… together").argParser(
     parseSweep,
   ),
   options.dtype,
@@ -129,11 +131,12 @@ export function selectionFor(
 export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, unknown>>): Case {
   const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
   if (unknown.length > 0)
-    throw new UsageError(`--case: there is no ${unknown.join(", no ")}; it has ${CASE_KEYS.join(", ")}`);
+    throw new UsageError(`--case: unknown key ${unknown.join(", ")}; a case has ${CASE_KEYS.join(", ")}`);
   const { sizes, dtypes, config = 0, seed = 0, layouts = {} } = given;
   const entries = (value: unknown): Record<string, string> =>
     Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, String(each)]));
-  if (!isWhole(config) || !isWhole(seed)) throw new UsageError("--case: config and seed are whole numbers from 0 up");
+  if (!isWhole(config) || !isWhole(seed))
+    throw new UsageError("--case: config and seed must be whole numbers from 0 up");
   const selection = selectionFor(
     kernel,
     { shape: entries(sizes), dtype: entries(dtypes), config, seed },
@@ -144,17 +147,18 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
     if (!tensors.includes(name))
       throw new UsageError(`--case: there is no tensor ${name}; the tensors are ${tensors.join(", ")}`);
     if (!drawnLayouts.includes(layout))
-      throw new UsageError(`--case: a layout is ${drawnLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
+      throw new UsageError(`--case: a layout must be one of ${drawnLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
   }
   const missing = Object.keys(kernel.signature.dtypes).filter((name) => !(name in entries(dtypes)));
-  if (missing.length > 0) throw new UsageError(`--case: dtypes has no ${missing.join(", no ")}`);
+  if (missing.length > 0) throw new UsageError(`--case: dtypes lacks ${missing.join(", ")}`);
   const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
   const refusal = kernel.refusal(at);
-  if (refusal !== undefined) throw new UsageError(`--case: the kernel refuses it (${refusal})`);
+  if (refusal !== undefined)
+    throw new UsageError(`--case: the kernel cannot be launched with these values (${refusal})`);
   return at;
 }
 
-/** Those that cases are drawn with. */
+/** The layouts of drawn cases. */
 const drawnLayouts: readonly unknown[] = [...allLayouts, "expanded"];
 
 const CASE_KEYS = [
@@ -169,7 +173,7 @@ const CASE_KEYS = [
   "seed",
 ] as const;
 
-/** The Python that was named, how many processes of it compile, and where its output goes. */
+/** The given Python, its number of compile processes, and where its output goes. */
 export function pythonOf({ python, processes, verbose }: SelectionOptions, { err }: Streams) {
   return { python, processes, ...(verbose && { onOutput: err }) };
 }
@@ -192,7 +196,7 @@ function checkedSizes(
   }
   const missing = names.filter((name) => !(name in given));
   if (missing.length > 0)
-    throw new UsageError(`${option}: ${missing.join(", ")} missing; give all of ${names.join(", ")}`);
+    throw new UsageError(`${option}: ${missing.join(", ")} missing; give values for ${names.join(", ")}`);
   return Object.fromEntries(names.map((name) => [name, Number(given[name])]));
 }
 
@@ -204,7 +208,7 @@ function checkedDtypes(
   for (const [name, value] of Object.entries(given)) {
     const members = variables[name];
     const known = Object.keys(variables).join(", ") || "none";
-    if (!members) throw new UsageError(`${option}: there is no dtype variable ${name}; there is ${known}`);
+    if (!members) throw new UsageError(`${option}: there is no dtype variable ${name}; the kernel has ${known}`);
     if (!members.includes(value)) throw new UsageError(`${option}: ${name} can be ${members.join(", ")}, not ${value}`);
   }
   return { ...given };
@@ -225,24 +229,24 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new InvalidArgumentError("It is no JSON object.");
+  throw new InvalidArgumentError("It must be a JSON object.");
 }
 
 export function whole(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It is not a whole number from 0 up.");
-  if (!isWhole(Number(text))) throw new InvalidArgumentError("It is beyond 2^53 - 1.");
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0 up.");
+  if (!isWhole(Number(text))) throw new InvalidArgumentError("It must be at most 2^53 - 1.");
   return Number(text);
 }
 
 export function count(text: string): number {
   const value = whole(text);
-  if (value === 0) throw new InvalidArgumentError("It is at least 1.");
+  if (value === 0) throw new InvalidArgumentError("It must be at least 1.");
   return value;
 }
 
-/** A number from 0 up that is exact. */
+/** A whole number from 0 up that JavaScript represents exactly. */
 function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
@@ -250,6 +254,6 @@ function isWhole(value: unknown): value is number {
 function positive(text: string): number {
   const value = Number(text);
   if (text.trim() === "" || !(value >= 0 && value < Infinity))
-    throw new InvalidArgumentError("It is not a number from 0 up.");
+    throw new InvalidArgumentError("It must be a number from 0 up.");
   return value;
 }

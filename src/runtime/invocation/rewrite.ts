@@ -6,14 +6,14 @@ import { writeOutput } from "../system/files.js";
 import { UsageError } from "../system/problems.js";
 
 /**
- * Writes the file with these configs, laid out by the project's prettier where the file was. Gives its name.
+ * Writes the file with these configs and returns its path. Formats it with the project's prettier if it was so before.
  *
  * @throws UsageError if the file has changed since it was read.
  */
 export async function rewriteConfigs({ tuning }: CompiledKernel, configs: readonly Config[]): Promise<string> {
   const { file, before, text } = tuning!.rewrite(configs);
   if ((await readFile(file, "utf8")) !== before)
-    throw new UsageError(`${file} was changed while its kernel was tuned; tune again, what was measured is kept`);
+    throw new UsageError(`${file} changed while its kernel was tuned; tune again, the measurements are kept`);
   const style = { ...(await resolveConfig(file)), filepath: file };
   const isFormatted = await check(before, style).catch(() => false);
   await writeOutput(file, isFormatted ? await format(text, style) : text);

@@ -1,4 +1,4 @@
-/** Measures a kernel on a GPU, beside PyTorch and what the author names. What is not verified is not measured. */
+/** Measures a kernel on a GPU, beside PyTorch and the author's providers. Only verified cases are measured. */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { compileAhead, inEveryConfig } from "../compile/ahead.js";
 import { describeCase } from "../cases/case-text.js";
@@ -10,7 +10,7 @@ import type { BenchResult } from "../python/protocol.js";
 import { benchRequest, openWorkspace, runRequest } from "../devices/request.js";
 import { headline } from "../verify/summary.js";
 
-/** Calls before the first that counts, and calls that are timed. */
+/** Calls before timing starts, and calls to time. */
 export interface Iterations {
   readonly warmup: number;
   readonly iterations: number;
@@ -22,7 +22,7 @@ export interface BenchOptions extends Iterations {
   readonly cases: readonly Case[];
   /** Whether the autotuner chooses the config instead of the case. */
   readonly tuned: boolean;
-  /** Whether `torch.compile` is measured too; the slow one with `max-autotune`. */
+  /** Whether to measure `torch.compile`, too; `max-autotune` is slow. */
   readonly compiled: boolean;
   readonly onDone?: (done: number) => void;
   /** Called after each kernel that was compiled ahead. */
@@ -31,11 +31,11 @@ export interface BenchOptions extends Iterations {
 
 export interface Measurement {
   readonly at: Case;
-  /** The config that ran; `autotuned` where each of several kernels has its own. */
+  /** The config that ran; `autotuned` if each of several kernels has its own. */
   readonly config: number | "autotuned";
   readonly result: BenchResult;
   readonly bytes: number;
-  /** 0 where they are not known. */
+  /** 0 if unknown. */
   readonly flops: number;
   readonly roof?: Roof;
 }
@@ -43,7 +43,7 @@ export interface Measurement {
 export interface Benchmark {
   readonly kernel: CompiledKernel;
   readonly measurements: readonly Measurement[];
-  /** Cases that were refused, each with the reason. */
+  /** Cases that were not measured, each with the reason. */
   readonly refused: readonly string[];
   readonly seconds: number;
 }
@@ -71,12 +71,12 @@ export async function bench(
     for (const at of cases) {
       const refuse = (reason: string) => refused.push(`${describeCase(at, 1)}: ${reason}`);
       const planned = { at, label: "measured", extra: false };
-      // The worker keeps the module and the autotuner's choice: what is verified here is what is timed.
+      // The worker keeps the module and the autotuner's choice, so it times exactly what was verified here.
       const checks = { passOut: false, tuned, tolerance: {} };
       const outcome = await askWorker(kernel, device, workspace, planned, checks);
-      if (outcome.status === "failed") refuse(`it is wrong and so not measured: ${headline(outcome)}`);
+      if (outcome.status === "failed") refuse(`not measured, because its result is wrong: ${headline(outcome)}`);
       else if (outcome.status !== "passed" || outcome.by !== "python")
-        refuse(`it is not verified and so not measured: ${outcome.unchecked.join("; ")}`);
+        refuse(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
       else {
         const request = benchRequest(kernel, workspace.module, at, { tuned, providers, warmup, iterations });
         const reply = await device.worker.request(request, DEADLINE_MS);

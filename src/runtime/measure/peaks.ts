@@ -1,4 +1,4 @@
-/** What a GPU can do at most, and so how long a case takes at least: the roofline. */
+/** The roofline: peak rates of a GPU, and so the least time of a case. */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { shapeOf } from "../cases/cases.js";
 import type { HelloResult } from "../python/protocol.js";
@@ -10,7 +10,7 @@ import { dtypeOf } from "../devices/request.js";
  * float32 itself (`default_dot_input_precision` of its backends). Of GeForce cards, sums are in float32.
  */
 interface Peak {
-  /** What torch calls the device. */
+  /** Matches torch's name of the device. */
   readonly device: RegExp;
   readonly gbps: number;
   readonly tflops: Readonly<Partial<Record<"vector" | "float32" | "float16" | "float8" | "int8", number>>>;
@@ -62,13 +62,13 @@ const peaks: readonly Peak[] = [
 ];
 
 export interface DeviceLimits {
-  /** Where the figures are from. */
+  /** The origin of the figures. */
   readonly source: "datasheet" | "memory clock and bus";
   readonly gbps: number;
   readonly tflops?: Peak["tflops"];
 }
 
-/** The limits of a device; undefined where nothing is known of it. */
+/** The limits of a device; undefined if unknown. */
 export function limitsOf({
   deviceName,
   memoryGbps,
@@ -78,13 +78,13 @@ export function limitsOf({
   return memoryGbps === null ? undefined : { source: "memory clock and bus", gbps: memoryGbps };
 }
 
-/** The least time that a case takes on a device, and what it is spent on. */
+/** The least time of a case on a device, and what bounds it. */
 export interface Roof {
   readonly ms: number;
   readonly by: "memory" | "compute";
 }
 
-/** max(bytes / bandwidth, operations / rate). Undefined where the rate is not known and would count. */
+/** max(bytes / bandwidth, operations / rate). Undefined if the rate matters and is unknown. */
 export function roofOf(
   kernel: CompiledKernel,
   at: Case,
@@ -100,7 +100,7 @@ export function roofOf(
   return compute > memory ? { ms: compute, by: "compute" } : { ms: memory, by: "memory" };
 }
 
-/** Which rate bounds the arithmetic: tensor cores in the dtype of the first input, or plain float32. */
+/** The rate that bounds the arithmetic: tensor cores in the dtype of the first input, or plain float32. */
 function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
   const first = kernel.signature.tensors.find(({ role }) => role !== "out");
   const dtype = first ? dtypeOf(first, at) : "float32";
@@ -110,7 +110,7 @@ function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
   return dtype === "int8" || dtype === "uint8" ? "int8" : "float32";
 }
 
-/** Bytes that a call must move: each input read once, each output written once, what is updated both. */
+/** Bytes that a call must move: each input is read once, each output written once, an updated tensor both. */
 export function bytesOf(kernel: CompiledKernel, at: Case): number {
   const sizes = kernel.sizes(at);
   const present = kernel.signature.tensors.filter(({ name }) => !at.absent?.includes(name));
@@ -120,7 +120,7 @@ export function bytesOf(kernel: CompiledKernel, at: Case): number {
   }, 0);
 }
 
-/** Of an element in memory. A truth value takes a byte. */
+/** Bytes of an element in memory. A boolean takes a byte. */
 function bytesOfDType(dtype: string): number {
   const bits = /\d+/.exec(dtype.replace(/e\d.*/, ""));
   return Math.max(1, Number(bits?.[0] ?? 8) / 8);

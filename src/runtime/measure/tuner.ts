@@ -1,4 +1,4 @@
-/** Looks for better configs: the declared space, pruned by rules, each candidate verified and measured on a GPU. */
+/** The search for faster configs: prunes the declared space by rules, then verifies and measures candidates on a GPU. */
 import fc from "fast-check";
 import { join } from "node:path";
 import { type Case, type CompiledKernel, type Config, launchOptionNames } from "../../contract/compiled.js";
@@ -24,7 +24,7 @@ export interface Budget {
 /** `60s`, `5m`, or a number of configs. */
 export function parseBudget(text: string): Budget {
   const match = /^([1-9]\d*)(s|m|)$/.exec(text);
-  if (!match) throw new UsageError(`--budget: ${text} is no budget; write 60s, 5m, or a number of configs`);
+  if (!match) throw new UsageError(`--budget: ${text} is not a budget; write 60s, 5m, or a number of configs`);
   const count = Number(match[1]);
   if (match[2] === "") return { configs: count };
   return { seconds: match[2] === "m" ? 60 * count : count };
@@ -36,18 +36,23 @@ export interface Pruned {
   readonly reason: string;
 }
 
-/** Every combination of the declared space; what it leaves out is as in the first config. */
+/** Every combination of the declared space; names that it lacks have their value of the first config. */
 export function candidatesOf({ signature, configs, tuning, parts }: CompiledKernel): readonly Config[] {
   const { name } = signature;
-  if (parts) throw new UsageError(`${name} is an operator; tune its kernels: export them, and choose by --kernel`);
+  if (parts)
+    throw new UsageError(`${name} is an operator; tune its kernels instead: export them and choose one with --kernel`);
   if (!tuning) throw new UsageError(`${name} is not autotuned; give it autotune: { key, configs, space }`);
   if (!tuning.space)
-    throw new UsageError(`${name} declares no space; add one beside its configs, such as ${exampleSpace(configs[0]!)}`);
+    throw new UsageError(
+      `${name} declares no search space; add one beside its configs, such as ${exampleSpace(configs[0]!)}`,
+    );
   let points: Record<string, number | boolean | string>[] = [valuesOf(configs[0]!)];
   for (const [axis, values = []] of Object.entries(tuning.space))
     points = points.flatMap((point) => values.map((value) => ({ ...point, [axis]: value })));
   if (points.length > MANY_CANDIDATES)
-    throw new UsageError(`the space of ${name} has ${points.length} configs; ${MANY_CANDIDATES} are allowed`);
+    throw new UsageError(
+      `the space of ${name} has ${points.length} configs; the most is ${MANY_CANDIDATES}, so declare fewer values`,
+    );
   const known = new Set(configs.map(identity));
   const made = points.map((point) => configOf(point)).filter((config) => !known.has(identity(config)));
   return [...configs, ...made];
@@ -66,12 +71,12 @@ function configOf(point: Record<string, number | boolean | string>): Config {
   return { values: part(false), ...(part(true) as Omit<Config, "values">) };
 }
 
-/** Configs are the same if they say the same, in whichever order. */
+/** Configs are equal if they have equal values, in any order. */
 function identity(config: Config): string {
   return JSON.stringify(Object.entries(valuesOf(config)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What the rules of tiles leave; Triton would refuse the others whatever the sizes. */
+/** Keeps the configs that the rules of tiles allow; Triton would refuse the others at any size. */
 export function pruneByRules(
   { tuning }: CompiledKernel,
   candidates: readonly Config[],
@@ -86,7 +91,7 @@ export function pruneByRules(
   return { kept, pruned };
 }
 
-/** Of a kernel that has the candidates as its configs: those that its requirements refuse in every case. */
+/** The configs of the kernel that its requirements refuse in every case, each with the reason. */
 export function refusedEverywhere(kernel: CompiledKernel, cases: readonly Case[]): Map<number, string> {
   const found = new Map<number, string>();
   for (const config of kernel.configs.keys()) {
@@ -96,13 +101,13 @@ export function refusedEverywhere(kernel: CompiledKernel, cases: readonly Case[]
   return found;
 }
 
-/** What a candidate showed in one case. */
+/** The result of a candidate in one case. */
 export type Trial = Timing | { readonly wrong: string } | { readonly failed: string };
 
 export interface Searched {
   /** By case, then by index of the config. */
   readonly trials: readonly ReadonlyMap<number, Trial>[];
-  /** Indices of the configs that were looked at. */
+  /** Indices of the configs that were tried. */
   readonly tried: readonly number[];
   readonly fromCache: number;
   readonly seconds: number;
@@ -110,9 +115,9 @@ export interface Searched {
 
 export interface SearchOptions {
   readonly cases: readonly Case[];
-  /** Configs that are not to be tried. */
+  /** Configs to skip. */
   readonly skip: ReadonlySet<number>;
-  /** How many of the first configs are the author's. */
+  /** The number of the author's configs, which come first. */
   readonly own: number;
   readonly budget: Budget;
   readonly seed: number;
@@ -122,14 +127,14 @@ export interface SearchOptions {
   readonly onCompiled?: (done: number, planned: number) => void;
 }
 
-/** Fewer calls than a benchmark: what is compared differs by more than the noise, or does not matter. */
+/** Fewer calls than a benchmark, because differences below the noise do not matter here. */
 const iterations: Iterations = { warmup: 5, iterations: 30 };
 const DEADLINE_MS = 120_000;
 
-/** Configs that are compiled ahead together. Nothing compiles while others are measured: it would take the CPU from them. */
+/** How many configs are compiled ahead together. Nothing compiles during a measurement, which needs the CPU. */
 const BATCH = 16;
 
-/** Tries the author's configs, then the others in an order that the seed decides, until the budget is spent. */
+/** Tries the author's configs, then the others in an order that depends on the seed, until the budget is spent. */
 export async function search(
   kernel: CompiledKernel,
   device: PythonDevice,
@@ -170,11 +175,11 @@ export async function search(
         trials[i]!.set(config, trial);
         if (before) fromCache++;
         else if (!("failed" in trial)) {
-          // Why it failed may be of the moment: memory that others took, a driver.
+          // The failure may be temporary, such as too little free memory, so it is not cached.
           caches[i]![identity(kernel.configs[config]!)] = trial;
           await writeCached(files[i]!, caches[i]!);
         }
-        // What is wrong somewhere is of no use anywhere.
+        // A config that is wrong in one case is not tried in others.
         if (!("median" in trial)) break;
       }
       tried.push(config);
@@ -186,7 +191,7 @@ export async function search(
   return { trials, tried, fromCache, seconds: (Date.now() - started) / 1000 };
 }
 
-/** The author's in their order, then the others shuffled. */
+/** The author's configs in their order, then the others shuffled. */
 export function orderOf(count: number, own: number, seed: number): readonly number[] {
   const all = Array.from({ length: count }, (_, i) => i);
   const others = fc.shuffledSubarray(all.slice(own), { minLength: count - own });
@@ -209,14 +214,14 @@ async function tryConfig(
   return reply.ok ? reply.result.times.kernel : { failed: failureOf(kernel, reply.error).message };
 }
 
-/** A file for each kernel, device, Triton and case. */
+/** One cache file for each kernel, device, Triton version and case. */
 function cacheFile(kernel: CompiledKernel, { hello }: PythonDevice, at: Case, env: NodeJS.ProcessEnv): string {
   const { config: _, seed: __, ...given } = at;
   const text = JSON.stringify([withoutConfigs(kernel.python), hello.deviceName, hello.versions.triton, given]);
   return join(cacheFolder(env), "tuned", `${keyOfText(text)}.json`);
 }
 
-/** The fastest config of each case, and the fastest of the author's. */
+/** The fastest config of each case, and the fastest of the author's configs. */
 export interface Best {
   readonly at: Case;
   readonly config: number;
@@ -244,7 +249,7 @@ export function bestOf({ trials }: Searched, cases: readonly Case[], own: number
   });
 }
 
-/** The configs to keep: what is fastest somewhere. */
+/** The configs to keep: each is the fastest in some case. */
 export function winners(kernel: CompiledKernel, best: readonly Best[]): readonly Config[] {
   return [...new Set(best.map(({ config }) => config))].map((config) => kernel.configs[config]!);
 }

@@ -1,4 +1,4 @@
-/** The files of a Python package that holds emitted kernels: what `pip install` takes, and tests of it. */
+/** The files of a Python package with emitted kernels, for `pip install`, and its tests. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,16 +13,16 @@ const templates = fileURLToPath(new URL("../../../templates/package/", import.me
 
 export type OperatorForm = "custom_op" | "triton_op";
 
-/** A kernel as it goes into a package. */
+/** A kernel of a package. */
 export interface PackagedKernel {
   readonly kernel: CompiledKernel;
   readonly python: string;
   readonly map: string;
-  /** How the module registers it, where PyTorch can have it as an operator. */
+  /** How the module registers it, if PyTorch accepts it as an operator. */
   readonly operator: OperatorForm | undefined;
 }
 
-/** Each file's text by its path in the folder. `name` is the package's, as Python imports it. */
+/** The text of each file by its path in the folder. `name` is the name that Python imports. */
 export async function packageFiles(
   folder: string,
   name: string,
@@ -70,7 +70,7 @@ function initText(name: string, names: readonly string[], kernels: readonly Pack
   ].join("\n");
 }
 
-/** What the module exports, for type checkers: they need not read Triton. */
+/** The module's exports as stubs, so that type checkers need not read Triton. */
 function stubText({ signature, reference }: CompiledKernel, python: string): string {
   const stub = (name: string, gives?: string): string => {
     const [, params, returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
@@ -90,9 +90,9 @@ function stubText({ signature, reference }: CompiledKernel, python: string): str
   ].join("");
 }
 
-/** Elements and multiplications that Triton's interpreter does in a few seconds. */
+/** How many elements and multiplications Triton's interpreter handles in a few seconds. */
 const SMALL = { elements: 2 ** 15, work: 2 ** 20, exhaustive: false };
-/** For what runs a kernel a dozen times. */
+/** For tests that run a kernel a dozen times. */
 const TINY = { elements: 2 ** 11, work: 2 ** 15, exhaustive: false };
 
 /** The tests of one kernel. */
@@ -109,7 +109,7 @@ function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   ].join("\n\n");
 }
 
-/** The cases with these labels, or any one where there is none of them. */
+/** The cases with these labels, or any case if none has them. */
 function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly Case[] {
   const firsts = Object.entries(kernel.signature.dtypes).map(([variable, members]) => [variable, members[0]] as const);
   // `get_inputs` makes contiguous tensors of the first dtype.
@@ -146,7 +146,7 @@ function sizesTerm({ sizes }: Case): Term {
   return { open: "{", items, close: "}" };
 }
 
-/** Of each result. */
+/** The tolerance of each result. */
 function tolerances(kernel: CompiledKernel, at: Case): readonly Tolerance[] {
   const { signature, tolerance } = kernel;
   const results = signature.tensors.filter(({ role }) => role !== "in");
@@ -167,12 +167,12 @@ function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case
   return { open: "{", items, close: "}" };
 }
 
-/** The names of the operators that a module registers beside that of its kernel. */
+/** The further operators that a module registers, besides its kernel's own. */
 export function registeredBeside({ name, tensors, gradients }: Signature): readonly string[] {
   return [...writingOperators({ name, tensors }), ...(gradients ? [`${name}_backward`] : [])];
 }
 
-/** The one that writes tensors of its caller, where there is something to write. */
+/** The operator that writes the caller's tensors, if the kernel writes any. */
 function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">): readonly string[] {
   return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
 }

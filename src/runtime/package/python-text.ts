@@ -1,6 +1,6 @@
-/** Python text of a few shapes, as `ruff format` leaves it. */
+/** Python text in a few shapes, as `ruff format` would write it. */
 
-/** What stands on one line, or a bracket that may have a line for each item. */
+/** Text on one line, or a bracket that may have a line for each item. */
 export type Term = string | { readonly open: string; readonly items: readonly Term[]; readonly close: string };
 
 const WIDTH = 88;

@@ -1,9 +1,9 @@
-/** Python processes that compile, started when there is work for them and kept for more. */
+/** Python processes that compile. They are started when there is work, and kept for more. */
 import { availableParallelism } from "node:os";
 import { Worker, type WorkerOptions } from "./worker.js";
 
 export interface CompilersOptions extends Omit<WorkerOptions, "device"> {
-  /** At most so many processes. Default as many as there are cores, up to 16: each holds torch and LLVM, half a gigabyte. */
+  /** Maximum number of processes. Default: the number of cores, up to 16, because each needs half a gigabyte for torch and LLVM. */
   readonly processes?: number | undefined;
 }
 
@@ -19,12 +19,12 @@ export class Compilers {
     this.#most = processes ?? Math.min(availableParallelism(), MOST_PROCESSES);
   }
 
-  /** Processes that were started. */
+  /** The number of processes started so far. */
   get started(): number {
     return this.#workers.length;
   }
 
-  /** Does every job, each in the next process that is free. A process that dies is replaced for the next job. */
+  /** Runs every job in the next free process. A process that dies is replaced for the next job. */
   async each<Job>(jobs: readonly Job[], work: (worker: Worker, job: Job) => Promise<void>): Promise<void> {
     const queue = [...jobs];
     const count = Math.min(jobs.length, Math.max(1, this.#most));

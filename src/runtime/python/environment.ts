@@ -1,4 +1,4 @@
-/** Finds a Python that can run emitted modules. The user's own environments are looked at, never changed. */
+/** Finds a Python that can run emitted modules. The user's own environments are inspected, never changed. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder, environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
@@ -7,7 +7,7 @@ import { pythonFolder } from "./worker.js";
 
 export interface PythonEnvironment {
   readonly python: string;
-  /** Who named it: `--python`, `TILESCRIPT_PYTHON`, `VIRTUAL_ENV`, `python3`, or `tilescript setup`. */
+  /** Where it was found: `--python`, `TILESCRIPT_PYTHON`, `VIRTUAL_ENV`, `python3`, or `tilescript setup`. */
   readonly source: string;
   readonly versions: Probe["versions"];
 }
@@ -21,7 +21,7 @@ export interface Rejected {
 export interface Discovery {
   readonly environment?: PythonEnvironment;
   readonly rejected: readonly Rejected[];
-  /** The user named an interpreter, so nothing else was tried. */
+  /** Whether the user named an interpreter, so that no other was tried. */
   readonly named: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface DiscoveryOptions {
 /** The exact versions that `tilescript setup` installs. */
 export const lockFile = join(pythonFolder, "requirements.lock");
 
-/** The first usable Python of the ladder, and why those before it were not taken. */
+/** The first usable Python, and why earlier candidates were rejected. */
 export async function findPython(options: DiscoveryOptions = {}): Promise<Discovery> {
   const env = options.env ?? process.env;
   const candidates = candidatesFor(options, env);

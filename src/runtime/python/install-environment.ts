@@ -1,4 +1,4 @@
-/** `tilescript setup`: makes the Python environment of the lock in the cache folder. Safe to run twice, or two at once. */
+/** `tilescript setup`: creates the Python environment of the lock file in the cache folder. Safe to run twice, even at once. */
 import { execa } from "execa";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, statfs } from "node:fs/promises";
@@ -11,11 +11,11 @@ import { EnvironmentError } from "../system/problems.js";
 import { pythonPath } from "./worker.js";
 
 export interface SetupOptions {
-  /** The Python to make the environment with; otherwise the first suitable one on PATH. */
+  /** The Python that creates the environment; default: the first suitable one on PATH. */
   readonly python?: string | undefined;
   readonly lock?: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Modules that must import afterwards. */
+  /** Modules that must be importable afterwards. */
   readonly imports?: readonly string[];
   readonly say?: (line: string) => void;
 }
@@ -24,7 +24,7 @@ const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA librari
 const NEEDED_BYTES = 7e9;
 const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 
-/** Makes the environment unless it is there, and returns its Python executable. Throws EnvironmentError. */
+/** Creates the environment unless it exists, and returns its Python executable. Throws EnvironmentError. */
 export async function setup(options: SetupOptions = {}): Promise<string> {
   const env = options.env ?? process.env;
   const lock = options.lock ?? lockFile;
@@ -41,12 +41,10 @@ export async function setup(options: SetupOptions = {}): Promise<string> {
     throw new EnvironmentError("Triton has packages for Linux only; use --device eval here, it needs no Python");
   }
   const release = await prepare(folder, say).catch((error: NodeJS.ErrnoException) => {
-    throw new EnvironmentError(
-      `${folder} can't be made (${error.code}); set XDG_CACHE_HOME to a folder that can be written to`,
-    );
+    throw new EnvironmentError(`cannot create ${folder} (${error.code}); set XDG_CACHE_HOME to a writable folder`);
   });
   try {
-    // The other setup may have finished meanwhile.
+    // Another setup may have finished meanwhile.
     if (!existsSync(readyMarker(folder))) await make({ folder, venv, lock, env, say, full, options });
   } catch (error) {
     await rm(venv, { recursive: true, force: true });
@@ -58,12 +56,12 @@ export async function setup(options: SetupOptions = {}): Promise<string> {
   return python;
 }
 
-/** Makes the folder, and waits until nobody else works in it. */
+/** Creates the folder, and waits until no other setup works in it. */
 async function prepare(folder: string, say: (line: string) => void): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true });
   const lock = `${folder}.lock`;
   return acquireLock(lock, (pid) =>
-    say(`another setup is running (process ${pid}); waiting. If that is no setup, delete ${lock}`),
+    say(`another setup is running (process ${pid}); waiting for it. If that process is not a setup, delete ${lock}`),
   );
 }
 
@@ -83,7 +81,7 @@ async function make({ folder, venv, lock, env, say, full, options }: Making): Pr
     say(`installing torch and triton into ${folder}: ${SIZE}`);
     await needSpace(folder);
   }
-  // What a setup that was interrupted left can't be trusted; pip keeps its downloads elsewhere.
+  // Remove what an interrupted setup left; pip keeps its downloads elsewhere.
   await rm(venv, { recursive: true, force: true });
   await run(base, module("venv", venv), env, "making a virtual environment", say);
   const python = venvPython(venv);
@@ -112,7 +110,7 @@ const module = (...args: readonly string[]): readonly string[] => [
   ...args,
 ];
 
-/** The first Python that the lock's packages have builds for. */
+/** The first Python for which the lock's packages have builds. */
 async function basePython(named: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
   const check = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))";
   for (const candidate of named ? [named] : candidates) {
@@ -136,7 +134,7 @@ async function needSpace(folder: string): Promise<void> {
   }
 }
 
-/** Runs one step and passes on the lines that show progress. */
+/** Runs one step and reports the lines that show progress. */
 async function run(
   command: string,
   args: readonly string[],

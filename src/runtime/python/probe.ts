@@ -1,4 +1,4 @@
-/** What a Python has installed, read from package metadata: importing torch would take seconds. */
+/** The packages of a Python, read from metadata, because importing torch would take seconds. */
 import { execa } from "execa";
 import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
@@ -13,7 +13,7 @@ export interface Probe {
     readonly triton?: string;
     readonly numpy?: string;
   };
-  /** Folders whose change means that packages changed. */
+  /** Folders whose modification times change with the installed packages. */
   readonly folders: readonly string[];
 }
 
@@ -44,7 +44,7 @@ interface Entry {
   readonly probe: Probe;
 }
 
-/** Probes an executable; the answer is kept in `cacheFolder` until a package is installed or removed. Throws a sentence. */
+/** Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed. Throws a message. */
 export async function probePython(command: string, cacheFolder: string, env: NodeJS.ProcessEnv): Promise<Probe> {
   const python = await locate(command, env);
   const file = join(cacheFolder, "probes.json");
@@ -72,7 +72,7 @@ function parsed(answer: string): Probe {
     return JSON.parse(answer) as Probe;
   } catch {
     throw new Error(
-      `it did not say what it has installed, but ${JSON.stringify(answer.slice(0, 80))}; is it a Python?`,
+      `it did not list its packages, but printed ${JSON.stringify(answer.slice(0, 80))}; is it a Python?`,
     );
   }
 }

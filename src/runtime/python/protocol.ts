@@ -1,6 +1,6 @@
 /**
  * The messages between the runner and its Python worker, one JSON object a line. `python/tilescript_worker/protocol.py`
- * is the other side; a change of either raises `PROTOCOL_VERSION` in both.
+ * is the other side. A change of either raises `PROTOCOL_VERSION` in both.
  */
 import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
@@ -30,24 +30,24 @@ export type Fill =
   | { readonly kind: "uniform" | "integers"; readonly low: number; readonly high: number }
   | { readonly kind: "file"; readonly path: string };
 
-/** What it takes to call a wrapper. */
+/** The arguments of a wrapper. */
 export interface RunRequest {
   /** Path of the emitted module. */
   readonly module: string;
   /** Names of its `@triton.jit` functions. */
   readonly jits: readonly string[];
-  /** Index of the one config that each runs, from the first again where it has fewer; null lets Triton choose. */
+  /** The index of the config that each function runs, modulo its number of configs; null lets Triton choose. */
   readonly config: number | null;
   readonly inputs: readonly WireTensor[];
-  /** What the module's own `draw_inputs` takes besides a device, and the inputs that it gives, by Python name. */
+  /** The arguments of the module's `draw_inputs` besides a device, and the inputs that it returns, by Python name. */
   readonly drawn?: {
     readonly arguments: Readonly<Record<string, number | boolean | string>>;
     readonly tensors: readonly string[];
   };
   readonly outputs: readonly WireTensor[];
-  /** Python names of what the wrapper returns, in its order: outputs and tensors updated in place. */
+  /** Python names of the wrapper's results, in order: outputs and tensors updated in place. */
   readonly results: readonly string[];
-  /** Scalars, sizes and constexprs that the caller decides, by Python name; null for tensors that are left out. */
+  /** Scalars, sizes and constexprs from the caller, by Python name; null for omitted tensors. */
   readonly arguments: Readonly<Record<string, number | boolean | string | null | { readonly dtype: string }>>;
   readonly seed: number;
 }
@@ -58,17 +58,17 @@ export interface HelloRequest {
 
 export interface VerifyRequest extends RunRequest {
   readonly type: "verify";
-  /** Python names of the tensors whose gradient is compared with torch.autograd's of the reference. */
+  /** Python names of the tensors whose gradient is compared with torch.autograd of the reference. */
   readonly gradients: readonly string[];
-  /** By the Python name of each output; for a gradient `NAME.grad`. */
+  /** By the Python name of each output; `NAME.grad` for a gradient. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
-  /** Runs on the same inputs, which must agree to the bit. */
+  /** The number of runs on the same inputs, which must agree to the bit. */
   readonly repeats: number;
-  /** Whether the interpreter may run programs in reverse in every second run. */
+  /** Whether every second run of the interpreter may execute programs in reverse order. */
   readonly reversible: boolean;
-  /** Floats are added in any order, so repeated runs agree within the tolerances only. */
+  /** Floats are added in any order, so repeated runs only agree within the tolerances. */
   readonly unordered: boolean;
 }
 
@@ -82,18 +82,18 @@ export interface CallRequest extends RunRequest {
 }
 
 export interface CallResult {
-  /** Why nothing was run: its numbers couldn't be trusted on this device. */
+  /** Why nothing ran: this device's results can't be trusted. */
   readonly unreliable: readonly string[];
 }
 
 export interface BenchRequest extends RunRequest {
   readonly type: "bench";
-  /** Calls before the first that counts, and calls that are timed. */
+  /** Calls before timing starts, and calls to time. */
   readonly warmup: number;
   readonly iterations: number;
   /** What to time beside the kernel: `eager`, `torch.compile`, `torch.compile max-autotune`, or the author's own. */
   readonly providers: readonly string[];
-  /** By the Python name of each output; the author's providers are held to them. */
+  /** By the Python name of each output; the author's providers must meet them. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
 }
 
@@ -116,39 +116,39 @@ export interface AheadRequest extends RunRequest {
 }
 
 export interface AheadResult {
-  /** What Triton's cache has them under. */
+  /** The kernels' keys in Triton's cache. */
   readonly keys: readonly string[];
 }
 
-/** Asks what cases would look up in Triton's cache. Nothing is compiled, and nothing runs. */
+/** Asks what cases would look up in Triton's cache. Nothing is compiled or run. */
 export interface LaunchesRequest {
   readonly type: "launches";
   readonly cases: readonly (RunRequest & Pick<AheadRequest, "gradients">)[];
-  /** Instead of this process' GPU. */
+  /** The GPU to compile for, instead of this process' GPU. */
   readonly target?: Target["triton"];
 }
 
 export interface LaunchesResult {
-  /** The kernels that each case launches; none where it ends before, and none that this process has in memory. */
+  /** The kernels that each case launches, except those that this process has in memory; none if the case ends earlier. */
   readonly launches: readonly (readonly { readonly key: string; readonly cached: boolean }[])[];
 }
 
 export interface CompileResult extends Resources {
-  /** What Triton took, or its cache. */
+  /** The resources of the compiled kernels, and whether the cache had them. */
   readonly seconds: number;
   /** Of each kernel that the case launches, on NVIDIA's targets. */
   readonly machineCode: readonly MachineCode[];
 }
 
-/** What the machine code of a kernel shows of ptxas, which made it. */
+/** What a kernel's machine code reveals about ptxas. */
 export interface MachineCode {
-  /** With its version. */
+  /** The compiler with its version. */
   readonly compiler: string;
-  /** The environment variable that names another one. */
+  /** The environment variable that selects another ptxas. */
   readonly variable: string;
   /** Where a uniform register is read before anything can have written it, the first place for each. */
   readonly unwritten?: readonly UnwrittenRead[];
-  /** Why nothing was looked at. */
+  /** Why the code was not checked. */
   readonly unchecked?: string;
 }
 
@@ -162,11 +162,11 @@ export interface HelloResult {
   readonly device: "cuda" | "hip" | "interpreter";
   readonly deviceName: string;
   readonly capability: readonly number[] | null;
-  /** What to compile for, where there is a GPU. */
+  /** The target to compile for, if there is a GPU. */
   readonly target: Target["triton"] | null;
-  /** Gigabytes a second that the memory's clock and bus allow, on NVIDIA GPUs whose driver says. */
+  /** Memory bandwidth in GB/s from clock and bus width, if an NVIDIA driver reports them. */
   readonly memoryGbps: number | null;
-  /** Names of all GPUs that torch sees. */
+  /** The names of all GPUs that torch sees. */
   readonly gpus: readonly string[];
   readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
 }
@@ -193,7 +193,7 @@ export interface WireComparison {
   };
   /** Why the output could not be compared element by element. */
   readonly problem?: string;
-  /** How far PyTorch's own result in the inputs' dtype is from the float64 reference. */
+  /** The error of PyTorch's own result in the inputs' dtype, against the float64 reference. */
   readonly referenceDiff?: WireNumber;
 }
 
@@ -202,39 +202,39 @@ export interface VerifyResult {
   readonly comparisons: readonly WireComparison[];
   /** Writes to memory that the kernel does not own. */
   readonly problems: readonly string[];
-  /** Something was written outside every tensor, so the process may be damaged. */
+  /** Whether something was written outside every tensor, so that the process may be damaged. */
   readonly corrupted: boolean;
-  /** Kernels that Triton compiled for it, because its cache did not have them. */
+  /** The number of kernels that Triton had to compile. */
   readonly compiled: number;
-  /** Why these numbers can't be trusted on this device, if they can't. */
+  /** Why these numbers can't be trusted on this device; undefined if they can. */
   readonly unreliable: readonly string[];
 }
 
-/** Milliseconds that the GPU takes for a call: the median, and the 20th and 80th percentile. */
+/** GPU time of a call in milliseconds: the median, and the 20th and 80th percentile. */
 export interface Timing {
   readonly median: number;
   readonly low: number;
   readonly high: number;
-  /** Milliseconds that the call takes the CPU, which works ahead of the GPU. */
+  /** CPU time of a call in milliseconds; the CPU works ahead of the GPU. */
   readonly host?: number;
 }
 
 export interface BenchResult {
-  /** `kernel` and each provider, or why a provider has no time. */
+  /** Times of `kernel` and each provider, or why a provider has none. */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>> & { readonly kernel: Timing };
-  /** The config that ran, where the autotuner chose; null where each of several kernels has its own. */
+  /** The autotuner's choice of a config; null if each of several kernels has its own. */
   readonly config: number | null;
-  /** What PyTorch counts of the reference; 0 where it knows none of its operations. */
+  /** PyTorch's count of the reference's operations; 0 if it knows none of them. */
   readonly flops: number;
 }
 
 export interface PrewarmResult {
   readonly seconds: number;
-  /** Triton's cache, and how many folders of it are new. */
+  /** Triton's cache folder, and how many of its folders are new. */
   readonly folder: string;
   readonly added: number;
   readonly config: number | null;
-  /** Whether another process finds the autotuner's choice there. */
+  /** Whether other processes find the autotuner's choice there. */
   readonly keepsChoice: boolean;
 }
 
@@ -264,13 +264,13 @@ export interface WireFailure {
   readonly message: string;
   readonly exception?: string;
   readonly frames: readonly WireFrame[];
-  /** The whole traceback, with what the compilers printed. */
+  /** The whole traceback, with the output of the compilers. */
   readonly raw?: string;
-  /** The process can't be trusted any more, and is replaced. */
+  /** Whether the process can't be trusted any more and must be replaced. */
   readonly fatal: boolean;
 }
 
-/** What each request is answered with. */
+/** The reply to each request. */
 export interface Results {
   readonly hello: HelloResult;
   readonly verify: VerifyResult;
@@ -295,7 +295,7 @@ export type WorkerRequest =
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };
 
-/** The JavaScript number that a wire number stands for. */
+/** Converts a number of the protocol to JavaScript. */
 export function fromWire(value: WireNumber): number {
   if (typeof value === "number") return value;
   return value === "nan" ? Number.NaN : value === "inf" ? Infinity : -Infinity;

@@ -22,7 +22,7 @@ export interface WorkerOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Lets this process end while the worker waits for a request. */
   readonly background?: boolean | undefined;
-  /** Called with what the process prints beside the protocol. */
+  /** Receives the process' output besides the protocol. */
   readonly onOutput?: (text: string) => void;
 }
 
@@ -30,7 +30,7 @@ export interface WorkerOptions {
 export const pythonFolder = fileURLToPath(new URL("../../../python/", import.meta.url));
 
 const OUTPUT_TAIL = 4000;
-/** A timer of more milliseconds ends at once. */
+/** Timers of more milliseconds than this fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 interface Running {
@@ -39,7 +39,7 @@ interface Running {
   tail: string;
 }
 
-/** Runs one request after another; a second one waits for the first. */
+/** Runs requests one after another. */
 export class Worker {
   readonly #options: WorkerOptions;
   #running: Running | undefined;
@@ -50,7 +50,7 @@ export class Worker {
     this.#options = options;
   }
 
-  /** Process id of the Python process while there is one. */
+  /** The process id of the Python process, if there is one. */
   get pid(): number | undefined {
     return this.#running?.child.pid;
   }
@@ -69,7 +69,7 @@ export class Worker {
   }
 
   async #ask(request: WorkerRequest, deadlineMs: number): Promise<Reply> {
-    // One that died since the last request is no fault of this one.
+    // If the process died since the last request, this request is not the cause.
     if (this.#running && hasEnded(this.#running.child)) await this.#kill();
     const running = (this.#running ??= this.#start());
     const id = this.#nextId++;
@@ -97,7 +97,7 @@ export class Worker {
       running.tail = (running.tail + chunk.toString()).slice(-OUTPUT_TAIL);
       this.#options.onOutput?.(chunk.toString());
     });
-    // A process that died is noticed by the end of its output; writing to it must not throw elsewhere.
+    // A dead process is detected by the end of its output; errors of writing to it are ignored.
     child.stdin.on("error", () => undefined);
     exitHooks.add(child.pid);
     // While a request runs, the timer of its deadline keeps this process alive.
@@ -115,24 +115,24 @@ export class Worker {
     await running.child;
   }
 
-  /** Why the process ended, from its exit status and the end of what it printed. */
+  /** Why the process ended, from its exit status and the end of its output. */
   async #epitaph(running: Running): Promise<string> {
     const ended = await running.child;
     await this.#kill();
     const status = ended.signal
-      ? `was ended by ${ended.signal}`
+      ? `was killed by ${ended.signal}`
       : `ended with exit code ${ended.exitCode ?? "unknown"}`;
     const reason = reasons[ended.signal ?? ""] ?? "";
     const start =
       ended.originalMessage && ended.exitCode === undefined && !ended.signal ? `: ${ended.originalMessage}` : "";
     const last = running.tail.trim().split("\n").at(-1);
-    return `the Python worker ${status}${reason}${start}${last ? `; its last words: ${last}` : ""}`;
+    return `the Python worker ${status}${reason}${start}${last ? `; its last output: ${last}` : ""}`;
   }
 }
 
 const reasons: Readonly<Record<string, string>> = {
   SIGSEGV: " (an access outside every tensor)",
-  SIGKILL: " (by someone, or by the system when memory runs out)",
+  SIGKILL: " (by a user, or by the system when memory runs out)",
 };
 
 const hasEnded = ({ exitCode, signalCode }: Running["child"]): boolean => exitCode !== null || signalCode !== null;
@@ -149,7 +149,7 @@ function spawn({ python, device, env = process.env }: WorkerOptions) {
   });
 }
 
-/** Processes to end when this one ends, however it does. */
+/** Processes to end when this one ends for any reason. */
 const exitHooks = new Set<number | undefined>();
 process.on("exit", () => exitHooks.forEach(killGroup));
 
@@ -162,7 +162,7 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-/** Our package first; whatever the user has stays visible. */
+/** PYTHONPATH with our package first; the user's entries follow. */
 export function pythonPath(env: NodeJS.ProcessEnv): string {
   const separator = process.platform === "win32" ? ";" : ":";
   return [pythonFolder, env["PYTHONPATH"]].filter(Boolean).join(separator);

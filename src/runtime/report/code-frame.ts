@@ -1,8 +1,8 @@
-/** The author's line with its neighbours, below a message. */
+/** Excerpts of the author's source to show below a message. */
 import { readFileSync } from "node:fs";
 import { formatDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 
-/** A message, and the lines that it is about. */
+/** A message with the lines that it is about. */
 export function diagnosticText(diagnostic: Diagnostic): string {
   const frame = diagnostic.at ? codeFrame(diagnostic.at) : "";
   return frame ? `${formatDiagnostic(diagnostic)}\n${frame}` : formatDiagnostic(diagnostic);

@@ -1,9 +1,9 @@
-/** SVG as PNG, by the renderer that is installed. */
+/** SVG to PNG, with the installed renderer. */
 
 /** Pixels for each of the SVG's, so that it is sharp on dense screens. */
 const ZOOM = 2;
 
-/** The PNG, or why there is none. */
+/** The PNG, or the reason why it cannot be made. */
 export async function pngOf(svg: string): Promise<Uint8Array | string> {
   let resvg: typeof import("@resvg/resvg-js");
   try {

@@ -1,4 +1,4 @@
-/** What measuring showed: a table, and JSON from which plots are made. */
+/** The report of `bench`: a table, and JSON for plots. */
 import type pc from "picocolors";
 import type { Benchmark, Iterations, Measurement } from "../measure/benchmark.js";
 import { caseText, valuesOf } from "../cases/case-text.js";
@@ -61,7 +61,7 @@ function medianOf(time: BenchCaseReport["times"][string] | undefined): number | 
   return time && "median" in time ? time.median : undefined;
 }
 
-/** One kernel's table: for each case a line for the kernel and for each provider. */
+/** One kernel's table: for each case, one line for the kernel and one for each provider. */
 export function benchText(
   report: BenchReport,
   kernel: KernelBenchReport,
@@ -108,9 +108,9 @@ function figures(each: BenchCaseReport, { median, low, high, host }: Timing): st
 }
 
 function limitsText(limits: DeviceLimits | undefined): string {
-  if (!limits) return "its limits are not known";
+  if (!limits) return "limits of this device unknown";
   const rates = Object.entries(limits.tflops ?? {}).map(([name, rate]) => `${name} ${rate}`);
-  const tflops = rates.length > 0 ? `TFLOP/s: ${rates.join(", ")}` : "TFLOP/s not known";
+  const tflops = rates.length > 0 ? `TFLOP/s: ${rates.join(", ")}` : "TFLOP/s unknown";
   return `${significant(limits.gbps)} GB/s, ${tflops} (${limits.source})`;
 }
 

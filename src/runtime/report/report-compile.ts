@@ -1,4 +1,4 @@
-/** What compiling for targets showed: diagnostics at the author's lines, a table, and JSON. */
+/** The report of `compile`: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../../contract/compiled.js";
 import { caseText, configText, listed, valuesOf } from "../cases/case-text.js";
@@ -20,7 +20,7 @@ export interface CompileFacts {
   readonly seconds: number;
 }
 
-/** What is wrong, once for all the targets, configs and dtypes where it is the same at the same line. */
+/** The problems; one that occurs for several targets, configs and dtypes at a line is reported once. */
 export function compileDiagnostics({ kernel, compilations }: KernelCompilations): Diagnostic[] {
   const { name } = kernel.signature;
   const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
@@ -46,7 +46,7 @@ interface Say {
   readonly at: Location | undefined;
 }
 
-/** What is wrong with a config on a target, and what may be. */
+/** The errors and warnings of a config on a target. */
 export function problemsOf(
   { target, failure, resources, occupancy }: Compilation,
   config: Location | undefined,
@@ -62,23 +62,23 @@ export function problemsOf(
     found.push({ severity: "error", rule: compileResources, what, remedy, at: config });
   if (resources.shared > limits.sharedOfProgram)
     refuse(
-      `it takes ${resources.shared} bytes of shared memory, and a program may have ${limits.sharedOfProgram}`,
+      `it needs ${resources.shared} bytes of shared memory; the limit is ${limits.sharedOfProgram} for a program`,
       "; make the blocks smaller or lower numStages",
     );
   else if (limits.tensorMemory !== undefined && (resources.tensorMemory ?? 0) > limits.tensorMemory)
     refuse(
-      `it takes ${resources.tensorMemory} columns of tensor memory, and a program may have ${limits.tensorMemory}`,
+      `it needs ${resources.tensorMemory} columns of tensor memory; the limit is ${limits.tensorMemory} for a program`,
       "; make the accumulator smaller",
     );
   else if (occupancy?.programs === 0)
-    refuse(`no program fits: the ${occupancy.limit} of a unit do not suffice`, "; make the blocks or numWarps smaller");
+    refuse(`no program fits: a multiprocessor has too few ${occupancy.limit}`, "; make the blocks or numWarps smaller");
   for (const fault of faultsOf(resources.machineCode))
     found.push({ severity: "error", rule: compileMiscompiled, ...fault, at: config });
   if (resources.spilled > 0)
     found.push({
       severity: "warning",
       rule: compileSpill,
-      what: `registers do not suffice: a thread keeps ${resources.spilled} bytes in memory`,
+      what: `registers spill: each thread keeps ${resources.spilled} bytes in memory`,
       remedy: "; make the blocks smaller, raise numWarps or lower numStages",
       at: config,
     });
@@ -105,7 +105,7 @@ function variantText({ at }: Compilation): string {
   return chosen.filter(Boolean).join(" ");
 }
 
-/** What was not compiled, or compiled and not looked at, and why. */
+/** What was not compiled, or compiled but not checked, and why. */
 function notChecked({ compilations, left }: KernelCompilations): string[] {
   return [...left, ...uncheckedOf(compilations.flatMap(({ resources }) => resources?.machineCode ?? []))];
 }

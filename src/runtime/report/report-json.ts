@@ -1,4 +1,4 @@
-/** The report of `run` for programs. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are the contract; the rest may grow. */
+/** The JSON report of `run`. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are fixed; other fields may be added. */
 import type { Device } from "../devices/devices.js";
 import type { CaseReport, OutputReport, RunReport } from "./reports.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
@@ -33,12 +33,12 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
   };
 }
 
-/** A report of something that ended before any case ran. */
+/** The report of a run that ended before any case. */
 export function jsonProblem(details: string): RunReport {
   return { correct: false, max_abs_diff: null, max_rel_diff: null, details };
 }
 
-/** Several kernels in one report: correct if each is. */
+/** Several kernels in one report; correct if each of them is. */
 export function joinReports(reports: readonly RunReport[]): RunReport {
   if (reports.length === 1) return reports[0]!;
   const largest = (key: "max_abs_diff" | "max_rel_diff"): number | null => {

@@ -1,4 +1,4 @@
-/** The report for people: where it ran, what was tried, how large the errors are, and what stays open. */
+/** The report for people: the device, the cases, the errors, and what is left unchecked. */
 import type pc from "picocolors";
 import { formatSizes, type Finding } from "../../contract/compiled.js";
 import { formatLocation, type Location } from "../../diagnostics/diagnostic.js";
@@ -61,21 +61,21 @@ function facts(
   return [...rows, ...errorRows(outcomes)];
 }
 
-/** Where the time of a GPU's first run goes. */
+/** What was compiled, which takes most of the time of a first run on a GPU. */
 function compilingText({ ahead, processes, seconds, known, late }: Compiling): string {
   const before = ahead > 0 ? `${ahead} ahead in ${processes} processes (${seconds.toFixed(1)} s)` : "none ahead";
   return `${before}, ${late} as cases ran; ${known} were in Triton's cache`;
 }
 
-/** How many shapes were drawn, and some of them. */
+/** The number of drawn shapes, and some of them. */
 function drawnText(shapes: readonly string[]): string {
   if (shapes.length <= SHOWN_SHAPES) return shapes.join(", ");
   return `${shapes.length}, such as ${shapes.slice(0, SHOWN_SHAPES).join(", ")}`;
 }
 
-/** How to run the failing case again, and how small it is. */
+/** How the failing case was reduced, and the command to run it again. */
 function replayText(replay: string, tried = 0): string {
-  return `no smaller one fails, of ${tried} that were tried; this runs it again:\n${replay}`;
+  return `the smallest of ${tried} tried; run it again with:\n${replay}`;
 }
 
 function deviceText(device: Device): string {
@@ -84,7 +84,7 @@ function deviceText(device: Device): string {
   return `${device.kind}: ${name}${capability} (${device.why})`;
 }
 
-/** The largest errors of each dtype, with the tolerances that they were held to. */
+/** The largest errors of each dtype, with their tolerances. */
 function errorRows(outcomes: readonly Outcome[]): [string, string][] {
   const groups = new Map<string, Outcome[]>();
   for (const outcome of outcomes) {
@@ -135,7 +135,7 @@ function caseLine(outcome: Outcome, configs: number, colors: Colors): string {
 function failureText(outcome: Outcome, configs: number, colors: Colors, verbose: boolean): string {
   const { failure } = outcome;
   const lines = [`${colors.red("failed")} ${describeCase(outcome.at, configs)}`];
-  // Findings say it themselves, with program and lane.
+  // Findings include program and lane themselves.
   if (outcome.findings.length === 0 || failure) lines.push(headline(outcome));
   if (failure) {
     lines.push(...failure.message.split("\n").slice(1));
@@ -154,7 +154,7 @@ function failureText(outcome: Outcome, configs: number, colors: Colors, verbose:
   return lines.join("\n");
 }
 
-/** Which program and lane; what is missing from an output has none. */
+/** The program and lane of a finding; an element that was never written has none. */
 function placeText({ program, lane }: Finding): string {
   return program.length > 0 ? ` in program (${program.join(", ")}), lane [${lane.join(", ")}]` : "";
 }

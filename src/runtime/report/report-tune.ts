@@ -1,4 +1,4 @@
-/** What tuning showed: what was dropped and why, the fastest config of each case, the configs to keep. */
+/** The report of `tune`: dropped configs with reasons, the fastest config of each case, the configs to keep. */
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../contract/compiled.js";
 import { caseText, valuesOf } from "../cases/case-text.js";
@@ -53,7 +53,7 @@ export function tuneJson({ kernel, candidates, pruned }: Facts, found: Found): T
   };
 }
 
-/** Reasons that are shown; the rest are counted. */
+/** How many reasons are shown; the rest are counted. */
 const SHOWN = 8;
 
 export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.createColors>): string {

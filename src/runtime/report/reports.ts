@@ -1,4 +1,4 @@
-/** What `--json` prints, a type for each command. Numbers that JSON can't hold (NaN, infinity) are null. */
+/** The output of `--json`, one type per command. Numbers that JSON can't represent (NaN, infinity) are null. */
 import type { Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
@@ -8,7 +8,7 @@ import type { Timing } from "../python/protocol.js";
 // docs/cli.md shows these types, each between its mark and the next.
 
 // run
-/** Several kernels: the first four are those of all together, and `kernels` has the report of each. */
+/** With several kernels, the first four fields summarise all of them, and `kernels` has the report of each. */
 export interface RunReport {
   readonly correct: boolean;
   readonly max_abs_diff: number | null;
@@ -24,11 +24,11 @@ export interface RunReport {
   readonly versions?: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
   readonly python?: string;
   readonly configs?: { readonly total: number; readonly tried: readonly number[] };
-  /** What the run leaves open, each a phrase. */
+  /** What the run leaves unchecked, as phrases. */
   readonly not_checked?: readonly string[];
   readonly warnings?: readonly Diagnostic[];
   readonly seconds?: number;
-  /** On a GPU: kernels compiled before the cases ran, in how many processes and seconds; those that Triton's cache had; those compiled as cases ran. */
+  /** On a GPU: kernels compiled before the cases, with processes and seconds; kernels from Triton's cache; kernels compiled while cases ran. */
   readonly compiled?: {
     readonly ahead: number;
     readonly processes: number;
@@ -37,9 +37,9 @@ export interface RunReport {
     readonly late: number;
   };
   readonly cases?: readonly CaseReport[];
-  /** Of `verify`: the seed of what was drawn. */
+  /** For `verify`: the seed of the drawn cases. */
   readonly seed?: number;
-  /** Of `verify`: the flag that runs the failing case again, the last of `cases`. */
+  /** For `verify`: the flag that runs the failing case again, which is the last of `cases`. */
   readonly replay?: string;
 }
 
@@ -50,7 +50,7 @@ export interface CaseReport {
   readonly layouts?: Readonly<Record<string, Layout>>;
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
-  /** Optional tensors that were left out. */
+  /** Optional tensors that the case omits. */
   readonly absent?: readonly string[];
   readonly special?: readonly SpecialValue[];
   readonly config: number | "autotuned";
@@ -70,7 +70,7 @@ export interface OutputReport {
   readonly wrong: number;
   readonly total: number;
   readonly tolerance?: Tolerance;
-  /** How far PyTorch's own result in this dtype is from the float64 reference. */
+  /** The error of PyTorch's own result in this dtype, against the float64 reference. */
   readonly reference_diff?: number;
   readonly problem?: string;
   readonly worst?: WorstElement;
@@ -110,9 +110,9 @@ export interface CompileReport {
   readonly kernels: readonly {
     readonly kernel: string;
     readonly compiled: readonly CompilationReport[];
-    /** What was not compiled, or whose machine code was not looked at, and why. */
+    /** What was not compiled, or whose machine code was not checked, and why. */
     readonly not_checked: readonly string[];
-    /** At the lines of configs: `compile-error`, `compile-resources`, `compile-miscompiled`, and the warning `compile-spill`. */
+    /** Located at the configs: `compile-error`, `compile-resources`, `compile-miscompiled`, and the warning `compile-spill`. */
     readonly diagnostics: readonly Diagnostic[];
   }[];
 }
@@ -125,32 +125,32 @@ export interface CompilationReport {
   readonly sizes: Readonly<Record<string, number>>;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
-  /** How inputs lie in memory, where not contiguous. */
+  /** The layout of the inputs, if not contiguous. */
   readonly layouts?: Readonly<Record<string, Layout>>;
-  /** Optional tensors that were left out. */
+  /** Optional tensors that the case omits. */
   readonly absent?: readonly string[];
   /** Of a thread. */
   readonly registers?: number;
-  /** Of a thread, in memory because registers ran out. */
+  /** Bytes that each thread spills to memory. */
   readonly spilled_bytes?: number;
   /** Of a program. */
   readonly shared_bytes?: number;
-  /** Columns of a program, on Blackwell. */
+  /** Columns of each program, on Blackwell. */
   readonly tensor_memory?: number;
   readonly warps?: number;
-  /** Programs that run at a time on a multiprocessor, compute unit or work-group processor. */
+  /** Programs that run at once on a multiprocessor, compute unit or work-group processor. */
   readonly programs?: number;
-  /** Their warps, of those that the unit holds: 0 to 1. */
+  /** The fraction of the unit's warps that they occupy: 0 to 1. */
   readonly occupancy?: number;
   readonly limited_by?: "warps" | "programs" | "registers" | "shared memory";
   readonly compile_seconds?: number;
-  /** Faults of ptxas: the first instruction that reads a uniform register which nothing wrote before, for each register. */
+  /** Faults of ptxas: for each uniform register that is read before it is written, the first such instruction. */
   readonly unwritten_reads?: readonly {
     readonly register: string;
     readonly address: string;
     readonly instruction: string;
   }[];
-  /** Whether an earlier run compiled it. */
+  /** Whether the result comes from an earlier run. */
   readonly cached: boolean;
   readonly error?: CaseFailure;
 }
@@ -158,7 +158,7 @@ export interface CompilationReport {
 // package
 export interface PackageReport {
   readonly ok: true;
-  /** What Python imports. */
+  /** The name that Python imports. */
   readonly package: string;
   readonly files: readonly string[];
 }
@@ -171,7 +171,7 @@ export interface BenchReport {
   readonly device_name: string;
   readonly capability: readonly number[] | null;
   readonly versions: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
-  /** What the device can do at most; absent where nothing is known of it. */
+  /** The device's peak rates; absent if unknown. */
   readonly limits?: DeviceLimits;
   readonly kernels: readonly KernelBenchReport[];
 }
@@ -179,10 +179,10 @@ export interface BenchReport {
 export interface KernelBenchReport {
   readonly kernel: string;
   readonly seconds: number;
-  /** Sizes that `--sweep` changes. */
+  /** Sizes that `--sweep` varies. */
   readonly sweep?: readonly string[];
   readonly cases: readonly BenchCaseReport[];
-  /** Cases that are wrong or not verified, that a kernel refuses or that failed. */
+  /** Cases without a measurement: wrong, not verified, refused by the kernel, or failed. */
   readonly not_measured: readonly string[];
 }
 
@@ -191,7 +191,7 @@ export interface BenchCaseReport {
   readonly dtypes: Readonly<Record<string, string>>;
   readonly scalars?: Readonly<Record<string, number>>;
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
-  /** The config that ran: the autotuner's choice, unless one was named. */
+  /** The config that ran: the autotuner's choice unless an option chose one. */
   readonly config: number | "autotuned";
   readonly values: ConfigValues;
   /** Medians. */
@@ -204,9 +204,9 @@ export interface BenchCaseReport {
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>>;
   /** Inputs read once and outputs written once. */
   readonly bytes: number;
-  /** Absent where nobody says how many. */
+  /** Absent if the number of operations is unknown. */
   readonly flops?: number;
-  /** The least time that the device's limits allow. */
+  /** The least time by the device's peak rates. */
   readonly roof?: Roof;
 }
 
@@ -222,7 +222,7 @@ export interface TuneReport {
   readonly seconds: number;
   /** Dropped before they ran, and why. */
   readonly pruned: readonly { readonly values: ConfigValues; readonly reason: string }[];
-  /** Dropped because they gave a wrong result or did not run. */
+  /** Dropped because the result was wrong or the run failed. */
   readonly rejected: readonly { readonly values: ConfigValues; readonly reason: string }[];
   readonly cases: readonly {
     readonly sizes: Readonly<Record<string, number>>;
@@ -230,12 +230,12 @@ export interface TuneReport {
     readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
     readonly best: ConfigValues;
     readonly time: Timing;
-    /** With the fastest of the author's configs. */
+    /** The time of the fastest of the author's configs. */
     readonly time_before?: Timing;
   }[];
-  /** The configs to keep: each is the fastest of a case. In a dry run, the candidates that are left. */
+  /** The configs to keep: each is the fastest in some case. In a dry run, the remaining candidates. */
   readonly configs: readonly ConfigValues[];
-  /** Where they were written. */
+  /** The files that were written. */
   readonly written?: string;
   readonly baked?: string;
 }
@@ -251,14 +251,14 @@ export interface PrewarmReport {
   readonly folder: string;
   readonly kernels: readonly {
     readonly kernel: string;
-    /** Whether another process finds the autotuner's choice in the cache: `cacheResults` in the spec. */
+    /** Whether other processes find the autotuner's choice in the cache (`cacheResults` in the spec). */
     readonly keeps_choice: boolean;
     readonly cases: readonly {
       readonly sizes: Readonly<Record<string, number>>;
       readonly dtypes: Readonly<Record<string, string>>;
       readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
       readonly seconds: number;
-      /** Folders that are new in the cache; 0 where all was there. */
+      /** Number of new folders in the cache; 0 if everything was there. */
       readonly added: number;
       readonly config: number | "autotuned";
     }[];
@@ -298,7 +298,7 @@ export interface NewReport {
 
 // doctor
 export interface DoctorReport {
-  /** Whether kernels can be verified here at all; the evaluator is enough. */
+  /** Whether kernels can be verified on this machine; the evaluator is enough. */
   readonly ok: boolean;
   readonly facts: readonly {
     readonly name: "node" | "tsx" | "python" | "device" | "gpus" | "compile";
@@ -307,12 +307,12 @@ export interface DoctorReport {
     /** What to do about it. */
     readonly remedy?: string;
   }[];
-  /** Pythons that were looked at and not taken. */
+  /** Pythons that were found and rejected. */
   readonly rejected: readonly { readonly python: string; readonly source: string; readonly reason: string }[];
 }
 
 // problem
-/** A command that ended before its report: a wrong option, an error of the build, no usable environment. */
+/** The output of a command that ended early: a wrong option, a build error, no usable environment. */
 export interface Problem {
   readonly ok: false;
   readonly details: string;

@@ -1,14 +1,14 @@
-/** A benchmark as a picture: a panel for each choice of dtypes and flags, a line or a bar for each thing that was measured. */
+/** A benchmark as a plot: a panel for each choice of dtypes and flags, a line or a bar for each measured function. */
 import type { BenchCaseReport, BenchReport, KernelBenchReport } from "./reports.js";
 
 const PANEL = 320;
 const MARGIN = { left: 64, top: 46, bottom: 64 };
 const INNER = { width: 466, height: PANEL - MARGIN.top - MARGIN.bottom };
-/** Of the legend: its lines, and a character of a name. */
+/** In the legend: the height of a line, and the width of a character. */
 const LEGEND = { lines: 50, character: 7 };
 const FAR_LIMIT = "limit (far above)";
 
-/** Okabe and Ito's colours, which all can tell apart. */
+/** Okabe and Ito's colours, which colour-blind readers can tell apart. */
 const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 
 interface Point {
@@ -58,7 +58,7 @@ function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readon
     .filter(({ points }) => points.length > 0);
   const highest = Math.max(...series.flatMap(({ points }) => points.map(({ high }) => high)));
   const limit = cases.flatMap((each, x) => (each.roof ? [{ x, y: work(each) / each.roof.ms }] : []));
-  // A limit far above would flatten everything below it.
+  // A limit far above the data would flatten the plot.
   const isLimitShown = limit.length > 0 && limit.every(({ y }) => y <= 2 * highest);
   const ticks = niceTicks(Math.max(highest, ...(isLimitShown ? limit.map(({ y }) => y) : [])));
   const room = INNER.width / cases.length;
@@ -96,7 +96,7 @@ function panel(heading: string, cases: readonly BenchCaseReport[], sweep: readon
   ].join("\n");
 }
 
-/** Where a value is on the picture, and how wide a case is there. */
+/** The position of a value in the plot, and the width of a case. */
 interface Place {
   readonly left: (x: number) => number;
   readonly top: (y: number) => number;
@@ -110,7 +110,7 @@ function pointOf(time: BenchCaseReport["times"][string] | undefined, work: numbe
   return time && "median" in time ? [{ x, y: work / time.median, low: work / time.high, high: work / time.low }] : [];
 }
 
-/** Of a sweep, whose sizes follow each other. */
+/** For a sweep, whose sizes are ordered. */
 function line(points: readonly Point[], { left, top }: Place, series: number): string {
   const color = colorOf(series);
   return [
@@ -122,7 +122,7 @@ function line(points: readonly Point[], { left, top }: Place, series: number): s
   ].join("\n");
 }
 
-/** Of sizes that have nothing to do with each other. */
+/** For unrelated sizes. */
 function bars(points: readonly Point[], { left, top, room }: Place, series: number, count: number): string {
   const width = round((0.8 * room) / count);
   return points
@@ -137,7 +137,7 @@ function bars(points: readonly Point[], { left, top, room }: Place, series: numb
     .join("\n");
 }
 
-/** Across the room of each case. */
+/** The bars of each case side by side. */
 function limitLine(limit: readonly { readonly x: number; readonly y: number }[], { left, top, room }: Place): string {
   const ends = limit.flatMap(({ x, y }) => [`${left(x) - room / 2},${top(y)}`, `${left(x) + room / 2},${top(y)}`]);
   return `<polyline points="${ends.join(" ")}" fill="none" ${LIMIT}/>`;

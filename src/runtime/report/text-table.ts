@@ -1,10 +1,10 @@
 /** Text in columns. */
 import { stripVTControlCharacters } from "node:util";
 
-/** Lines of a table, each column as wide as its widest cell; colours take no room. */
+/** The lines of a table. Each column is as wide as its widest cell; colour codes have no width. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const width = (cell: string | undefined) => stripVTControlCharacters(cell ?? "").length;
-  // The last cell of a short row may run on.
+  // The last cell of a short row may be wider than its column.
   const widths = head.map((cell, column) =>
     Math.max(width(cell), ...rows.map((row) => (column < row.length - 1 ? width(row[column]) : 0))),
   );

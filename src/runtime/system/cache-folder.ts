@@ -1,4 +1,4 @@
-/** Where this package keeps what it makes: one folder a user, one environment a lock. */
+/** The cache of this package: one folder per user, one environment per lock file. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -9,7 +9,7 @@ export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "tilescript");
 }
 
-/** Folder of the environment that belongs to a lock file: another lock, another environment. */
+/** The folder of the environment of a lock file; each lock has its own. */
 export function environmentFolder(lock: string, env: NodeJS.ProcessEnv = process.env): string {
   const hash = createHash("sha256").update(readFileSync(lock)).digest("hex").slice(0, 12);
   return join(cacheFolder(env), hash);
@@ -20,7 +20,7 @@ export function venvPython(venv: string): string {
   return process.platform === "win32" ? join(venv, "Scripts", "python.exe") : join(venv, "bin", "python");
 }
 
-/** Written last by setup: an environment without it is unfinished. */
+/** Setup writes this file last: an environment without it is incomplete. */
 export function readyMarker(folder: string): string {
   return join(folder, "ready.json");
 }

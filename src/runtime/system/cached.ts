@@ -1,4 +1,4 @@
-/** Results that outlive a run, a JSON file each. */
+/** Results that are kept between runs, one JSON file each. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { replaceFile } from "./files.js";
@@ -15,16 +15,16 @@ export async function writeCached(file: string, result: unknown): Promise<void> 
   try {
     await replaceFile(file, JSON.stringify(result));
   } catch {
-    // A home that can't be written to, or is full, only costs time.
+    // If the cache can't be written, the next run only takes longer.
   }
 }
 
-/** A name for what a result depends on. */
+/** A name made from everything that a result depends on. */
 export function keyOfText(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** A module but for its list of configs. */
+/** A module without its list of configs. */
 export function withoutConfigs(python: string): string {
   return python.replace(/^@triton\.autotune\([^]*?^\)\n/m, "");
 }

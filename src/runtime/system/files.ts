@@ -1,11 +1,11 @@
-/** Writing files: whole, or not at all. */
+/** Writing files completely or not at all. */
 import { access, constants, lstat, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EnvironmentError } from "./problems.js";
 
 type Content = string | Uint8Array;
 
-/** Writes a file of ours, with its folders: what was there stays until the new one is complete. */
+/** Writes a file of ours and creates its folders. An old file stays until the new one is complete. */
 export async function replaceFile(path: string, content: Content): Promise<void> {
   const temporary = `${path}.${process.pid}`;
   try {
@@ -13,20 +13,20 @@ export async function replaceFile(path: string, content: Content): Promise<void>
     await writeFile(temporary, content);
     await rename(temporary, path);
   } catch (error) {
-    // A full disk takes the beginning of a file.
+    // A full disk leaves a truncated file.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
 }
 
 /**
- * Writes what a user asked for, with its folders.
+ * Writes an output of the user and creates its folders.
  *
- * @throws EnvironmentError that says what to do.
+ * @throws EnvironmentError with a remedy.
  */
 export async function writeOutput(path: string, content: Content): Promise<void> {
   try {
-    // A device such as /dev/stdout is written to, and a link is followed.
+    // Devices such as /dev/stdout are written directly, and links are followed.
     const isReplaced = await lstat(path).then(
       (found) => found.isFile(),
       () => true,
@@ -38,9 +38,9 @@ export async function writeOutput(path: string, content: Content): Promise<void>
 }
 
 /**
- * Makes the folders of what will be written when long work is done.
+ * Creates the folders of an output before long work starts.
  *
- * @throws EnvironmentError that says what to do, before the work is done for nothing.
+ * @throws EnvironmentError with a remedy, before the work is done in vain.
  */
 export async function checkOutput(path: string): Promise<void> {
   try {
@@ -58,13 +58,13 @@ function unwritable(path: string, error: unknown): EnvironmentError {
   return new EnvironmentError(writeProblem(path, (error as NodeJS.ErrnoException).code));
 }
 
-/** Why a place takes no output, and what to do. */
+/** Why an output can't be written, and the remedy. */
 export function writeProblem(place: string, code = ""): string {
   return `${place} can't be written (${code}): ${reasons[code] ?? "name another place"}`;
 }
 
 const full = "the disk is full; free some of it or name another place";
-const forbidden = "name a place that you may write to";
+const forbidden = "choose a place where you have write permission";
 const throughFile = "a part of the path is a file; name another";
 const reasons: Readonly<Record<string, string>> = {
   ENOSPC: full,

@@ -1,4 +1,4 @@
-/** The GPUs to compile for: their limits, and how many programs of a kernel fit on one of their units. */
+/** The GPUs to compile for: their limits, and how many programs of a kernel fit on a multiprocessor. */
 import { UsageError } from "./problems.js";
 
 /**
@@ -12,44 +12,44 @@ interface Limits {
   readonly programs: number;
   /** The same for programs of a single warp, which need no barrier. */
   readonly singleWarpPrograms?: number;
-  /** Registers of one of the unit's four partitions (AMD: SIMDs), and how many are given out at a time. */
+  /** Registers of one of the unit's four partitions (AMD: SIMDs), and the granularity of their allocation. */
   readonly registers: number;
   readonly registerStep: number;
-  /** Shared memory of a unit, what one program may have of it, and what the driver keeps of it for each program. */
+  /** Shared memory of a unit, its limit for one program, and what the driver reserves for each program. */
   readonly shared: number;
   readonly sharedOfProgram: number;
   readonly sharedReserved: number;
-  /** Columns of tensor memory that a program may have. */
+  /** The limit of tensor memory columns for a program. */
   readonly tensorMemory?: number;
 }
 
 export interface Target {
-  /** As the user writes it: `cuda:90`, `hip:gfx942`. */
+  /** The name on the command line: `cuda:90`, `hip:gfx942`. */
   readonly name: string;
   /** Arguments of Triton's `GPUTarget`: backend, architecture, lanes of a warp. */
   readonly triton: readonly [backend: "cuda" | "hip", arch: number | string, lanes: number];
   readonly limits: Limits;
 }
 
-/** What one compiled config takes, as the worker reads it from the binary. */
+/** The resources of one compiled config, as the worker reads them from the binary. */
 export interface Resources {
   readonly warps: number;
-  /** Of a thread; AMD's vector and accumulation registers together. */
+  /** Registers of a thread; on AMD, vector and accumulation registers together. */
   readonly registers: number;
-  /** Bytes that a thread keeps in memory because registers ran out. */
+  /** Bytes that a thread spills to memory because registers ran out. */
   readonly spilled: number;
-  /** Bytes of shared memory of a program. */
+  /** Shared memory of a program, in bytes. */
   readonly shared: number;
-  /** Columns of Blackwell's tensor memory of a program. */
+  /** Blackwell's tensor memory of a program, in columns. */
   readonly tensorMemory?: number;
 }
 
 export interface Occupancy {
   /** Programs on one unit at a time. */
   readonly programs: number;
-  /** Warps of those programs, of the warps that a unit holds: 0 to 1. */
+  /** The fraction of a unit's warps that those programs occupy: 0 to 1. */
   readonly fraction: number;
-  /** What the next program would lack. */
+  /** The resource that limits the number of programs. */
   readonly limit: "warps" | "programs" | "registers" | "shared memory";
 }
 
@@ -121,14 +121,14 @@ export function parseTargets(text: string): Target[] {
     const found = targets.find((target) => target.name === name);
     if (!found)
       throw new UsageError(
-        `${name || "an empty name"} is no target; there are ${targets.map((t) => t.name).join(", ")}`,
+        `${name || "an empty name"} is not a known target; the targets are ${targets.map((t) => t.name).join(", ")}`,
       );
     return found;
   });
 }
 
 /**
- * How many programs run on a unit at a time, if enough are launched. The least of four limits:
+ * How many programs run on a unit at a time, if enough are launched: the least of four limits.
  *
  * - programs: what a unit holds;
  * - warps: ⌊unit's warps / program's warps⌋;

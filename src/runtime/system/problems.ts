@@ -1,4 +1,4 @@
-/** Mistakes of the caller and of the machine that end a command, with the exit code that tells them apart. */
+/** Errors of the user and of the machine that end a command, and their exit codes. */
 
 export const exitCodes = { ok: 0, failed: 1, usage: 2, environment: 3 } as const;
 
@@ -7,7 +7,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The machine lacks what was asked for: a Python, a package, a GPU. */
+/** The machine lacks something that was asked for: a Python, a package, a GPU. */
 export class EnvironmentError extends Error {
   override readonly name = "EnvironmentError";
 }

@@ -1,12 +1,12 @@
-/** A lock file that names the process that holds it, so that a dead holder does not block anyone. */
+/** A lock file with the id of the process that holds it, so that a dead process does not block others. */
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 300;
-/** Who makes a lock writes its name at once; one that is empty for longer is of a process that died between. */
+/** A process writes its id right after creating the lock. A lock that stays empty longer belongs to a dead process. */
 const UNNAMED_MS = 3_000;
 
-/** Waits until the lock is ours; `onWait` hears once who holds it. The result gives it back. */
+/** Waits until the lock is ours. `onWait` is called once with the holder's id. Returns a function that releases the lock. */
 export async function acquireLock(path: string, onWait: (pid: number) => void): Promise<() => Promise<void>> {
   let waiting = false;
   for (;;) {
@@ -15,7 +15,7 @@ export async function acquireLock(path: string, onWait: (pid: number) => void): 
       return () => rm(path, { force: true });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") {
-        // A full disk takes the file without its content.
+        // On a full disk, the file is created without its content.
         await rm(path, { force: true });
         throw error;
       }
@@ -38,7 +38,7 @@ async function isOld(path: string): Promise<boolean> {
   return found !== undefined && Date.now() - found.mtimeMs > UNNAMED_MS;
 }
 
-/** Two waiters may both see the dead holder: only who moves that very file away has removed it. */
+/** Two waiters may both see the dead holder, so the one that moves that very file away removes the lock. */
 async function removeStale(path: string, pid: number): Promise<void> {
   const aside = `${path}.${process.pid}`;
   try {

@@ -1,4 +1,4 @@
-/** Where a command's output goes: results to standard output, all else to standard error. */
+/** The output of a command: results go to standard output, everything else to standard error. */
 import pc from "picocolors";
 import { writeProblem } from "./files.js";
 import { exitCodes } from "./problems.js";
@@ -7,9 +7,9 @@ export interface Streams {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   readonly color: boolean;
-  /** Standard error is a terminal, so a line of progress may be shown there. */
+  /** Whether standard error is a terminal, which can show a line of progress. */
   readonly live?: boolean;
-  /** Columns of standard output, for help. */
+  /** The width of standard output in columns, for help. */
   readonly width?: number;
 }
 
@@ -21,7 +21,7 @@ export const terminal: Streams = {
   width: process.stdout.columns,
 };
 
-/** Ends the process where standard output takes no more: in silence where its reader has left, as `head` does. */
+/** Ends the process when standard output can't be written: silently if its reader has left, as `head` does. */
 export function watchOutput(): void {
   process.stdout.once("error", ({ code }: NodeJS.ErrnoException) => {
     if (code === "EPIPE") process.exit(exitCodes.ok);
@@ -30,12 +30,12 @@ export function watchOutput(): void {
   });
 }
 
-/** A function that replaces the line of progress; an empty text removes it. */
+/** Returns a function that replaces the line of progress; an empty text removes it. */
 export function progress(streams: Streams): (text: string) => void {
   return streams.live ? (text) => streams.err(`\r\u001b[2K${text}`) : () => undefined;
 }
 
-/** Prints a report for programs. */
+/** Prints a report as JSON. */
 export function printJson(streams: Streams, report: object): void {
   streams.out(`${JSON.stringify(report, null, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-/** Runs a case on the evaluator, and what that shows. */
+/** Runs a case on the evaluator. */
 import type { Case, CompiledKernel, Evaluation, ProgramOrder, Tolerance } from "../../contract/compiled.js";
 import type { PlannedCase } from "../cases/cases.js";
 import { evaluatorFailure } from "../cases/failure.js";
@@ -7,7 +7,7 @@ import type { Outcome } from "../cases/outcome.js";
 export interface EvaluatorOptions {
   readonly tolerance: Partial<Tolerance>;
   readonly order?: ProgramOrder | undefined;
-  /** Runs of each case, which must agree; the evaluator and the interpreter change the order of programs. Default 1. */
+  /** The number of runs of each case, which must agree; evaluator and interpreter change the order of programs. Default: 1. */
   readonly repeats?: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export function evaluate(
   try {
     const { outputs, comparison, findings, unchecked } = kernel.evaluate(at, { tolerance, order, lowered: true });
     let wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
-    // What a kernel that waits computes in another order is for its own findings to say.
+    // A kernel that waits for other programs may not terminate in another order.
     const again =
       repeats > 1 && !wrong && !kernel.signature.waits && kernel.evaluate(at, { tolerance, order: "reversed" });
     const problems = again ? orderProblems(kernel, outputs, again) : [];
@@ -35,7 +35,7 @@ export function evaluate(
       findings,
       unchecked: comparison
         ? unchecked
-        : [...unchecked, "the outputs were compared with nothing: no reference that the evaluator can compute"],
+        : [...unchecked, "the outputs were not compared: the evaluator cannot compute the reference"],
       ms: Date.now() - started,
     };
   } catch (error) {
@@ -52,7 +52,7 @@ export function evaluate(
   }
 }
 
-/** What another order of programs changed. */
+/** Differences that another order of programs makes. */
 function orderProblems(
   { signature }: CompiledKernel,
   outputs: Evaluation["outputs"],
@@ -71,8 +71,8 @@ function orderProblems(
 }
 
 /**
- * The failure where 100 among the inputs makes NaN or an infinity of what the reference has finite, as a softmax does that
- * takes no maximum off. How far other elements are off says nothing: they may cancel.
+ * The failure if 100 among the inputs makes an element NaN or infinite that is finite in the reference, as in a softmax that
+ * does not subtract the maximum. Errors of other elements mean nothing, because of cancellation.
  */
 export function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | undefined {
   if (outcome.at.special?.some((kind) => kind !== "large")) return undefined;
@@ -80,10 +80,10 @@ export function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | un
   try {
     const { comparison } = kernel.evaluate(at, { tolerance: { rtol: 0, atol: Number.MAX_VALUE } });
     if (!comparison || comparison.correct) return undefined;
-    const problems = ["with 100 and -100 among the inputs, elements are not finite that the reference has finite"];
+    const problems = ["with 100 and -100 among the inputs, elements are NaN or infinite where the reference is finite"];
     return { ...outcome, at, status: "failed", comparisons: [comparison], problems };
   } catch {
-    // What the evaluator cannot run has been reported.
+    // Exceptions of the evaluator have been reported already.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Runs a case in the Python worker, and what that shows. */
+/** Runs a case in the Python worker. */
 import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
 import { evaluate, type EvaluatorOptions } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
@@ -9,17 +9,17 @@ import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { fromWire, type WireComparison } from "../python/protocol.js";
 import { verifyRequest, type Workspace } from "../devices/request.js";
 
-/** A GPU compiles each config once; the interpreter may be slow. Beyond this a case hangs. */
+/** A GPU compiles each config once, and the interpreter may be slow. A case that takes longer is taken to hang. */
 export const defaultDeadlineMs = 120_000;
 
 interface AskOptions extends Omit<EvaluatorOptions, "order"> {
-  /** A case that takes longer has failed. Default `defaultDeadlineMs`. */
+  /** A case that takes longer fails. Default: `defaultDeadlineMs`. */
   readonly deadlineMs?: number | undefined;
   readonly passOut: boolean;
   readonly tuned: boolean;
 }
 
-/** Runs one case in the worker, with the case's config or with the one that the autotuner chooses. */
+/** Runs one case in the worker, with the case's config or the autotuner's choice. */
 export async function askWorker(
   kernel: CompiledKernel,
   device: PythonDevice,
@@ -28,7 +28,7 @@ export async function askWorker(
   options: AskOptions,
 ): Promise<Outcome> {
   const started = Date.now();
-  // Nothing is known of what a raw pointer reaches: the evaluator says so.
+  // What a raw pointer reaches is unknown; the evaluator reports that.
   if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
   const reply = await device.worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
@@ -43,13 +43,13 @@ export async function askWorker(
     unchecked: [],
     ms: Date.now() - started,
   };
-  // Which config the autotuner chose is not known here.
+  // The autotuner's choice of a config is unknown here.
   const faults = async () => (options.tuned ? [] : faultsOfCase(device, request));
   if (!reply.ok && reply.error.kind === "unsupported")
     return evaluateInstead(kernel, planned, [reply.error.message], options);
   if (!reply.ok) {
     const failure = failureOf(kernel, reply.error);
-    // Triton's autotuner passes over such a config, as long as another one is left.
+    // Triton's autotuner skips such a config as long as another one is left.
     const isPassedOver = failure.kind === "out-of-resources" && kernel.configs.length > 1 && !options.tuned;
     if (!isPassedOver)
       return { ...base, status: "failed", failure, problems: failure.kind === "device-error" ? await faults() : [] };
@@ -57,7 +57,7 @@ export async function askWorker(
     return { ...base, status: "unchecked", failure, unchecked: [why] };
   }
   const { comparisons, problems, corrupted, unreliable, compiled } = reply.result;
-  // The next case must not pay for what this one overwrote.
+  // A new process, since this case overwrote memory that the next one may use.
   if (corrupted) await device.worker.stop();
   if (unreliable.length > 0) return evaluateInstead(kernel, planned, unreliable, options);
   const compared = comparisons.map((comparison) => comparisonOf(comparison, request.tolerances[comparison.output]));
@@ -67,14 +67,14 @@ export async function askWorker(
   return { ...base, compiled, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
 }
 
-/** Whether it takes a raw pointer, for which no case can make what it reaches. */
+/** Whether the kernel takes a raw pointer: cases cannot create the memory that it reaches. */
 export function needsPointer({ signature }: CompiledKernel): boolean {
   return signature.pointers.some(({ optional }) => !optional);
 }
 
-const NO_REFERENCE = "the outputs were compared with nothing: the kernel has no reference";
+const NO_REFERENCE = "the outputs were not compared: the kernel has no reference";
 
-/** Where this device's numbers can't be trusted, the evaluator gives them, and the report says so. */
+/** Uses the evaluator if this device's numbers can't be trusted, and says so in the report. */
 function evaluateInstead(
   kernel: CompiledKernel,
   planned: PlannedCase,

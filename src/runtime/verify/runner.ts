@@ -19,28 +19,28 @@ export interface Runner {
 }
 
 export interface RunnerOptions extends EvaluatorOptions {
-  /** A case that takes longer in Python has failed. Default `defaultDeadlineMs`. */
+  /** A case that takes longer in Python fails. Default: `defaultDeadlineMs`. */
   readonly deadlineMs?: number | undefined;
-  /** Whether the evaluator looks at each small case that passes too: it sees accesses that no number shows. */
+  /** Whether the evaluator also runs each small case that passes, to find wrong accesses that do not change results. */
   readonly sanitised?: boolean;
 }
 
-/** What Triton compiled. */
+/** Counts of compiled kernels. */
 export interface Compiling {
-  /** Kernels compiled before cases ran, by how many processes, and in how many seconds. */
+  /** Kernels compiled before the cases ran, with the number of processes and seconds. */
   readonly ahead: number;
   readonly processes: number;
   readonly seconds: number;
-  /** Kernels that Triton's cache had. */
+  /** How many kernels were in Triton's cache. */
   readonly known: number;
-  /** Kernels compiled as cases ran. */
+  /** Kernels compiled while the cases ran. */
   readonly late: number;
 }
 
-/** The largest product of a case's sizes that the evaluator sanitises: it takes about as long as the interpreter's. */
+/** The evaluator also runs cases up to this product of sizes; it takes about as long as the interpreter. */
 const SANITISED_WORK = 2 ** 16;
 
-/** Runs one case on an open device: what a property test asks for. */
+/** Runs one case on an open device, for property tests. */
 export async function verifyCase(
   kernel: CompiledKernel,
   device: Device,
@@ -55,7 +55,7 @@ export async function verifyCase(
   }
 }
 
-/** What runs cases of one kernel until it is closed. */
+/** A runner for cases of one kernel, until it is closed. */
 export async function openRunner(kernel: CompiledKernel, device: Device, options: RunnerOptions): Promise<Runner> {
   return device.kind === "eval" ? evalRunner(kernel, options) : pythonRunner(kernel, device, options);
 }
@@ -100,7 +100,7 @@ async function pythonRunner(
     };
   };
   return {
-    // Both ways to get an output in turn: allocated by the wrapper, and passed as `out=`.
+    // Alternates between the two ways to get an output: allocated by the wrapper, and passed as `out=`.
     run: async (planned, place) => {
       const outcome = await ask(planned, place % 2 === 1, false);
       if (!sanitised || outcome.status !== "passed" || outcome.by === "eval") return outcome;

@@ -1,4 +1,4 @@
-/** A verification as numbers and sentences, from which both forms of the report are made. */
+/** The result of a verification in numbers and sentences, for both forms of the report. */
 import type { Device } from "../devices/devices.js";
 import { isCorrect, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./verify-cases.js";
@@ -12,13 +12,13 @@ export interface Summary {
   readonly unchecked: number;
   /** Indices of the configs that ran. */
   readonly configsTried: readonly number[];
-  /** What this run leaves open, each a phrase. */
+  /** What this run leaves unchecked, as phrases. */
   readonly notChecked: readonly string[];
   /** One sentence for `details`. */
   readonly details: string;
 }
 
-/** What a run showed and what it did not. */
+/** The results of a run, and what it leaves unchecked. */
 export function summarize({ kernel, outcomes, left }: Verification, device: Device): Summary {
   const compared = outcomes.flatMap((outcome) => outcome.comparisons);
   const count = (status: Outcome["status"]): number => outcomes.filter((outcome) => outcome.status === status).length;
@@ -67,14 +67,15 @@ function detailsOf(outcomes: readonly Outcome[], correct: boolean, device: strin
   const failed = outcomes.filter(({ status }) => status === "failed");
   if (failed.length === 0) {
     const [why] = outcomes[0]!.unchecked;
-    return ["no case could be compared with a reference", ...(why ? [why.replace(/^.* with nothing: /, "")] : [])].join(
-      ": ",
-    );
+    return [
+      "no case could be compared with a reference",
+      ...(why ? [why.replace(/^.* were not compared: /, "")] : []),
+    ].join(": ");
   }
   return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
 }
 
-/** The first thing wrong with a case, in one line. */
+/** The first problem of a case, in one line. */
 export function headline(outcome: Outcome): string {
   if (outcome.failure) return `${outcome.failure.kind}: ${outcome.failure.message.split("\n")[0]}`;
   const wrong = outcome.comparisons.find((comparison) => comparison.wrong > 0);

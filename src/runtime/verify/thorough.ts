@@ -1,4 +1,4 @@
-/** The thorough verification: cases that are drawn from the signature, and the smallest that fails. */
+/** Thorough verification: draws random cases from the signature, and reduces one that fails. */
 import fc from "fast-check";
 import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { Selection } from "../cases/cases.js";
@@ -11,11 +11,11 @@ import type { Verification } from "./verify-cases.js";
 
 export interface ThoroughOptions {
   readonly selection: Selection;
-  /** Cases to draw, besides those that show every config. */
+  /** The number of cases to draw, besides those that cover every config. */
   readonly runs: number;
-  /** No case starts later than this; a smaller failing one is looked for as long again. */
+  /** No case starts after this time; the search for a smaller failing case may take as long again. */
   readonly timeLimitMs: number;
-  /** Also puts NaN and infinities among the inputs: the reference must have them in the same places. */
+  /** Also puts NaN and infinities into the inputs; kernel and reference must have them in the same places. */
   readonly special?: boolean;
   readonly tolerance?: Partial<Tolerance>;
   readonly deadlineMs?: number;
@@ -31,20 +31,20 @@ const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "max
   hip: { maxSize: 1100, maxWork: 2 ** 31 },
 };
 
-/** What a GPU is given to compile, of all configs: seconds each. Each config has two at the least. */
+/** How many kernels a GPU compiles for all configs, at seconds each. Each config gets at least two. */
 const SPECIALISATIONS = 32;
 
-/** A lone size may be longer than several that multiply. */
+/** A single size may be larger than several that multiply. */
 const LONG = 5000;
 
-/** Runs of each case, which must agree: on a GPU programs race differently each time. */
+/** The number of runs of each case, which must agree: on a GPU, programs race differently each time. */
 const repeats: Readonly<Record<Device["kind"], number>> = { eval: 2, interpreter: 2, cuda: 4, hip: 4 };
 
-/** The largest number is not among them: whether sums of it overflow depends on their order. */
+/** Without the largest number, because the order of a sum decides whether it overflows. */
 const FINITE: readonly SpecialValue[] = ["-0", "subnormal"];
 const SPECIAL: readonly SpecialValue[] = ["nan", "infinity", "-infinity", ...FINITE];
 
-/** Draws cases and runs them until one fails, which is then made as small as it gets. */
+/** Draws cases and runs them until one fails, then shrinks that one. */
 export async function verifyThoroughly(
   kernel: CompiledKernel,
   device: Device,
@@ -64,11 +64,11 @@ export async function verifyThoroughly(
     sanitised: true,
   });
   const holds = async (at: Case): Promise<boolean> => {
-    // Out of time: what is left is not run, and counts for nothing.
+    // Out of time: the remaining cases are skipped.
     if (Date.now() > deadline) return true;
     const outcome = await runner.run({ at, label: "drawn", extra: false }, passed.length);
     if (outcome.status === "failed") {
-      // Smaller cases of one that hangs would each take as long.
+      // Smaller cases of a hanging one would hang as long.
       if (!failed) deadline = Date.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
       failed = outcome;
     } else if (!failed) passed.push(outcome);
@@ -109,7 +109,7 @@ interface Round {
   readonly numRuns: number;
 }
 
-/** One case of every config first: those that are drawn may leave some out. */
+/** One case of every config comes first, because drawn cases may miss some. */
 function roundsOf(kernel: CompiledKernel, device: Device, options: ThoroughOptions): readonly Round[] {
   const { selection, runs } = options;
   const draws = drawOptions(kernel, device, options);
@@ -122,7 +122,7 @@ function roundsOf(kernel: CompiledKernel, device: Device, options: ThoroughOptio
   return [...first.map((config) => round(config, 1)), round(selection.config, runs)];
 }
 
-/** What a round will draw: the seed decides it. */
+/** The cases of a round, which the seed decides. */
 function casesOf({ drawn, ...how }: Round): readonly Case[] {
   const found: Case[] = [];
   fc.check(
@@ -145,12 +145,12 @@ function drawOptions(kernel: CompiledKernel, device: Device, { selection, specia
   };
 }
 
-/** The flag that runs this very case again. */
+/** The flag that runs this case again. */
 function replayOf(at: Case): string {
   return `--case ${shellWord(JSON.stringify(at))}`;
 }
 
-/** Runs one case again, as a failure prints it. */
+/** Runs one case again from the text of a failure. */
 export async function verifyGiven(
   kernel: CompiledKernel,
   device: Device,

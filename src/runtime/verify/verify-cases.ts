@@ -1,4 +1,4 @@
-/** Runs the planned cases of a kernel on a device and gathers what they showed. */
+/** Runs the planned cases of a kernel on a device and collects the results. */
 import type { CompiledKernel, ProgramOrder, Tolerance } from "../../contract/compiled.js";
 import { inEveryConfig } from "../compile/ahead.js";
 import { type Limits, planCases, type Selection } from "../cases/cases.js";
@@ -9,9 +9,9 @@ import { type Compiling, openRunner } from "./runner.js";
 export interface VerifyOptions {
   readonly selection: Selection;
   readonly tolerance?: Partial<Tolerance>;
-  /** In which order the evaluator runs programs. */
+  /** The order in which the evaluator runs programs. */
   readonly order?: ProgramOrder | undefined;
-  /** How long a case may take in the worker. Default two minutes. */
+  /** The time limit of a case in the worker. Default: two minutes. */
   readonly deadlineMs?: number | undefined;
   /** Called after each case. */
   readonly onOutcome?: (outcome: Outcome, done: number, planned: number) => void;
@@ -25,14 +25,14 @@ export interface Verification {
   /** Cases that were not run, and why. */
   readonly left: readonly string[];
   readonly seconds: number;
-  /** Of a GPU. */
+  /** On a GPU. */
   readonly compiling?: Compiling;
-  /** Of a thorough verification. */
+  /** For a thorough verification. */
   readonly thorough?: {
     readonly seed: number;
     /** The flag that runs the failing case again. */
     readonly replay?: string;
-    /** Cases tried to find a smaller one that fails. */
+    /** How many cases were tried to find a smaller failing one. */
     readonly smallerTried?: number;
   };
 }
@@ -44,7 +44,7 @@ const limits: Readonly<Record<Device["kind"], Limits>> = {
   hip: { elements: 2 ** 31, work: Infinity, exhaustive: true },
 };
 
-/** Extra cases stop after this long; those of the first shape, which meets every config, always run. */
+/** No extra case starts after this time; those of the first shape, which covers every config, always run. */
 const budgetMs: Readonly<Record<Device["kind"], number>> = {
   eval: 3_000,
   interpreter: 7_000,
@@ -52,10 +52,10 @@ const budgetMs: Readonly<Record<Device["kind"], number>> = {
   hip: Infinity,
 };
 
-/** So many cases may hang before the rest is left: each takes as long as its deadline. */
+/** After this many hanging cases the rest is skipped, because each takes its whole deadline. */
 const MOST_HANGS = 3;
 
-/** Runs of each case, which must agree. Where they are slow, `verify` has more. */
+/** The number of runs of each case, which must agree. `verify` does more runs. */
 const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter: 1, cuda: 2, hip: 2 };
 
 /** Verifies a kernel on an open device. */
@@ -77,7 +77,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     await runner.ahead?.([...plan.cases.map(({ at }) => at), ...tried], options.onCompiled);
     for (const planned of plan.cases) {
       if (outcomes.filter(({ failure }) => failure?.kind === "timeout").length >= MOST_HANGS) {
-        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} did not end`);
+        left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);
         break;
       }
       if (planned.extra && Date.now() - started > budgetMs[device.kind]) {

@@ -2,7 +2,7 @@
 import { evaluated, type Mistake } from "./mistake.js";
 
 export const commandLine: readonly Mistake[] = [
-  { title: "an unknown command", args: "rnu FILE", code: 2, says: "unknown command 'rnu'; --help lists what there is" },
+  { title: "an unknown command", args: "rnu FILE", code: 2, says: "unknown command 'rnu'; --help lists the options" },
   { title: "an unknown option", args: "run FILE --rnu", code: 2, says: "unknown option '--rnu'" },
   { title: "an option of another command", args: "check FILE --shape N=3", code: 2, says: "unknown option '--shape'" },
   { title: "no file", args: "run", code: 2, says: "missing required argument 'files'" },
@@ -14,7 +14,7 @@ export const commandLine: readonly Mistake[] = [
     args: "check add.py",
     beside: { "add.py": "import torch\n" },
     code: 2,
-    says: "add.py is no TypeScript file; name one that exports kernels",
+    says: "add.py is not a TypeScript file; name one that exports kernels",
   },
   {
     title: "a pattern that matches tests only",
@@ -34,7 +34,7 @@ export const commandLine: readonly Mistake[] = [
     title: "a module in place of the kernel",
     args: "emit FILE --out kernel.ts",
     code: 2,
-    says: "kernel.ts takes no Python module; name a file such as gemm.py",
+    says: "kernel.ts cannot hold a Python module; name a file such as gemm.py",
   },
   { title: "a size given twice", args: `${evaluated} --shape N=1,N=2`, code: 2, says: "It gives N twice." },
   {
@@ -47,7 +47,7 @@ export const commandLine: readonly Mistake[] = [
     title: "an option without its value",
     args: "run FILE --json --shape",
     code: 2,
-    says: "argument missing; --help lists what there is",
+    says: "argument missing; --help lists the options",
   },
   {
     title: "an unknown device",
@@ -90,15 +90,30 @@ export const commandLine: readonly Mistake[] = [
     says: "there is no dtype variable T",
   },
   { title: "a config that is not there", args: `${evaluated} --config 9`, code: 2, says: "has configs 0 to 0" },
-  { title: "a config of NaN", args: `${evaluated} --config NaN`, code: 2, says: "not a whole number" },
-  { title: "a negative seed", args: `${evaluated} --seed -1`, code: 2, says: "It is not a whole number from 0 up" },
-  { title: "a seed of NaN", args: `${evaluated} --seed NaN`, code: 2, says: "not a whole number" },
-  { title: "a seed of 2^53", args: `${evaluated} --seed 9007199254740992`, code: 2, says: "It is beyond 2^53 - 1" },
-  { title: "an infinite seed", args: `${evaluated} --seed ${"9".repeat(400)}`, code: 2, says: "It is beyond 2^53 - 1" },
-  { title: "a tolerance of NaN", args: `${evaluated} --rtol NaN`, code: 2, says: "not a number from 0 up" },
-  { title: "an infinite tolerance", args: `${evaluated} --atol 1e400`, code: 2, says: "It is not a number from 0 up" },
-  { title: "an unknown kernel", args: "run FILE --kernel sub", code: 2, says: "there is no sub; there is add" },
-  { title: "a case that is no JSON", args: "verify FILE --case {N:3}", code: 2, says: "It is no JSON object" },
+  { title: "a config of NaN", args: `${evaluated} --config NaN`, code: 2, says: "must be a whole number" },
+  { title: "a negative seed", args: `${evaluated} --seed -1`, code: 2, says: "It must be a whole number from 0 up" },
+  { title: "a seed of NaN", args: `${evaluated} --seed NaN`, code: 2, says: "must be a whole number" },
+  {
+    title: "a seed of 2^53",
+    args: `${evaluated} --seed 9007199254740992`,
+    code: 2,
+    says: "It must be at most 2^53 - 1",
+  },
+  {
+    title: "an infinite seed",
+    args: `${evaluated} --seed ${"9".repeat(400)}`,
+    code: 2,
+    says: "It must be at most 2^53 - 1",
+  },
+  { title: "a tolerance of NaN", args: `${evaluated} --rtol NaN`, code: 2, says: "must be a number from 0 up" },
+  { title: "an infinite tolerance", args: `${evaluated} --atol 1e400`, code: 2, says: "It must be a number from 0 up" },
+  {
+    title: "an unknown kernel",
+    args: "run FILE --kernel sub",
+    code: 2,
+    says: "there is no kernel sub; the kernels are add",
+  },
+  { title: "a case that is no JSON", args: "verify FILE --case {N:3}", code: 2, says: "It must be a JSON object" },
   {
     title: "a case with an unknown key",
     args: `verify FILE --device eval --case {"N":3}`,
@@ -121,14 +136,14 @@ export const commandLine: readonly Mistake[] = [
     title: "a case with a negative seed",
     args: `verify FILE --device eval --case {"sizes":{"N":3},"seed":-1}`,
     code: 2,
-    says: "config and seed are whole numbers from 0 up",
+    says: "config and seed must be whole numbers from 0 up",
   },
-  { title: "a time limit of NaN", args: "verify FILE --time-limit NaN", code: 2, says: "not a number from 0 up" },
+  { title: "a time limit of NaN", args: "verify FILE --time-limit NaN", code: 2, says: "must be a number from 0 up" },
   {
     title: "a negative number of runs",
     args: "verify FILE --runs -5",
     code: 2,
-    says: "It is not a whole number from 0 up",
+    says: "It must be a whole number from 0 up",
   },
   {
     title: "an order where Python runs",
@@ -142,19 +157,19 @@ export const commandLine: readonly Mistake[] = [
     title: "a sweep without an end",
     args: "bench FILE --sweep N=1..",
     code: 2,
-    says: "N=1.. is no sweep; write M=256..8192:x2",
+    says: "N=1.. is not a sweep; write M=256..8192:x2",
   },
   {
     title: "an endless sweep",
     args: "bench FILE --sweep N=1..8:x1",
     code: 2,
-    says: "x1 does not move on; write x2 or more",
+    says: "x1 never reaches the end; write x2 or more",
   },
   {
     title: "a budget that is none",
     args: "tune FILE --budget soon",
     code: 2,
-    says: "soon is no budget; write 60s, 5m",
+    says: "soon is not a budget; write 60s, 5m",
   },
   {
     title: "an operator's option without the operator",
@@ -177,7 +192,7 @@ export const commandLine: readonly Mistake[] = [
     says: "use words of a-z and 0-9, such as add-relu",
   },
   { title: "a new kernel that is there", args: "new kernel", code: 2, says: "kernel.ts is there already" },
-  { title: "a plot of no report", args: "plot FILE", code: 2, says: "is no report of bench" },
+  { title: "a plot of no report", args: "plot FILE", code: 2, says: "is not a report of bench" },
   {
     title: "a plot of a report that is not there",
     args: "plot gone.json",
@@ -189,6 +204,6 @@ export const commandLine: readonly Mistake[] = [
     args: "plot bench.json",
     beside: { "bench.json": `{"kernels":[{"cases":[{}]}]}` },
     code: 2,
-    says: "is no report of bench",
+    says: "is not a report of bench",
   },
 ];

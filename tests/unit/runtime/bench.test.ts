@@ -17,23 +17,23 @@ const selection = { seed: 0 };
 
 describe("mistakes", () => {
   it.each([
-    [["--bench", "--sweep", "N"], /N is no sweep; write M=256\.\.8192:x2/],
+    [["--bench", "--sweep", "N"], /N is not a sweep; write M=256\.\.8192:x2/],
     [["--bench", "--sweep", "N=9..3:x2"], /9\.\.3 is empty/],
-    [["--bench", "--sweep", "N=1..8:x1"], /x1 does not move on/],
-    [["--bench", "--sweep", "N=1..1000:+1"], /has 1000 points; 200 are allowed/],
+    [["--bench", "--sweep", "N=1..8:x1"], /x1 never reaches the end/],
+    [["--bench", "--sweep", "N=1..1000:+1"], /has 1000 points; the most is 200/],
     [["--bench", "--sweep", "Q=1..8:x2"], /there is no size Q; the sizes are N/],
     [["--bench", "--shapes", "Q=3"], /--shapes: there is no size Q/],
-    [["--bench", "--shape", "N=3"], /--shape does not go with --bench/],
+    [["--bench", "--shape", "N=3"], /--shape cannot be combined with --bench/],
     [["--bench", "--config", "7"], /configs 0 to 1/],
-    [["--bench", "--iterations", "many"], /not a whole number/],
-    [["--bench", "--iterations", "0"], /'0' is invalid\. It is at least 1/],
-    [["--bench", "--budget", "60s"], /--budget does not go with --bench/],
-    [["--bench", "--tune"], /two commands; give one/],
-    [["--tune", "--budget", "soon"], /soon is no budget; write 60s, 5m, or a number of configs/],
+    [["--bench", "--iterations", "many"], /must be a whole number/],
+    [["--bench", "--iterations", "0"], /'0' is invalid\. It must be at least 1/],
+    [["--bench", "--budget", "60s"], /--budget cannot be combined with --bench/],
+    [["--bench", "--tune"], /cannot be combined; give one command/],
+    [["--tune", "--budget", "soon"], /soon is not a budget; write 60s, 5m, or a number of configs/],
     [["--tune"], /vector_add is not autotuned; give it autotune: \{ key, configs, space \}/],
-    [["--tune", "--dry-run", "--write"], /--dry-run finds no configs to write/],
-    [["--prewarm", "--out", "x"], /--out does not go with --prewarm/],
-    [["--profile", "--sweep", "N=1..8:x2"], /--sweep does not go with --profile/],
+    [["--tune", "--dry-run", "--write"], /--dry-run has no configs to write/],
+    [["--prewarm", "--out", "x"], /--out cannot be combined with --prewarm/],
+    [["--profile", "--sweep", "N=1..8:x2"], /--sweep cannot be combined with --profile/],
   ])("%j should end with one line and code 2", async (args, message) => {
     expectUsage(await cli(vector, ...args), message);
   });

@@ -17,20 +17,20 @@ describe("mistakes on the command line", () => {
     [["--run", "--device", "eval", "--shape", "N=three"], /N=three is not a whole number/],
     [["--run", "--device", "eval", "--shape", "N"], /NAME=VALUE/],
     [["--run", "--device", "eval", "--dtype", "T=int8"], /T can be float32, float16, bfloat16, not int8/],
-    [["--run", "--device", "eval", "--dtype", "U=float32"], /no dtype variable U; there is T/],
+    [["--run", "--device", "eval", "--dtype", "U=float32"], /no dtype variable U; the kernel has T/],
     [["--run", "--device", "eval", "--config", "7"], /configs 0 to 1/],
-    [["--run", "--seed", "x"], /not a whole number/],
+    [["--run", "--seed", "x"], /must be a whole number/],
     [["--run", "--device", "eval", "--order", "sideways"], /'sideways' is invalid.*sequential, reversed, shuffled/],
-    [["--run", "--rtol=-1"], /not a number from 0 up/],
-    [["--run", "--kernel", "other"], /there is no other; there is vectorAdd/],
-    [["--run", "--check"], /--run and --check are two commands; give one/],
-    [["--check", "--shape", "N=3"], /--shape does not go with --check/],
+    [["--run", "--rtol=-1"], /must be a number from 0 up/],
+    [["--run", "--kernel", "other"], /there is no kernel other; the kernels are vectorAdd/],
+    [["--run", "--check"], /--run and --check cannot be combined; give one command/],
+    [["--check", "--shape", "N=3"], /--shape cannot be combined with --check/],
     [["--compile"], /argument missing/],
-    [["--compile", "cuda:91"], /cuda:91 is no target/],
-    [["gemm.py"], /^error: too many arguments; --help lists what there is$/m],
+    [["--compile", "cuda:91"], /cuda:91 is not a known target/],
+    [["gemm.py"], /^error: too many arguments; --help lists the options$/m],
     [["--triton-op"], /--triton-op alone does nothing; add --run, --check/],
     [["--shape", "N=3"], /--shape alone does nothing/],
-    [["--emit="], /an empty path takes no Python module/],
+    [["--emit="], /an empty path cannot hold a Python module/],
     [["--run", "--shape", "N=1,N=2"], /It gives N twice/],
   ])("%j should end with one line and code 2", async (args, message) => {
     expectUsage(await cli(vector, ...args), message);
@@ -133,7 +133,7 @@ describe("the evaluator", () => {
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       correct: false,
-      details: "no case could be compared with a reference: no reference that the evaluator can compute",
+      details: "no case could be compared with a reference: the evaluator cannot compute the reference",
     });
   });
 

@@ -74,12 +74,12 @@ it("should write pictures with the command, and refuse what is no report", async
   await writeFile(file, JSON.stringify({ ...report, kernels: [{ ...gemm, cases: [] }] }));
   err = "";
   expect(await runBinary(["plot", file], streams)).toBe(0);
-  expect(err).toBe(`nothing to draw: no case of ${file} was measured\n`);
+  expect(err).toBe(`nothing to plot: ${file} has no measured case\n`);
   await writeFile(file, JSON.stringify({ ...report, kernels: [{ ...gemm, kernel: "../elsewhere" }] }));
   expect(await runBinary(["plot", file], streams)).toBe(2);
   await writeFile(file, "{}");
   err = "";
   expect(await runBinary(["plot", file], streams)).toBe(2);
-  expect(err).toMatch(/is no report of bench/);
+  expect(err).toMatch(/is not a report of bench/);
   expect(await runBinary(["plot", join(folder, "none.json")], streams)).toBe(2);
 });

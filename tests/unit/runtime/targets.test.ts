@@ -46,6 +46,6 @@ describe("targets", () => {
 
   it.each(["cuda:91", "sm_90", "", "cuda:90,"])("should refuse %j and name those that there are", (text) => {
     expect(() => parseTargets(text)).toThrow(UsageError);
-    expect(() => parseTargets(text)).toThrow(/is no target; there are cuda:75, .*hip:gfx942/);
+    expect(() => parseTargets(text)).toThrow(/is not a known target; the targets are cuda:75, .*hip:gfx942/);
   });
 });

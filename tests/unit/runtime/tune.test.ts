@@ -77,7 +77,7 @@ describe("the space", () => {
     const plain = { ...gemm, tuning: { ...gemm.tuning!, space: undefined } } as unknown as CompiledKernel;
     expectUsage(
       await cli(plain, "--tune"),
-      /declares no space; add one beside its configs, such as space: \{ BLOCK_M: \[128, 256\] \}/,
+      /declares no search space; add one beside its configs, such as space: \{ BLOCK_M: \[128, 256\] \}/,
     );
   });
 });

@@ -46,12 +46,14 @@ test("toEvaluate says what is wrong", async () => {
 test("matchers refuse what they do not know", async () => {
   const refused = (options: object) => matchers.toVerify(scaled, { device: "eval", ...options });
   await expect(refused({ shape: { Q: 3 } })).rejects.toThrow("toVerify: shape: there is no size Q; the sizes are M, N");
-  await expect(refused({ shape: { M: 3 } })).rejects.toThrow("toVerify: shape: N missing; give all of M, N");
+  await expect(refused({ shape: { M: 3 } })).rejects.toThrow("toVerify: shape: N missing; give values for M, N");
   await expect(refused({ dtype: { T: "int8" } })).rejects.toThrow(/toVerify: dtype: T can be .*float16, .*not int8/);
-  await expect(refused({ dtype: { X: "float16" } })).rejects.toThrow("there is no dtype variable X; there is T");
+  await expect(refused({ dtype: { X: "float16" } })).rejects.toThrow("there is no dtype variable X; the kernel has T");
   await expect(refused({ config: 9 })).rejects.toThrow(/toVerify: config 9: scaled has configs 0 to \d/);
-  await expect(refused({ devise: "eval" })).rejects.toThrow("toVerify: there is no option devise; there is shape,");
-  await expect(refused({ device: "gpu" })).rejects.toThrow("there is no device gpu; it is one of auto, cuda, hip,");
+  await expect(refused({ devise: "eval" })).rejects.toThrow(
+    "toVerify: there is no option devise; the options are shape,",
+  );
+  await expect(refused({ device: "gpu" })).rejects.toThrow("there is no device gpu; the devices are auto, cuda, hip,");
   await expect(matchers.toEvaluate({}, {}, {})).rejects.toThrow("this is not a kernel; give what kernel(…) returned");
   await expect(matchers.toEvaluate(scaled, { x }, {})).rejects.toThrow("nothing is expected; name an output");
 });
@@ -59,10 +61,12 @@ test("matchers refuse what they do not know", async () => {
 test("cases refuses what it cannot draw from", async () => {
   const built = await build(scaled);
   const refused = (options: object) => () => cases(built, options);
-  expect(() => cases(scaled as never)).toThrow("cases: this is no built kernel; give what build(…) returned");
-  expect(refused({ maxsize: 5 })).toThrow("cases: there is no option maxsize; there is maxSize,");
-  expect(refused({ sizes: { Q: 1 } })).toThrow("cases: there is no size Q; there is M, N");
-  expect(refused({ dtypes: { T: "int8" } })).toThrow("cases: there is no T = int8; there is float32,");
-  expect(refused({ maxSize: 0 })).toThrow("cases: maxSize is 0; it is an integer from 1 up");
-  expect(refused({ config: 2 })).toThrow("cases: there is no config 2; there are 2");
+  expect(() => cases(scaled as never)).toThrow(
+    "cases: the first argument is not a built kernel; pass build(…)'s result",
+  );
+  expect(refused({ maxsize: 5 })).toThrow("cases: there is no option maxsize; choose from maxSize,");
+  expect(refused({ sizes: { Q: 1 } })).toThrow("cases: there is no size Q; choose from M, N");
+  expect(refused({ dtypes: { T: "int8" } })).toThrow("cases: there is no T = int8; choose from float32,");
+  expect(refused({ maxSize: 0 })).toThrow("cases: maxSize is 0; it must be an integer from 1 up");
+  expect(refused({ config: 2 })).toThrow("cases: there is no config 2; the kernel has configs 0 to 1");
 });

@@ -52,7 +52,9 @@ export const matchers = {
     { shape, dtype, config, seed = 0, device: wanted = "auto", python, ...unknown }: VerifyMatcherOptions = {},
   ): Promise<Verdict> {
     for (const name of Object.keys(unknown))
-      throw new UsageError(`toVerify: there is no option ${name}; the options are shape, dtype, config, seed, device, python`);
+      throw new UsageError(
+        `toVerify: there is no option ${name}; the options are shape, dtype, config, seed, device, python`,
+      );
     const compiled = await build(kernel);
     const selection = selectionFor(
       compiled,

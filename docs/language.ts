@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { dtypeNames, isFp8, isInt, type DTypeName } from "../src/types/dtype.js";
 import { libdeviceTable, libdeviceTargets } from "../src/rules/libdevice-table.js";
-import type { Op } from "../src/ir/op.js";
+import { isValueKind, type Op } from "../src/ir/op.js";
 import { dtypeOfLetter } from "../src/rules/libdevice-rules.js";
 import { dtypeTargets, targetWords } from "../src/types/targets.js";
 import { constexprType, tileType, type TileType, type Typed } from "../src/types/types.js";
@@ -84,10 +84,10 @@ const roles: Readonly<Record<string, TileType>> = {
 
 /** Whether the op's own rule takes tiles of one dtype at all operands that are values. */
 function takes({ operands, infer }: Op, dtype: DTypeName, shape: readonly number[]): boolean {
-  const hasValues = Object.entries(operands).some(([name, kind]) => kind === "value" && !(name in roles));
+  const hasValues = Object.entries(operands).some(([name, kind]) => isValueKind(kind) && !(name in roles));
   const typed = (name: string, kind: string): Typed | undefined => {
-    if (kind === "value") return { type: (hasValues && roles[name]) || tileType(dtype, shape) };
-    if (kind === "constant") return { type: constexprType("int", "0"), literal: 0 };
+    if (isValueKind(kind)) return { type: (hasValues && roles[name]) || tileType(dtype, shape) };
+    if (/^constants?$/.test(kind)) return { type: constexprType("int", "0"), literal: 0 };
     if (kind === "dtype") return { type: { kind: "none" }, dtype: "float32" };
     return undefined;
   };
@@ -106,7 +106,8 @@ const groups: readonly (readonly [string, readonly DTypeName[]])[] = [
 function dtypesOf(op: Op): string {
   const kinds = Object.values(op.operands);
   const isPlain =
-    kinds.includes("value") && kinds.every((kind) => kind.endsWith("?") || /value|constant|dtype/.test(kind));
+    kinds.some(isValueKind) &&
+    kinds.every((kind) => kind.endsWith("?") || isValueKind(kind) || /constant|dtype/.test(kind));
   if (!isPlain) return "";
   const shapes = [[], [8], [8, 8], [8, 2], [8, 1], [1]];
   const legal = dtypeNames.filter((dtype) => shapes.some((shape) => takes(op, dtype, shape)));
@@ -121,7 +122,7 @@ function entry({ name, text }: Entry): string {
   const op = table.find((candidate) => candidate.name === name);
   const head = op ? `\`${written(op)}\`` : `\`tl.${name}\``;
   const also = op?.method ? " Also a method." : "";
-  const only = op?.targets ? ` ${targetWords(op.targets)}.` : "";
+  const only = op?.needs.targets ? ` ${targetWords(op.needs.targets)}.` : "";
   return `- ${head}: ${text}${also}${op ? dtypesOf(op) : ""}${only}`;
 }
 

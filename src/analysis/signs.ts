@@ -127,7 +127,7 @@ class Signs {
     const { op, operands } = statement;
     const folded = value.type.kind === "constexpr" || this.#ofHost.has(value);
     const signs = operands.map((operand) => this.isNonNegative(operand));
-    return op.nonNegative?.(signs, { folded, args: typedArguments(statement) }) ?? false;
+    return op.facts.nonNegative?.(signs, { folded, args: typedArguments(statement) }) ?? false;
   }
 
   /** Whether the index of a loop that counts up from its start, or down to its end, is non-negative. */

@@ -17,7 +17,7 @@ export function tileSizes(ir: KernelIR): readonly TileSize[] {
   for (const statement of compiledOps(ir)) {
     for (const { type } of resultsOf(statement))
       if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
-    for (const bound of statement.op.least?.(typedArguments(statement)) ?? [])
+    for (const bound of statement.op.needs.least?.(typedArguments(statement)) ?? [])
       least.set(bound.dim, Math.max(bound.least, least.get(bound.dim) ?? 1));
   }
   return ir.params.flatMap((param) =>

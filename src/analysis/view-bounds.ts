@@ -39,7 +39,7 @@ export function viewBounds(ir: KernelIR): (place: ViewAxis) => Bounds {
 function coversExactly(index: Argument, dim: Argument, definitions: ReadonlyMap<Value, Statement>): boolean {
   if (!isValue(index) || index.type.kind !== "tile") return false;
   const made = definitions.get(index);
-  if (made?.kind !== "op" || !made.op.countsFromZero?.(made.operands)) return false;
+  if (made?.kind !== "op" || !made.op.facts.countsFromZero?.(made.operands)) return false;
   const size = isLiteral(dim) ? dim.value : isValue(dim) && dim.type.kind === "constexpr" ? dim.type.text : undefined;
   return index.type.shape[0] === size;
 }

@@ -96,8 +96,8 @@ function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
 
 function checkLeast(statement: OpStatement, numbers: Numbers, where: string): readonly Diagnostic[] {
-  const bounds = statement.op.least?.(typedArguments(statement)) ?? [];
-  const said = (why: string) => (statement.op.contracts ? dotSize(why) : tileSize.rule(why, ""));
+  const bounds = statement.op.needs.least?.(typedArguments(statement)) ?? [];
+  const said = (why: string) => (statement.op.facts.contracts ? dotSize(why) : tileSize.rule(why, ""));
   return bounds.flatMap((bound) => {
     const size = dimValue(bound.dim, numbers);
     const why = size === undefined ? undefined : tooThin(bound, size, where);

@@ -143,7 +143,7 @@ method("stride", (handle, axis) => {
 });
 
 function claims(indices: readonly unknown[]): readonly boolean[] {
-  return indices.map((index) => isHandle(index) && valueOf(index).by?.claimsInBounds === true);
+  return indices.map((index) => isHandle(index) && valueOf(index).by?.facts.claimsInBounds === true);
 }
 
 function elementOf(handle: Handle): Elem {

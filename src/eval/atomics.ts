@@ -3,7 +3,7 @@ import { allocate } from "../numerics/pool.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { uninitialised, waitsForever, writeToInput } from "../diagnostics/catalogue/finding-codes.js";
 import { sizeOf, type TileArray, tileArray } from "../numerics/array.js";
-import type { Addresses, AtomicAccess } from "../values/runtime-values.js";
+import type { Addresses, AtomicAccess, Constant } from "../values/runtime-values.js";
 import { noteAtomic } from "./accesses.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import { spread, tensorOf, union } from "./memory-access.js";
@@ -40,17 +40,13 @@ export function atomic(
   meet(tensor, address, performed, order, sanitiser);
   const memory = tensor.data as unknown as Elements;
   const before = old as unknown as Elements;
-  const lanes = given.map(({ data }) => data as unknown as Elements);
+  const [first, second] = given.map(({ data }) => data as unknown as Elements);
   for (let i = 0; i < performed.length; i++) {
     if (!performed[i]) continue;
     const offset = offsets[i]!;
     const element = memory[offset]!;
     before[i] = element;
-    if (change)
-      memory[offset] = change(
-        element,
-        lanes.map((lane) => lane[i]!),
-      );
+    if (change) memory[offset] = change(element, first?.[i] ?? 0, second?.[i] ?? 0);
   }
   return tileArray(tensor.dtype, shape, old, union([empty, unperformed]));
 }
@@ -58,7 +54,7 @@ export function atomic(
 /** Whether memory holds the expected value. Without a timeout, a program that does not find it would wait forever. */
 export function poll(
   address: Addresses,
-  expected: TileArray | number,
+  expected: TileArray | Constant,
   { order, forever }: { readonly order: string; readonly forever: boolean },
   sanitiser: Sanitiser,
   at: At,

@@ -48,7 +48,9 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
 
 /** The addresses and the mask of an access. */
 function placesOf({ op, operands, options }: OpStatement): readonly Argument[] {
-  const addresses = Object.values(op.operands).flatMap((kind, i) => (kind === "address" ? [operands[i]!] : []));
+  const addresses = Object.values(op.operands).flatMap((kind, i) =>
+    kind === "address" || kind === "descriptor" ? [operands[i]!] : [],
+  );
   return addresses.length > 0 && options.mask ? [...addresses, options.mask] : addresses;
 }
 

@@ -10,14 +10,14 @@ import type { DTypeName } from "../types/dtype.js";
 import { kindOf, loopsOf, movable } from "../numerics/lane-loops.js";
 import { isBig, type NumberData, type TileData } from "../numerics/numeric.js";
 import { unset, allocate } from "../numerics/pool.js";
-import type { Addresses } from "../values/runtime-values.js";
+import type { Addresses, Constant } from "../values/runtime-values.js";
 import { noteRead, noteWrite } from "./accesses.js";
 import { coordinates } from "./findings.js";
 import { lanesOf, type Mask } from "./lanes.js";
 import type { Sanitiser } from "./sanitiser.js";
 import { Tensor } from "./tensor.js";
 
-type Value = TileArray | number | bigint | boolean;
+type Value = TileArray | Constant;
 type At = Location | undefined;
 
 export function load(

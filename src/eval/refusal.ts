@@ -69,7 +69,7 @@ function written(argument: Argument, made: Made, isOperand = false): string {
   if (!isValue(argument)) return "…";
   const statement = made.get(argument);
   if (statement?.kind !== "op") return argument.parameter ?? "…";
-  const { host } = statement.op;
+  const { host } = statement.op.spelling;
   const operands = argumentsOf(statement);
   if (host?.form === "infix" || host?.form === "prefix") {
     const isTruth = host.truth !== undefined && argument.type.kind === "constexpr" && argument.type.of === "bool";
@@ -104,7 +104,7 @@ function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
   const elem = (of: Elem): Elem => bindings.dtype(of);
   const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);
   for (const statement of compiledOps(ir)) {
-    for (const bound of statement.op.least?.(typedArguments(statement, { type, elem })) ?? []) {
+    for (const bound of statement.op.needs.least?.(typedArguments(statement, { type, elem })) ?? []) {
       const why = isUnrolled(bound.dim) ? undefined : tooThin(bound, bindings.dim(bound.dim));
       if (why !== undefined) return why;
     }

@@ -57,11 +57,15 @@ export class Running {
 const NO_RESULT: ResultType = { dtype: "int32", shape: [] };
 
 class StatementContext implements Context {
+  readonly result: ResultType;
+
   constructor(
     readonly results: readonly ResultType[],
     readonly running: Running,
     readonly at: Location | undefined,
-  ) {}
+  ) {
+    this.result = results[0] ?? NO_RESULT;
+  }
 
   get program(): Triple {
     return this.running.program;

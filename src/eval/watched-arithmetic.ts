@@ -132,7 +132,9 @@ function checkFinite(op: Op, args: Args, result: TileArray, report: Report): voi
   for (let lane = 0; lane < numbers.length; lane++) {
     const value = numbers[lane]!;
     if (Number.isFinite(value) || poison?.[lane]) continue;
-    operands ??= Object.entries(args).flatMap(([name, given]) => operandsOf(name, given, shape, op.lanewise === true));
+    operands ??= Object.entries(args).flatMap(([name, given]) =>
+      operandsOf(name, given, shape, op.facts.lanewise === true),
+    );
     const isNew = Number.isNaN(value)
       ? !operands.some((operand) => operand.any(lane, Number.isNaN))
       : !operands.some((operand) => operand.any(lane, (x) => !Number.isFinite(x)));

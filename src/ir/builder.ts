@@ -104,7 +104,7 @@ export class Builder {
     at: Location | undefined,
   ): readonly Value[] {
     const [first] = operands;
-    const by = op.keepsClaims && isValue(first) && first.by?.claimsInBounds ? first.by : op;
+    const by = op.facts.keepsClaims && isValue(first) && first.by?.facts.claimsInBounds ? first.by : op;
     const results = types.map((type) => this.value(type, at, undefined, by));
     this.append({ kind: "op", op, operands, options, results, at });
     return results;

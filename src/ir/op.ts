@@ -4,21 +4,75 @@
  * on an op's name.
  */
 import type { Argument } from "./nodes.js";
-import type { Constant, Context, Runtime } from "../values/runtime-values.js";
+import type {
+  Addresses,
+  Constant,
+  Context,
+  DescriptorRuntime,
+  DTypeRuntime,
+  FunctionRuntime,
+  Runtime,
+  TensorRuntime,
+  ValueRuntime,
+} from "../values/runtime-values.js";
+import type { TileArray } from "../numerics/array.js";
 import type { Least } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
-import type { Elem, Type, Typed } from "../types/types.js";
+import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
 /**
- * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but
- * a number stays an integer beside floats; `shape` a list of constexprs; `constant` a number,
- * string or boolean of JavaScript; `dtype`, or a list of dtypes; `address` a pointer, view, tensor or descriptor; `values` a list of
- * values; `tiles` a tile, or a list of them; `function` a helper function.
- * A question mark makes it optional.
+ * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but a number stays an integer beside
+ * floats; `valueOrPointer`; `tile` a tile alone; `tileOrPointer`; `mask` a tile of truth values, or one truth value; `shape`
+ * a list of constexprs; `constant` a number, string or boolean of JavaScript, and `constants` one or a list of them; `dtype`
+ * a dtype, or a list of dtypes; `address` a pointer or a view; `tensor`; `tensorOrView`; `descriptor`; `values` a list of
+ * values; `tiles` a tile, or a list of them; `function` a helper function. A question mark makes it optional. The op's own
+ * rule refuses what does not fit; the kind says what the rule lets through.
  */
-export type OperandKind =
-  "value" | "index" | "shape" | "constant" | "dtype" | "address" | "values" | "tiles" | "function";
+export type OperandKind = keyof RuntimeOfKind;
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
+
+const VALUE_KINDS: ReadonlySet<string> = new Set(["value", "valueOrPointer", "tile", "tileOrPointer", "mask"]);
+/** Whether what stands at an operand is a value of the program, so that a number takes the dtype of the tiles beside it. */
+export const isValueKind = (kind: string): boolean => VALUE_KINDS.has(kind);
+
+/** What `evaluate` gets for an operand of each kind. */
+interface RuntimeOfKind {
+  value: TileArray | Constant;
+  index: TileArray | Constant;
+  valueOrPointer: ValueRuntime;
+  tile: TileArray;
+  tileOrPointer: TileArray | Addresses;
+  mask: TileArray | boolean;
+  shape: readonly Runtime[];
+  constant: Constant;
+  constants: Constant | readonly Constant[];
+  dtype: DTypeRuntime;
+  address: Addresses;
+  tensor: TensorRuntime;
+  tensorOrView: TensorRuntime | Addresses;
+  descriptor: DescriptorRuntime;
+  values: readonly ValueRuntime[];
+  tiles: TileArray | readonly TileArray[];
+  function: FunctionRuntime;
+}
+
+/** What `infer` gets: lists have items, helper functions a signature. */
+interface TypedOfKind extends Record<Exclude<OperandKind, "values" | "function">, Typed> {
+  values: TypedList;
+  function: TypedFunction;
+}
+
+type ByKind<Given extends Operands, Of extends Record<OperandKind, unknown>> = {
+  readonly [Name in keyof Given]: Given[Name] extends OperandKind
+    ? Of[Given[Name]]
+    : Given[Name] extends `${infer Kind extends OperandKind}?`
+      ? Of[Kind] | undefined
+      : never;
+};
+/** An op's arguments as its type rules get them, by the kinds of its operands and options. */
+export type TypedArguments<Given extends Operands> = ByKind<Given, TypedOfKind>;
+/** The same as `evaluate` gets them. */
+export type RuntimeArguments<Given extends Operands> = ByKind<Given, RuntimeOfKind>;
 
 /** A call: `tl.sum(x, axis=1)`. */
 export interface CallSpelling {
@@ -60,11 +114,19 @@ export type Spelling =
 /** What an op does to memory. Pure ops may be inlined and left out; all others keep their place. */
 export type Effect = "pure" | "read" | "write" | "atomic";
 
+/** How an op is written, in kernels and elsewhere. */
+export type OpSpelling<Args> = Spelling & {
+  /** On the host, where sizes are Python integers (`triton.cdiv`); absent where the op makes no sense there. */
+  readonly host?: Spelling;
+  /** Options that are always written out, because their default decides results and has changed between versions. */
+  readonly pinned?: (args: Args) => Readonly<Record<string, Constant>>;
+};
+
 /** What an op's sign depends on beside the signs of its operands. */
-export interface SignContext {
+export interface SignContext<Args> {
   /** Whether Python computes it, on the host or as a constexpr: `//` and `%` floor there, and nothing reports a divisor. */
   readonly folded: boolean;
-  readonly args: Readonly<Record<string, Typed | undefined>>;
+  readonly args: Args;
 }
 
 /** What lowering makes of an op, where that is not the op itself. */
@@ -79,61 +141,77 @@ export interface OpLowering {
   readonly maskedLanes?: number;
 }
 
-export interface Op {
+/** What analyses read off an op without computing it. */
+export interface OpFacts<Args> {
+  /** Whether each lane of the result comes from the same lane of the operands alone. */
+  readonly lanewise?: boolean;
+  /** Whether it sums products over a dimension, so that errors grow with that dimension. */
+  readonly contracts?: boolean;
+  /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */
+  readonly nonNegative?: (operands: readonly boolean[], of: SignContext<Args>) => boolean;
+  /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
+  readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
+  /** Says that an index lies in its tensor: a view does not mask it. */
+  readonly claimsInBounds?: boolean;
+  /** Gives the elements of its first operand, so what is claimed of that is claimed of the result. */
+  readonly keepsClaims?: boolean;
+  /** Whether lanes of one operand are moved by the other, a scalar, so that a loop can carry the pointers to them. */
+  readonly moves?: boolean;
+  /** What the result depends on beside the operands. */
+  readonly asks?: "program" | "grid";
+}
+
+/** What an op asks of Triton, of the GPU, and of where it is used. */
+export interface OpNeeds<Args> {
+  /** The backends that have it, where not all do. */
+  readonly targets?: Targets | undefined;
+  /** The smallest size that Triton takes of some dimensions; asked of every config. */
+  readonly least?: (args: Args) => readonly Least[];
+  /** Whether these arguments ask for what Triton has since 3.9 only. */
+  readonly since39?: ((args: Args) => boolean) | undefined;
+  /** Exists on the host only. */
+  readonly hostOnly?: boolean;
+}
+
+/** Where Triton 3.6 computes otherwise than 3.9, so that the emitted Python says more than it would have to. */
+export interface Triton36<Args> {
+  /** Literals get their own dtype, where 3.9 gives them the tile's. */
+  readonly strongLiterals?: boolean;
+  /** The dtype of the result, or of the first of several, where it is not 3.9's; emission casts it back. */
+  readonly result?: (args: Args) => Elem | undefined;
+  /** The dtype that tiles among the operands are cast to first, where 3.6 would compute in a narrower one. */
+  readonly operands?: (args: Args) => Elem | undefined;
+}
+
+/** What an op's record says about arguments that are typed `Args`, and `Values` while a kernel is evaluated. */
+export interface OpRules<Args, Values> {
+  readonly spelling: OpSpelling<Args>;
+  /** The result's type, the types of several results, or the sentence that says what is wrong. */
+  readonly infer: (args: Args) => Type | readonly Type[] | string;
+  /** The value for constants, by Python's arithmetic: constexprs, and sizes on the host. */
+  readonly fold?: (...constants: readonly Constant[]) => Constant;
+  /** Computes the op on whole tiles. */
+  readonly evaluate?: (args: Values, context: Context) => Runtime | readonly Runtime[];
+  readonly facts: OpFacts<Args>;
+  readonly needs: OpNeeds<Args>;
+  readonly triton36: Triton36<Args>;
+}
+
+/** An op to all who read it: arguments come by name. */
+export interface Op extends OpRules<
+  Readonly<Record<string, Typed | undefined>>,
+  Readonly<Record<string, Runtime | undefined>>
+> {
   /** The author's name, such as `floorDiv`. */
   readonly name: string;
   readonly operands: Operands;
   readonly options: Operands;
-  readonly effect: Effect;
   /** Also a method of its first operand. */
   readonly method: boolean;
   /** `a.add(b, c)` is `a + b + c`. */
   readonly variadic: boolean;
   /** The last operand takes all arguments that are left, and they are written side by side. */
   readonly rest: boolean;
-  readonly spelling: Spelling;
-  /** Its spelling on the host, where sizes are Python integers (`triton.cdiv`); absent where it makes no sense there. */
-  readonly host?: Spelling;
-  /** The result's type, the types of several results, or the sentence that says what is wrong. */
-  infer(args: Readonly<Record<string, Typed | undefined>>): Type | readonly Type[] | string;
-  /** The value for constants, by Python's arithmetic: constexprs, and sizes on the host. */
-  readonly fold?: (...constants: readonly Constant[]) => Constant;
-  /** What the result depends on beside the operands. */
-  readonly asks?: "program" | "grid";
-  /** Computes the op on whole tiles. */
-  readonly evaluate?: (
-    args: Readonly<Record<string, Runtime | undefined>>,
-    context: Context,
-  ) => Runtime | readonly Runtime[];
-  /** The backends that have it, where not all do. */
-  readonly targets?: Targets;
-  /** Exists on the host only. */
-  readonly hostOnly?: boolean;
-  /** Says that an index lies in its tensor: a view does not mask it. */
-  readonly claimsInBounds?: boolean;
-  /** Gives the elements of its first operand, so what is claimed of that is claimed of the result. */
-  readonly keepsClaims?: boolean;
-  /** Options that are always written out, because their default decides results and has changed between versions. */
-  readonly pinned?: (args: Readonly<Record<string, Typed | undefined>>) => Readonly<Record<string, Constant>>;
-  /** Dimensions that Triton wants to be so large at least; asked of every config. */
-  readonly least?: (args: Readonly<Record<string, Typed | undefined>>) => readonly Least[];
-  /** Whether each lane of the result comes from the same lane of the operands alone. */
-  readonly lanewise?: boolean;
-  /** Whether lanes of one operand are moved by the other, a scalar, so that a loop can carry the pointers to them. */
-  readonly moves?: boolean;
-  /** Whether it sums products over a dimension, so that errors grow with that dimension. */
-  readonly contracts?: boolean;
-  /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */
-  readonly nonNegative?: (operands: readonly boolean[], of: SignContext) => boolean;
-  /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
-  readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
+  readonly effect: Effect;
   readonly lowering?: OpLowering;
-  /** Triton 3.6 gives literals their own dtype here, where 3.9 gives them the tile's. */
-  readonly strongLiterals36: boolean;
-  /** The dtype that Triton 3.6 gives the result, or the first of several, where it is not 3.9's; emission casts it back. */
-  readonly result36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
-  /** The dtype that tiles among the operands are cast to first, where 3.6 would compute in a narrower one. */
-  readonly operands36?: (args: Readonly<Record<string, Typed | undefined>>) => Elem | undefined;
-  /** Whether these arguments ask for what Triton has since 3.9 only. */
-  readonly since39?: (args: Readonly<Record<string, Typed | undefined>>) => boolean;
 }

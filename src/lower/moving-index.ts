@@ -19,7 +19,7 @@ import { walk } from "../ir/walk.js";
 export function carriesPointers(loop: ForStatement): boolean {
   let multiplies = false;
   walk(loop.body, (statement) => {
-    if (statement.kind === "op" && statement.op.contracts) multiplies = true;
+    if (statement.kind === "op" && statement.op.facts.contracts) multiplies = true;
   });
   return multiplies && !loop.unrolled;
 }
@@ -42,12 +42,12 @@ export function movingLanes(
   const made = definitions.get(index);
   if (made?.kind !== "op") return undefined;
   // What only states a fact about an index stands for it.
-  if (made.op.claimsInBounds) return movingLanes(made.operands[0]!, step, definitions);
-  if (!made.op.moves) return undefined;
+  if (made.op.facts.claimsInBounds) return movingLanes(made.operands[0]!, step, definitions);
+  if (!made.op.facts.moves) return undefined;
   const [x, y] = made.operands;
   const other = x === step ? y : y === step ? x : undefined;
   if (!isValue(other) || other.type.kind !== "tile" || other.type.shape.length !== 1) return undefined;
   const lanes = definitions.get(other);
   // `tl.arange` of constexprs: nothing in it can change.
-  return lanes?.kind === "op" && lanes.op.countsFromZero ? lanes : undefined;
+  return lanes?.kind === "op" && lanes.op.facts.countsFromZero ? lanes : undefined;
 }

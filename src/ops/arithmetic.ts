@@ -1,5 +1,5 @@
 /** `+ - * / // %` and negation. */
-import type { SignContext } from "../ir/op.js";
+import type { SignContext, TypedArguments } from "../ir/op.js";
 import type { Constant } from "../values/runtime-values.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
@@ -24,7 +24,7 @@ import {
 import type { PairOut, WhyPairFirst, WhyPairSecond } from "../rules/math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import type { Some1 } from "../types/constexpr.js";
-import type { Type, Typed } from "../types/types.js";
+import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { binary, binaryInResult, quotient, unary } from "../values/operands.js";
 import { offsetPointer } from "./pointer.js";
@@ -81,69 +81,62 @@ function inferOffset(op: string, x: Type, y: Type, sum: () => Type | string): Ty
 }
 
 const infix = (operator: string) => ({ form: "infix", operator }) as const;
-const operands = { x: "value", y: "value" } as const;
-type Two = Readonly<Record<string, Typed | undefined>>;
-const types = ({ x, y }: Two): [Type, Type] => [x!.type, y!.type];
+const operands = { x: "valueOrPointer", y: "value" } as const;
+type Two = TypedArguments<typeof operands>;
+const types = ({ x, y }: Two): [Type, Type] => [x.type, y.type];
 
 /** Arithmetic of constexprs and of sizes on the host: Python's, on numbers that are small enough to be exact. */
 const numeric = (f: (x: number, y: number) => number) => (x: Constant, y: Constant) => f(Number(x), Number(y));
 /** Signs: whether the result is not negative when the operands are not. */
 const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
 /** Of `//` and `%` the dividend decides: a divisor that is not positive is reported. Python floors, and reports nothing. */
-const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext) =>
+const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);
 
 /** `x + y`; a pointer plus offsets is a pointer. */
-export const add = defineOp<Pair<"add">>({
+export const add = defineOp<Pair<"add">>()({
   name: "add",
-  moves: true,
-  lanewise: true,
   operands,
   method: true,
   variadic: true,
   effect: "pure",
-  spelling: infix("+"),
-  host: infix("+"),
+  spelling: { ...infix("+"), host: infix("+") },
   infer: (args) => inferOffset("add", ...types(args), () => inferArith("add", ...types(args), addText)),
   fold: numeric((x, y) => x + y),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
-  nonNegative: bothSigns,
+  facts: { moves: true, lanewise: true, nonNegative: bothSigns },
 });
 
 /** `x - y` */
-export const sub = defineOp<Pair<"sub">>({
+export const sub = defineOp<Pair<"sub">>()({
   name: "sub",
-  lanewise: true,
   operands,
   method: true,
   effect: "pure",
-  spelling: infix("-"),
-  host: infix("-"),
+  spelling: { ...infix("-"), host: infix("-") },
   infer: (args) => inferOffset("sub", ...types(args), () => inferArith("sub", ...types(args), subText)),
   fold: numeric((x, y) => x - y),
   evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
+  facts: { lanewise: true },
 });
 
 /** `x * y` */
-export const mul = defineOp<Pair<"mul">>({
+export const mul = defineOp<Pair<"mul">>()({
   name: "mul",
-  lanewise: true,
   operands,
   method: true,
   variadic: true,
   effect: "pure",
-  spelling: infix("*"),
-  host: infix("*"),
+  spelling: { ...infix("*"), host: infix("*") },
   infer: (args) => inferArith("mul", ...types(args), mulText),
   fold: numeric((x, y) => x * y),
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
-  nonNegative: bothSigns,
+  facts: { lanewise: true, nonNegative: bothSigns },
 });
 
 /** `x / y`: float32, or float64 where a side is. */
-export const div = defineOp<Pair<"div">>({
+export const div = defineOp<Pair<"div">>()({
   name: "div",
-  lanewise: true,
   operands,
   method: true,
   effect: "pure",
@@ -151,50 +144,47 @@ export const div = defineOp<Pair<"div">>({
   infer: (args) => inferDivide("div", ...types(args), divText),
   fold: numeric((x, y) => x / y),
   evaluate: binaryInResult({ float: (x, y) => x / y }),
+  facts: { lanewise: true },
 });
 
 /** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as Python does. */
-export const floorDiv = defineOp<Pair<"floorDiv">>({
+export const floorDiv = defineOp<Pair<"floorDiv">>()({
   name: "floorDiv",
   operands,
   method: true,
   effect: "pure",
-  spelling: infix("//"),
-  host: infix("//"),
+  spelling: { ...infix("//"), host: infix("//") },
   infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
   fold: numeric((x, y) => Math.floor(x / y)),
   evaluate: quotient({ int: divide, big: divideBig }),
-  nonNegative: dividendSign,
+  facts: { nonNegative: dividendSign },
 });
 
 /**
  * `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. For floats an NVIDIA
  * GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact, below 2²⁴ for float32, and 0.0 for -0.0.
  */
-export const mod = defineOp<Pair<"mod">>({
+export const mod = defineOp<Pair<"mod">>()({
   name: "mod",
-  lanewise: true,
   operands,
   method: true,
   effect: "pure",
-  spelling: infix("%"),
-  host: infix("%"),
+  spelling: { ...infix("%"), host: infix("%") },
   infer: (args) => inferModulo("mod", ...types(args), modText),
   fold: numeric((x, y) => x - y * Math.floor(x / y)),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
-  nonNegative: dividendSign,
+  facts: { lanewise: true, nonNegative: dividendSign },
 });
 
 /** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
-export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>({
+export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>()({
   name: "neg",
-  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",
-  spelling: { form: "prefix", operator: "-" },
-  host: { form: "prefix", operator: "-" },
-  infer: ({ x }) => inferNeg("neg", x!.type),
+  spelling: { form: "prefix", operator: "-", host: { form: "prefix", operator: "-" } },
+  infer: ({ x }) => inferNeg("neg", x.type),
   fold: (x) => -Number(x),
   evaluate: unary({ float: (x) => -x, int: (x) => -x, big: (x) => -x }),
+  facts: { lanewise: true },
 });

@@ -1,7 +1,5 @@
 /** Atomics: memory that several programs change, one at a time. Each gives what was there before. */
-import type { TileArray } from "../numerics/array.js";
 import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
-import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import {
   type Atomic,
   type AtomicCas,
@@ -16,21 +14,16 @@ import {
   whySwap,
 } from "../rules/atomic-rules.js";
 import { loadOut } from "../rules/memory-rules.js";
-import { none, type PointerType, tileType, type Type, type ViewType, type Typed } from "../types/types.js";
+import { none, type PointerType, tileType, type Type, type ViewType } from "../types/types.js";
 import { defineOp } from "./define.js";
-
-type Args = Readonly<Record<string, Runtime | undefined>>;
-type Mask = TileArray | boolean | undefined;
+import type { TypedArguments } from "../ir/op.js";
+import type { Constant } from "../values/runtime-values.js";
 
 const ordering = { sem: "constant?", scope: "constant?" } as const;
 const SEMANTICS = ["acquire", "release", "acq_rel", "relaxed"];
 
 /** What an editor sees in the types, for authors in JavaScript. */
-function whyOrdering(
-  op: string,
-  { sem, scope }: Readonly<Record<string, Typed | undefined>>,
-  allowed = SEMANTICS,
-): string {
+function whyOrdering(op: string, { sem, scope }: TypedArguments<typeof ordering>, allowed = SEMANTICS): string {
   if (sem && !allowed.includes(String(sem.literal)))
     return `${op}: sem is one of ${allowed.join(", ")}, this is ${String(sem.literal)}`;
   return scope && !["gpu", "cta", "sys"].includes(String(scope.literal))
@@ -39,7 +32,7 @@ function whyOrdering(
 }
 
 /** What an access orders, for the evaluator. */
-const orderOf = (sem: Runtime | undefined, otherwise: string): string => (typeof sem === "string" ? sem : otherwise);
+const orderOf = (sem: Constant | undefined, otherwise: string): string => (typeof sem === "string" ? sem : otherwise);
 
 function atomic<Name extends string, Kind extends AtomicKind>(
   name: Name,
@@ -48,27 +41,26 @@ function atomic<Name extends string, Kind extends AtomicKind>(
   change: Change,
   reads: boolean,
 ) {
-  return defineOp<Atomic<Name, Kind>>({
+  return defineOp<Atomic<Name, Kind>>()({
     name,
     operands: { address: "address", value: "value" },
-    options: { mask: "value?", ...ordering },
+    options: { mask: "mask?", ...ordering },
     effect: "atomic",
     spelling: { form: "call", name: python },
     infer: (args) => {
       const { address, value, mask } = args;
-      const why = whyAtomic(name, kind, address!.type) || whyOrdering(name, args);
+      const why = whyAtomic(name, kind, address.type) || whyOrdering(name, args);
       if (why) return why;
-      const place = address!.type as PointerType | ViewType;
+      const place = address.type as PointerType | ViewType;
       return (
-        whyAtomicValue(name, place, value!.type) || (mask && whyAtomicMask(name, place, mask.type)) || loadOut(place)
+        whyAtomicValue(name, place, value.type) || (mask && whyAtomicMask(name, place, mask.type)) || loadOut(place)
       );
     },
-    evaluate: ({ address, value, mask, sem }: Args, context: Context) => {
-      const place = address as Addresses;
-      const f = changeIn(change, place.dtype);
-      return context.atomic(place, mask as Mask, {
-        operands: [value as TileArray | number],
-        change: (old, [operand]) => f(old, operand!),
+    evaluate: ({ address, value, mask, sem }, context) => {
+      const f = changeIn(change, address.dtype);
+      return context.atomic(address, mask, {
+        operands: [value],
+        change: f,
         reads,
         order: orderOf(sem, "acq_rel"),
       });
@@ -95,7 +87,7 @@ export const atomicXchg = atomic("atomicXchg", "tl.atomic_xchg", "exchange", exc
  * Writes `value` where memory holds `compare`, bit for bit: `tl.atomic_cas(ptr, compare, value)`. Both have the address's
  * dtype and shape. It takes no mask, so each index of a view must be in bounds.
  */
-export const atomicCas = defineOp<AtomicCas>({
+export const atomicCas = defineOp<AtomicCas>()({
   name: "atomicCas",
   operands: { address: "address", compare: "value", value: "value" },
   options: ordering,
@@ -103,98 +95,98 @@ export const atomicCas = defineOp<AtomicCas>({
   spelling: { form: "call", name: "tl.atomic_cas" },
   infer: (args) => {
     const { address, compare, value } = args;
-    const why = whyAtomic("atomicCas", "compare", address!.type) || whyOrdering("atomicCas", args);
+    const why = whyAtomic("atomicCas", "compare", address.type) || whyOrdering("atomicCas", args);
     if (why) return why;
-    const place = address!.type as PointerType | ViewType;
-    return whySwap("atomicCas", place, compare!.type) || whySwap("atomicCas", place, value!.type) || loadOut(place);
+    const place = address.type as PointerType | ViewType;
+    return whySwap("atomicCas", place, compare.type) || whySwap("atomicCas", place, value.type) || loadOut(place);
   },
   evaluate: ({ address, compare, value, sem }, context) =>
-    context.atomic(address as Addresses, undefined, {
-      operands: [compare as TileArray | number, value as TileArray | number],
-      change: (old, [expected, next]) => (Object.is(old, expected) ? next! : old),
+    context.atomic(address, undefined, {
+      operands: [compare, value],
+      change: (old, expected, next) => (Object.is(old, expected) ? next : old),
       reads: true,
       order: orderOf(sem, "acq_rel"),
     }),
 });
 
 /** Reads in one step: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
-export const atomicLoad = defineOp<AtomicLoad>({
+export const atomicLoad = defineOp<AtomicLoad>()({
   name: "atomicLoad",
   operands: { address: "address" },
-  options: { mask: "value?", ...ordering },
+  options: { mask: "mask?", ...ordering },
   effect: "atomic",
-  since39: () => true,
   spelling: { form: "call", name: "tl.atomic_load" },
   infer: (args) => {
     const { address, mask } = args;
     const why =
-      whyAtomicRead("atomicLoad", "any", address!.type) || whyOrdering("atomicLoad", args, ["acquire", "relaxed"]);
+      whyAtomicRead("atomicLoad", "any", address.type) || whyOrdering("atomicLoad", args, ["acquire", "relaxed"]);
     if (why) return why;
-    const place = address!.type as PointerType | ViewType;
+    const place = address.type as PointerType | ViewType;
     return (mask && whyAtomicMask("atomicLoad", place, mask.type)) || loadOut(place);
   },
   evaluate: ({ address, mask, sem }, context) =>
-    context.atomic(address as Addresses, mask as Mask, {
+    context.atomic(address, mask, {
       operands: [],
       change: undefined,
       reads: true,
       order: orderOf(sem, "acquire"),
     }),
+  needs: { since39: () => true },
 });
 
 /** Writes in one step: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
-export const atomicStore = defineOp<AtomicStore>({
+export const atomicStore = defineOp<AtomicStore>()({
   name: "atomicStore",
   operands: { address: "address", value: "value" },
-  options: { mask: "value?", ...ordering },
+  options: { mask: "mask?", ...ordering },
   effect: "atomic",
-  since39: () => true,
   spelling: { form: "call", name: "tl.atomic_store" },
   infer: (args): Type | string => {
     const { address, value, mask } = args;
     const why =
-      whyAtomic("atomicStore", "any", address!.type) || whyOrdering("atomicStore", args, ["release", "relaxed"]);
+      whyAtomic("atomicStore", "any", address.type) || whyOrdering("atomicStore", args, ["release", "relaxed"]);
     if (why) return why;
-    const place = address!.type as PointerType | ViewType;
+    const place = address.type as PointerType | ViewType;
     return (
-      whyAtomicValue("atomicStore", place, value!.type) ||
+      whyAtomicValue("atomicStore", place, value.type) ||
       (mask && whyAtomicMask("atomicStore", place, mask.type)) ||
       none
     );
   },
   evaluate: ({ address, value, mask, sem }, context) => {
-    context.atomic(address as Addresses, mask as Mask, {
-      operands: [value as TileArray | number],
-      change: (_, [next]) => next!,
+    context.atomic(address, mask, {
+      operands: [value],
+      change: (_, next) => next,
       reads: false,
       order: orderOf(sem, "release"),
     });
     return [];
   },
+  needs: { since39: () => true },
 });
 
 /**
  * Waits until memory holds what is expected: `tl.atomic_poll(ptr, expected)`. Gives true where it did, false where the
  * time ran out. Needs Triton 3.9. Whom it waits for must be running: programs of one launch may run one after another.
  */
-export const atomicPoll = defineOp<AtomicPoll>({
+export const atomicPoll = defineOp<AtomicPoll>()({
   name: "atomicPoll",
   operands: { address: "address", expected: "value" },
   options: { ...ordering, timeoutNs: "constant?" },
   effect: "atomic",
-  since39: () => true,
   spelling: { form: "call", name: "tl.atomic_poll" },
   infer: (args) => {
     const { address, expected } = args;
     const why =
-      whyAtomicRead("atomicPoll", "poll", address!.type) || whyOrdering("atomicPoll", args, ["acquire", "relaxed"]);
+      whyAtomicRead("atomicPoll", "poll", address.type) || whyOrdering("atomicPoll", args, ["acquire", "relaxed"]);
     if (why) return why;
-    const place = address!.type as PointerType | ViewType;
-    return whyAtomicValue("atomicPoll", place, expected!.type) || tileType("int1", place.shape);
+    const place = address.type as PointerType | ViewType;
+    return whyAtomicValue("atomicPoll", place, expected.type) || tileType("int1", place.shape);
   },
   evaluate: ({ address, expected, sem, timeoutNs }, context) =>
-    context.poll(address as Addresses, expected as TileArray | number, {
+    context.poll(address, expected, {
       order: orderOf(sem, "acquire"),
       forever: timeoutNs === undefined,
     }),
+  needs: { since39: () => true },
 });

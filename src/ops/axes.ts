@@ -1,6 +1,6 @@
 /** The same elements in another shape or order of axes. */
 import type { Typed } from "../types/types.js";
-import { expandDims as expandArray, permute as permuteArray, type TileArray } from "../numerics/array.js";
+import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
 import type { Expand, WhyExpand } from "../types/axis.js";
 import type { Checked } from "../types/problem.js";
 import type { Permute } from "../types/dims.js";
@@ -25,7 +25,7 @@ import {
 } from "../rules/shape-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { isAddresses, keepsSign, toResult } from "../values/operands.js";
+import { isAddresses, keepsSign, toResult, listOf } from "../values/operands.js";
 import { permuteAddresses } from "../values/view-addresses.js";
 
 declare module "../types/tile.js" {
@@ -59,23 +59,22 @@ export const expandDims = defineOp<
     x: T,
     axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
   ) => Tile<T[El], ExpandAll<T[Sh], Ax>>
->({
+>()({
   name: "expandDims",
-  operands: { x: "value", axis: "constant" },
+  operands: { x: "tileOrPointer", axis: "constants" },
   method: true,
   effect: "pure",
   spelling: { form: "expand" },
-  infer: ({ x, axis }) => inferExpand(x!.type, numbers(axis), axis!.items !== undefined),
+  infer: ({ x, axis }) => inferExpand(x.type, numbers(axis), axis.items !== undefined),
   evaluate: ({ x, axis }) => {
-    const axes = (Array.isArray(axis) ? axis : [axis]).map(Number);
-    if (!isAddresses(x)) return axes.reduce(expandArray, x as TileArray);
+    const axes = listOf(axis).map(Number);
+    if (!isAddresses(x)) return axes.reduce(expandArray, x);
     return axes.reduce((addresses: Addresses, at) => {
       const position = at < 0 ? at + addresses.shape.length + 1 : at;
       return { ...addresses, shape: addresses.shape.toSpliced(position, 0, 1) };
     }, x);
   },
-  nonNegative: keepsSign,
-  keepsClaims: true,
+  facts: { nonNegative: keepsSign, keepsClaims: true },
 });
 
 /** A new axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */
@@ -84,15 +83,15 @@ export const unsqueeze = defineOp<
     x: T,
     dim: Checked<Ax, WhyExpand<T[Sh], Ax>>,
   ) => Tile<T[El], Expand<T[Sh], Ax>>
->({
+>()({
   name: "unsqueeze",
   operands: { x: "value", dim: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.unsqueeze" },
-  infer: ({ x, dim }) => whyTile("unsqueeze", x!.type) || inferExpand(x!.type, numbers(dim), false),
+  infer: ({ x, dim }) => whyTile("unsqueeze", x.type) || inferExpand(x.type, numbers(dim), false),
   evaluate: toResult,
-  nonNegative: keepsSign,
-  since39: () => true,
+  facts: { nonNegative: keepsSign },
+  needs: { since39: () => true },
 });
 
 /** Without an axis of size 1: `tl.squeeze(x, 0)`. Needs Triton 3.9; `reshape` does not. */
@@ -101,27 +100,27 @@ export const squeeze = defineOp<
     x: T,
     dim: Checked<Ax, WhySqueeze<T[Sh], Ax>>,
   ) => Reshaped<T, Squeeze<T[Sh], Ax>>
->({
+>()({
   name: "squeeze",
   operands: { x: "value", dim: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.squeeze" },
-  infer: ({ x, dim }) => inferSqueeze(x!.type, Number(dim!.literal)),
+  infer: ({ x, dim }) => inferSqueeze(x.type, Number(dim.literal)),
   evaluate: toResult,
-  nonNegative: keepsSign,
-  since39: () => true,
+  facts: { nonNegative: keepsSign },
+  needs: { since39: () => true },
 });
 
 /** The scalar in a tile of one element: `x.item()`. */
-export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>({
+export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>()({
   name: "item",
   operands: { x: "value" },
   method: true,
   effect: "pure",
   spelling: { form: "method", name: "item" },
-  infer: ({ x }) => inferItem(x!.type),
+  infer: ({ x }) => inferItem(x.type),
   evaluate: toResult,
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 /** The axes in another order: `tl.permute(x, [2, 0, 1])`. */
@@ -130,15 +129,15 @@ export const permute = defineOp<
     x: X,
     order: Checked<P, WhyPermuted<X, P>>,
   ) => X extends TileLike ? Reshaped<X, Permute<X[Sh], P>> : Tile<any, any>
->({
+>()({
   name: "permute",
-  operands: { x: "value", order: "constant" },
+  operands: { x: "tile", order: "constants" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.permute" },
-  infer: ({ x, order }) => inferPermute(x!.type, numbers(order)),
-  evaluate: ({ x, order }) => permuteArray(x as TileArray, (order as number[]).map(Number)),
-  nonNegative: keepsSign,
+  infer: ({ x, order }) => inferPermute(x.type, numbers(order)),
+  evaluate: ({ x, order }) => permuteArray(x, listOf(order).map(Number)),
+  facts: { nonNegative: keepsSign },
 });
 
 /** The last two axes swapped: `tl.trans(x)`; or all in another order: `tl.trans(x, [2, 0, 1])`. */
@@ -147,20 +146,19 @@ export const trans = defineOp<
     x: Checked<X, WhyTransposed<X, P>>,
     order?: P,
   ) => TransOut<X, P>
->({
+>()({
   name: "trans",
-  operands: { x: "value", order: "constant?" },
+  operands: { x: "tileOrPointer", order: "constants?" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.trans" },
   lowering: { permutes: (_, rank) => lastTwoSwapped(rank) },
-  infer: ({ x, order }) => inferTrans(x!.type, order && numbers(order)),
+  infer: ({ x, order }) => inferTrans(x.type, order && numbers(order)),
   evaluate: ({ x, order }) => {
     if (isAddresses(x)) return permuteAddresses(x, lastTwoSwapped(x.shape.length));
-    const tile = x as TileArray;
-    return permuteArray(tile, (order as number[] | undefined) ?? lastTwoSwapped(tile.shape.length));
+    return permuteArray(x, order === undefined ? lastTwoSwapped(x.shape.length) : listOf(order).map(Number));
   },
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 function lastTwoSwapped(rank: number): number[] {

@@ -5,7 +5,7 @@ import { callText, type CallText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
 import type { Checked } from "../types/problem.js";
-import type { Context, Runtime } from "../values/runtime-values.js";
+import type { Context } from "../values/runtime-values.js";
 import {
   type ArithOut,
   inferBits,
@@ -20,6 +20,7 @@ import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { binary, common } from "../values/operands.js";
+import type { RuntimeArguments } from "../ir/op.js";
 
 type Shift<Name extends string> = <const X, const O>(
   x: Checked<X, WhyShifted<Name, X>>,
@@ -68,32 +69,31 @@ declare module "../types/tile.js" {
   }
 }
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
+const operands = { x: "value", y: "value" } as const;
 
 function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fold: (x: number, y: number) => number) {
-  return defineOp<Shift<Name>>({
+  return defineOp<Shift<Name>>()({
     name,
-    operands: { x: "value", y: "value" },
+    operands,
     method: true,
     effect: "pure",
-    spelling: { form: "infix", operator },
-    host: { form: "infix", operator },
-    infer: ({ x, y }) => inferBits(name, x!.type, y!.type, (a, b) => callText(name, a, b)),
+    spelling: { form: "infix", operator, host: { form: "infix", operator } },
+    infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(name, a, b)),
     fold: (x, y) => fold(Number(x), Number(y)),
     evaluate: (args, context) => {
-      const dtype = context.results[0]!.dtype;
+      const dtype = context.result.dtype;
       reportFarShifts(args, context);
       const big = name === "shl" ? shiftLeftBig : shiftRightBig;
       if (isBig(dtype)) return binary({ big })(args, context);
       const int = name === "shl" ? shiftLeft(dtype as SmallIntDType) : shiftRight(dtype as SmallIntDType);
       return binary({ int })(args, context);
     },
-    nonNegative: ([x]) => x === true && name === "shr",
+    facts: { nonNegative: ([x]) => x === true && name === "shr" },
   });
 }
 
 /** What compiled code does with a shift by the width or more is not defined. */
-function reportFarShifts({ x, y }: Args, context: Context): void {
+function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: Context): void {
   const [value, count, dtype] = common(x, y);
   const bits = bitsOf(dtype);
   if (!count.data.some((by, i) => shiftIsTooFar(bits, by) && !count.poison?.[i])) return;
@@ -115,17 +115,17 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
   python: string,
   int: (x: number, y: number) => number,
 ) {
-  return defineOp<Logic<Name>>({
+  return defineOp<Logic<Name>>()({
     name,
-    operands: { x: "value", y: "value" },
+    operands,
     method: true,
     effect: "pure",
     spelling: { form: "method", name: python },
     infer: ({ x, y }) => {
-      if (x!.type.kind !== "tile") return notATile(name, x!.type);
-      const why = whyLogic(name, x!.type.dtype, x!.type.shape, y!.type);
-      const other = y!.type.kind === "tile" ? y!.type.shape : [];
-      return why || tileType("int1", broadcast(x!.type.shape, other) ?? x!.type.shape);
+      if (x.type.kind !== "tile") return notATile(name, x.type);
+      const why = whyLogic(name, x.type.dtype, x.type.shape, y.type);
+      const other = y.type.kind === "tile" ? y.type.shape : [];
+      return why || tileType("int1", broadcast(x.type.shape, other) ?? x.type.shape);
     },
     evaluate: binary({ int }),
   });

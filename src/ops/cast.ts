@@ -6,13 +6,14 @@ import { type Dt, type DType, type DTypeName, type Elem, isSigned, members } fro
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Checked, whyChoice } from "../types/problem.js";
-import type { Context, Runtime } from "../values/runtime-values.js";
+import type { Context } from "../values/runtime-values.js";
 import type { AsShape } from "../types/shape.js";
 import { notATile } from "../rules/arithmetic-rules.js";
 import { inferTo, type WhyTo } from "../rules/create-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
 import { tileOf } from "../values/operands.js";
+import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
 
@@ -47,41 +48,40 @@ type Cast = <T extends TileLike, const D, const B = false>(
   options?: CastOptions<B>,
 ) => ToOut<D, T[Sh]>;
 
+const operands = { x: "value", dtype: "dtype" } as const;
 const options = { fpDowncastRounding: "constant?", bitcast: "constant?" } as const;
+type Kinds = typeof operands & typeof options;
 
 const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
 
-function inferCast({ x, dtype, bitcast, fpDowncastRounding }: Readonly<Record<string, Typed | undefined>>) {
-  if (!dtype?.dtype) return "to: needs a dtype, such as tl.float32";
-  if (x!.type.kind !== "tile" && x!.type.kind !== "constexpr") return notATile("to", x!.type);
-  const type = inferTo(x!.type, dtype.dtype, bitcast?.literal === true);
-  if (typeof type === "string" || fpDowncastRounding === undefined || x!.type.kind !== "tile") return type;
+function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<Kinds>) {
+  if (!dtype.dtype) return "to: needs a dtype, such as tl.float32";
+  if (x.type.kind !== "tile" && x.type.kind !== "constexpr") return notATile("to", x.type);
+  const type = inferTo(x.type, dtype.dtype, bitcast?.literal === true);
+  if (typeof type === "string" || fpDowncastRounding === undefined || x.type.kind !== "tile") return type;
   const why = whyChoice("to: fpDowncastRounding", fpDowncastRounding.literal, ["rtne", "rtz"]);
   if (why) return why;
-  const narrows = members(x!.type.dtype).every((from) =>
+  const narrows = members(x.type.dtype).every((from) =>
     members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
   if (!narrows) return "to: fpDowncastRounding is for casts of floats to narrower floats";
   // The other pairs pass Triton's front end, and LLVM has no instruction for them.
-  const truncates = members(x!.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
+  const truncates = members(x.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
   return fpDowncastRounding.literal !== "rtz" || truncates
     ? type
     : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
 }
 
-const evaluate = (
-  { x, bitcast, fpDowncastRounding }: Readonly<Record<string, Runtime | undefined>>,
-  { results: [result] }: Context,
-) =>
-  castArray(tileOf(x, result!.dtype), result!.dtype, {
+const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<Kinds>, { result }: Context) =>
+  castArray(tileOf(x, result.dtype), result.dtype, {
     bitcast: bitcast === true,
     rounding: fpDowncastRounding as Rounding | undefined,
   });
 
 /** Triton casts from and to float8e4b15 four elements at a time. */
-function leastCast({ x, dtype }: Readonly<Record<string, Typed | undefined>>): readonly Least[] {
-  const { type } = x!;
-  if (type.kind !== "tile" || ![type.dtype, dtype!.dtype].includes("float8e4b15")) return [];
+function leastCast({ x, dtype }: TypedArguments<Kinds>): readonly Least[] {
+  const { type } = x;
+  if (type.kind !== "tile" || ![type.dtype, dtype.dtype].includes("float8e4b15")) return [];
   const dim = type.shape.map((each) => `(${each})`).join(" * ") || 1;
   return [{ what: "the number of elements", dim, who: "casts from and to float8e4b15", least: 4 }];
 }
@@ -102,20 +102,22 @@ function hasRoom(from: DTypeName, to: DTypeName, bitcast: boolean): boolean {
 }
 
 const record = {
-  operands: { x: "value", dtype: "dtype" },
+  operands,
   options,
   method: true,
-  lanewise: true,
   effect: "pure",
   infer: inferCast,
-  least: leastCast,
   evaluate,
-  nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
-    isNonNegative === true && keepsSignAs(x!, dtype!.dtype!, bitcast?.literal === true),
-} as const satisfies Omit<OpRecord, "name" | "spelling">;
+  facts: {
+    lanewise: true,
+    nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
+      isNonNegative === true && keepsSignAs(x, dtype.dtype!, bitcast?.literal === true),
+  },
+  needs: { least: leastCast },
+} as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */
-export const to = defineOp<Cast>({ ...record, name: "to", spelling: { form: "method", name: "to" } });
+export const to = defineOp<Cast>()({ ...record, name: "to", spelling: { form: "method", name: "to" } });
 
 /** `tl.cast(x, tl.float16)`, the same as `x.to(tl.float16)`. */
-export const cast = defineOp<Cast>({ ...record, name: "cast", spelling: { form: "call", name: "tl.cast" } });
+export const cast = defineOp<Cast>()({ ...record, name: "cast", spelling: { form: "call", name: "tl.cast" } });

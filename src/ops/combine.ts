@@ -9,7 +9,7 @@ import { builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import type { Checked } from "../types/problem.js";
-import type { FunctionRuntime, Runtime } from "../values/runtime-values.js";
+import type { FunctionRuntime } from "../values/runtime-values.js";
 import {
   type Combine,
   type FirstOf,
@@ -28,32 +28,28 @@ import { capturesOf } from "../ir/walk.js";
 import { defineOp, withRecord } from "./define.js";
 import { definitionOfHelper, effectOf } from "./fn.js";
 import { traceHelper } from "./helper.js";
+import { listOf, isTile } from "../values/operands.js";
 
-type Typeds = Readonly<Record<string, Typed | undefined>>;
-type Args = Readonly<Record<string, Runtime | undefined>>;
-
-const tilesOf = ({ x }: Typeds): readonly Type[] => x!.items?.map(({ type }) => type) ?? [x!.type];
-const arraysOf = ({ x }: Args): readonly TileArray[] => (Array.isArray(x) ? x : [x]) as readonly TileArray[];
-const folding = ({ combineFn }: Args) => {
-  const combine = combineFn as FunctionRuntime;
-  return (left: readonly TileArray[], right: readonly TileArray[]) =>
-    combine.call([...left, ...right]) as readonly TileArray[];
-};
+const tilesOf = ({ x }: { readonly x: Typed }): readonly Type[] => x.items?.map(({ type }) => type) ?? [x.type];
+const folding =
+  ({ combineFn }: { readonly combineFn: FunctionRuntime }) =>
+  (left: readonly TileArray[], right: readonly TileArray[]) =>
+    combineFn.call([...left, ...right]) as readonly TileArray[];
 const unlisted = <T>(list: readonly T[]): T | readonly T[] => (list.length === 1 ? list[0]! : list);
 
-const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>({
+const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>()({
   name: "reduce",
   operands: { x: "tiles", axis: "constant", combineFn: "function" },
   options: { keepDims: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.reduce" },
   infer: (args) =>
-    inferFold("reduce", tilesOf(args), Number(args.axis!.literal), args.combineFn!.signature!, {
+    inferFold("reduce", tilesOf(args), Number(args.axis.literal), args.combineFn.signature, {
       keepDims: args.keepDims?.literal === true,
     }),
   evaluate(args) {
     const axis = Number(args.axis);
-    const folded = foldLanes(arraysOf(args), axis, folding(args)).map((tile) => lastAlong(tile, axis));
+    const folded = foldLanes(listOf(args.x), axis, folding(args)).map((tile) => lastAlong(tile, axis));
     return unlisted(args.keepDims === true ? folded.map((tile) => expandDims(tile, axis)) : folded);
   },
 });
@@ -73,15 +69,15 @@ export const reduce = withRecord(reduceOp, ((x: unknown, axis: number, combine: 
   options?: { keepDims?: Keep },
 ) => ReduceAll<X, Ax, Keep>);
 
-const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>({
+const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: object) => unknown>()({
   name: "associativeScan",
   operands: { x: "tiles", axis: "constant", combineFn: "function" },
   options: { reverse: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.associative_scan" },
   infer: (args) =>
-    inferFold("associativeScan", tilesOf(args), Number(args.axis!.literal), args.combineFn!.signature!, { scan: true }),
-  evaluate: (args) => unlisted(foldLanes(arraysOf(args), Number(args.axis), folding(args), args.reverse === true)),
+    inferFold("associativeScan", tilesOf(args), Number(args.axis.literal), args.combineFn.signature, { scan: true }),
+  evaluate: (args) => unlisted(foldLanes(listOf(args.x), Number(args.axis), folding(args), args.reverse === true)),
 });
 
 /**
@@ -103,19 +99,19 @@ export const associativeScan = withRecord(scanOp, ((
   options?: { reverse?: boolean },
 ) => ScanAll<X>);
 
-const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: object) => unknown>({
+const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: object) => unknown>()({
   name: "mapElementwise",
   operands: { scalarFn: "function", args: "values" },
   effect: "pure",
   spelling: { form: "call", name: "tl.map_elementwise", spread: "args" },
   infer: ({ scalarFn, args }) =>
     inferMap(
-      args!.items!.map(({ type }) => type),
-      scalarFn!.signature!,
+      args.items.map(({ type }) => type),
+      scalarFn.signature,
     ),
   evaluate({ scalarFn, args }, context) {
-    const call = (scalarFn as FunctionRuntime).call as (lanes: readonly TileArray[]) => readonly TileArray[];
-    return unlisted(mapLanes(args as readonly TileArray[], context.results[0]!.shape, call));
+    const call = scalarFn.call as (lanes: readonly TileArray[]) => readonly TileArray[];
+    return unlisted(mapLanes(args.filter(isTile), context.result.shape, call));
   },
 });
 

@@ -66,17 +66,16 @@ function comparison<Name extends string>(
   compare: (x: number | bigint, y: number | bigint) => boolean,
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
-  return defineOp<Compare<Name>>({
+  return defineOp<Compare<Name>>()({
     name,
     operands,
     method: true,
     effect: "pure",
-    spelling: { form: "infix", operator },
-    host: { form: "infix", operator },
-    infer: ({ x, y }) => inferCompare(name, x!.type, y!.type, operator),
+    spelling: { form: "infix", operator, host: { form: "infix", operator } },
+    infer: ({ x, y }) => inferCompare(name, x.type, y.type, operator),
     fold: (x, y) => compare(ordered(x), ordered(y)),
     evaluate: binary(loops),
-    strongLiterals36: true,
+    triton36: { strongLiterals: true },
   });
 }
 
@@ -109,18 +108,17 @@ function bitwise<Name extends string>(
   big: (x: bigint, y: bigint) => bigint,
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
-  return defineOp<Bits<Name>>({
+  return defineOp<Bits<Name>>()({
     name,
     operands,
     method: true,
     variadic: name !== "xor",
     effect: "pure",
-    spelling: { form: "infix", operator, truth },
-    host: { form: "infix", operator, truth },
-    infer: ({ x, y }) => inferBits(name, x!.type, y!.type, (a, b) => callText(truth, a, b)),
+    spelling: { form: "infix", operator, truth, host: { form: "infix", operator, truth } },
+    infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(truth, a, b)),
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : int(Number(x), Number(y))),
     evaluate: binary({ int, big }),
-    nonNegative,
+    facts: { nonNegative },
   });
 }
 
@@ -153,15 +151,14 @@ export const xor = bitwise(
 );
 
 /** `~x`, of a mask or of integers; `not x` of a truth value that is known when Triton compiles. */
-export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>({
+export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>()({
   name: "not",
   operands: { x: "value" },
   method: true,
   effect: "pure",
-  spelling: { form: "prefix", operator: "~", truth: "not" },
-  host: { form: "prefix", operator: "~", truth: "not" },
-  infer: ({ x }) => inferNot("not", x!.type),
+  spelling: { form: "prefix", operator: "~", truth: "not", host: { form: "prefix", operator: "~", truth: "not" } },
+  infer: ({ x }) => inferNot("not", x.type),
   fold: (x) => (typeof x === "boolean" ? !x : ~Number(x)),
   evaluate: (args, context) =>
-    unary({ int: context.results[0]!.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
+    unary({ int: context.result.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
 });

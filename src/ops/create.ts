@@ -18,27 +18,25 @@ const scalarInt = tileType("int32", []);
 const never = () => true;
 
 /** The id of this program on an axis of the grid: `tl.program_id(0)`. */
-export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>({
+export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   name: "programId",
   operands: { axis: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.program_id" },
-  infer: ({ axis }) => whyGridAxis("programId", axis!) || scalarInt,
-  asks: "program",
+  infer: ({ axis }) => whyGridAxis("programId", axis) || scalarInt,
   evaluate: ({ axis }, { program }) => fullArray([], program[axis as 0 | 1 | 2], "int32"),
-  nonNegative: never,
+  facts: { asks: "program", nonNegative: never },
 });
 
 /** How many programs there are on an axis of the grid: `tl.num_programs(0)`. */
-export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>({
+export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   name: "numPrograms",
   operands: { axis: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.num_programs" },
-  infer: ({ axis }) => whyGridAxis("numPrograms", axis!) || scalarInt,
-  asks: "grid",
+  infer: ({ axis }) => whyGridAxis("numPrograms", axis) || scalarInt,
   evaluate: ({ axis }, { grid }) => fullArray([], grid[axis as 0 | 1 | 2], "int32"),
-  nonNegative: never,
+  facts: { asks: "grid", nonNegative: never },
 });
 
 function whyGridAxis(op: string, axis: Typed): string {
@@ -47,18 +45,20 @@ function whyGridAxis(op: string, axis: Typed): string {
 }
 
 /** `start, start + 1, …, end - 1` as int32; `end - start` is a power of two: `tl.arange(0, BLOCK)`. */
-export const arange = defineOp<ArangeCall>({
+export const arange = defineOp<ArangeCall>()({
   name: "arange",
   operands: { start: "constant", end: "constant" },
   effect: "pure",
   spelling: { form: "call", name: "tl.arange" },
   infer: ({ start, end }) =>
-    [start, end].some((bound) => Math.abs(Number(bound!.literal ?? 0)) >= 2 ** 31)
+    [start, end].some((bound) => Math.abs(Number(bound.literal ?? 0)) >= 2 ** 31)
       ? "arange: bounds are int32; add an int64 scalar to what it gives"
-      : inferArange(start!.type, end!.type),
+      : inferArange(start.type, end.type),
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),
-  nonNegative: ([start]) => start === true,
-  countsFromZero: ([start]) => isLiteral(start) && start.value === 0,
+  facts: {
+    nonNegative: ([start]) => start === true,
+    countsFromZero: ([start]) => isLiteral(start) && start.value === 0,
+  },
 });
 
 /** A tile of zeros: `tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)`. */
@@ -67,14 +67,14 @@ export const zeros = defineOp<
     shape: ShapeArg<"zeros", X>,
     dtype: DType<E>,
   ) => Tile<E, DimsOf<X>>
->({
+>()({
   name: "zeros",
   operands: { shape: "shape", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "call", name: "tl.zeros", keywords: ["dtype"] },
-  infer: ({ shape, dtype }) => filled("zeros", shape!, dtype!),
-  evaluate: (_, { results: [result] }) => fullArray(result!.shape, isBig(result!.dtype) ? 0n : 0, result!.dtype),
-  nonNegative: never,
+  infer: ({ shape, dtype }) => filled("zeros", shape, dtype),
+  evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
+  facts: { nonNegative: never },
 });
 
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
@@ -84,33 +84,34 @@ export const full = defineOp<
     value: Checked<V, WhyFill<V, E>>,
     dtype: DType<E>,
   ) => Tile<E, DimsOf<X>>
->({
+>()({
   name: "full",
   operands: { shape: "shape", value: "value", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "call", name: "tl.full", keywords: ["dtype"] },
-  infer: ({ shape, value, dtype }) =>
-    (dtype!.dtype && whyFill(value!.type, dtype!.dtype)) || filled("full", shape!, dtype!),
-  evaluate: ({ value }, { results: [result] }) => {
-    const scalar = cast(tileOf(value, result!.dtype), result!.dtype);
-    const tile = fullArray(result!.shape, scalar.data[0]!, result!.dtype);
+  infer: ({ shape, value, dtype }) => (dtype.dtype && whyFill(value.type, dtype.dtype)) || filled("full", shape, dtype),
+  evaluate: ({ value }, { result }) => {
+    const scalar = cast(tileOf(value, result.dtype), result.dtype);
+    const tile = fullArray(result.shape, scalar.data[0]!, result.dtype);
     return scalar.poison?.[0]
       ? tileArray(tile.dtype, tile.shape, tile.data, new Uint8Array(tile.data.length).fill(1))
       : tile;
   },
-  nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
-    isNonNegative === true && (value!.literal !== undefined || keepsSignAs(value!, dtype!.dtype!)),
+  facts: {
+    nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
+      isNonNegative === true && (value.literal !== undefined || keepsSignAs(value, dtype.dtype!)),
+  },
 });
 
 /** Zeros in the dtype and shape of a tile: `tl.zeros_like(x)`. */
-export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) => Plain<X>>({
+export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) => Plain<X>>()({
   name: "zerosLike",
   operands: { x: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.zeros_like" },
-  infer: ({ x }) => whyTile("zerosLike", x!.type) || x!.type,
-  evaluate: (_, { results: [result] }) => fullArray(result!.shape, isBig(result!.dtype) ? 0n : 0, result!.dtype),
-  nonNegative: never,
+  infer: ({ x }) => whyTile("zerosLike", x.type) || x.type,
+  evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
+  facts: { nonNegative: never },
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {

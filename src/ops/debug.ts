@@ -20,14 +20,14 @@ export const deviceAssert = defineOp<
     message?: string,
     options?: { mask?: TileLike<"int1", any> },
   ) => void
->({
+>()({
   name: "deviceAssert",
   operands: { condition: "value", message: "constant?" },
   options: { mask: "value?" },
   effect: "write",
   spelling: { form: "call", name: "tl.device_assert" },
   infer: ({ condition, message, mask }) =>
-    whyCond("deviceAssert", condition!.type) ||
+    whyCond("deviceAssert", condition.type) ||
     (mask && whyCond("deviceAssert", mask.type)) ||
     (message && typeof message.literal !== "string" ? "deviceAssert: the message is a string" : nothing),
   evaluate: ({ condition, message, mask }, context) => {
@@ -37,7 +37,7 @@ export const deviceAssert = defineOp<
 });
 
 /** Prints values from the GPU, one line an element: `tl.device_print("x", x)`. The evaluator prints nothing. */
-export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printable | { hex?: boolean })[]) => void>({
+export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printable | { hex?: boolean })[]) => void>()({
   name: "devicePrint",
   operands: { prefix: "constant", values: "values" },
   options: { hex: "constant?" },
@@ -45,10 +45,10 @@ export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printa
   effect: "write",
   spelling: { form: "call", name: "tl.device_print" },
   infer: ({ prefix, values }) => {
-    const text = prefix!.literal;
+    const text = prefix.literal;
     if (typeof text !== "string" || /[^\t-\r -~]/.test(text))
       return "devicePrint: the prefix is a string of ASCII characters";
-    const isNumber = values!.items!.every(
+    const isNumber = values.items.every(
       ({ type }) =>
         type.kind === "tile" || type.kind === "pointer" || (type.kind === "constexpr" && type.of !== "string"),
     );
@@ -58,13 +58,13 @@ export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printa
 });
 
 /** Refuses to compile where a condition that Triton knows does not hold: `tl.static_assert(BLOCK >= 16, "too small")`. */
-export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolean, message?: string) => void>({
+export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolean, message?: string) => void>()({
   name: "staticAssert",
   operands: { condition: "value", message: "constant?" },
   effect: "write",
   spelling: { form: "call", name: "tl.static_assert" },
   infer: ({ condition, message }) => {
-    const { type } = condition!;
+    const { type } = condition;
     if (type.kind !== "constexpr" || type.of !== "bool")
       return "staticAssert: the condition must be known when Triton compiles; use deviceAssert for tiles";
     return message && typeof message.literal !== "string" ? "staticAssert: the message is a string" : nothing;
@@ -76,7 +76,7 @@ export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolea
 });
 
 /** Prints while Triton compiles: `tl.static_print("BLOCK", BLOCK)`. The evaluator prints nothing. */
-export const staticPrint = defineOp<(...values: readonly Printable[]) => void>({
+export const staticPrint = defineOp<(...values: readonly Printable[]) => void>()({
   name: "staticPrint",
   operands: { values: "values" },
   rest: true,
@@ -87,7 +87,7 @@ export const staticPrint = defineOp<(...values: readonly Printable[]) => void>({
 });
 
 /** Waits until every thread of the program is here: `tl.debug_barrier()`. */
-export const debugBarrier = defineOp<() => void>({
+export const debugBarrier = defineOp<() => void>()({
   name: "debugBarrier",
   operands: {},
   effect: "write",

@@ -6,15 +6,30 @@ import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { Argument, FunctionArgument, OpStatement } from "../ir/nodes.js";
-import type { Op, OperandKind, Operands } from "../ir/op.js";
+import { type Argument, type FunctionArgument, isList, type OpStatement } from "../ir/nodes.js";
+import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 
-type OptionalFields = "options" | "method" | "variadic" | "rest" | "strongLiterals36";
+type RulesFor<Given extends Operands, Options extends Operands> = OpRules<
+  TypedArguments<Given> & TypedArguments<Options>,
+  RuntimeArguments<Given> & RuntimeArguments<Options>
+>;
+type Groups = "facts" | "needs" | "triton36";
 
-/** What an op's file writes down: the fields of `Op`, those with an obvious default left out. */
-export type OpRecord = Omit<Op, OptionalFields> & Partial<Pick<Op, OptionalFields>>;
+/**
+ * What an op's file writes down: the fields of `Op`, those with an obvious default left out. The kinds of the operands and
+ * options are literals, so the rules' arguments have the types that these kinds stand for.
+ */
+export interface OpRecord<Given extends Operands, Options extends Operands>
+  extends
+    Pick<Op, "name" | "effect">,
+    Partial<Pick<Op, "method" | "variadic" | "rest" | "lowering">>,
+    Omit<RulesFor<NoInfer<Given>, NoInfer<Options>>, Groups>,
+    Partial<Pick<RulesFor<NoInfer<Given>, NoInfer<Options>>, Groups>> {
+  readonly operands: Given;
+  readonly options?: Options;
+}
 
 const OP: unique symbol = Symbol("tilescript.op");
 
@@ -22,19 +37,31 @@ const OP: unique symbol = Symbol("tilescript.op");
 export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
 
 /**
- * Defines an op. `Signature` is how an author calls it, with types written out; the record says the rest. The function
- * checks its arguments by the record's own type rule and appends a statement to the kernel that is being traced.
+ * Defines an op: `defineOp<Signature>()({ … })`. `Signature` is how an author calls it, with types written out; the record
+ * says the rest. The function checks its arguments by the record's own type rule and appends a statement to the kernel
+ * that is being traced.
  */
-export function defineOp<Signature>(record: OpRecord): OpFunction<Signature> {
-  const op: Op = { options: {}, method: false, variadic: false, rest: false, strongLiterals36: false, ...record };
+export function defineOp<Signature>() {
+  return <const Given extends Operands, const Options extends Operands = {}>(
+    record: OpRecord<Given, Options>,
+  ): OpFunction<Signature> => functionOf(opFrom(record)) as OpFunction<Signature>;
+}
+
+/** The rules' arguments are named by the record's own operands, so they are those that readers give by name. */
+function opFrom<Given extends Operands, Options extends Operands>(record: OpRecord<Given, Options>): Op {
+  const defaults = { options: {}, method: false, variadic: false, rest: false, facts: {}, needs: {}, triton36: {} };
+  return { ...defaults, ...record } as unknown as Op;
+}
+
+function functionOf(op: Op): unknown {
   const call = (...args: unknown[]): unknown => {
     const recorder = builder(`tl.${op.name}`);
     const at = recorder.location();
-    if (recorder.place === "host" && !op.host) fail(hostOnly.notOnHost(op.name), at);
-    if (recorder.place === "kernel" && op.hostOnly) fail(hostOnly.onHostOnly(op.name), at);
+    if (recorder.place === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), at);
+    if (recorder.place === "kernel" && op.needs.hostOnly) fail(hostOnly.onHostOnly(op.name), at);
     return op.variadic ? applyMany(recorder, op, args, at) : apply(recorder, op, args, at);
   };
-  return Object.assign(call, { [OP]: op }) as unknown as OpFunction<Signature>;
+  return Object.assign(call, { [OP]: op });
 }
 
 /** The record of an op's function, or undefined for any other value. */
@@ -105,6 +132,7 @@ function toOperand(
   }
   const argument = toArgument(given);
   if (argument === undefined) fail(argumentList.kind(op.name, name, describe(given)), at);
+  if (kind.startsWith("values") && !isList(argument)) fail(argumentList.notList(op.name, name), at);
   return argument;
 }
 

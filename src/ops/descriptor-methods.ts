@@ -1,9 +1,7 @@
 /** What a tensor descriptor does beside loads and stores: rows by their numbers, and reductions into memory. */
 import type { Least } from "../types/limits.js";
-import type { TileArray } from "../numerics/array.js";
 import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import { dtypeTable, members } from "../types/dtype.js";
-import type { DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import {
   type ReduceKind,
   rowsShape,
@@ -19,23 +17,23 @@ import { blockAt, paddingOf, rowsAt } from "../values/block-addresses.js";
 import { defineOp } from "./define.js";
 import { writtenBlock } from "./descriptor.js";
 
-type Typeds = Readonly<Record<string, Typed | undefined>>;
+type Rows = Readonly<Record<"desc" | "rows" | "column", Typed>>;
 /** Authors call these as methods, whose types are in `rules/descriptor-types.ts`. */
 type Method = (desc: unknown, ...args: unknown[]) => unknown;
 
-function rowsOf(op: string, { desc, rows, column }: Typeds): DescriptorType | string {
-  const { type } = desc!;
+function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | string {
+  const { type } = desc;
   if (type.kind !== "descriptor") return whyDescriptor(op, type);
-  return whyRows(op, type, rows!.type) || whyBlockOffset(op, column!.type) || type;
+  return whyRows(op, type, rows.type) || whyBlockOffset(op, column.type) || type;
 }
 
 /** The hardware moves rows in fours, of 32 bytes at least. */
-function leastRows(op: string, { desc, rows }: Typeds): readonly Least[] {
-  const { type } = desc!;
-  if (type.kind !== "descriptor" || rows!.type.kind !== "tile") return [];
+function leastRows(op: string, { desc, rows }: Rows): readonly Least[] {
+  const { type } = desc;
+  if (type.kind !== "descriptor" || rows.type.kind !== "tile") return [];
   const narrowest = Math.min(...members(type.to).map((name) => dtypeTable[name].bits));
   return [
-    { what: `${op}: the number of rows`, dim: rows!.type.shape[0]!, who: "descriptors", least: 8 },
+    { what: `${op}: the number of rows`, dim: rows.type.shape[0]!, who: "descriptors", least: 8 },
     {
       what: `${op}: the length of a row`,
       dim: type.shape[1]!,
@@ -49,47 +47,46 @@ function leastRows(op: string, { desc, rows }: Typeds): readonly Least[] {
  * Rows by their numbers, from one column on, through a descriptor with blocks `[1, N]`: `x_desc.gather(rows, j)`. On
  * NVIDIA GPUs it needs sm_100 or later.
  */
-export const descriptorGather = defineOp<Method>({
+export const descriptorGather = defineOp<Method>()({
   name: "descriptorGather",
-  operands: { desc: "address", rows: "value", column: "index" },
+  operands: { desc: "descriptor", rows: "tile", column: "index" },
   effect: "read",
   spelling: { form: "method", name: "gather" },
   infer: (args) => {
     const type = rowsOf("gather", args);
-    return typeof type === "string" ? type : tileType(type.to, rowsShape(type, args.rows!.type));
+    return typeof type === "string" ? type : tileType(type.to, rowsShape(type, args.rows.type));
   },
-  least: (args) => leastRows("gather", args),
   evaluate: ({ desc, rows, column }, context) => {
-    const descriptor = desc as DescriptorRuntime;
-    const { address, inside } = rowsAt(descriptor, rows as TileArray, column!, context);
-    return context.load(address, inside, paddingOf(descriptor));
+    const { address, inside } = rowsAt(desc, rows, column, context);
+    return context.load(address, inside, paddingOf(desc));
   },
+  needs: { least: (args) => leastRows("gather", args) },
 });
 
 /** Writes rows by their numbers: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
-export const descriptorScatter = defineOp<Method>({
+export const descriptorScatter = defineOp<Method>()({
   name: "descriptorScatter",
-  operands: { desc: "address", value: "value", rows: "value", column: "index" },
+  operands: { desc: "descriptor", value: "tile", rows: "tile", column: "index" },
   effect: "write",
   spelling: { form: "method", name: "scatter" },
   infer: (args) => {
     const type = rowsOf("scatter", args);
     if (typeof type === "string") return type;
-    const shape = rowsShape(type, args.rows!.type);
-    return whyBlockWrite("scatter", type) || whyBlockValue("scatter", type.to, shape, args.value!.type) || none;
+    const shape = rowsShape(type, args.rows.type);
+    return whyBlockWrite("scatter", type) || whyBlockValue("scatter", type.to, shape, args.value.type) || none;
   },
-  least: (args) => leastRows("scatter", args),
   evaluate: ({ desc, value, rows, column }, context) => {
-    const { address, inside } = rowsAt(desc as DescriptorRuntime, rows as TileArray, column!, context);
-    context.store(address, value as TileArray, inside);
+    const { address, inside } = rowsAt(desc, rows, column, context);
+    context.store(address, value, inside);
     return [];
   },
+  needs: { least: (args) => leastRows("scatter", args) },
 });
 
 function reduction<Name extends string>(name: Name, author: string, python: string, kind: ReduceKind, change: Change) {
-  return defineOp<Method>({
+  return defineOp<Method>()({
     name,
-    operands: { desc: "address", offsets: "values", value: "value" },
+    operands: { desc: "descriptor", offsets: "values", value: "tile" },
     effect: "atomic",
     spelling: { form: "method", name: python },
     infer: (args) => {
@@ -97,11 +94,10 @@ function reduction<Name extends string>(name: Name, author: string, python: stri
       return typeof block === "string" ? block : whyReduced(author, kind, block.to) || none;
     },
     evaluate: ({ desc, offsets, value }, context) => {
-      const { address, inside } = blockAt(desc as DescriptorRuntime, offsets as readonly Runtime[], context);
-      const f = changeIn(change, address.dtype);
+      const { address, inside } = blockAt(desc, offsets, context);
       context.atomic(address, inside, {
-        operands: [value as TileArray],
-        change: (old, [operand]) => f(old, operand!),
+        operands: [value],
+        change: changeIn(change, address.dtype),
         reads: true,
         order: "relaxed",
       });

@@ -1,6 +1,4 @@
 /** Tensor descriptors: tensors that are read and written in blocks, by the copy engine where the GPU has one (TMA). */
-import type { TileArray } from "../numerics/array.js";
-import type { DescriptorRuntime, Runtime } from "../values/runtime-values.js";
 import {
   inferDescriptor,
   type LoadTensorDescriptor,
@@ -11,13 +9,14 @@ import {
   whyBlockWrite,
   whyDescriptor,
 } from "../rules/descriptor-rules.js";
-import { type DescriptorType, none, tileType, type Typed } from "../types/types.js";
+import { type DescriptorType, none, tileType } from "../types/types.js";
 import { blockAt, descriptorAt, paddingOf } from "../values/block-addresses.js";
 import { defineOp, withRecord } from "./define.js";
+import type { TypedArguments } from "../ir/op.js";
 
 const described = defineOp<
   (base: unknown, shape: unknown, strides: unknown, block: unknown, options: object) => unknown
->({
+>()({
   name: "makeTensorDescriptor",
   operands: { base: "address", shape: "values?", strides: "values?", blockShape: "shape" },
   options: { paddingOption: "constant?" },
@@ -42,28 +41,33 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, 
     : (described as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...rest);
 }) as MakeTensorDescriptor);
 
+const block = { desc: "descriptor", offsets: "values" } as const;
+
 /** Types of a descriptor and of the offsets of a block in it. */
-function blockOf(op: string, { desc, offsets }: Readonly<Record<string, Typed | undefined>>): DescriptorType | string {
-  const { type } = desc!;
+function blockOf(op: string, { desc, offsets }: TypedArguments<typeof block>): DescriptorType | string {
+  const { type } = desc;
   if (type.kind !== "descriptor") return whyDescriptor(op, type);
-  const given = (offsets!.items ?? []).map((item) => item.type);
+  const given = offsets.items.map((item) => item.type);
   return whyBlockOffsets(op, type.shape, given) || type;
 }
 
 /** The same, where the block is written. */
-export function writtenBlock(op: string, args: Readonly<Record<string, Typed | undefined>>): DescriptorType | string {
+export function writtenBlock(
+  op: string,
+  args: TypedArguments<typeof block & { value: "tile" }>,
+): DescriptorType | string {
   const block = blockOf(op, args);
   if (typeof block === "string") return block;
-  return whyBlockWrite(op, block) || whyBlockValue(op, block.to, block.shape, args.value!.type) || block;
+  return whyBlockWrite(op, block) || whyBlockValue(op, block.to, block.shape, args.value.type) || block;
 }
 
 /**
  * The block that starts at these offsets, one an axis: `a_desc.load([i, k])`. Also a method of a descriptor,
  * `desc.load(offsets)`.
  */
-export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>({
+export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
   name: "loadTensorDescriptor",
-  operands: { desc: "address", offsets: "values" },
+  operands: { desc: "descriptor", offsets: "values" },
   effect: "read",
   spelling: { form: "method", name: "load" },
   infer: (args) => {
@@ -71,9 +75,8 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>({
     return typeof block === "string" ? block : tileType(block.to, block.shape);
   },
   evaluate: ({ desc, offsets }, context) => {
-    const descriptor = desc as DescriptorRuntime;
-    const { address, inside } = blockAt(descriptor, offsets as readonly Runtime[], context);
-    return context.load(address, inside, paddingOf(descriptor));
+    const { address, inside } = blockAt(desc, offsets, context);
+    return context.load(address, inside, paddingOf(desc));
   },
 });
 
@@ -81,9 +84,9 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>({
  * Writes a block, as far as it lies in the tensor: `c_desc.store([i, j], acc)`. Also a method of a descriptor,
  * `desc.store(offsets, value)`.
  */
-export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>({
+export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({
   name: "storeTensorDescriptor",
-  operands: { desc: "address", offsets: "values", value: "value" },
+  operands: { desc: "descriptor", offsets: "values", value: "tile" },
   effect: "write",
   spelling: { form: "method", name: "store" },
   infer: (args) => {
@@ -91,8 +94,8 @@ export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>({
     return typeof block === "string" ? block : none;
   },
   evaluate: ({ desc, offsets, value }, context) => {
-    const { address, inside } = blockAt(desc as DescriptorRuntime, offsets as readonly Runtime[], context);
-    context.store(address, value as TileArray, inside);
+    const { address, inside } = blockAt(desc, offsets, context);
+    context.store(address, value, inside);
     return [];
   },
 });

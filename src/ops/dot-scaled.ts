@@ -1,10 +1,9 @@
 /** The matrix product of small floats with scales. */
-import type { Typed } from "../types/types.js";
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Checked } from "../types/problem.js";
-import type { Context, Runtime } from "../values/runtime-values.js";
+import type { Context } from "../values/runtime-values.js";
 import { leastInner } from "../rules/dot-rules.js";
 import {
   inferDotScaled,
@@ -17,6 +16,7 @@ import {
   type WhyScaledSide,
 } from "../rules/dot-scaled-rules.js";
 import { defineOp } from "./define.js";
+import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 interface ScaledOptions<PA, PB> {
   /** Lets Triton trade accuracy for speed. */
@@ -27,8 +27,18 @@ interface ScaledOptions<PA, PB> {
   rhsKPack?: PB;
 }
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
-type Typeds = Readonly<Record<string, Typed | undefined>>;
+const operands = {
+  lhs: "tile",
+  lhsScale: "tile?",
+  lhsFormat: "constant",
+  rhs: "tile",
+  rhsScale: "tile?",
+  rhsFormat: "constant",
+  acc: "tile?",
+} as const;
+const options = { fastMath: "constant?", lhsKPack: "constant?", rhsKPack: "constant?" } as const;
+type Args = RuntimeArguments<typeof operands & typeof options>;
+type Typeds = TypedArguments<typeof operands & typeof options>;
 
 const sideOf = (args: Typeds, side: "lhs" | "rhs") => ({
   type: args[side]!.type,
@@ -63,26 +73,20 @@ export const dotScaled = defineOp<
     acc?: Checked<C, WhyScaledAcc<ScaledShape<A, FA, PA, B, FB, PB>, C>>,
     options?: ScaledOptions<PA, PB>,
   ) => ScaledOut<ScaledShape<A, FA, PA, B, FB, PB>>
->({
+>()({
   name: "dotScaled",
-  operands: {
-    lhs: "value",
-    lhsScale: "value?",
-    lhsFormat: "constant",
-    rhs: "value",
-    rhsScale: "value?",
-    rhsFormat: "constant",
-    acc: "value?",
-  },
-  options: { fastMath: "constant?", lhsKPack: "constant?", rhsKPack: "constant?" },
+  operands,
+  options,
   effect: "pure",
   spelling: { form: "call", name: "tl.dot_scaled" },
-  contracts: true,
-  least: ({ lhs }) => leastInner("dotScaled", lhs!.type),
-  // On gfx942 Triton 3.6 has no lowering for it.
-  targets: { cuda: "3.6", hip: "3.9" },
   infer: (args) => inferDotScaled(sideOf(args, "lhs"), sideOf(args, "rhs"), args.acc?.type),
   evaluate: scaledProduct,
+  facts: { contracts: true },
+  needs: {
+    least: ({ lhs }) => leastInner("dotScaled", lhs.type),
+    // On gfx942 Triton 3.6 has no lowering for it.
+    targets: { cuda: "3.6", hip: "3.9" },
+  },
 });
 
 /** The values of a format's codes that fit in four bits: sign, two bits of exponent, one of mantissa. */
@@ -96,10 +100,10 @@ const BYTES: Readonly<Partial<Record<ScaledFormat, DTypeName>>> = {
 
 /** An operand's elements: `at(batch, outer, k)`, where outer is its row or column. */
 function elements(args: Args, side: "lhs" | "rhs") {
-  const tile = args[side] as TileArray;
+  const tile = args[side];
   const format = args[`${side}Format`] as ScaledFormat;
   const kPack = args[`${side}KPack`] !== false;
-  const scale = args[`${side}Scale`] as TileArray | undefined;
+  const scale = args[`${side}Scale`];
   const [rows, columns] = tile.shape.slice(-2) as [number, number];
   const dtype = BYTES[format];
   const data = dtype ? cast(tile, dtype, { bitcast: true }).data : tile.data;
@@ -121,10 +125,10 @@ function elements(args: Args, side: "lhs" | "rhs") {
   return { k, at: (batch: number, outer: number, i: number) => value(batch, outer, i) * factor(batch, outer, i) };
 }
 
-function scaledProduct(args: Args, { results: [result] }: Context): TileArray {
+function scaledProduct(args: Args, { result }: Context): TileArray {
   const [a, b] = [elements(args, "lhs"), elements(args, "rhs")];
-  const acc = args.acc as TileArray | undefined;
-  const shape = result!.shape;
+  const acc = args.acc;
+  const shape = result.shape;
   const [m, n] = shape.slice(-2) as [number, number];
   const data = new Float32Array(shape.reduce((size, dim) => size * dim, 1));
   for (let at = 0; at < data.length; at++) {

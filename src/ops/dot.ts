@@ -1,6 +1,5 @@
 /** The matrix product. */
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
-import type { TileArray } from "../numerics/array.js";
 import { type Checked, whyChoice } from "../types/problem.js";
 import {
   dotAcc,
@@ -35,36 +34,35 @@ export const dot = defineOp<
     acc?: Checked<C, WhyDotAcc<A, B, C>>,
     options?: DotOptions,
   ) => DotOut<A, B, C>
->({
+>()({
   name: "dot",
-  operands: { a: "value", b: "value", acc: "value?" },
+  operands: { a: "tile", b: "tile", acc: "tile?" },
   options: { inputPrecision: "constant?", maxNumImpreciseAcc: "constant?" },
   effect: "pure",
   spelling: {
     form: "call",
     name: "tl.dot",
-    symbols: { outDtype: { int32: "tl.int32", float64: "tl.float64" } },
+    symbols: { outDtype: { int32: "tl.int32", float64: "tl.float64" } }, // What Triton takes by default for float32 has changed between versions, and it decides the result's precision. 3.6
+    // wants an accumulator of float32 unless it is told.
+    pinned: ({ a, acc }) => {
+      if (a.type.kind !== "tile") return {};
+      const { dtype } = a.type;
+      const result = dotAcc(dtype);
+      return {
+        ...(members(dtype).includes("float32") && { inputPrecision: "tf32" }),
+        ...(acc && (result === "int32" || result === "float64") && { outDtype: result }),
+      };
+    },
   },
-  contracts: true,
-  least: ({ a }) => leastInner("dot", a!.type),
   infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc }) =>
     whyChoice("dot: inputPrecision", inputPrecision?.literal, ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]) ||
-    whyImprecise(a!.type, maxNumImpreciseAcc?.literal) ||
-    inferDot(a!.type, b!.type, acc?.type),
-  evaluate: ({ a, b, acc, inputPrecision }, { results: [result] }) =>
-    dotArrays(a as TileArray, b as TileArray, acc as TileArray | undefined, {
-      accDType: result!.dtype as AccumulatorDType,
+    whyImprecise(a.type, maxNumImpreciseAcc?.literal) ||
+    inferDot(a.type, b.type, acc?.type),
+  evaluate: ({ a, b, acc, inputPrecision }, { result }) =>
+    dotArrays(a, b, acc, {
+      accDType: result.dtype as AccumulatorDType,
       inputPrecision: inputPrecision as InputPrecision | undefined,
     }),
-  // What Triton takes by default for float32 has changed between versions, and it decides the result's precision. 3.6
-  // wants an accumulator of float32 unless it is told.
-  pinned: ({ a, acc }) => {
-    if (a!.type.kind !== "tile") return {};
-    const { dtype } = a!.type;
-    const result = dotAcc(dtype);
-    return {
-      ...(members(dtype).includes("float32") && { inputPrecision: "tf32" }),
-      ...(acc && (result === "int32" || result === "float64") && { outDtype: result }),
-    };
-  },
+  facts: { contracts: true },
+  needs: { least: ({ a }) => leastInner("dot", a.type) },
 });

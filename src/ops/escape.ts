@@ -17,14 +17,14 @@ const itemTypes = (list: Typed | undefined) => list?.items?.map(({ type }) => ty
 // ---- Python ---------------------------------------------------------------------------------------------------------
 
 function rawOp(effect: Effects): OpFunction<Call> {
-  return defineOp<Call>({
+  return defineOp<Call>()({
     name: "raw",
     operands: { code: "constant", args: "values" },
     options: { dtype: "dtype?", shape: "shape?" },
     effect,
     spelling: { form: "raw" },
     infer: ({ code, args, dtype, shape }) =>
-      inferRaw(String(code!.literal), itemTypes(args).length, dtype?.dtype, shape && itemTypes(shape)),
+      inferRaw(String(code.literal), itemTypes(args).length, dtype?.dtype, shape && itemTypes(shape)),
   });
 }
 const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") };
@@ -53,7 +53,7 @@ export const raw = withRecord(raws.pure, ((
 // ---- inline assembly ------------------------------------------------------------------------------------------------
 
 function asmOp(effect: "pure" | "write"): OpFunction<Call> {
-  return defineOp<Call>({
+  return defineOp<Call>()({
     name: "inlineAsmElementwise",
     operands: {
       asm: "constant",
@@ -66,7 +66,7 @@ function asmOp(effect: "pure" | "write"): OpFunction<Call> {
     effect,
     spelling: { form: "call", name: "tl.inline_asm_elementwise", keywords: ["isPure", "pack"] },
     infer: ({ args, dtype }) =>
-      inferAsm(itemTypes(args), dtype!.items ? dtype!.items.map((item) => item.dtype!) : [dtype!.dtype!]),
+      inferAsm(itemTypes(args), dtype.items ? dtype.items.map((item) => item.dtype!) : [dtype.dtype!]),
   });
 }
 const asms = { pure: asmOp("pure"), write: asmOp("write") };

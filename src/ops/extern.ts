@@ -35,12 +35,12 @@ export type ExternOptions<F extends AnyFunction> =
 /** Stands for what the function does where the author does not say. */
 function opaque(effect: Effect): Op {
   return opOf(
-    defineOp<unknown>({
+    defineOp<unknown>()({
       name: "extern",
       operands: { types: "values" },
       effect,
       spelling: { form: "raw" },
-      infer: ({ types }) => types!.items!.map(({ type }) => type),
+      infer: ({ types }) => types.items.map(({ type }) => type),
     }),
   )!;
 }

@@ -5,7 +5,7 @@ import { constexprType, none, tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 function gridControl(name: string, python: string) {
-  return defineOp<() => void>({
+  return defineOp<() => void>()({
     name,
     operands: {},
     effect: "write",
@@ -24,7 +24,7 @@ export const gdcLaunchDependents = gridControl("gdcLaunchDependents", "tl.extra.
 // ---- clocks and places --------------------------------------------------------------------------------------------------
 
 function clock(name: string, python: string) {
-  return defineOp<() => Scalar<"int64">>({
+  return defineOp<() => Scalar<"int64">>()({
     name,
     operands: {},
     // Keeps its place, and is read once each time.
@@ -40,14 +40,14 @@ export const globaltimer = clock("globaltimer", "tl.extra.cuda.globaltimer");
 export const memrealtime = clock("memrealtime", "tl.extra.hip.memrealtime");
 
 function place(name: string, python: string, since39 = false) {
-  return defineOp<() => Scalar<"int32">>({
+  return defineOp<() => Scalar<"int32">>()({
     name,
     operands: {},
     effect: "pure",
     spelling: { form: "call", name: python },
     infer: () => tileType("int32", []),
-    nonNegative: () => true,
-    ...(since39 && { since39: () => true }),
+    facts: { nonNegative: () => true },
+    needs: { since39: since39 ? () => true : undefined },
   });
 }
 
@@ -57,14 +57,14 @@ export const smid = place("smid", "tl.extra.cuda.smid");
 export const hipSmid = place("hipSmid", "tl.extra.hip.smid", true);
 
 function count<Name extends string>(name: Name, python: string, since39 = false) {
-  return defineOp<() => Constexpr<`${Name}()`>>({
+  return defineOp<() => Constexpr<`${Name}()`>>()({
     name,
     operands: {},
     effect: "pure",
     spelling: { form: "call", name: python },
     infer: () => constexprType("int", `${name}()`),
-    nonNegative: () => true,
-    ...(since39 && { since39: () => true }),
+    facts: { nonNegative: () => true },
+    needs: { since39: since39 ? () => true : undefined },
   });
 }
 

@@ -5,25 +5,25 @@ import { builder, type Builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle } from "../ir/handle.js";
 import type { FunctionIR, OpStatement } from "../ir/nodes.js";
-import type { Effect, Op } from "../ir/op.js";
-import type { FunctionRuntime, Runtime } from "../values/runtime-values.js";
-import { sameType, showType, type Type, type Typed } from "../types/types.js";
+import type { Effect, Op, TypedArguments } from "../ir/op.js";
+import type { Runtime } from "../values/runtime-values.js";
+import { sameType, showType, type Type } from "../types/types.js";
 import { walk } from "../ir/walk.js";
 import { defineOp, opOf } from "./define.js";
 import { actuals, type HelperDefinition, type ResultForm, traceHelper } from "./helper.js";
 
-type Typeds = Readonly<Record<string, Typed | undefined>>;
+const operands = { callee: "function", args: "values" } as const;
 
 /** A call, as an op: one for each effect, which is that of the function's body. */
 function callOp(effect: Effect): Op {
-  const call = defineOp<unknown>({
+  const call = defineOp<unknown>()({
     name: "call",
-    operands: { callee: "function", args: "values" },
+    operands,
     effect,
     spelling: { form: "apply" },
     infer: inferCall,
     evaluate({ callee, args }): Runtime | readonly Runtime[] {
-      const results = (callee as FunctionRuntime).call(args as readonly Runtime[]);
+      const results = callee.call(args);
       return results.length === 1 ? results[0]! : results;
     },
   });
@@ -37,9 +37,9 @@ const CALLS: Readonly<Record<Effect, Op>> = {
   atomic: callOp("atomic"),
 };
 
-function inferCall({ callee, args }: Typeds): readonly Type[] | string {
-  const { params, results } = callee!.signature!;
-  const given = args?.items ?? [];
+function inferCall({ callee, args }: TypedArguments<typeof operands>): readonly Type[] | string {
+  const { params, results } = callee.signature;
+  const given = args.items;
   if (given.length !== params.length) return `fn: takes ${params.length} values, got ${given.length}`;
   const wrong = params.findIndex((param, i) => !sameType(param, given[i]!.type));
   return wrong < 0 ? results : `fn: takes ${showType(params[wrong]!)}, got ${showType(given[wrong]!.type)}`;

@@ -31,7 +31,6 @@ import { binaryInResult, common, ternary } from "../values/operands.js";
 import { extremes, propagation, widened36 } from "./select.js";
 
 const float32 = Math.fround;
-type Typeds = Readonly<Record<string, Typed | undefined>>;
 const holds = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "float64") =>
   type.kind === "tile" && members(type.dtype).includes(name);
 
@@ -45,54 +44,54 @@ export const fdiv = defineOp<
     y: Checked<Y, WhyFdiv<X, Y>>,
     options?: { ieeeRounding?: boolean; approx?: boolean },
   ) => FdivOut<X, Y>
->({
+>()({
   name: "fdiv",
-  lanewise: true,
   operands: { x: "value", y: "value" },
   options: { ieeeRounding: "constant?", approx: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.fdiv" },
   infer: ({ x, y, ieeeRounding, approx }) => {
     if (ieeeRounding?.literal && approx?.literal) return "fdiv: it is either ieeeRounding or approx";
-    return inferFdiv(x!.type, y!.type, ieeeRounding?.literal ? "ieeeRounding" : approx?.literal ? "approx" : undefined);
+    return inferFdiv(x.type, y.type, ieeeRounding?.literal ? "ieeeRounding" : approx?.literal ? "approx" : undefined);
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
-  strongLiterals36: true,
-  // 3.6 divides halves as halves, and does not promote to float64.
-  operands36: ({ x, y }) => {
-    const has = (name: Parameters<typeof holds>[1]) => holds(x!, name) || holds(y!, name);
-    if (has("float64")) return has("float32") || has("float16") || has("bfloat16") ? "float64" : undefined;
-    return has("float16") || has("bfloat16") ? "float32" : undefined;
+  facts: { lanewise: true },
+  needs: { since39: ({ approx }) => approx?.literal === true },
+  triton36: {
+    strongLiterals: true,
+    // 3.6 divides halves as halves, and does not promote to float64.
+    operands: ({ x, y }) => {
+      const has = (name: Parameters<typeof holds>[1]) => holds(x, name) || holds(y, name);
+      if (has("float64")) return has("float32") || has("float16") || has("bfloat16") ? "float64" : undefined;
+      return has("float16") || has("bfloat16") ? "float32" : undefined;
+    },
   },
-  since39: ({ approx }) => approx?.literal === true,
 });
 
 /** `x / y` of float32, correctly rounded: `tl.div_rn(x, y)`. */
-export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>>({
+export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>>()({
   name: "divRn",
-  lanewise: true,
   operands: { x: "value", y: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.div_rn" },
-  infer: ({ x, y }) => inferSinglePair("divRn", x!.type, y!.type),
+  infer: ({ x, y }) => inferSinglePair("divRn", x.type, y.type),
   evaluate: binaryInResult({ float: (x, y) => float32(x / y) }),
-  strongLiterals36: true,
+  facts: { lanewise: true },
+  triton36: { strongLiterals: true },
 });
 
 /** The high half of the product of integers taken as unsigned: `tl.umulhi(x, y)`. */
-export const umulhi = defineOp<<X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>({
+export const umulhi = defineOp<<X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
   name: "umulhi",
   operands: { x: "value", y: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.umulhi" },
-  infer: ({ x, y }) => inferUmulhi(x!.type, y!.type),
-  evaluate: ({ x, y }, { results: [result] }) => {
+  infer: ({ x, y }) => inferUmulhi(x.type, y.type),
+  evaluate: ({ x, y }, { result }) => {
     const [a, b] = common(x, y);
-    return isBig(a.dtype)
-      ? mapBig2(a, b, result!.dtype, umulhiBig)
-      : cast(map2(a, b, "uint32", umulhiOf), result!.dtype);
+    return isBig(a.dtype) ? mapBig2(a, b, result.dtype, umulhiBig) : cast(map2(a, b, "uint32", umulhiOf), result.dtype);
   },
-  strongLiterals36: true,
+  triton36: { strongLiterals: true },
 });
 
 /** `x * y + z` of floats in one rounding: `tl.fma(x, y, z)`. */
@@ -102,17 +101,17 @@ export const fma = defineOp<
     y: Checked<Y, WhySecond<"fma", X, Y>>,
     z: Checked<Z, WhyThird<"fma", X, Y, Z>>,
   ) => TripleOut<X, Y, Z>
->({
+>()({
   name: "fma",
-  lanewise: true,
   operands: { x: "value", y: "value", z: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.fma" },
-  infer: ({ x, y, z }) => inferFma(x!.type, y!.type, z!.type),
+  infer: ({ x, y, z }) => inferFma(x.type, y.type, z.type),
   evaluate: ternary(["x", "y", "z"], {
     float: (dtype) => (dtype === "float64" ? directed("fma", dtype, "n") : fmaOf(dtype)),
   }),
-  strongLiterals36: true,
+  facts: { lanewise: true },
+  triton36: { strongLiterals: true },
 });
 
 /**
@@ -126,13 +125,13 @@ export const clamp = defineOp<
     max: Checked<Hi, WhyThird<"clamp", X, Lo, Hi>>,
     options?: { propagateNan?: "none" | "all" },
   ) => TripleOut<X, Lo, Hi>
->({
+>()({
   name: "clamp",
   operands: { x: "value", min: "value", max: "value" },
   options: { propagateNan: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.clamp", symbols: propagation },
-  infer: ({ x, min, max }) => inferClamp(x!.type, min!.type, max!.type),
+  infer: ({ x, min, max }) => inferClamp(x.type, min.type, max.type),
   evaluate: (args, context) => {
     const all = args.propagateNan === "all";
     const [smaller, larger] = [extremes.min(all), extremes.max(all)];
@@ -142,13 +141,18 @@ export const clamp = defineOp<
       big: (x, low, high) => extremes.bigMin(extremes.bigMax(x, low), high),
     })(args, context);
   },
-  // The upper end wins where it is below the lower one.
-  nonNegative: ([, low, high]) => low === true && high === true,
-  strongLiterals36: true,
-  result36: (args) => widened36(clampType(args), args.x!.type, args.min!.type, args.max!.type),
-  since39: (args) => !isFloat(clampType(args)),
+  facts: {
+    // The upper end wins where it is below the lower one.
+    nonNegative: ([, low, high]) => low === true && high === true,
+  },
+  needs: { since39: (args) => !isFloat(clampType(args)) },
+  triton36: {
+    strongLiterals: true,
+    result: (args) => widened36(clampType(args), args.x.type, args.min.type, args.max.type),
+  },
 });
 
-const clampType = ({ x, min, max }: Typeds) => inferTriple("clamp", x!.type, min!.type, max!.type);
+const clampType = ({ x, min, max }: Readonly<Record<"x" | "min" | "max", Typed>>) =>
+  inferTriple("clamp", x.type, min.type, max.type);
 const isFloat = (type: Type | string) =>
   typeof type === "object" && type.kind === "tile" && members(type.dtype).every((name) => name.includes("float"));

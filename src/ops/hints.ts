@@ -11,9 +11,8 @@ import { type Plain, whyCond, type WhyCond, whyTile, type WhyTile } from "../rul
 import { showShape, whyBroadcast } from "../types/shape.js";
 import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
-import { isAddresses, isTile } from "../values/operands.js";
+import { isTile, listOf } from "../values/operands.js";
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
 type Values = number | readonly number[];
 type HintCall<Name extends string> = <X, const V extends Values>(
   x: Checked<X, WhyHintOf<Name, X>>,
@@ -29,25 +28,25 @@ function hint<Name extends string>(
   holds: (x: TileArray, values: readonly number[]) => boolean,
   says: (values: readonly number[]) => string,
 ) {
-  return defineOp<HintCall<Name>>({
+  return defineOp<HintCall<Name>>()({
     name,
-    operands: { x: "value", values: "constant" },
+    operands: { x: "valueOrPointer", values: "constants" },
     effect: "pure",
     spelling: { form: "call", name: python },
     infer: ({ x, values }) =>
-      (values!.items ?? [values!]).some(({ type }) => type.kind !== "constexpr")
+      (values.items ?? [values]).some(({ type }) => type.kind !== "constexpr")
         ? `${name}: values are numbers or constexprs, known when Triton compiles`
-        : inferHint(name, x!.type, numbers(values)),
+        : inferHint(name, x.type, numbers(values)),
     evaluate: ({ x, values }, context) => {
-      const wanted = (Array.isArray(values) ? values : [values]).map(Number);
+      const wanted = listOf(values).map(Number);
       if (isTile(x) && !x.poison && !holds(x, wanted)) {
         const lanes = new Uint8Array(x.data.length);
         lanes[0] = 1;
         context.report(falseHint(name, says(wanted)), x.shape, lanes);
       }
-      return isAddresses(x) || isTile(x) ? x : x!;
+      return x;
     },
-    nonNegative: ([x]) => x === true,
+    facts: { nonNegative: ([x]) => x === true },
   });
 }
 
@@ -104,13 +103,13 @@ export const maxConstancy = hint(
 );
 
 /** Lets the compiler take a condition for granted: `tl.assume(stride > 0)`. */
-export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume", C>>) => void>({
+export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume", C>>) => void>()({
   name: "assume",
   operands: { condition: "value" },
   effect: "write",
   spelling: { form: "call", name: "tl.assume" },
   infer: ({ condition }) => {
-    const { type } = condition!;
+    const { type } = condition;
     if (type.kind === "tile" && type.shape.length > 0)
       return `assume: needs a scalar, this is ${showShape(type.shape)}; reduce it first, as in tl.min(x, 0).gt(0)`;
     return whyCond("assume", type) || { kind: "none" };
@@ -145,17 +144,17 @@ export function reportFalse(
  */
 export const expectZero = defineOp<
   <X, M>(x: Checked<X, WhyTile<"expectZero", X>>, mask: Checked<M, WhyCond<"expectZero", M>>) => Plain<X>
->({
+>()({
   name: "expectZero",
   operands: { x: "value", mask: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.expect_zero" },
   infer: ({ x, mask }) => {
-    const why = whyTile("expectZero", x!.type) || whyCond("expectZero", mask!.type);
-    if (why || x!.type.kind !== "tile" || mask!.type.kind !== "tile") return why || x!.type;
-    return whyBroadcast("expectZero", x!.type.shape, mask!.type.shape) || x!.type;
+    const why = whyTile("expectZero", x.type) || whyCond("expectZero", mask.type);
+    if (why || x.type.kind !== "tile" || mask.type.kind !== "tile") return why || x.type;
+    return whyBroadcast("expectZero", x.type.shape, mask.type.shape) || x.type;
   },
-  evaluate: ({ x }: Args) => x!,
-  nonNegative: ([x]) => x === true,
-  since39: () => true,
+  evaluate: ({ x }) => x,
+  facts: { nonNegative: ([x]) => x === true },
+  needs: { since39: () => true },
 });

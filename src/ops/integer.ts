@@ -28,18 +28,17 @@ declare module "../types/tile.js" {
 /** How many blocks of `y` cover `x`: `tl.cdiv(M, BLOCK_M)`. Neither may be negative. */
 export const cdiv = defineOp<
   <const X, const Y>(x: Checked<X, WhyInts<"cdiv", X>>, y: Checked<Y, WhyCdiv<X, Y>>) => CdivOut<X, Y>
->({
+>()({
   name: "cdiv",
   operands: { x: "value", y: "value" },
   method: true,
   effect: "pure",
-  spelling: { form: "call", name: "tl.cdiv" },
-  host: { form: "call", name: "triton.cdiv" },
-  infer: ({ x, y }) => inferCdiv(x!.type, y!.type),
+  spelling: { form: "call", name: "tl.cdiv", host: { form: "call", name: "triton.cdiv" } },
+  infer: ({ x, y }) => inferCdiv(x.type, y.type),
   fold: (x, y) => Math.floor((Number(x) + Number(y) - 1) / Number(y)),
   // The sum wraps, as it does in Triton's `(x + y - 1) // y`.
   evaluate: (args, context) => {
-    const dtype = context.results[0]!.dtype;
+    const dtype = context.result.dtype;
     const int = isBig(dtype) || isFloat(dtype) ? undefined : wrap(dtype);
     const big = isBig(dtype) ? wrapBig(dtype) : undefined;
     return quotient({
@@ -47,7 +46,7 @@ export const cdiv = defineOp<
       ...(big && { big: (x, y) => divideBig(big(x + y - 1n), y) }),
     })(args, context);
   },
-  nonNegative: (signs) => signs.every(Boolean),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
 type HostInt<Op extends string, X> = X extends TileLike | number | ConstLike<any, "int">
@@ -55,35 +54,33 @@ type HostInt<Op extends string, X> = X extends TileLike | number | ConstLike<any
   : `${Op}: needs a size`;
 
 /** The smallest power of two that is not below `x`, on the host: `triton.next_power_of_2(N)`. */
-export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerOf2", X>>) => NextPowerOut<X>>({
+export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
   name: "nextPowerOf2",
   operands: { x: "value" },
   effect: "pure",
-  hostOnly: true,
-  spelling: { form: "call", name: "triton.next_power_of_2" },
-  host: { form: "call", name: "triton.next_power_of_2" },
+  spelling: { form: "call", name: "triton.next_power_of_2", host: { form: "call", name: "triton.next_power_of_2" } },
   infer: ({ x }) => {
-    const why = whyInts("nextPowerOf2", x!.type);
-    const text = x!.type.kind === "constexpr" ? x!.type.text : "size";
+    const why = whyInts("nextPowerOf2", x.type);
+    const text = x.type.kind === "constexpr" ? x.type.text : "size";
     return why || constexprType("int", `next_power_of_2(${text})`);
   },
   fold: (x) => (Number(x) <= 0 ? 0 : 2 ** Math.ceil(Math.log2(Number(x)))),
-  nonNegative: (signs) => signs.every(Boolean),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  needs: { hostOnly: true },
 });
 
 /** How many bits an integer takes, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
-export const bitLength = defineOp<<const X>(x: Checked<X, HostInt<"bitLength", X>>) => BitLengthOut<X>>({
+export const bitLength = defineOp<<const X>(x: Checked<X, HostInt<"bitLength", X>>) => BitLengthOut<X>>()({
   name: "bitLength",
   operands: { x: "value" },
   effect: "pure",
-  hostOnly: true,
-  spelling: { form: "method", name: "bit_length" },
-  host: { form: "method", name: "bit_length" },
+  spelling: { form: "method", name: "bit_length", host: { form: "method", name: "bit_length" } },
   infer: ({ x }) => {
-    const why = whyInts("bitLength", x!.type);
-    const text = x!.type.kind === "constexpr" ? x!.type.text : "size";
+    const why = whyInts("bitLength", x.type);
+    const text = x.type.kind === "constexpr" ? x.type.text : "size";
     return why || constexprType("int", `bit_length(${text})`);
   },
   fold: (x) => bitLengthOf(Number(x)),
-  nonNegative: () => true,
+  facts: { nonNegative: () => true },
+  needs: { hostOnly: true },
 });

@@ -15,7 +15,7 @@ import {
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import { map1 } from "../numerics/array-map.js";
 import type { Checked } from "../types/problem.js";
-import type { Context, Runtime } from "../values/runtime-values.js";
+import type { Context, Constant } from "../values/runtime-values.js";
 import {
   type CatOut,
   type GatherOut,
@@ -39,6 +39,7 @@ import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "../values/operands.js";
 import { cast } from "../numerics/array-cast.js";
+import type { RuntimeArguments } from "../ir/op.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
@@ -55,58 +56,53 @@ declare module "../types/tile.js" {
   }
 }
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
-const pair = { x: "value", y: "value" } as const;
+const pair = { x: "tile", y: "tile" } as const;
 
 /** Both tiles along a new last axis. */
-function joined({ x, y }: Args): TileArray {
-  const [a, b] = [x as TileArray, y as TileArray];
-  const shape = broadcastShapes(a.shape, b.shape);
-  return stack([broadcastTo(a, shape), broadcastTo(b, shape)], shape.length);
+function joined({ x, y }: RuntimeArguments<typeof pair>): TileArray {
+  const shape = broadcastShapes(x.shape, y.shape);
+  return stack([broadcastTo(x, shape), broadcastTo(y, shape)], shape.length);
 }
 
 /** Two tiles side by side along a new last axis of size 2: `tl.join(x, y)`. */
 export const join = defineOp<
   <X, Y>(x: Checked<X, WhyTile<"join", X>>, y: Checked<Y, WhyJoin<"join", X, Y>>) => JoinOut<X, Y>
->({
+>()({
   name: "join",
   operands: pair,
   effect: "pure",
   spelling: { form: "call", name: "tl.join" },
-  infer: ({ x, y }) => inferJoin(x!.type, y!.type),
+  infer: ({ x, y }) => inferJoin(x.type, y.type),
   evaluate: joined,
-  nonNegative: (signs) => signs.every(Boolean),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
 /** The two tiles that the last axis of size 2 holds: `x, y = tl.split(z)`. */
-export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>({
+export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()({
   name: "split",
-  operands: { x: "value" },
+  operands: { x: "tile" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.split" },
-  infer: ({ x }) => inferSplit(x!.type),
-  evaluate: ({ x }) => {
-    const tile = x as TileArray;
-    return [0, 1].map((position) => slice(tile, tile.shape.length - 1, position));
-  },
-  nonNegative: (signs) => signs.every(Boolean),
+  infer: ({ x }) => inferSplit(x.type),
+  evaluate: ({ x }) => [0, 1].map((position) => slice(x, x.shape.length - 1, position)),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
 /** The elements of two tiles in turn along the last axis: `tl.interleave(x, y)`. */
 export const interleave = defineOp<
   <X, Y>(x: Checked<X, WhyTile<"interleave", X>>, y: Checked<Y, WhyJoin<"interleave", X, Y>>) => InterleaveOut<X, Y>
->({
+>()({
   name: "interleave",
   operands: pair,
   effect: "pure",
   spelling: { form: "call", name: "tl.interleave" },
-  infer: ({ x, y }) => inferInterleave(x!.type, y!.type),
-  evaluate: (args, { results: [result] }) => reshape(joined(args), result!.shape),
-  nonNegative: (signs) => signs.every(Boolean),
+  infer: ({ x, y }) => inferInterleave(x.type, y.type),
+  evaluate: (args, { result }) => reshape(joined(args), result.shape),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
-const dimOf = ({ dim }: Readonly<Record<string, Typed | undefined>>, otherwise: number) =>
+const dimOf = ({ dim }: { readonly dim: Typed | undefined }, otherwise: number) =>
   dim === undefined ? otherwise : Number(dim.literal);
 
 /** Two tiles of one shape one after the other along an axis: `tl.cat(x, y, dim=0)`. Needs Triton 3.9. */
@@ -116,42 +112,44 @@ export const cat = defineOp<
     y: Checked<Y, WhyCat<X, Y>>,
     options?: { dim?: X extends TileLike ? Checked<Ax, WhyAxis<"cat", X[Sh], Ax>> : Ax },
   ) => CatOut<X, Ax>
->({
+>()({
   name: "cat",
   operands: pair,
   options: { dim: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.cat" },
-  infer: (args) => inferCat(args.x!.type, args.y!.type, dimOf(args, 0)),
-  evaluate: ({ x, y, dim = 0 }, { results: [result] }) => {
-    const [a, b] = [x as TileArray, y as TileArray];
-    return reshape(stack([a, b], axisOf(a.shape.length, Number(dim))!), result!.shape);
+  infer: (args) => inferCat(args.x.type, args.y.type, dimOf(args, 0)),
+  evaluate: ({ x, y, dim = 0 }, { result }) =>
+    reshape(stack([x, y], axisOf(x.shape.length, Number(dim))!), result.shape),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  needs: {
+    // 3.6 concatenates in an order of its own.
+    since39: () => true,
   },
-  nonNegative: (signs) => signs.every(Boolean),
-  // 3.6 concatenates in an order of its own.
-  since39: () => true,
 });
 
 /** An axis the other way round, the last if none is named: `tl.flip(x, dim=1)`. Counted from the end it needs Triton 3.9. */
 export const flip = defineOp<
   <X, const Ax extends number = -1>(x: Checked<X, WhyTile<"flip", X>>, dim?: Checked<Ax, WhyFlip<X, Ax>>) => Plain<X>
->({
+>()({
   name: "flip",
-  operands: { x: "value", dim: "constant?" },
+  operands: { x: "tile", dim: "constant?" },
   method: true,
   effect: "pure",
-  spelling: { form: "call", name: "tl.flip", keywords: ["dim"] },
-  infer: (args) => inferFlip(args.x!.type, dimOf(args, -1)),
-  evaluate: ({ x, dim = -1 }) => {
-    const tile = x as TileArray;
-    return flipArray(tile, axisOf(tile.shape.length, Number(dim))!);
+  spelling: {
+    form: "call",
+    name: "tl.flip",
+    keywords: ["dim"], // 3.6 has no default.
+    pinned: ({ x, dim }): Readonly<Record<string, number>> =>
+      dim === undefined && x.type.kind === "tile" ? { dim: x.type.shape.length - 1 } : {},
   },
-  nonNegative: ([x]) => x === true,
-  // 3.6 has no default.
-  pinned: ({ x, dim }): Readonly<Record<string, number>> =>
-    dim === undefined && x!.type.kind === "tile" ? { dim: x!.type.shape.length - 1 } : {},
-  since39: (args) => args.dim !== undefined && dimOf(args, 0) < 0,
+  infer: (args) => inferFlip(args.x.type, dimOf(args, -1)),
+  evaluate: ({ x, dim = -1 }) => flipArray(x, axisOf(x.shape.length, Number(dim))!),
+  facts: { nonNegative: ([x]) => x === true },
+  needs: { since39: (args) => args.dim !== undefined && dimOf(args, 0) < 0 },
 });
+
+const picked = { x: "tile", index: "tile", axis: "constant" } as const;
 
 /** Elements picked along an axis by an index tile: `tl.gather(x, index, 0)`. */
 export const gather = defineOp<
@@ -160,18 +158,18 @@ export const gather = defineOp<
     index: Checked<I, WhyGatherIndex<X, I, Ax>>,
     axis: Checked<Ax, WhyGatherAxis<X, Ax>>,
   ) => GatherOut<X, I>
->({
+>()({
   name: "gather",
-  operands: { x: "value", index: "value", axis: "constant" },
+  operands: picked,
   effect: "pure",
   spelling: { form: "call", name: "tl.gather" },
-  infer: ({ x, index, axis }) => inferGather(x!.type, index!.type, Number(axis!.literal)),
+  infer: ({ x, index, axis }) => inferGather(x.type, index.type, Number(axis.literal)),
   evaluate: gathered,
-  nonNegative: ([x]) => x === true,
+  facts: { nonNegative: ([x]) => x === true },
 });
 
-function gathered({ x, index, axis }: Args, context: Context): TileArray {
-  const [tile, picks] = [x as TileArray, cast(index as TileArray, "int32")];
+function gathered({ x: tile, index, axis }: RuntimeArguments<typeof picked>, context: Context): TileArray {
+  const picks = cast(index, "int32");
   const along = axisOf(tile.shape.length, Number(axis))!;
   const size = tile.shape[along]!;
   const [own, steps] = [stridesOf(tile.shape), stridesOf(picks.shape)];
@@ -191,6 +189,8 @@ function gathered({ x, index, axis }: Args, context: Context): TileArray {
   return { ...taken, poison: picks.poison.map((lane, i) => lane | (taken.poison?.[i] ?? 0)) };
 }
 
+const places = { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" } as const;
+
 /**
  * The place of program (i, j) of a row-major `sizeI × sizeJ` grid when groups of `sizeG` rows are walked column by
  * column: `i, j = tl.swizzle2d(i, j, size_i, size_j, GROUP)`.
@@ -203,30 +203,31 @@ export const swizzle2d = defineOp<
     sizeJ: SJ,
     sizeG: Checked<SG, WhySwizzle<I, J, SI, SJ, SG>>,
   ) => Swizzled<I, J, SI, SJ, SG>
->({
+>()({
   name: "swizzle2d",
-  operands: { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" },
+  operands: places,
   effect: "pure",
   spelling: { form: "call", name: "tl.swizzle2d" },
-  infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i!.type, j!.type, sizeI!.type, sizeJ!.type, sizeG!.type),
+  infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i.type, j.type, sizeI.type, sizeJ.type, sizeG.type),
   evaluate: swizzled,
-  nonNegative: (signs) => signs.every(Boolean),
+  facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
-function swizzled(args: Args, { results }: Context): TileArray[] {
+function swizzled(args: RuntimeArguments<typeof places>, { results }: Context): TileArray[] {
   const { dtype, shape } = results[0]!;
   const lane = map1(broadcastTo(tileOf(0, "float64"), shape), "float64", (x) => x);
-  const [i, j, sizeI, sizeJ, sizeG] = ["i", "j", "sizeI", "sizeJ", "sizeG"].map(
-    (name) => broadcastTo(cast(tileOf(args[name], dtype), "float64"), shape).data,
-  ) as Float64Array[];
-  const places = [lane, lane].map(() => new Float64Array(lane.data.length));
+  const spread = (x: TileArray | Constant) =>
+    broadcastTo(cast(tileOf(x, dtype), "float64"), shape).data as Float64Array;
+  const [i, j] = [spread(args.i), spread(args.j)];
+  const [sizeI, sizeJ, sizeG] = [spread(args.sizeI), spread(args.sizeJ), spread(args.sizeG)];
+  const found = [lane, lane].map(() => new Float64Array(lane.data.length));
   for (let at = 0; at < lane.data.length; at++) {
-    const place = i![at]! * sizeJ![at]! + j![at]!;
-    const group = sizeG![at]! * sizeJ![at]!;
-    const first = Math.trunc(place / group) * sizeG![at]!;
-    const rows = Math.min(sizeI![at]! - first, sizeG![at]!);
-    places[0]![at] = first + ((place % group) % rows);
-    places[1]![at] = Math.trunc((place % group) / rows);
+    const place = i[at]! * sizeJ[at]! + j[at]!;
+    const group = sizeG[at]! * sizeJ[at]!;
+    const first = Math.trunc(place / group) * sizeG[at]!;
+    const rows = Math.min(sizeI[at]! - first, sizeG[at]!);
+    found[0]![at] = first + ((place % group) % rows);
+    found[1]![at] = Math.trunc((place % group) / rows);
   }
-  return places.map((data, k) => cast({ dtype: "float64", shape, data }, results[k]!.dtype));
+  return found.map((data, k) => cast({ dtype: "float64", shape, data }, results[k]!.dtype));
 }

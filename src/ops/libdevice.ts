@@ -7,7 +7,7 @@ import { libdeviceTable, libdeviceTargets } from "../rules/libdevice-table.js";
 import { allocate } from "../numerics/pool.js";
 import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
-import type { Context, Runtime } from "../values/runtime-values.js";
+import type { Context, Constant } from "../values/runtime-values.js";
 import {
   inferLibdevice,
   letterOf,
@@ -16,13 +16,12 @@ import {
   type WhyLibdevice,
 } from "../rules/libdevice-rules.js";
 import { defineOp, type OpFunction } from "./define.js";
-import { tileOf } from "../values/operands.js";
+import { tileOf, isTile } from "../values/operands.js";
 
 type Libdevice<Name extends LibdeviceName> = <const A extends readonly [unknown, ...unknown[]]>(
   ...args: { readonly [K in keyof A]: Checked<A[K], WhyLibdevice<Name, A>> }
 ) => LibdeviceOut<Name, A>;
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
 const NAMES = ["x", "y", "z", "w"] as const;
 
 function define<Name extends LibdeviceName>(name: Name): OpFunction<Libdevice<Name>> {
@@ -30,36 +29,35 @@ function define<Name extends LibdeviceName>(name: Name): OpFunction<Libdevice<Na
   const names = NAMES.slice(0, rules.indexOf("->"));
   const python = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const evaluate = evaluator(name);
-  return defineOp<Libdevice<Name>>({
+  return defineOp<Libdevice<Name>>()({
     name: `libdevice${name[0]!.toUpperCase()}${name.slice(1)}`,
-    operands: Object.fromEntries(names.map((operand) => [operand, "value"])),
-    lanewise: true,
+    operands: Object.fromEntries(names.map((operand) => [operand, "value" as const])),
     effect: "pure",
     spelling: { form: "call", name: `libdevice.${python}`, from: "triton.language.extra" },
     infer: (args) =>
       inferLibdevice(
         name,
         rules,
-        names.map((operand) => args[operand]!.type),
+        Object.values(args).map(({ type }) => type),
       ),
     evaluate,
-    ...(libdeviceTargets[name] && { targets: libdeviceTargets[name] }),
+    facts: { lanewise: true },
+    needs: { targets: libdeviceTargets[name] },
   });
 }
+
+type Args = Readonly<Record<string, TileArray | Constant>>;
 
 /** Computes the overload that the operands' dtypes name. */
 function evaluator(name: LibdeviceName) {
   if (libdeviceBitcasts.has(name))
-    return ({ x }: Args, { results: [result] }: Context): TileArray =>
-      cast(x as TileArray, result!.dtype, { bitcast: true });
+    return ({ x }: Args, { result }: Context): TileArray =>
+      cast(tileOf(x, result.dtype), result.dtype, { bitcast: true });
   const { operand: taken, result: given } = subnormals(name);
-  return (args: Args, { results: [result] }: Context): TileArray => {
-    const { dtype, shape } = result!;
-    const first = (args.x as TileArray).dtype;
-    const tiles = NAMES.flatMap((operand) => {
-      const value = args[operand];
-      return value === undefined ? [] : [broadcastTo(tileOf(value, first), shape)];
-    });
+  return (args: Args, { result }: Context): TileArray => {
+    const { dtype, shape } = result;
+    const first = isTile(args.x) ? args.x.dtype : dtype;
+    const tiles = Object.values(args).map((value) => broadcastTo(tileOf(value, first), shape));
     const compute = libdeviceOverload(name, tiles.map((tile) => letterOf(tile.dtype)).join(""));
     if (!compute) throw new Error(`libdevice.${name} is not modelled`);
     const lanes = tiles.map((tile) => (tile.dtype === "float32" ? (tile.data as Float32Array).map(taken) : tile.data));

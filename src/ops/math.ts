@@ -43,15 +43,15 @@ declare module "../types/tile.js" {
 }
 
 function math<Name extends string>(name: Name, python: string, float: (x: number) => number) {
-  return defineOp<MathFunction<Name>>({
+  return defineOp<MathFunction<Name>>()({
     name,
-    lanewise: true,
     operands: { x: "value" },
     method: true,
     effect: "pure",
     spelling: { form: "call", name: python },
-    infer: ({ x }) => inferMath(name, x!.type),
+    infer: ({ x }) => inferMath(name, x.type),
     evaluate: unary({ float }),
+    facts: { lanewise: true },
   });
 }
 
@@ -79,38 +79,38 @@ export const floor = math("floor", "tl.floor", Math.floor);
 export const ceil = math("ceil", "tl.ceil", Math.ceil);
 
 /** `1 / (1 + exp(-x))`, of a tile: `tl.sigmoid(x)`. */
-export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>({
+export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>()({
   name: "sigmoid",
-  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.sigmoid" },
-  infer: ({ x }) => whyTile("sigmoid", x!.type) || inferMath("sigmoid", x!.type),
+  infer: ({ x }) => whyTile("sigmoid", x.type) || inferMath("sigmoid", x.type),
   evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
+  facts: { lanewise: true },
 });
 type WhyTileMath<Op extends string, X> = X extends TileLike ? WhyMath<Op, X> : WhyTile<Op, X>;
 
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
-export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>({
+export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>()({
   name: "sqrtRn",
-  lanewise: true,
   operands: { x: "value" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.sqrt_rn" },
-  infer: ({ x }) => inferSingle("sqrtRn", x!.type),
+  infer: ({ x }) => inferSingle("sqrtRn", x.type),
   evaluate: unary({ float: Math.sqrt }),
+  facts: { lanewise: true },
 });
 
 /** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
-export const abs = defineOp<<X>(x: Checked<X, WhyTile<"abs", X>>) => MathOut<X>>({
+export const abs = defineOp<<X>(x: Checked<X, WhyTile<"abs", X>>) => MathOut<X>>()({
   name: "abs",
   operands: { x: "value" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.abs" },
-  infer: ({ x }) => whyTile("abs", x!.type) || x!.type,
+  infer: ({ x }) => whyTile("abs", x.type) || x.type,
   evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
-  nonNegative: () => true,
+  facts: { nonNegative: () => true },
 });

@@ -13,17 +13,17 @@ import {
   whyWrite,
 } from "../rules/memory-rules.js";
 import type { Plain } from "../rules/math-rules.js";
-import type { Addresses } from "../values/runtime-values.js";
 import type { PointerType, ViewType, Typed } from "../types/types.js";
-import type { TileArray } from "../numerics/array.js";
 import { defineOp } from "./define.js";
-
-type Options = Readonly<Record<string, Typed | undefined>>;
+import type { TypedArguments } from "../ir/op.js";
 
 const CACHED = { load: ["", ".ca", ".cg", ".cv", ".cs"], store: ["", ".wb", ".cg", ".cs", ".wt"] } as const;
 
+const cacheOptions = { cacheModifier: "constant?", evictionPolicy: "constant?" } as const;
+type CacheOptions = TypedArguments<typeof cacheOptions> & { readonly volatile?: Typed | undefined };
+
 /** PTX has one way to say how memory is cached; ptxas refuses two of them together. */
-function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: Options): string {
+function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volatile }: CacheOptions): string {
   const why =
     whyChoice(`${op}: cacheModifier`, cacheModifier?.literal, CACHED[op]) ||
     whyChoice(`${op}: evictionPolicy`, evictionPolicy?.literal, ["", "evict_first", "evict_last"]);
@@ -36,72 +36,64 @@ function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volati
   return given.length > 1 ? `${op}: ${given.join(" and ")} exclude each other; give one of them` : "";
 }
 
-const cacheOptions = { cacheModifier: "constant?", evictionPolicy: "constant?" } as const;
-
 /**
  * Says that an index lies in the tensor that it is used for, so a view does not mask it. Every evaluated run checks it.
  */
-export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain<X>>({
+export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain<X>>()({
   name: "inBounds",
   operands: { index: "value" },
   effect: "pure",
   spelling: { form: "same" },
-  infer: ({ index }) => whyInBounds(index!.type) || index!.type,
-  evaluate: ({ index }) => index!,
-  nonNegative: ([index]) => index === true,
-  claimsInBounds: true,
+  infer: ({ index }) => whyInBounds(index.type) || index.type,
+  evaluate: ({ index }) => index,
+  facts: { nonNegative: ([index]) => index === true, claimsInBounds: true },
 });
 
 /**
  * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold 0 unless `other` says otherwise; lanes
  * that an explicit mask leaves out without `other` hold nothing. `cacheModifier` ".cs" needs Triton 3.9.
  */
-export const load = defineOp<Load>({
+export const load = defineOp<Load>()({
   name: "load",
   operands: { address: "address" },
-  options: { mask: "value?", other: "value?", ...cacheOptions, volatile: "constant?" },
+  options: { mask: "mask?", other: "value?", ...cacheOptions, volatile: "constant?" },
   effect: "read",
   spelling: { form: "call", name: "tl.load" },
   lowering: { maskedLanes: 0 },
-  since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs",
   infer: (args) => {
     const { address, mask, other } = args;
-    const why = whyLoad(address!.type) || whyCached("load", args);
+    const why = whyLoad(address.type) || whyCached("load", args);
     if (why) return why;
-    const place = address!.type as PointerType | ViewType;
+    const place = address.type as PointerType | ViewType;
     return (
       (mask && whyMaskFor("load", place, mask.type)) ||
       (other && whyOther(place, mask !== undefined, other.type)) ||
       loadOut(place)
     );
   },
-  evaluate: ({ address, mask, other }, context) =>
-    context.load(
-      address as Addresses,
-      mask as TileArray | boolean | undefined,
-      other as TileArray | number | undefined,
-    ),
+  evaluate: ({ address, mask, other }, context) => context.load(address, mask, other),
+  needs: { since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs" },
 });
 
 /** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value has the tensor's dtype; a scalar is spread. */
-export const store = defineOp<Store>({
+export const store = defineOp<Store>()({
   name: "store",
   operands: { address: "address", value: "value" },
-  options: { mask: "value?", ...cacheOptions },
+  options: { mask: "mask?", ...cacheOptions },
   effect: "write",
   spelling: { form: "call", name: "tl.store" },
   infer: (args) => {
     const { address, value, mask } = args;
-    const why = whyWrite("store", address!.type) || whyCached("store", args);
+    const why = whyWrite("store", address.type) || whyCached("store", args);
     if (why) return why;
-    const place = address!.type as PointerType | ViewType;
+    const place = address.type as PointerType | ViewType;
     return (
-      whyValue("store", place.to, place.shape, value!.type) ||
+      whyValue("store", place.to, place.shape, value.type) ||
       (mask && whyMaskFor("store", place, mask.type)) || { kind: "none" }
     );
   },
   evaluate: ({ address, value, mask }, context) => {
-    context.store(address as Addresses, value as TileArray | number, mask as TileArray | boolean | undefined);
+    context.store(address, value, mask);
     return [];
   },
 });

@@ -4,7 +4,7 @@ import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.
 import type { AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
 import { isBig, type NumberData } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
-import type { Addresses, Context, DTypeRuntime, Runtime } from "../values/runtime-values.js";
+import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
 import { whyPointer, type WhyPointer } from "../rules/memory-rules.js";
 import type { AsShape } from "../types/shape.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
@@ -26,44 +26,44 @@ declare module "../types/tile.js" {
  * Addresses as pointers: `x.to(tl.pointer_type(tl.float16))`. `x` is an int64 tile, such as one loaded from a table of
  * addresses, or a pointer to elements of another dtype. Nothing is known of what lies there.
  */
-export const toPointer = defineOp<<X, D extends DType<any>>(x: Checked<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>>(
-  {
-    name: "toPointer",
-    operands: { x: "value", dtype: "dtype" },
-    method: true,
-    effect: "pure",
-    spelling: { form: "pointer" },
-    infer: ({ x, dtype }) => {
-      if (!dtype?.dtype) return "toPointer: needs the dtype that lies there, such as tl.float16";
-      const { type } = x!;
-      const why = whyPointer(type);
-      if (why || (type.kind !== "tile" && type.kind !== "pointer")) return why;
-      const access = type.kind === "pointer" ? type.access : "inout";
-      return { kind: "pointer", to: dtype.dtype, shape: type.shape, access };
-    },
-    evaluate: ({ x, dtype }, context) => {
-      const to = (dtype as DTypeRuntime).dtype;
-      if (!isAddresses(x)) return resolved(x as TileArray, to, context);
-      if (x.dtype !== to) throw new TypeError(`a pointer to ${x.dtype} as one to ${to} cannot be evaluated here`);
-      return x;
-    },
+export const toPointer = defineOp<
+  <X, D extends DType<any>>(x: Checked<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>
+>()({
+  name: "toPointer",
+  operands: { x: "tileOrPointer", dtype: "dtype" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "pointer" },
+  infer: ({ x, dtype }) => {
+    if (!dtype.dtype) return "toPointer: needs the dtype that lies there, such as tl.float16";
+    const { type } = x;
+    const why = whyPointer(type);
+    if (why || (type.kind !== "tile" && type.kind !== "pointer")) return why;
+    const access = type.kind === "pointer" ? type.access : "inout";
+    return { kind: "pointer", to: dtype.dtype, shape: type.shape, access };
   },
-);
+  evaluate: ({ x, dtype }, context) => {
+    const to = dtype.dtype;
+    if (!isAddresses(x)) return resolved(x, to, context);
+    if (x.dtype !== to) throw new TypeError(`a pointer to ${x.dtype} as one to ${to} cannot be evaluated here`);
+    return x;
+  },
+});
 
 /** The addresses as numbers: `ptr.to(tl.int64)`. Authors call it as the method `to` of a pointer. */
-export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => Tile<"int64", any>>({
+export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => Tile<"int64", any>>()({
   name: "to",
-  operands: { x: "value", dtype: "dtype" },
+  operands: { x: "address", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "method", name: "to" },
   infer: ({ x, dtype }) => {
-    if (x!.type.kind !== "pointer") return "to: needs a pointer";
-    return dtype?.dtype === "int64"
-      ? tileType("int64", x!.type.shape)
+    if (x.type.kind !== "pointer") return "to: needs a pointer";
+    return dtype.dtype === "int64"
+      ? tileType("int64", x.type.shape)
       : "to: a pointer casts to tl.int64 only; to point to another dtype, .toPointer(dtype)";
   },
   evaluate: ({ x }) => {
-    const { allocation, offsets, dtype, shape, poison } = x as Addresses;
+    const { allocation, offsets, dtype, shape, poison } = x;
     const [base, width] = [allocation.base ?? 0n, BigInt(bytesOf(dtype))];
     return tileArray(
       "int64",

@@ -5,7 +5,6 @@ import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { normals, philox32, philox64, uniform32, uniform64 } from "../numerics/philox.js";
 import { unset, allocate } from "../numerics/pool.js";
 import type { Checked } from "../types/problem.js";
-import type { Runtime } from "../values/runtime-values.js";
 import {
   inferNormals,
   inferPhilox,
@@ -24,20 +23,21 @@ import {
 } from "../rules/random-rules.js";
 import { defineOp } from "./define.js";
 import { tileOf } from "../values/operands.js";
+import type { RuntimeArguments } from "../ir/op.js";
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
+type Args = RuntimeArguments<typeof operands>;
 type Kind = "float32" | "uint32";
 
 const ROUNDS = 10;
 
-const operands = { seed: "value", offset: "value", nRounds: "constant?" } as const;
+const operands = { seed: "value", offset: "tile", nRounds: "constant?" } as const;
 const tuple = (type: ReturnType<typeof inferRandom>) => (typeof type === "string" ? type : [type, type, type, type]);
 
 /** The four words of each offset. */
 function words({ seed, offset, nRounds = ROUNDS }: Args): readonly Uint32Array[] {
   const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
   const [k0, k1] = [Number(key & 0xffffffffn), Number(key >> 32n)];
-  const tile = offset as TileArray;
+  const tile = offset;
   const wide = isBig(tile.dtype);
   const { length } = tile.data;
   const low = wide ? lowWords(tile.data as BigData, 0n) : (tile.data as NumberData);
@@ -64,8 +64,7 @@ type Words = Uint32Array<ArrayBuffer>;
 const lowWords = (data: BigData, shift: bigint): Words =>
   Uint32Array.from(data as ArrayLike<bigint>, (value) => Number(BigInt.asUintN(32, value >> shift)));
 
-const filled = (like: Runtime | undefined, dtype: Kind, data: Uint32Array | Float32Array) => {
-  const { shape, poison } = like as TileArray;
+const filled = ({ shape, poison }: TileArray, dtype: Kind, data: Uint32Array | Float32Array) => {
   return tileArray(dtype, shape, data, poison);
 };
 
@@ -92,24 +91,24 @@ type Four<Name extends string, E extends Kind> = <const S, X>(
 ) => Quad<RandomOut<X, E>>;
 
 function one<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
-  return defineOp<One<Name, E>>({
+  return defineOp<One<Name, E>>()({
     name,
     operands,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}` },
-    infer: ({ seed, offset }) => inferRandom(name, seed!.type, offset!.type, dtype),
+    infer: ({ seed, offset }) => inferRandom(name, seed.type, offset.type, dtype),
     evaluate: (args) => filled(args.offset, dtype, four[kind](args)[0]!),
-    nonNegative: () => kind !== "normal",
+    facts: { nonNegative: () => kind !== "normal" },
   });
 }
 
 function fourOf<Name extends string, E extends Kind>(name: Name, dtype: E, kind: keyof typeof four) {
-  return defineOp<Four<Name, E>>({
+  return defineOp<Four<Name, E>>()({
     name,
     operands,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}` },
-    infer: ({ seed, offset }) => tuple(inferRandom(name, seed!.type, offset!.type, dtype)),
+    infer: ({ seed, offset }) => tuple(inferRandom(name, seed.type, offset.type, dtype)),
     evaluate: (args) => four[kind](args).map((data) => filled(args.offset, dtype, data)),
   });
 }
@@ -137,16 +136,16 @@ export const philox = defineOp<
     c3: Checked<D, WhyCounter<A, D>>,
     nRounds?: number,
   ) => PhiloxOut<A, B, C, D>
->({
+>()({
   name: "philox",
-  operands: { seed: "value", c0: "value", c1: "value", c2: "value", c3: "value", nRounds: "constant?" },
+  operands: { seed: "value", c0: "tile", c1: "tile", c2: "tile", c3: "tile", nRounds: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.philox" },
-  infer: ({ seed, c0, c1, c2, c3 }) => inferPhilox(seed!.type, [c0!.type, c1!.type, c2!.type, c3!.type]),
-  evaluate: ({ seed, c0, c1, c2, c3, nRounds = ROUNDS }, { results: [result] }) => {
-    const { dtype, shape } = result!;
+  infer: ({ seed, c0, c1, c2, c3 }) => inferPhilox(seed.type, [c0.type, c1.type, c2.type, c3.type]),
+  evaluate: ({ seed, c0, c1, c2, c3, nRounds = ROUNDS }, { result }) => {
+    const { dtype, shape } = result;
     const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
-    const counters = [c0, c1, c2, c3].map((c) => broadcastTo(cast(c as TileArray, dtype), shape));
+    const counters = [c0, c1, c2, c3].map((c) => broadcastTo(cast(c, dtype), shape));
     const out = counters.map(() => allocate(dtype, counters[0]!.data.length));
     for (let i = 0; i < out[0]!.length; i++) {
       const lane = counters.map(({ data }) => data[i]!);
@@ -165,34 +164,34 @@ export const philox = defineOp<
 });
 
 /** Random words as float32 in [0, 1): `tl.uint_to_uniform_float(x)`. */
-export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => RandomOut<X, "float32">>({
+export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => RandomOut<X, "float32">>()({
   name: "uintToUniformFloat",
-  operands: { x: "value" },
+  operands: { x: "tile" },
   effect: "pure",
   spelling: { form: "call", name: "tl.uint_to_uniform_float" },
-  infer: ({ x }) => inferUniform(x!.type),
+  infer: ({ x }) => inferUniform(x.type),
   evaluate: ({ x }) => {
-    const { data, shape, poison } = x as TileArray;
+    const { data, shape, poison } = x;
     const uniform = Float32Array.from(data as ArrayLike<number | bigint>, (word) =>
       typeof word === "bigint" ? uniform64(word) : uniform32(word),
     );
     return tileArray("float32", shape, uniform, poison);
   },
-  nonNegative: () => true,
+  facts: { nonNegative: () => true },
 });
 
 /** Two uniform numbers as two normal ones: `a, b = tl.pair_uniform_to_normal(u, v)`. */
 export const pairUniformToNormal = defineOp<
   <X, Y>(u1: Checked<X, WhyUniform<X>>, u2: Checked<Y, WhyUniformPair<X, Y>>) => NormalPair<X, Y>
->({
+>()({
   name: "pairUniformToNormal",
-  operands: { u1: "value", u2: "value" },
+  operands: { u1: "tile", u2: "tile" },
   effect: "pure",
   spelling: { form: "call", name: "tl.pair_uniform_to_normal" },
-  infer: ({ u1, u2 }) => inferNormals(u1!.type, u2!.type),
+  infer: ({ u1, u2 }) => inferNormals(u1.type, u2.type),
   evaluate: ({ u1, u2 }) => {
-    const shape = broadcastShapes((u1 as TileArray).shape, (u2 as TileArray).shape);
-    const [a, b] = [u1, u2].map((u) => broadcastTo(u as TileArray, shape)) as [TileArray, TileArray];
+    const shape = broadcastShapes(u1.shape, u2.shape);
+    const [a, b] = [broadcastTo(u1, shape), broadcastTo(u2, shape)];
     return [0, 1].map((i) =>
       tileArray(
         "float32",

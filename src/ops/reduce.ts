@@ -1,5 +1,4 @@
 /** Reductions over an axis, or over all. */
-import type { Typed } from "../types/types.js";
 import { expandDims as expand, type TileArray, reshape } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
@@ -26,6 +25,7 @@ import type { TileLike } from "../types/tile.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
 import { defineOp } from "./define.js";
 import { keepsSign } from "../values/operands.js";
+import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 interface KeepDims<Keep> {
   /** Leaves the axis in place, with size 1. */
@@ -89,13 +89,13 @@ declare module "../types/tile.js" {
   }
 }
 
-const operands = { x: "value", axis: "constant?" } as const;
+const operands = { x: "tile", axis: "constant?" } as const;
 const options = { keepDims: "constant?" } as const;
-type Typeds = Readonly<Record<string, Typed | undefined>>;
-type Args = Readonly<Record<string, Runtime | undefined>>;
+type Args = RuntimeArguments<typeof operands & typeof options>;
+type Typeds = TypedArguments<typeof operands & typeof options>;
 
-const axisOf = ({ axis }: Typeds) => axis?.literal as number | undefined;
-const keepsDims = ({ keepDims }: Typeds) => keepDims?.literal === true;
+const axisOf = ({ axis }: Pick<Typeds, "axis">) => axis?.literal as number | undefined;
+const keepsDims = ({ keepDims }: Pick<Typeds, "keepDims">) => keepDims?.literal === true;
 
 type Fold = {
   readonly number: (a: number, b: number) => number;
@@ -104,8 +104,7 @@ type Fold = {
 
 /** Folds in the dtype of the result, first lane to last; the GPU's order is its own, so floats may differ in rounding. */
 function folding(fold: Fold) {
-  return (args: Args, { results: [result] }: Context): TileArray =>
-    folded(args, cast(args.x as TileArray, result!.dtype), fold);
+  return (args: Args, { result }: Context): TileArray => folded(args, cast(args.x, result.dtype), fold);
 }
 
 function along(axis: Runtime | undefined, tile: TileArray): number | "all" {
@@ -128,7 +127,7 @@ function kept(reduced: TileArray, from: TileArray, at: number | "all", keepDims:
 }
 
 /** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 add up in int32, unless `dtype` names another. */
-export const sum = defineOp<SumCall>({
+export const sum = defineOp<SumCall>()({
   name: "sum",
   operands,
   options: { ...options, dtype: "dtype?" },
@@ -136,9 +135,9 @@ export const sum = defineOp<SumCall>({
   effect: "pure",
   spelling: { form: "call", name: "tl.sum", keywords: ["axis"] },
   infer: (args) =>
-    inferReduce(reduceRules.summing, "sum", args.x!.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
+    inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 type First = (a: number | bigint, b: number | bigint) => boolean;
@@ -152,7 +151,7 @@ type ExtremumCall<Name extends string> = <X, const Ax = undefined, const Keep = 
 function extremum<Name extends "max" | "min">(name: Name, first: First) {
   const number = (a: number, b: number) => (Number.isNaN(a) ? b : Number.isNaN(b) || first(a, b) ? a : b);
   const fold = folding({ number, big: (a, b) => (first(a, b) ? a : b) });
-  return defineOp<ExtremumCall<Name>>({
+  return defineOp<ExtremumCall<Name>>()({
     name,
     operands,
     options: { ...options, returnIndices: "constant?", returnIndicesTieBreakLeft: "constant?" },
@@ -161,21 +160,23 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
     infer: (args) =>
       args.returnIndices?.literal === true
-        ? inferReduceIndexed(name, args.x!.type, axisOf(args), keepsDims(args))
-        : inferReduce(reduceRules.comparing, name, args.x!.type, axisOf(args), keepsDims(args)),
+        ? inferReduceIndexed(name, args.x.type, axisOf(args), keepsDims(args))
+        : inferReduce(reduceRules.comparing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args, context) => (context.results.length === 2 ? withIndex(args, first) : fold(args, context)),
-    nonNegative: keepsSign,
-    // 3.6 widens bfloat16 where it gives indices.
-    result36: ({ x, returnIndices }) =>
-      returnIndices?.literal === true && x!.type.kind === "tile" && members(x!.type.dtype).includes("bfloat16")
-        ? "float32"
-        : undefined,
+    facts: { nonNegative: keepsSign },
+    triton36: {
+      // 3.6 widens bfloat16 where it gives indices.
+      result: ({ x, returnIndices }) =>
+        returnIndices?.literal === true && x.type.kind === "tile" && members(x.type.dtype).includes("bfloat16")
+          ? "float32"
+          : undefined,
+    },
   });
 }
 
 /** The value and its place. Among equals the first wins: where the choice is free, that is one of those allowed. */
 function withIndex({ x, axis, keepDims }: Args, first: First): TileArray[] {
-  const tile = x as TileArray;
+  const tile = x;
   const at = along(axis, tile);
   return indexOfFirst(tile, at, first).map((reduced) => kept(reduced, tile, at, keepDims));
 }
@@ -192,16 +193,16 @@ type IndexCall<Name extends string> = <X, const Ax extends number, const Keep = 
 ) => ReduceOut<X, "int32", Ax, Keep>;
 
 function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
-  return defineOp<IndexCall<Name>>({
+  return defineOp<IndexCall<Name>>()({
     name,
-    operands: { x: "value", axis: "constant" },
+    operands: { x: "tile", axis: "constant" },
     options: { ...options, tieBreakLeft: "constant?" },
     method: true,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
-    infer: (args) => inferReduce(reduceRules.indexing, name, args.x!.type, axisOf(args), keepsDims(args)),
+    infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args) => withIndex(args, first)[1]!,
-    nonNegative: () => true,
+    facts: { nonNegative: () => true },
   });
 }
 
@@ -217,16 +218,16 @@ export const xorSum = defineOp<
     axis?: Checked<Ax, WhyReduceAxis<"xorSum", X, Ax>>,
     options?: KeepDims<Keep>,
   ) => ReduceOut<X, ElementIn<X>, Ax, Keep>
->({
+>()({
   name: "xorSum",
   operands,
   options,
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.xor_sum", keywords: ["axis"] },
-  infer: (args) => inferReduce(reduceRules.combining, "xorSum", args.x!.type, axisOf(args), keepsDims(args)),
+  infer: (args) => inferReduce(reduceRules.combining, "xorSum", args.x.type, axisOf(args), keepsDims(args)),
   evaluate: folding({ number: (a, b) => a ^ b, big: (a, b) => a ^ b }),
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
@@ -236,14 +237,14 @@ export const reduceOr = defineOp<
     axis: Checked<Ax, WhyReduceAxis<"reduceOr", X, Ax>>,
     options?: KeepDims<Keep>,
   ) => ReduceOut<X, ElementIn<X>, Ax, Keep>
->({
+>()({
   name: "reduceOr",
-  operands: { x: "value", axis: "constant" },
+  operands: { x: "tile", axis: "constant" },
   options,
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.reduce_or", keywords: ["axis"] },
-  infer: (args) => inferReduce(reduceRules.combining, "reduceOr", args.x!.type, axisOf(args), keepsDims(args)),
+  infer: (args) => inferReduce(reduceRules.combining, "reduceOr", args.x.type, axisOf(args), keepsDims(args)),
   evaluate: folding({ number: (a, b) => a | b, big: (a, b) => a | b }),
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });

@@ -9,7 +9,7 @@ import { defineOp } from "./define.js";
 type Member = Omit<Extract<Spelling, { form: "reflect" }>, "form">;
 
 function question<Result>(name: Reflection, member: Member) {
-  return defineOp<(dtype: DType<any>) => Result>({
+  return defineOp<(dtype: DType<any>) => Result>()({
     name,
     operands: { dtype: "dtype" },
     effect: "pure",
@@ -19,7 +19,7 @@ function question<Result>(name: Reflection, member: Member) {
         ? constexprType(name === "bits" ? "int" : "bool", `${call(dtype.dtype)}.${name}`)
         : `${name}: needs a dtype, such as tl.float32`,
     fold: (dtype) => reflect(dtype as DTypeName, name),
-    nonNegative: () => true,
+    facts: { nonNegative: () => true },
   });
 }
 

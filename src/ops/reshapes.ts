@@ -1,5 +1,5 @@
 /** The same elements in order in another shape, and tiles stretched to a shape. */
-import { broadcastTo as broadcastArray, type TileArray } from "../numerics/array.js";
+import { broadcastTo as broadcastArray } from "../numerics/array.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
 import type { Checked } from "../types/problem.js";
 import type { WhyTile } from "../rules/math-rules.js";
@@ -56,43 +56,43 @@ export const reshape = defineOp<
     shape: NewShape<"reshape", X, D>,
     options?: ReorderOption,
   ) => Reshaped<X, DimsOf<D>>
->({
+>()({
   name: "reshape",
   operands: { x: "value", shape: "shape" },
   options: { canReorder: "constant?" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.reshape" },
-  infer: ({ x, shape }) => inferReshape("reshape", x!.type, shape!),
+  infer: ({ x, shape }) => inferReshape("reshape", x.type, shape),
   evaluate: toResult,
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 /** The same elements in another shape, in an order that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
 export const view = defineOp<
   <X, const D extends readonly unknown[]>(x: X, shape: NewShape<"view", X, D>) => Reshaped<X, DimsOf<D>>
->({
+>()({
   name: "view",
   operands: { x: "value", shape: "shape" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.view" },
-  infer: ({ x, shape }) => inferReshape("view", x!.type, shape!),
+  infer: ({ x, shape }) => inferReshape("view", x.type, shape),
   evaluate: toResult,
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 /** All elements in one row: `tl.ravel(x)`. */
-export const ravel = defineOp<<X>(x: Checked<X, WhyTile<"ravel", X>>, options?: ReorderOption) => RavelOut<X>>({
+export const ravel = defineOp<<X>(x: Checked<X, WhyTile<"ravel", X>>, options?: ReorderOption) => RavelOut<X>>()({
   name: "ravel",
   operands: { x: "value" },
   options: { canReorder: "constant?" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.ravel" },
-  infer: ({ x }) => inferRavel(x!.type),
+  infer: ({ x }) => inferRavel(x.type),
   evaluate: toResult,
-  nonNegative: keepsSign,
+  facts: { nonNegative: keepsSign },
 });
 
 /** Axes of size 1 stretched to a shape, or a scalar spread over it: `tl.broadcast_to(x, [M, N])`. */
@@ -101,28 +101,25 @@ export const broadcastTo = defineOp<
     x: X,
     shape: WhyBroadcastArg<X, D> extends "" ? ShapeArg<"broadcastTo", D> : WhyBroadcastArg<X, D>,
   ) => Reshaped<X, DimsOf<D>>
->({
+>()({
   name: "broadcastTo",
   operands: { x: "value", shape: "shape" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.broadcast_to" },
-  infer: ({ x, shape }) => inferBroadcastTo(x!.type, shape!),
-  evaluate: ({ x }, { results: [result] }) => broadcastArray(tileOf(x, result!.dtype), result!.shape),
-  nonNegative: keepsSign,
+  infer: ({ x, shape }) => inferBroadcastTo(x.type, shape),
+  evaluate: ({ x }, { result }) => broadcastArray(tileOf(x, result.dtype), result.shape),
+  facts: { nonNegative: keepsSign },
 });
 
 /** Both tiles in the shape that they have together: `x, y = tl.broadcast(x, y)`. */
 export const broadcast = defineOp<
   <X, Y>(x: Checked<X, WhyTile<"broadcast", X>>, y: Checked<Y, WhyTogether<X, Y>>) => Together<X, Y>
->({
+>()({
   name: "broadcast",
-  operands: { x: "value", y: "value" },
+  operands: { x: "tile", y: "tile" },
   effect: "pure",
   spelling: { form: "call", name: "tl.broadcast" },
-  infer: ({ x, y }) => inferTogether(x!.type, y!.type),
-  evaluate: ({ x, y }, { results: [a, b] }) => [
-    broadcastArray(x as TileArray, a!.shape),
-    broadcastArray(y as TileArray, b!.shape),
-  ],
+  infer: ({ x, y }) => inferTogether(x.type, y.type),
+  evaluate: ({ x, y }, { result }) => [broadcastArray(x, result.shape), broadcastArray(y, result.shape)],
 });

@@ -10,7 +10,7 @@ import type { ConstLike } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
-import type { Context, Runtime } from "../values/runtime-values.js";
+import type { Context } from "../values/runtime-values.js";
 import { type HistogramOut, inferHistogram, type WhyHistogram } from "../rules/create-rules.js";
 import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type WhyTop } from "../rules/order-rules.js";
 import { type Plain, whyCond } from "../rules/math-rules.js";
@@ -18,9 +18,8 @@ import { inferScan, reduceRules, type SumOf, type WhySum } from "../rules/reduce
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { isTile, keepsSign } from "../values/operands.js";
+import type { RuntimeArguments } from "../ir/op.js";
 
-type Args = Readonly<Record<string, Runtime | undefined>>;
-type Typeds = Readonly<Record<string, Typed | undefined>>;
 type ScanOut<X, D> = X extends TileLike ? Tile<SumOf<X, D>, X[Sh]> : Tile<any, any>;
 type WhyScanAxis<Op extends string, X, Ax> = X extends TileLike ? WhyAxis<Op, X[Sh], Ax> : "";
 type Counted = number | ConstLike<any, "int">;
@@ -71,36 +70,38 @@ function scanning<Name extends "cumsum" | "cumprod">(
     readonly big: (a: bigint, b: bigint) => bigint;
   },
 ) {
-  const isNew = ({ dtype }: Typeds) => name === "cumprod" && dtype !== undefined;
-  return defineOp<ScanCall<Name>>({
+  const isNew = ({ dtype }: { readonly dtype: Typed | undefined }) => name === "cumprod" && dtype !== undefined;
+  return defineOp<ScanCall<Name>>()({
     name,
-    operands: { x: "value", axis: "constant?" },
+    operands: { x: "tile", axis: "constant?" },
     options: { reverse: "constant?", dtype: "dtype?" },
     method: true,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
     infer: ({ x, axis, dtype }) =>
-      inferScan(reduceRules.summing, name, x!.type, Number(axis?.literal ?? 0), dtype?.dtype),
-    evaluate: ({ x, axis = 0, reverse }, { results: [result] }) => {
-      const tile = cast(x as TileArray, result!.dtype);
+      inferScan(reduceRules.summing, name, x.type, Number(axis?.literal ?? 0), dtype?.dtype),
+    evaluate: ({ x, axis = 0, reverse }, { result }) => {
+      const tile = cast(x, result.dtype);
       const at = axisOf(tile.shape.length, Number(axis))!;
       const options = { reverse: reverse === true };
       if (isBig(tile.dtype)) return scanBig(tile, at, fold.big, options);
       return scan(tile, at, isFloat(tile.dtype) ? fold.float : fold.int, options);
     },
-    nonNegative: keepsSign,
-    // 3.6 widens bfloat16 here.
-    result36: ({ x, dtype }) =>
-      dtype === undefined && x!.type.kind === "tile" && members(x!.type.dtype).includes("bfloat16")
-        ? "float32"
-        : undefined,
-    // 3.6 multiplies small integers in their own width.
-    operands36: (args) => {
-      if (name !== "cumprod" || isNew(args) || args.x!.type.kind !== "tile") return undefined;
-      const wide = sumElement(args.x!.type.dtype);
-      return wide && !sameElem(wide, args.x!.type.dtype) ? wide : undefined;
+    facts: { nonNegative: keepsSign },
+    triton36: {
+      // 3.6 widens bfloat16 here.
+      result: ({ x, dtype }) =>
+        dtype === undefined && x.type.kind === "tile" && members(x.type.dtype).includes("bfloat16")
+          ? "float32"
+          : undefined,
+      // 3.6 multiplies small integers in their own width.
+      operands: (args) => {
+        if (name !== "cumprod" || isNew(args) || args.x.type.kind !== "tile") return undefined;
+        const wide = sumElement(args.x.type.dtype);
+        return wide && !sameElem(wide, args.x.type.dtype) ? wide : undefined;
+      },
     },
-    ...(name === "cumprod" && { since39: isNew }),
+    needs: { since39: name === "cumprod" ? isNew : undefined },
   });
 }
 
@@ -116,7 +117,7 @@ export const cumsum = scanning("cumsum", {
  */
 export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
 
-const dimOf = ({ dim }: Typeds) => dim?.literal as number | undefined;
+const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => dim?.literal as number | undefined;
 
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
   x: Checked<X, WhySort<Name, X>>,
@@ -125,27 +126,27 @@ type SortCall<Name extends string> = <X, const Ax extends number = number>(
 ) => Plain<X>;
 
 /** The last axis in order: `tl.sort(x)`, or `tl.sort(x, descending=True)`. */
-export const sort = defineOp<SortCall<"sort">>({
+export const sort = defineOp<SortCall<"sort">>()({
   name: "sort",
-  operands: { x: "value", dim: "constant?" },
+  operands: { x: "tile", dim: "constant?" },
   options: { descending: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.sort", keywords: ["dim"] },
-  infer: (args) => inferSort("sort", args.x!.type, dimOf(args)),
-  evaluate: ({ x, descending }) => sortLast(x as TileArray, descending === true),
-  nonNegative: keepsSign,
+  infer: (args) => inferSort("sort", args.x.type, dimOf(args)),
+  evaluate: ({ x, descending }) => sortLast(x, descending === true),
+  facts: { nonNegative: keepsSign },
 });
 
 /** The last step of a bitonic sort, on a last axis that rises and then falls: `tl.bitonic_merge(x)`. */
-export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>({
+export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
   name: "bitonicMerge",
-  operands: { x: "value", dim: "constant?" },
+  operands: { x: "tile", dim: "constant?" },
   options: { descending: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.bitonic_merge", keywords: ["dim"] },
-  infer: (args) => inferSort("bitonicMerge", args.x!.type, dimOf(args)),
-  evaluate: ({ x, descending }) => mergeArray(x as TileArray, descending === true),
-  nonNegative: keepsSign,
+  infer: (args) => inferSort("bitonicMerge", args.x.type, dimOf(args)),
+  evaluate: ({ x, descending }) => mergeArray(x, descending === true),
+  facts: { nonNegative: keepsSign },
 });
 
 /**
@@ -159,20 +160,20 @@ export const topk = defineOp<
     dim?: Checked<Ax, WhySortDim<"topk", X, Ax>>,
     options?: SortOptions,
   ) => TopOut<X, K>
->({
+>()({
   name: "topk",
-  operands: { x: "value", k: "constant", dim: "constant?" },
+  operands: { x: "tile", k: "constant", dim: "constant?" },
   options: { descending: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.topk", keywords: ["dim"] },
-  infer: (args) => inferTop(args.x!.type, args.k!.type, dimOf(args)),
-  evaluate: ({ x, descending = true }, { results: [result] }) => {
-    const sorted = sortLast(cast(x as TileArray, result!.dtype), descending === true);
-    const [size, all] = [result!.shape.at(-1)!, sorted.shape.at(-1)!];
+  infer: (args) => inferTop(args.x.type, args.k.type, dimOf(args)),
+  evaluate: ({ x, descending = true }, { result }) => {
+    const sorted = sortLast(cast(x, result.dtype), descending === true);
+    const [size, all] = [result.shape.at(-1)!, sorted.shape.at(-1)!];
     return firstOfLast(sorted, size, all);
   },
-  nonNegative: keepsSign,
-  since39: ({ k, descending }) => descending !== undefined || k!.literal === 1,
+  facts: { nonNegative: keepsSign },
+  needs: { since39: ({ k, descending }) => descending !== undefined || k.literal === 1 },
 });
 
 /** The first `size` of each row of `all` elements. */
@@ -183,6 +184,9 @@ function firstOfLast(tile: TileArray, size: number, all: number): TileArray {
   return { dtype: tile.dtype, shape: [...tile.shape.slice(0, -1), size], data, ...(poison && { poison }) };
 }
 
+const binned = { x: "tile", numBins: "constant" } as const;
+const masked = { mask: "mask?" } as const;
+
 /** How often each of 0, 1, …, `numBins` - 1 occurs; other elements count nowhere: `tl.histogram(x, 64)`. */
 export const histogram = defineOp<
   <X, const B extends Counted>(
@@ -190,22 +194,22 @@ export const histogram = defineOp<
     numBins: B,
     options?: { mask?: TileLike<"int1", any> },
   ) => HistogramOut<B>
->({
+>()({
   name: "histogram",
-  operands: { x: "value", numBins: "constant" },
-  options: { mask: "value?" },
+  operands: binned,
+  options: masked,
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.histogram" },
   infer: ({ x, numBins, mask }) =>
-    (mask && whyCond("histogram", mask.type)) || inferHistogram(x!.type, numBins!.type, mask?.type),
+    (mask && whyCond("histogram", mask.type)) || inferHistogram(x.type, numBins.type, mask?.type),
   evaluate: counted,
-  nonNegative: () => true,
+  facts: { nonNegative: () => true },
 });
 
-function counted({ x, mask }: Args, { results: [result] }: Context): TileArray {
-  const tile = x as TileArray;
-  const bins = new Int32Array(result!.shape[0]!);
+function counted({ x, mask }: RuntimeArguments<typeof binned & typeof masked>, { result }: Context): TileArray {
+  const tile = x;
+  const bins = new Int32Array(result.shape[0]!);
   let isPoison = false;
   tile.data.forEach((value: number | bigint, i: number) => {
     if (isTile(mask) && !mask.data[mask.data.length === 1 ? 0 : i]) return;
@@ -213,6 +217,6 @@ function counted({ x, mask }: Args, { results: [result] }: Context): TileArray {
     const bin = Number(value);
     if (bin >= 0 && bin < bins.length) bins[bin]!++;
   });
-  const counts = fromNumbers("int32", result!.shape, bins);
+  const counts = fromNumbers("int32", result.shape, bins);
   return isPoison ? { ...counts, poison: new Uint8Array(bins.length).fill(1) } : counts;
 }

@@ -45,23 +45,24 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
   const big = python === "min" ? extremes.bigMin : extremes.bigMax;
-  return defineOp<Pair<Name, Python>>({
+  return defineOp<Pair<Name, Python>>()({
     name,
     operands: { x: "value", y: "value" },
     options: { propagateNan: "constant?" },
     effect: "pure",
-    spelling: { form: "call", name: `tl.${name}`, symbols: propagation },
-    host: { form: "call", name: python },
-    infer: ({ x, y }) => inferPair(name, x!.type, y!.type, python),
+    spelling: { form: "call", name: `tl.${name}`, symbols: propagation, host: { form: "call", name: python } },
+    infer: ({ x, y }) => inferPair(name, x.type, y.type, python),
     fold: (x, y) => Math[python](Number(x), Number(y)),
     evaluate: (args, context) =>
       binary({ float: extremes[python](args.propagateNan === "all"), int: extremes[python](false), big })(
         args,
         context,
       ),
-    nonNegative,
-    strongLiterals36: true,
-    result36: ({ x, y }) => widened36(inferPair(name, x!.type, y!.type, python), x!.type, y!.type),
+    facts: { nonNegative },
+    triton36: {
+      strongLiterals: true,
+      result: ({ x, y }) => widened36(inferPair(name, x.type, y.type, python), x.type, y.type),
+    },
   });
 }
 
@@ -86,16 +87,15 @@ export const where = defineOp<
     x: Checked<X, WhyWhereFirst<C, X>>,
     y: Checked<Y, WhyWhereSecond<C, X, Y>>,
   ) => WhereOut<C, X, Y>
->({
+>()({
   name: "where",
-  lanewise: true,
   operands: { condition: "value", x: "value", y: "value" },
   effect: "pure",
   spelling: { form: "call", name: "tl.where" },
   infer: ({ condition, x, y }) => {
-    const type = inferWhere(condition!.type, x!.type, y!.type);
+    const type = inferWhere(condition.type, x.type, y.type);
     if (typeof type === "string" || type.kind !== "tile") return type;
-    const sides = [x!.type, y!.type].flatMap((side) => (side.kind === "tile" ? [side.dtype] : []));
+    const sides = [x.type, y.type].flatMap((side) => (side.kind === "tile" ? [side.dtype] : []));
     return sides.every((dtype) => sameElem(dtype, type.dtype)) ? type : tileType(type.dtype, type.shape);
   },
   evaluate: ({ condition, x, y }) => {
@@ -103,5 +103,5 @@ export const where = defineOp<
     const chosen = isTile(condition) ? condition : tileOf(condition, "int1");
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },
-  nonNegative: ([, x, y]) => x === true && y === true,
+  facts: { lanewise: true, nonNegative: ([, x, y]) => x === true && y === true },
 });

@@ -37,16 +37,16 @@ export const softmax = defineOp<
     dim?: Checked<Ax, WhySoftmaxAxis<X, Ax>>,
     options?: SoftmaxOptions,
   ) => Plain<X>
->({
+>()({
   name: "softmax",
-  operands: { x: "value", dim: "constant?" },
+  operands: { x: "tile", dim: "constant?" },
   options: { ieeeRounding: "constant?" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.softmax" },
-  infer: ({ x, dim }) => inferScan(reduceRules.normalising, "softmax", x!.type, Number(dim?.literal ?? 0)),
+  infer: ({ x, dim }) => inferScan(reduceRules.normalising, "softmax", x.type, Number(dim?.literal ?? 0)),
   evaluate: ({ x, dim = 0 }) => {
-    const tile = x as TileArray;
+    const tile = x;
     const dtype = tile.dtype as DTypeName;
     const at = axisOf(tile.shape.length, Number(dim))!;
     const over = (fold: (a: number, b: number) => number, of: TileArray) =>
@@ -60,9 +60,11 @@ export const softmax = defineOp<
       (a, b) => a / b,
     );
   },
-  nonNegative: () => true,
-  since39: ({ x, dim }) => {
-    const rank = x!.type.kind === "tile" ? x!.type.shape.length : 1;
-    return rank > 1 && axisOf(rank, Number(dim?.literal ?? 0)) !== 0;
+  facts: { nonNegative: () => true },
+  needs: {
+    since39: ({ x, dim }) => {
+      const rank = x.type.kind === "tile" ? x.type.shape.length : 1;
+      return rank > 1 && axisOf(rank, Number(dim?.literal ?? 0)) !== 0;
+    },
   },
 });

@@ -4,13 +4,13 @@ import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";
 
 function query<Name extends string, Python extends string>(name: Name, python: Python, since39 = false) {
-  return defineOp<() => ConstBool<`${Python}()`>>({
+  return defineOp<() => ConstBool<`${Python}()`>>()({
     name,
     operands: {},
     effect: "pure",
     spelling: { form: "call", name: `tl.target_info.${python}` },
     infer: () => constexprType("bool", `${python}()`),
-    ...(since39 && { since39: () => true }),
+    needs: { since39: since39 ? () => true : undefined },
   });
 }
 
@@ -31,13 +31,13 @@ export const cudaCapabilityGeq = defineOp<
     major: Major,
     minor?: Minor,
   ) => ConstBool<`cuda_capability_geq(${Major}, ${Minor})`>
->({
+>()({
   name: "cudaCapabilityGeq",
   operands: { major: "constant", minor: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.target_info.cuda_capability_geq" },
   infer: ({ major, minor }) =>
-    Number.isInteger(major!.literal) && Number.isInteger(minor?.literal ?? 0)
-      ? constexprType("bool", `cuda_capability_geq(${String(major!.literal)}, ${String(minor?.literal ?? 0)})`)
+    Number.isInteger(major.literal) && Number.isInteger(minor?.literal ?? 0)
+      ? constexprType("bool", `cuda_capability_geq(${String(major.literal)}, ${String(minor?.literal ?? 0)})`)
       : "cudaCapabilityGeq: needs numbers, such as 9, 0",
 });

@@ -1,18 +1,15 @@
 /** Views of tensors. Authors call them as methods, `x.at(…)` and `x.gather(…)`; emission writes them as pointers. */
 import { type Argument, isLiteral } from "../ir/nodes.js";
 import type { TileArray } from "../numerics/array.js";
-import type { TensorRuntime } from "../values/runtime-values.js";
 import { permuteShape, whyPermute } from "../types/dims.js";
 import { gatherShape, spans, whyCount, whyIndex } from "../rules/memory-rules.js";
 import type { TensorType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
-import { isAddresses } from "../values/operands.js";
+import { isAddresses, listOf } from "../values/operands.js";
 import { permuteAddresses, viewAddresses } from "../values/view-addresses.js";
 
-type Typeds = Readonly<Record<string, Typed | undefined>>;
-
-function tensorTypeOf(op: string, { tensor }: Typeds): TensorType | string {
-  return tensor!.type.kind === "tensor" ? tensor!.type : `${op}: needs a tensor argument of the kernel`;
+function tensorTypeOf(op: string, { tensor }: { readonly tensor: Typed }): TensorType | string {
+  return tensor.type.kind === "tensor" ? tensor.type : `${op}: needs a tensor argument of the kernel`;
 }
 
 function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
@@ -23,77 +20,65 @@ function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
  * `x.at(i, j)`: one index an axis. A scalar drops its axis, rank-1 tiles span theirs in order. Masked to the tensor on
  * each axis; `claimed` marks the axes whose index is in bounds by `tl.inBounds`.
  */
-export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>({
+export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "at",
-  operands: { tensor: "address", indices: "values" },
-  options: { claimed: "constant?" },
+  operands: { tensor: "tensor", indices: "values" },
+  options: { claimed: "constants?" },
   effect: "pure",
   spelling: { form: "lowered" },
   lowering: { view: "grid" },
   infer: (args) => {
     const tensor = tensorTypeOf("at", args);
     if (typeof tensor === "string") return tensor;
-    const indices = args.indices!.items!.map((item) => item.type);
+    const indices = args.indices.items.map((item) => item.type);
     const why = whyCount("at", tensor.dims, indices) || indices.map(whyIndex).find((sentence) => sentence !== "");
     return why || viewOf(tensor, spans(indices));
   },
   evaluate: ({ tensor, indices, claimed }) =>
-    viewAddresses(
-      (tensor as TensorRuntime).allocation,
-      indices as (TileArray | number)[],
-      claimed as boolean[],
-      "grid",
-      (tensor as TensorRuntime).order,
-    ),
+    viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "grid", tensor.order),
 });
 
 /** `x.gather(i, j)`: index tiles that broadcast to one shape, one an axis, masked as in `at`. */
-export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>({
+export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "gather",
-  operands: { tensor: "address", indices: "values" },
-  options: { claimed: "constant?" },
+  operands: { tensor: "tensor", indices: "values" },
+  options: { claimed: "constants?" },
   effect: "pure",
   spelling: { form: "lowered" },
   lowering: { view: "lanes" },
   infer: (args) => {
     const tensor = tensorTypeOf("gather", args);
     if (typeof tensor === "string") return tensor;
-    const indices = args.indices!.items!.map((item) => item.type);
+    const indices = args.indices.items.map((item) => item.type);
     const why = whyCount("gather", tensor.dims, indices);
     if (why) return why;
     const shape = gatherShape(indices);
     return typeof shape === "string" ? shape : viewOf(tensor, shape);
   },
   evaluate: ({ tensor, indices, claimed }) =>
-    viewAddresses(
-      (tensor as TensorRuntime).allocation,
-      indices as (TileArray | number)[],
-      claimed as boolean[],
-      "lanes",
-      (tensor as TensorRuntime).order,
-    ),
+    viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "lanes", tensor.order),
 });
 
 /** `x.permute([1, 0, 2])` of a tensor or a view: its axes in another order. Nothing moves in memory. */
-export const permuteAxes = defineOp<(address: unknown, order: readonly number[]) => unknown>({
+export const permuteAxes = defineOp<(address: unknown, order: readonly number[]) => unknown>()({
   name: "permute",
-  operands: { address: "address", order: "constant" },
+  operands: { address: "tensorOrView", order: "constants" },
   effect: "pure",
   spelling: { form: "lowered" },
   lowering: {
     permutes: ([, order]) => (order as readonly Argument[]).map((axis) => Number(isLiteral(axis) && axis.value)),
   },
   infer: ({ address, order }) => {
-    const { type } = address!;
-    const axes = (order!.items ?? []).map(({ literal }) => Number(literal));
+    const { type } = address;
+    const axes = (order.items ?? []).map(({ literal }) => Number(literal));
     if (type.kind === "tensor") return whyPermute(type.dims, axes) || { ...type, dims: permuteShape(type.dims, axes) };
     if (type.kind !== "view") return "permute: needs a tensor or a view of one";
     return whyPermute(type.shape, axes) || { ...type, shape: permuteShape(type.shape, axes) };
   },
   evaluate: ({ address, order }) => {
-    const axes = (order as readonly number[]).map(Number);
+    const axes = listOf(order).map(Number);
     if (isAddresses(address)) return permuteAddresses(address, axes);
-    const { kind, allocation, order: before } = address as TensorRuntime;
+    const { kind, allocation, order: before } = address;
     return { kind, allocation, order: axes.map((axis) => before?.[axis] ?? axis) };
   },
 });

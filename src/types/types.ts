@@ -64,6 +64,14 @@ export interface Typed {
   /** Of a helper function. */
   readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
 }
+/** A list among the arguments. */
+export interface TypedList extends Typed {
+  readonly items: readonly Typed[];
+}
+/** A helper function among the arguments. */
+export interface TypedFunction extends Typed {
+  readonly signature: NonNullable<Typed["signature"]>;
+}
 
 export const none: NoneType = { kind: "none" };
 export function tileType(dtype: Elem, shape: readonly Dim[]): TileType {

@@ -6,7 +6,7 @@ import { map1, map2, map3, mapBig1, mapBig2, mapBig3 } from "../numerics/array-m
 import type { DTypeName } from "../types/dtype.js";
 import { type FloatDType, isBig, isFloat } from "../numerics/numeric.js";
 import { promote } from "../types/promote.js";
-import type { Addresses, Context, Runtime } from "./runtime-values.js";
+import type { Addresses, Constant, Context, Runtime } from "./runtime-values.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
 
@@ -140,3 +140,8 @@ export const keepsSign = ([x]: readonly boolean[]): boolean => x === true;
 /** `evaluate` of an op whose result has the operand's elements in the same order; the result's type gives the shape. */
 export const toResult = ({ x }: Args, { results: [result] }: Context): TileArray =>
   reshape(tileOf(x, result!.dtype), result!.shape);
+
+/** One value, or a list of them, as a list. */
+export function listOf<T extends object | Constant>(given: T | readonly T[]): readonly T[] {
+  return Array.isArray(given) ? (given as readonly T[]) : [given as T];
+}

@@ -66,6 +66,8 @@ export type Runtime =
   | DTypeRuntime
   | FunctionRuntime
   | readonly Runtime[];
+/** What a value of the program is: the other forms stand at operands that ask for them. */
+export type ValueRuntime = TileArray | Addresses | Constant;
 export type Constant = number | bigint | boolean | string;
 export interface DTypeRuntime {
   readonly kind: "dtype";
@@ -87,9 +89,10 @@ export interface ResultType {
 /** An atomic for the evaluator to perform. */
 export interface AtomicAccess {
   /** The evaluator broadcasts them to the address's shape and casts them to the tensor's dtype. */
-  readonly operands: readonly (TileArray | number)[];
-  /** Gives the new element, from the old one and the lane's operands; undefined if the atomic only reads. */
-  readonly change: ((old: number | bigint, operands: readonly (number | bigint)[]) => number | bigint) | undefined;
+  readonly operands: readonly (TileArray | Constant)[];
+  /** Gives the new element, from the old one and the lane's operands, two at most; undefined if the atomic only reads. */
+  readonly change:
+    ((old: number | bigint, first: number | bigint, second: number | bigint) => number | bigint) | undefined;
   /** Whether the result depends on the old element. */
   readonly reads: boolean;
   /** Triton's `sem`. */
@@ -99,17 +102,19 @@ export interface AtomicAccess {
 /** What the evaluator offers to an op. */
 export interface Context {
   readonly results: readonly ResultType[];
+  /** The first of them, which is the only one of most ops. */
+  readonly result: ResultType;
   /** The running program's id on each axis of the grid. */
   readonly program: readonly [number, number, number];
   readonly grid: readonly [number, number, number];
-  load(address: Addresses, mask: TileArray | boolean | undefined, other: TileArray | number | undefined): TileArray;
-  store(address: Addresses, value: TileArray | number, mask: TileArray | boolean | undefined): void;
+  load(address: Addresses, mask: TileArray | boolean | undefined, other: TileArray | Constant | undefined): TileArray;
+  store(address: Addresses, value: TileArray | Constant, mask: TileArray | boolean | undefined): void;
   /** Performs an atomic lane by lane and returns the old elements. */
   atomic(address: Addresses, mask: TileArray | boolean | undefined, atomic: AtomicAccess): TileArray;
   /** Whether memory holds the expected value, lane by lane. Programs run one at a time, so waiting changes nothing. */
   poll(
     address: Addresses,
-    expected: TileArray | number,
+    expected: TileArray | Constant,
     how: { readonly order: string; readonly forever: boolean },
   ): TileArray;
   /**

@@ -20,7 +20,9 @@ export function hostExpressions(host: HostBlock, name: (value: Value) => Express
   const say = (argument: Argument): Expression => {
     if (isValue(argument)) {
       const statement = made.get(argument);
-      return statement ? spell(statement, speaker, statement.op.host ?? statement.op.spelling) : name(argument);
+      return statement
+        ? spell(statement, speaker, statement.op.spelling.host ?? statement.op.spelling)
+        : name(argument);
     }
     if (isList(argument)) return py.list(...argument.map(say));
     if (!isLiteral(argument)) throw new Error("a dtype stands in a host expression");

@@ -13,7 +13,7 @@ import {
   type OpStatement,
   type Value,
 } from "../../ir/nodes.js";
-import type { CallSpelling, Spelling } from "../../ir/op.js";
+import { type CallSpelling, isValueKind, type Spelling } from "../../ir/op.js";
 import { typedArguments } from "../../ir/typed.js";
 import { none, type Type } from "../../types/types.js";
 import * as py from "../python/py-build.js";
@@ -73,7 +73,7 @@ export function spell(
 export function castBack(statement: OpStatement, speaker: Speaker): Expression | undefined {
   const result = statement.results[0]?.type;
   if (!speaker.strength || result?.kind !== "tile") return undefined;
-  return statement.op.result36?.(typedArguments(statement)) && speaker.dtype(result.dtype);
+  return statement.op.triton36.result?.(typedArguments(statement)) && speaker.dtype(result.dtype);
 }
 
 function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling): Expression {
@@ -228,7 +228,7 @@ function args(
     const known = isLiteral(argument) ? symbol(name, argument.value) : undefined;
     named.push(py.keyword(keywordName(name), known ?? say(argument)));
   }
-  const pinned = speaker.strength ? (statement.op.pinned?.(typedArguments(statement)) ?? {}) : {};
+  const pinned = speaker.strength ? (statement.op.spelling.pinned?.(typedArguments(statement)) ?? {}) : {};
   for (const [name, value] of Object.entries(pinned))
     if (!(name in statement.options))
       named.push(py.keyword(keywordName(name), symbol(name, value) ?? py.constant(value)));
@@ -275,10 +275,10 @@ function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | un
   }
   if (isDType(argument)) return speaker.dtype(argument.dtype);
   if (isFunction(argument)) return helpersOf(speaker).name(argument.function);
-  const isOperandValue = operandKind(statement, argument) === "value";
+  const isOperandValue = isValueKind(operandKind(statement, argument) ?? "");
   const said = isLiteral(argument) ? literal(argument, isOperandValue ? weak : undefined) : speaker.value(argument);
   if (!isOperandValue || !speaker.strength || isTruthOrText(argument)) return said;
-  const wide = statement.op.operands36?.(typedArguments(statement));
+  const wide = statement.op.triton36.operands?.(typedArguments(statement));
   if (wide && isValue(argument) && argument.type.kind === "tile")
     return py.call(py.attribute(said, "to"), speaker.dtype(wide));
   const forced = forcedElem(statement, argument, wide ?? weak, speaker.strength);

@@ -27,7 +27,7 @@ export function forcedElem(
   const isFloat = weak !== undefined && members(weak).every((name) => !isInt(name));
   if (weak === undefined) return undefined;
   if (statement.op.effect !== "pure") return losesDigits(argument, weak) ? weak : undefined;
-  if (!statement.op.strongLiterals36) return undefined;
+  if (!statement.op.triton36.strongLiterals) return undefined;
   return members(weak).every((name) => meansTheSame(statement, argument, name, isFloat)) ? undefined : weak;
 }
 

@@ -187,7 +187,7 @@ const isFloatElem = (elem: Elem): boolean =>
 function usesDot(ir: KernelIR): boolean {
   let found = false;
   walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.contracts) found = true;
+    if (statement.kind === "op" && statement.op.facts.contracts) found = true;
   });
   return found;
 }

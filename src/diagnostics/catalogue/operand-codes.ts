@@ -7,6 +7,7 @@ export const argumentList = defineCode("arguments", {
   missing: (op: string, name: string) => `${op}: ${name} is missing`,
   kind: (op: string, name: string, given: string) =>
     `${op}: ${name} cannot be ${given}; give a tile, a constexpr or a number`,
+  notList: (op: string, name: string) => `${op}: ${name} is a list; write it in brackets, […]`,
   /** Says first what is wrong. */
   notAValue: (what: string) => `${what}; give a tile, a constexpr or a number`,
   axis: (op: string) => `${op}: needs an axis; fold one axis at a time, tl.${op}(x, 0, …)`,

@@ -25,7 +25,7 @@ const all = drawn.filter(isHoppers);
 function isOn(testCase: OpCase, [backend]: Target, version: Version): boolean {
   if (testCase.since39 && version === "3.6") return false;
   const asked: (Targets | undefined)[] = [
-    table.find(({ name }) => name === testCase.op)?.targets,
+    table.find(({ name }) => name === testCase.op)?.needs.targets,
     ...[...testCase.operands, ...testCase.results].map(({ dtype }) => dtypeTargets[dtype as DTypeName]),
   ];
   return asked.every((targets) => {

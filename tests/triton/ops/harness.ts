@@ -18,7 +18,7 @@ import { defineOp } from "../../../src/ops/define.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 
 /** Compares, while Triton compiles, what it infers with what we declare; the module's helper has this name. */
-const declared = defineOp<(x: unknown, dtype: unknown, shape: readonly number[]) => void>({
+const declared = defineOp<(x: unknown, dtype: unknown, shape: readonly number[]) => void>()({
   name: "declared",
   operands: { x: "value", dtype: "dtype", shape: "constant" },
   effect: "write",
@@ -133,8 +133,8 @@ export function typeCase(sample: Sample, operands: readonly Operand[]): TypeCase
   const asked: (Targets | undefined)[] = [...operands, ...results].map(({ dtype }) => dtypeTargets[dtype as DTypeName]);
   walkAll(ir, (statement) => {
     if (statement.kind !== "op") return;
-    asked.push(statement.op.targets);
-    since39 ||= statement.op.since39?.(typedArguments(statement)) ?? false;
+    asked.push(statement.op.needs.targets);
+    since39 ||= statement.op.needs.since39?.(typedArguments(statement)) ?? false;
   });
   const backend = (["cuda", "hip"] as const).find((name) => asked.every((targets) => !targets || targets[name]));
   const words = operands.map(({ dtype, shape }) => `${dtype}[${shape.join(", ")}]`).join(", ");

@@ -51,7 +51,6 @@ export const arithmetic = {
       zip([array(input), array(min ?? -Infinity), array(max ?? Infinity)], (x, low, high) =>
         Math.min(Math.max(x, low), high),
       ),
-    truth: ["input", "min", "max"],
   }),
   /** Numbers in place of NaN and of the infinities, for which the largest numbers stand unless others are given. */
   nan_to_num: both<(input: TorchTensor, nan?: number, posinf?: number, neginf?: number) => TorchTensor>({
@@ -65,7 +64,7 @@ export const arithmetic = {
   }),
   neg: both<Unary>(elementwise((x) => -x)),
   abs: both<Unary>(elementwise(Math.abs)),
-  sign: both<Unary>(elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x)))),
+  sign: both<Unary>(elementwise((x) => (Number.isNaN(x) ? 0 : Math.sign(x)), { truth: ["input"] })),
   reciprocal: both<Unary>(elementwise((x) => 1 / x)),
   square: both<Unary>(elementwise((x) => x * x)),
   sqrt: both<Unary>(elementwise(Math.sqrt)),

@@ -7,13 +7,15 @@ interface TorchAttribute {
   run(of: TorchValue): TorchValue;
   /** It shares the tensor's memory. */
   readonly views?: true;
+  /** It holds truth values where the tensor does. */
+  readonly truth?: true;
 }
 
 export const torchAttributes: Readonly<Record<string, TorchAttribute>> = {
-  T: { run: (of) => transpose(array(of), 0, 1), views: true },
-  mT: { run: (of) => transpose(array(of), -2, -1), views: true },
+  T: { run: (of) => transpose(array(of), 0, 1), views: true, truth: true },
+  mT: { run: (of) => transpose(array(of), -2, -1), views: true, truth: true },
   shape: { run: (of) => array(of).shape },
-  values: { run: (of) => itemOf(of, 0) },
+  values: { run: (of) => itemOf(of, 0), truth: true },
   indices: { run: (of) => itemOf(of, 1) },
 };
 

@@ -32,8 +32,10 @@ export function isTruth(argument: TorchArgument | undefined, inputs: ReferenceIn
       return typeof given === "object" ? given?.dtype === "int1" : typeof given === "boolean";
     }
     case "attribute":
+      return torchAttributes[argument.name]?.truth === true && isTruth(argument.of, inputs);
     case "item":
-      return isTruth(argument.of, inputs);
+      // Pieces are like the whole; of other results the first is, and the second holds places.
+      return (argument.index === 0 || viewed(argument) !== undefined) && isTruth(argument.of, inputs);
     case "otherwise":
       return all([argument.of, argument.fallback]);
     case "call":

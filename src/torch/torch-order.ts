@@ -72,6 +72,7 @@ const extremum = (place: (lane: Float64Array) => number, pair: (x: number, y: nu
     const values = fold((lane) => lane[place(lane)]!);
     return dim === undefined ? values : [values, fold(place)];
   },
+  truth: ["input"],
 });
 
 export const ordering = {
@@ -85,7 +86,7 @@ export const ordering = {
       (dim?: number, keywords?: { descending?: boolean }): TorchPair;
       (keywords: SortKeywords): TorchPair;
     }
-  >({ params: ["input", "dim", "descending", "stable"], run: sort }),
+  >({ params: ["input", "dim", "descending", "stable"], run: sort, truth: ["input"] }),
   /** The places that the elements come from once they are in order. */
   argsort: overloaded<
     {

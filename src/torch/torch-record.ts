@@ -24,7 +24,7 @@ export interface TorchFunction {
     random: () => number,
     isTruth: (param: string) => boolean,
   ): TorchArray | number | readonly TorchArray[];
-  /** When the result holds truth values: always, or if all these parameters do. Never where it is left out. */
+  /** When the (first) result holds truth values: always, or if all these parameters do. Never where it is left out. */
   readonly truth?: "always" | readonly string[];
   /** The result shares the memory of the first parameter, or may. */
   readonly views?: true;

@@ -1,4 +1,4 @@
-/** The largest of each row and where they are, by a bitonic network over keys that hold a value and its column. */
+/** The largest elements of each row and their columns, by a bitonic network over keys that hold a value and its column. */
 import { type Constexpr, constexpr, kernel, main, tensor, tl, type Tile } from "tilescript";
 
 const T = tl.dtype("T", [tl.float32, tl.float16, tl.bfloat16]);

@@ -1,4 +1,4 @@
-/** Attention of one head a program: softmax(Q Kᵀ / √d) V with an online softmax, so no row of scores is ever stored. */
+/** Attention, one head per program: softmax(Q Kᵀ / √d) V with an online softmax, which never stores a row of scores. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);

@@ -1,4 +1,4 @@
-/** A matrix product whose weights are stored in four bits, eight to a word, and widened tile by tile. */
+/** A matrix product with 4-bit weights, eight per word, which are widened tile by tile. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const WORD = [-(2 ** 31), 2 ** 31] as const;
@@ -9,7 +9,7 @@ export const int4Gemm = kernel(
     doc: "C = A @ ((W - zero) * scale): W in int4 with a scale and a zero point for each group of rows and column.",
     params: {
       a: tensor(tl.float16, ["M", "K"]),
-      // Eight rows of W to a word, the first in the lowest bits; eight columns of zero points likewise.
+      // A word holds eight rows of W, the first in the lowest bits, or eight columns of zero points.
       packed: tensor(tl.int32, ["K_WORDS", "N"], { range: WORD }),
       scales: tensor(tl.float16, ["GROUPS", "N"]),
       zeros: tensor(tl.int32, ["GROUPS", "N_WORDS"], { range: WORD }),
@@ -47,7 +47,7 @@ export const int4Gemm = kernel(
         .reshape(K, N);
       const zero = zeros.unsqueeze(2).bitwise_right_shift(shifts).bitwise_and(15).reshape(GROUPS, N);
       const grouped = weights.reshape(GROUPS, GROUP_SIZE, N).sub(zero.unsqueeze(1)).mul(scales.unsqueeze(1));
-      // What weights stand for is a float16.
+      // The dequantised weights are float16.
       return torch.matmul(a, grouped.reshape(K, N).half().to(a.dtype));
     },
     shapes: [

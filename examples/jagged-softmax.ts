@@ -1,4 +1,4 @@
-/** Softmax over rows of unequal length that lie one after the other in memory. */
+/** Softmax over rows of different lengths that lie one after another in memory. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float32, tl.float16, tl.bfloat16]);
@@ -25,7 +25,7 @@ export const jaggedSoftmax = kernel(
       ],
     },
     inputs: ({ TOTAL, OFFSETS }, torch) => {
-      // Rows that end in random places; some are empty.
+      // Rows end at random positions; some are empty.
       const [cuts] = torch.sort(torch.randint(0, TOTAL.add(1), [OFFSETS.sub(2)]));
       return { offsets: torch.cat([torch.full([1], 0), cuts, torch.full([1], TOTAL)]) };
     },

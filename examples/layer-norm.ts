@@ -1,9 +1,9 @@
-/** Layer normalisation with its gradient: an operator of PyTorch made of three kernels. */
+/** Layer normalisation with its gradient: a PyTorch operator made of three kernels. */
 import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
-/** One row a program, the row in one tile. */
+/** One row per program, in one tile. */
 const layerNormForward = kernel(
   "layer_norm_forward",
   {
@@ -40,7 +40,7 @@ const layerNormForward = kernel(
   },
 );
 
-/** A program takes every GROUPSth row, so that it adds up their share of the weight's gradient in registers. */
+/** A program takes every GROUPSth row and sums their share of the weight's gradient in registers. */
 const layerNormGradients = kernel(
   "layer_norm_gradients",
   {

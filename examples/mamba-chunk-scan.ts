@@ -1,4 +1,4 @@
-/** The output of Mamba-2's state space duality: attention with decay inside a chunk, and the state that enters it. */
+/** The output of Mamba-2's state space duality: attention with decay inside a chunk, plus the incoming state's part. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
@@ -10,7 +10,7 @@ export const chunkScan = kernel(
     params: {
       x: tensor(T, ["BATCH", "CHUNKS", "CHUNK", "HEADS", "HEAD_DIM"]),
       dt: tensor(tl.float32, ["BATCH", "CHUNKS", "CHUNK", "HEADS"], { range: [0, 0.1] }),
-      // The sum of dt · A up to each place of the chunk.
+      // The sum of dt · A up to each position of the chunk.
       decay: tensor(tl.float32, ["BATCH", "CHUNKS", "CHUNK", "HEADS"], { range: [-1, 0] }),
       // All heads share B and C.
       b: tensor(T, ["BATCH", "CHUNKS", "CHUNK", "STATE"], { range: [-1, 1] }),
@@ -43,7 +43,7 @@ export const chunkScan = kernel(
       const carried = torch.einsum("zclh,zcln,zchnd->zclhd", decay.exp(), c, state);
       return inner.add(carried).add(x.mul(skip.unsqueeze(1)));
     },
-    // Weights are rounded to T before they meet x, which the default for a product of T leaves out.
+    // Wider than T's default, because the weights are rounded to T before the product with x.
     tolerance: { atol: 0.05 },
     shapes: [
       { BATCH: 2, CHUNKS: 8, CHUNK: 256, HEADS: 24, HEAD_DIM: 64, STATE: 128 },

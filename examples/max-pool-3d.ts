@@ -1,4 +1,4 @@
-/** Max pooling over volumes, with the place of each maximum, as torch.nn.functional.max_pool3d gives them. */
+/** Max pooling over volumes, with the index of each maximum, like torch.nn.functional.max_pool3d. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float32, tl.float16, tl.bfloat16]);
@@ -22,7 +22,7 @@ export const maxPool3d = kernel(
       OW: ({ W, KERNEL, STRIDE, PADDING }) => W.add(PADDING.mul(2)).sub(KERNEL).floorDiv(STRIDE).add(1),
     },
     grid: ({ N, C, OD, OH, OW, BLOCK }) => [N.mul(C), tl.cdiv(OD.mul(OH).mul(OW), BLOCK)],
-    // Each window has an element of the volume.
+    // Each window overlaps the volume.
     requires: ({ D, H, W, KERNEL, PADDING }) => [
       PADDING.mul(2).le(KERNEL),
       D.add(PADDING.mul(2)).ge(KERNEL),

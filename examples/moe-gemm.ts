@@ -1,4 +1,4 @@
-/** Products of a mixture of experts: each token times the matrices of its experts, one launch for all of them. */
+/** Matrix products of a mixture of experts: each token times the matrices of its experts, in one launch. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
@@ -11,7 +11,7 @@ export const moeGemm = kernel(
       x: tensor(T, ["M", "K"]),
       w: tensor(T, ["E", "N", "K"], { offsets: tl.int64 }),
       topkWeights: tensor(tl.float32, ["M", "TOP_K"]).optional(),
-      // Choices t * TOP_K + k, sorted by expert. A block has one expert; it is filled up with M * TOP_K.
+      // Choices t * TOP_K + k, sorted by expert. Each block has one expert and is padded with M * TOP_K.
       sortedTokenIds: tensor(tl.int32, ["BLOCKS", "BLOCK_M"], { contiguous: true, range: [0, 2 ** 31] }),
       expertIds: tensor(tl.int32, ["BLOCKS"], { range: [0, "E"] }),
       numTokensPostPadded: tensor(tl.int32, [1]),
@@ -22,7 +22,7 @@ export const moeGemm = kernel(
       GROUP_M: constexpr(),
     },
     dims: {
-      // As many blocks as there can be: each expert may leave one unfilled.
+      // The largest possible number of blocks: each expert may leave one partly filled.
       BLOCKS: ({ M, TOP_K, E, BLOCK_M }) => tl.cdiv(M.mul(TOP_K).add(E.mul(BLOCK_M.sub(1))), BLOCK_M),
     },
     grid: ({ N, BLOCKS, BLOCK_N }) => [BLOCKS.mul(tl.cdiv(N, BLOCK_N))],
@@ -42,7 +42,7 @@ export const moeGemm = kernel(
       const counts = torch.bincount(expert, { minlength: E });
       const padded = counts.add(BLOCK_M.sub(1)).div(BLOCK_M, { rounding_mode: "floor" }).mul(BLOCK_M);
       const ends = padded.cumsum(0);
-      // Where a choice goes: its place among all, moved by what experts before its own are filled up with.
+      // The index of a choice among all, plus the padding of the experts before its own.
       const gaps = ends.sub(padded).sub(counts.cumsum(0).sub(counts));
       const places = torch.arange(choices).add(gaps.index_select(0, expert.index_select(0, order)));
       const ids = torch.full([BLOCKS.mul(BLOCK_M)], choices).scatter(0, places, order);
@@ -59,7 +59,7 @@ export const moeGemm = kernel(
       const chosen = experts
         .scatter(0, choices, expertIds.long().repeat_interleave(BLOCK_M, 0))
         .narrow(0, 0, M.mul(TOP_K));
-      // Every token by every expert, of which the choices are picked.
+      // Multiplies every token with every expert, then picks the choices.
       const products = torch.matmul(x, w.mT).transpose(0, 1);
       const picked = products.gather(1, chosen.view(M, TOP_K, 1).expand(M, TOP_K, N));
       return picked.mul(topkWeights.otherwise(torch.ones([M, TOP_K])).unsqueeze(-1));

@@ -1,4 +1,4 @@
-/** Attention of one new token a sequence over a key-value cache in pages: the decode step of an inference server. */
+/** Attention of one new token per sequence over a paged key-value cache: the decode step of an inference server. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
@@ -11,13 +11,13 @@ export const pagedAttention = kernel(
       q: tensor(T, ["B", "H", "G", "HEAD_DIM"]),
       kCache: tensor(T, ["PAGES", "PAGE_SIZE", "H", "HEAD_DIM"]),
       vCache: tensor(T, ["PAGES", "PAGE_SIZE", "H", "HEAD_DIM"]),
-      // Which pages of the cache hold a sequence, in order, and how many tokens of them are in use.
+      // The cache pages of each sequence in order, and the number of tokens in use.
       blockTables: tensor(tl.int32, ["B", "MAX_PAGES"], { range: [0, "PAGES"] }),
       seqLens: tensor(tl.int32, ["B"]),
       o: tensor.out(T, ["B", "H", "G", "HEAD_DIM"]),
       HEAD_DIM: constexpr(),
       PAGE_SIZE: constexpr(),
-      // tl.dot wants 16 rows: query heads of one group, and rows of zeros where the group is smaller.
+      // tl.dot needs 16 rows: the query heads of one group, padded with rows of zeros.
       BLOCK_G: constexpr.launch(({ G }) => tl.maximum(tl.nextPowerOf2(G), 16)),
     },
     grid: ({ B, H }) => [B, H],

@@ -1,9 +1,9 @@
-/** RMS normalisation with its gradient: an operator of PyTorch made of two kernels, and of a sum by torch. */
+/** RMS normalisation with its gradient: a PyTorch operator made of two kernels and a PyTorch sum. */
 import { constexpr, kernel, main, op, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
-/** One row a program, the row in one tile. */
+/** One row per program, in one tile. */
 const rmsNormForward = kernel(
   "rms_norm_forward",
   {
@@ -34,7 +34,7 @@ const rmsNormForward = kernel(
   },
 );
 
-/** A program takes every GROUPSth row, so that it adds up their share of the weight's gradient in registers. */
+/** A program takes every GROUPSth row and sums their share of the weight's gradient in registers. */
 const rmsNormGradients = kernel(
   "rms_norm_gradients",
   {

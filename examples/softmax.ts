@@ -1,4 +1,4 @@
-/** Row-wise softmax: one program a row, the row in one tile. */
+/** Row-wise softmax: one row per program, in one tile. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 export const softmax = kernel(

@@ -1,4 +1,4 @@
-/** A step of AdamW on bfloat16 parameters: computed in float32, rounded up or down at random, so that small steps add up. */
+/** An AdamW step on bfloat16 parameters, computed in float32 and rounded stochastically, so that small steps add up. */
 import { constexpr, kernel, main, scalar, tensor, type Tile, tl } from "tilescript";
 
 /** bfloat16 is the upper half of float32: random bits added to the lower half carry as often as it is large. */
@@ -32,9 +32,9 @@ export const adamwStochastic = kernel(
     grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
     config: { BLOCK: 1024 },
     doNotSpecialize: ["seed"],
-    // A mean of squares is not negative.
+    // A mean of squares is never negative.
     inputs: ({ N }, torch) => ({ expAvgSq: torch.randn([N]).square() }),
-    // Before rounding: the kernel's parameters are one of the two bfloat16 around these.
+    // Unrounded: each of the kernel's parameters is one of the two bfloat16 values around this.
     reference: (
       { p, grad, expAvg, expAvgSq, lr, beta1, beta2, eps, weightDecay, biasCorrection1, biasCorrection2 },
       torch,

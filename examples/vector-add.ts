@@ -1,4 +1,4 @@
-/** Sum of two vectors: the smallest kernel there is. */
+/** The sum of two vectors: the smallest kernel. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 export const vectorAdd = kernel(

@@ -1,4 +1,4 @@
-/** TileScript in a page, which bundlers take for `tilescript`: kernels are built without their source, and evaluated. */
+/** The entry for bundlers: builds kernels without the author's source, and evaluates them. */
 import { compile } from "./pipeline/compile-kernel.js";
 import type { CompiledKernel } from "./contract/compiled.js";
 import type { KernelFunction } from "./params/kernel.js";
@@ -6,7 +6,7 @@ import { kernelOn } from "./pipeline/runnable.js";
 
 export * from "./language.js";
 
-/** The compiled kernel; names in the Python come from ops, since a page does not have the author's file. */
+/** Compiles a kernel. Names in the Python come from ops, since a page does not have the author's file. */
 export async function build(kernel: unknown): Promise<CompiledKernel> {
   return compile(kernel);
 }
@@ -15,5 +15,5 @@ const unchecked = ["a page has no device to run on, so the kernel was evaluated 
 
 export const kernel: KernelFunction = kernelOn({ build, call: async () => ({ device: "eval", unchecked }) });
 
-/** Does nothing: a kernel file is no program in a page. */
+/** Does nothing, because a kernel file is not a program in a page. */
 export function main(): void {}

@@ -1,4 +1,4 @@
-/** What authors write kernels with, and what needs nothing but JavaScript: the surface in Node and in a page. */
+/** The public surface that Node and browsers share: everything that needs only JavaScript. */
 export { compile, type CompileOptions } from "./pipeline/compile-kernel.js";
 export type {
   Case,
@@ -20,7 +20,7 @@ export { python } from "./dsl/record-reference.js";
 export * as tl from "./dsl/tl.js";
 export { libdevice } from "./ops/libdevice.js";
 
-// Every type that can occur in what an author exports must have a name here, for declaration files.
+// Declaration files of authors need a name here for every type that can occur in an export.
 export type { When } from "./dsl/branches.js";
 export type { ConstBool, Constexpr, ConstFloat, ConstFn, ConstLike, ConstString } from "./types/constexpr.js";
 export type { Descriptor, DescriptorLike } from "./rules/descriptor-types.js";

@@ -1,4 +1,4 @@
-/** `import "tilescript/vitest"` gives vitest's `expect` the matchers of kernels. */
+/** `import "tilescript/vitest"` adds the matchers for kernels to vitest's `expect`. */
 import { expect } from "vitest";
 import type { Kernel } from "./params/kernel.js";
 import { type KernelMatchers, matchers } from "./testing/matchers.js";

@@ -1,4 +1,4 @@
-/** A kernel to start from: what PyTorch would run as two passes over memory, in one. */
+/** A kernel to start from: it does in one pass over memory what PyTorch would do in two. */
 import { constexpr, kernel, main, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
@@ -21,7 +21,7 @@ export const starter = kernel(
         { BLOCK: 4096, numWarps: 8 },
       ],
     },
-    // What it must compute. Every run compares with it.
+    // The expected result. Every run compares with it.
     reference: ({ x, y }, torch) => torch.relu(x.add(y)),
     shapes: [{ N: 1_000_000 }],
   },

@@ -1,4 +1,4 @@
-/** Reads sizes and dtypes off the arguments of a call, and refuses what the kernel cannot take. */
+/** Binds the arguments of a call: reads sizes and dtypes from them, and refuses those that the kernel cannot take. */
 import {
   type Case,
   type CompiledKernel,
@@ -17,16 +17,16 @@ import { dtypeOf, NDArray, type TypedArray } from "./ndarray.js";
 type Constant = number | boolean | string;
 type Given = Readonly<Record<string, unknown>>;
 
-/** A call as the evaluator and the worker take it. */
+/** A call in the form that the evaluator and the worker take. */
 export interface Bound {
   readonly at: Case;
   readonly inputs: Readonly<Record<string, TensorData>>;
 }
 
 /**
- * The config's part of what was given beside the inputs, to be laid over a config.
+ * The config options among the second argument of a call, which override those of a config.
  *
- * @throws TileScriptError if a name is none of the kernel's, or not the caller's to decide.
+ * @throws TileScriptError if a name is not a constexpr of the kernel, or not one that the caller can set.
  */
 export function configPart({ signature }: CompiledKernel, given: Given, at: Location | undefined): Given {
   const known = new Map(signature.constexprs.map((each) => [each.name, each]));
@@ -35,7 +35,7 @@ export function configPart({ signature }: CompiledKernel, given: Given, at: Loca
     if (launchOptionNames.includes(name)) return true;
     const constexpr = known.get(name);
     if (!constexpr)
-      wrong(signature.name, `${name} is no constexpr of the kernel; it has ${listed([...known.keys()])}`, at);
+      wrong(signature.name, `${name} is not a constexpr of the kernel; it has ${listed([...known.keys()])}`, at);
     const { from } = constexpr;
     if (from === "dim") wrong(signature.name, `${name} is a size of a tensor's shape; leave it out`, at);
     if (from === "launch" || from === "heuristic")
@@ -85,7 +85,7 @@ class Binder {
       this.#dtype(name, array.dtype, dtype);
     }
     for (const name of signature.sizes)
-      if (!this.#sizes.has(name)) this.#wrong(`${name} is missing; no tensor's shape tells this size, so give it`);
+      if (!this.#sizes.has(name)) this.#wrong(`${name} is missing; no tensor's shape determines this size, so give it`);
     for (const name of Object.keys(signature.dtypes))
       if (!this.#dtypes.has(name)) this.#wrong(`the dtype ${name} is missing; give it with the constexprs`);
     const scalars = this.#scalars(given);
@@ -118,21 +118,21 @@ class Binder {
       .filter((name) => !outputs.includes(name));
     for (const name of Object.keys(given)) {
       if (inputs.includes(name) || sizes.includes(name)) continue;
-      if (outputs.includes(name)) this.#wrong(`${name} is an output, which is returned; leave it out`);
+      if (outputs.includes(name)) this.#wrong(`${name} is an output, which the call returns; leave it out`);
       if (constexprs.some((each) => each.name === name))
         this.#wrong(`${name} is a constexpr; give it in the second argument`);
-      this.#wrong(`${name} is no input of the kernel; it has ${listed(inputs)}`);
+      this.#wrong(`${name} is not an input of the kernel; it has ${listed(inputs)}`);
     }
   }
 
   #array(name: string, value: unknown): NDArray {
     if (value instanceof NDArray) return value;
     if (dtypeOf(value)) return NDArray.of(value as TypedArray);
-    const is = Array.isArray(value) ? "an array of JavaScript" : `a ${typeof value}`;
+    const is = Array.isArray(value) ? "a JavaScript array" : `a ${typeof value}`;
     return this.#wrong(`${name} is ${is}; ${this.#expected(name)}`);
   }
 
-  /** What an argument must be, as the end of a sentence. */
+  /** The required argument, as the end of a sentence. */
   #expected(name: string): string {
     const { tensors, pointers } = this.kernel.signature;
     const tensor = tensors.find((each) => each.name === name);
@@ -191,7 +191,7 @@ class Binder {
     return Object.fromEntries(values);
   }
 
-  /** Flags and choices that no config sets; dtypes go among the dtypes. */
+  /** Flags and choices that no config sets; also binds dtype variables. */
   #constexprs(given: Given): Record<string, Constant> {
     const chosen: Record<string, Constant> = {};
     for (const constexpr of this.kernel.signature.constexprs) {
@@ -199,7 +199,7 @@ class Binder {
       const { name, variable } = constexpr;
       const token = given[name] ?? constexpr.default;
       const value = isDType(token) ? token.name : token;
-      // A dtype that an input has need not be said.
+      // An input may already bind the dtype.
       if (variable !== undefined && value === undefined) continue;
       const why = whyConstexpr(constexpr, value);
       if (why) this.#wrong(`${name} is ${what(value)}; ${why}`);
@@ -209,7 +209,7 @@ class Binder {
     return chosen;
   }
 
-  /** Holds shapes to the dims that follow from others. */
+  /** Compares shapes with derived sizes. */
   #checkComputed(at: Case, arrays: ReadonlyMap<string, NDArray>): void {
     const sizes = this.kernel.sizes(at);
     for (const { name, dims } of this.kernel.signature.tensors) {
@@ -226,7 +226,7 @@ class Binder {
   }
 }
 
-/** What a value of a constexpr must be, or nothing if it is. */
+/** The remedy for a wrong value of a constexpr, or undefined if the value is right. */
 function whyConstexpr({ kind, choices }: ConstexprSignature, value: unknown): string | undefined {
   if (choices) return choices.includes(value as string) ? undefined : `give one of ${listed(choices)}`;
   if (kind === "bool") return typeof value === "boolean" ? undefined : "give true or false";
@@ -245,7 +245,7 @@ function valuesOf<T>(bound: ReadonlyMap<string, { readonly value: T }>): Record<
   return Object.fromEntries([...bound].map(([name, { value }]) => [name, value]));
 }
 
-/** The array as the evaluator takes it. */
+/** The array in the form that the evaluator takes. */
 export function tensorData({ dtype, shape, data }: NDArray): TensorData {
   return { dtype, shape, data: fromNumbers(dtype as DTypeName, shape, data as ArrayLike<number | bigint>).data };
 }

@@ -1,4 +1,4 @@
-/** Arrays that a kernel is called with from TypeScript, and those that it gives. */
+/** Arrays on the host: the arguments and results of kernels that run from TypeScript. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalogue/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
@@ -29,7 +29,7 @@ const arrayTypes = {
   float64: Float64Array,
 } as const satisfies Record<DTypeName, unknown>;
 
-/** The dtypes that a JavaScript array of numbers has of its own. */
+/** The dtypes that a JavaScript typed array has. */
 const ownDTypes = [
   ["float32", Float32Array],
   ["float64", Float64Array],
@@ -57,17 +57,17 @@ export function dtypeOf(values: unknown): OwnDType | undefined {
   return ownDTypes.find(([, type]) => values instanceof type)?.[0];
 }
 
-/** Numbers in lists in lists, one level an axis. */
+/** Nested lists of numbers, one level per axis. */
 export type Nested = number | bigint | readonly Nested[];
 
 type Shape = readonly number[];
-/** A dtype that is none of several. */
+/** A single dtype, not a dtype variable. */
 type Concrete = { readonly [D in DTypeName]: DType<D> }[DTypeName];
 type NameOf<T extends Concrete> = T extends DType<infer D extends DTypeName> ? D : never;
 
 /**
- * An array of any rank: a dtype, a shape, and strides in elements over memory that views share. It holds values, not
- * codes: float16, bfloat16 and float8 are in a `Float32Array`, rounded to nearest even. Nothing changes it once it is made.
+ * An array of any rank: a dtype, a shape, and strides in elements. Views share memory. It holds values, not bit patterns:
+ * float16, bfloat16 and float8 lie in a `Float32Array`, rounded to nearest even. An array never changes.
  */
 export class NDArray<out D extends DTypeName = DTypeName> {
   readonly #memory: TypedArray;
@@ -76,7 +76,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   private constructor(
     readonly dtype: D,
     readonly shape: Shape,
-    /** Elements from one index of an axis to the next. */
+    /** In elements, one per axis. */
     readonly strides: Shape,
     memory: TypedArray,
     offset: number,
@@ -86,10 +86,10 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   }
 
   /**
-   * Values in row-major order, copied. Without a shape there is one axis, without a dtype it is the typed array's own;
-   * plain numbers are float32.
+   * Copies values in row-major order. The default shape has one axis; the default dtype is that of the typed array, and
+   * float32 for plain numbers.
    *
-   * @throws TileScriptError if there are more or fewer values than the shape has, or one that an integer dtype lacks.
+   * @throws TileScriptError if the number of values does not fit the shape, or if an integer dtype cannot hold a value.
    */
   static of<A extends TypedArray>(values: A, shape?: Shape): NDArray<DTypeOf<A>>;
   static of(values: readonly number[], shape?: Shape): NDArray<"float32">;
@@ -105,16 +105,16 @@ export class NDArray<out D extends DTypeName = DTypeName> {
   ): NDArray {
     checkShape(shape);
     if (sizeOf(shape) !== values.length)
-      wrong(`shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, ${values.length} values are given`);
+      wrong(`shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, got ${values.length} values`);
     return NDArray.#make(shape, dtype, (i) => values[i]!);
   }
 
-  /** Zeros. */
+  /** An array of zeros. */
   static zeros<T extends Concrete = DType<"float32">>(shape: Shape, dtype?: T): NDArray<NameOf<T>> {
     return NDArray.#make(shape, dtype, () => 0);
   }
 
-  /** One value in every place. */
+  /** An array with one value in every element. */
   static full<T extends Concrete = DType<"float32">>(
     shape: Shape,
     value: number | bigint,
@@ -123,13 +123,13 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return NDArray.#make(shape, dtype, () => value);
   }
 
-  /** Normal numbers of mean 0 and variance 1. A seed gives the same numbers on every machine. */
+  /** Normal random numbers with mean 0 and variance 1. A seed gives the same numbers on every machine. */
   static randn<T extends Concrete = DType<"float32">>(shape: Shape, dtype?: T, seed = 0): NDArray<NameOf<T>> {
-    if (dtype && !isFloat(nameOf(dtype))) wrong(`randn: ${nameOf(dtype)} has no normal numbers; take NDArray.randint`);
+    if (dtype && !isFloat(nameOf(dtype))) wrong(`randn: ${nameOf(dtype)} is not a float dtype; use NDArray.randint`);
     return NDArray.#make(shape, dtype, normal(uniform(seed)));
   }
 
-  /** Integers from `low` up to but not including `high`. */
+  /** Random integers from `low` up to but not including `high`. */
   static randint<T extends Concrete = DType<"int32">>(
     low: number,
     high: number,
@@ -141,7 +141,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return NDArray.#make(shape, dtype, () => low + Math.floor(random() * (high - low)));
   }
 
-  /** How many elements there are. */
+  /** The number of elements. */
   get size(): number {
     return sizeOf(this.shape);
   }
@@ -152,7 +152,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return this.size === 0 || this.shape.every((dim, axis) => dim === 1 || this.strides[axis] === strides[axis]);
   }
 
-  /** The elements in row-major order; of a contiguous array the very memory, so it is not to be written. */
+  /** The elements in row-major order. For a contiguous array this is its memory, so do not write to it. */
   get data(): DataOf<D> {
     const { size } = this;
     if (this.isContiguous) return this.#memory.subarray(this.#offset, this.#offset + size) as DataOf<D>;
@@ -162,7 +162,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return copy as DataOf<D>;
   }
 
-  /** The elements in nested lists, as `tolist` of PyTorch gives them. */
+  /** The elements in nested lists, like PyTorch's `tolist`. */
   toArray(): Nested {
     const { data, shape } = this;
     const strides = stridesOf(shape);
@@ -180,13 +180,13 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return new NDArray(this.dtype, swapped(this.shape), swapped(this.strides), this.#memory, this.#offset);
   }
 
-  /** A view of a matrix with rows and columns swapped. */
+  /** A view of a matrix with its rows and columns swapped. */
   t(): NDArray<D> {
     if (this.shape.length !== 2) wrong(`t: the array has ${this.shape.length} axes, not 2; name two with transpose`);
     return this.transpose(0, 1);
   }
 
-  /** A view of every `step`th index of an axis, from `start` up to but not including `end`, as `x[…, start:end:step]`. */
+  /** A view of every `step`th index of an axis, from `start` up to but not including `end`, like `x[…, start:end:step]`. */
   slice(axis: number, start: number, end?: number, step = 1): NDArray<D> {
     const at = this.#axis(axis);
     const dim = this.shape[at]!;
@@ -222,22 +222,23 @@ export class NDArray<out D extends DTypeName = DTypeName> {
 
 function checkShape(shape: Shape): void {
   if (!Array.isArray(shape) || !shape.every((dim) => Number.isInteger(dim) && dim >= 0))
-    wrong(`${JSON.stringify(shape)} is no shape; list the sizes of its axes, such as [2, 3]`);
+    wrong(`${JSON.stringify(shape)} is not a shape; list the sizes of the axes, such as [2, 3]`);
 }
 
 function nameOf(dtype: unknown): DTypeName {
-  if (!isDType(dtype)) return wrong(`${JSON.stringify(dtype)} is no dtype; give one such as tl.float16`);
+  if (!isDType(dtype)) return wrong(`${JSON.stringify(dtype)} is not a dtype; give one such as tl.float16`);
   if (dtype.members) return wrong(`${dtype.name} is a dtype variable; name one of ${dtype.members.join(", ")}`);
   return dtype.name as DTypeName;
 }
 
-/** How a dtype holds a value: floats round, integers must have it. */
+/** Converts a value to a dtype: floats round, integers must hold it exactly. */
 function holder(dtype: DTypeName): (value: number | bigint | boolean) => never {
   if (isFloat(dtype)) {
     const rounded = round(dtype);
     return (value) => rounded(Number(value)) as never;
   }
-  const refuse = (value: unknown): never => wrong(`${String(value)} is no ${dtype}; give a dtype that has it`);
+  const refuse = (value: unknown): never =>
+    wrong(`${String(value)} is not a value of ${dtype}; give a dtype that holds it`);
   if (!isBig(dtype)) return (value) => (holdsExactly(dtype, Number(value)) ? (Number(value) as never) : refuse(value));
   const wrap = dtype === "int64" ? BigInt.asIntN : BigInt.asUintN;
   return (value) => {

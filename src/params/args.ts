@@ -1,4 +1,4 @@
-/** What a kernel's body and its callbacks on the host receive for each param. */
+/** The arguments of a kernel's body and of its host callbacks. */
 import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "../types/constexpr.js";
 import type { Descriptor } from "../rules/descriptor-types.js";
 import type { DType, DTypeName, Element, OneOf } from "../types/dtype.js";
@@ -39,7 +39,7 @@ type ConstOf<C, Name extends string> = C extends "size" | "int" | "launch"
               ? C
               : never;
 
-/** Params by name; sizes as scalars of int32. */
+/** The arguments of a kernel's body: params by name, and sizes as int32 scalars. */
 export type Args<P, Derived extends string = never> = {
   [K in keyof P | DimsOfParams<P> | Derived]: K extends keyof P
     ? P[K] extends { readonly [$param]: infer D }
@@ -48,7 +48,7 @@ export type Args<P, Derived extends string = never> = {
     : Scalar<"int32">;
 };
 
-/** What callbacks on the host may look at: sizes, scalars and constexprs. */
+/** The arguments of host callbacks: sizes, scalars and constexprs. */
 export type Meta<P, Derived extends string = never> = {
   [K in ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived]: K extends keyof P
     ? P[K] extends { readonly [$param]: infer D }

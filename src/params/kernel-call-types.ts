@@ -1,22 +1,22 @@
-/** A kernel's call in an operator: what it takes and gives, and what is said where an argument is wrong. */
+/** The types of a kernel's call in an operator: its arguments, its results, and the messages for wrong arguments. */
 import type { DimsOfParams, DTypeNames, FlagNames, NamesWhere, ScalarNames, TensorNames } from "./param-names.js";
 import type { Flat, IsAny } from "../types/problem.js";
 import type { TorchDType, TorchNumber, TorchTensor } from "../torch/torch-types.js";
 
-/** Arguments that may be given, for the editor to list: tensors, and numbers where the caller decides them. */
+/** The possible arguments, for the editor to list: tensors, and the numbers that the caller chooses. */
 export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P>]?: unknown };
-/** What the call takes, by name: sizes where no tensor has them. A sentence stands for what does not fit. */
+/** The arguments by name, including sizes that no tensor has. The type of a wrong argument is a message. */
 export type CallArguments<Name extends string, P, G> =
   IsAny<P> extends true
     ? G
     : [Exclude<RequiredNames<P>, keyof G>] extends [never]
       ? { readonly [K in keyof G]: CallArgument<Name, P, K & string, G[K]> }
       : WhyMissing<Name, Exclude<RequiredNames<P>, keyof G>>;
-/** What it gives: a new tensor for each output. */
+/** The results: a new tensor for each output. */
 export type CallResults<P> = Flat<{ readonly [K in TensorNames<P, "out">]: TorchTensor }>;
 
 type InputNames<P> = TensorNames<P, "in" | "inout">;
-/** Sizes that the shapes of tensors give. */
+/** Sizes that the shapes of tensors determine. */
 type BoundNames<P> = DimsOfParams<Pick<P, RequiredNames<P>>>;
 type NumberNames<P> = ScalarNames<P> | FlagNames<P> | DTypeNames<P> | Exclude<DimsOfParams<P>, BoundNames<P>>;
 type RequiredNames<P> = NamesWhere<P, ["tensor" | "descriptor", any, any, "in" | "inout"]>;
@@ -37,7 +37,7 @@ type CallArgument<Name extends string, P, K extends string, V> =
             ? WhyDecided<Name, K>
             : WhyUnknown<Name, K>;
 
-// ---- sentences ------------------------------------------------------------------------------------------------------
+// ---- messages -------------------------------------------------------------------------------------------------------
 
 type WhyMissing<
   Name extends string,
@@ -49,39 +49,39 @@ export const whyMissing = (name: string, key: string): string =>
 type WhyTensor<
   Name extends string,
   K extends string,
-> = `${Name}.call: ${K} is a tensor; give one of the operator's, or what a kernel or torch gave`;
+> = `${Name}.call: ${K} is a tensor; give an input of the operator, or a result of a kernel or of torch`;
 export const whyTensor = (name: string, key: string): string =>
-  `${name}.call: ${key} is a tensor; give one of the operator's, or what a kernel or torch gave`;
+  `${name}.call: ${key} is a tensor; give an input of the operator, or a result of a kernel or of torch`;
 
 type WhyNumber<
   Name extends string,
   K extends string,
-> = `${Name}.call: ${K} is no tensor; give a number, a flag or a dtype`;
+> = `${Name}.call: ${K} is not a tensor; give a number, a flag or a dtype`;
 export const whyNumber = (name: string, key: string): string =>
-  `${name}.call: ${key} is no tensor; give a number, a flag or a dtype`;
+  `${name}.call: ${key} is not a tensor; give a number, a flag or a dtype`;
 
 type WhyOutput<
   Name extends string,
   K extends string,
-> = `${Name}.call: ${K} is an output; take it from what the call gives`;
+> = `${Name}.call: ${K} is an output; take it from the call's result`;
 export const whyOutput = (name: string, key: string): string =>
-  `${name}.call: ${key} is an output; take it from what the call gives`;
+  `${name}.call: ${key} is an output; take it from the call's result`;
 
 type WhyBound<
   Name extends string,
   K extends string,
-> = `${Name}.call: ${K} is read off the shapes of its tensors; leave it out`;
+> = `${Name}.call: ${K} follows from the shapes of the tensors; leave it out`;
 export const whyBound = (name: string, key: string): string =>
-  `${name}.call: ${key} is read off the shapes of its tensors; leave it out`;
+  `${name}.call: ${key} follows from the shapes of the tensors; leave it out`;
 
-/** Of what a config, a heuristic or a launch decides. */
-type WhyDecided<Name extends string, K extends string> = `${Name}.call: ${K} is decided by the kernel; leave it out`;
+/** For a constexpr that a config, a heuristic or a launch determines. */
+type WhyDecided<Name extends string, K extends string> = `${Name}.call: the kernel determines ${K}; leave it out`;
 export const whyDecided = (name: string, key: string): string =>
-  `${name}.call: ${key} is decided by the kernel; leave it out`;
+  `${name}.call: the kernel determines ${key}; leave it out`;
 
 type WhyUnknown<
   Name extends string,
   K extends string,
-> = `${Name}.call: ${K} is no argument; leave it out, or declare it in the params of ${Name}`;
+> = `${Name}.call: there is no argument ${K}; leave it out, or declare it in the params of ${Name}`;
 export const whyUnknown = (name: string, key: string): string =>
-  `${name}.call: ${key} is no argument; leave it out, or declare it in the params of ${name}`;
+  `${name}.call: there is no argument ${key}; leave it out, or declare it in the params of ${name}`;

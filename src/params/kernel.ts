@@ -1,4 +1,4 @@
-/** A kernel as types: what `kernel` takes and gives. */
+/** The types of `kernel` and of its result. */
 import type { Args } from "./args.js";
 import type { Params } from "./param-types.js";
 import type { CallArguments, CallNames, CallResults } from "./kernel-call-types.js";
@@ -8,10 +8,10 @@ import type { Spec } from "./spec.js";
 export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
-  /** Calls it inside `op(…)`: outputs are new tensors, and tensors that it updates change. */
+  /** Calls it inside `op(…)`. Outputs are new tensors; tensors that it updates change. */
   call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P>;
 }
-/** The signature of `kernel`. To `void` alone the checker would let any function pass: hence the sentence. */
+/** The signature of `kernel`. With the result `void` alone, the checker would accept any function; so it is a message. */
 export type KernelFunction = <
   const Name extends string,
   const P extends Params,

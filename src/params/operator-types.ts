@@ -1,17 +1,17 @@
-/** The types of `op`: what an operator declares, what its functions receive, and what a kernel's call takes and gives. */
+/** The types of `op`: its spec, and the arguments and results of its functions. */
 import type { Args } from "./args.js";
 import type { TensorNames } from "./param-names.js";
 import type { OptionalParam, Params, TensorParam } from "./param-types.js";
 import type { Spec } from "./spec.js";
 import type { OptionalTorchTensor, Torch, TorchScalar, TorchTensor } from "../torch/torch-types.js";
 
-/** As a kernel's, but for what decides how a kernel is launched. */
+/** A kernel's spec without the fields for launching. */
 export type OperatorSpec<P, Derived extends string = never> = Pick<
   Spec<P, Derived>,
   "doc" | "params" | "dims" | "inputs" | "reference" | "shapes" | "tolerance"
 >;
 
-/** Inputs as tensors of torch; sizes, numbers and flags as numbers of Python. */
+/** Inputs as PyTorch tensors; sizes, numbers and flags as Python numbers. */
 export type OperatorInputs<P, Derived extends string = never> = {
   readonly [K in Exclude<keyof Args<P, Derived>, TensorNames<P, "out">>]: K extends keyof P
     ? P[K] extends OptionalParam<any, any, any>
@@ -23,11 +23,11 @@ export type OperatorInputs<P, Derived extends string = never> = {
 };
 /** The gradients of outputs. */
 export type OutputGradients<P> = { readonly [K in TensorNames<P, "out">]: TorchTensor };
-/** Every output that is declared, and what more is kept for `backward`; a sentence where one is missing or no tensor. */
+/** Every declared output, and further tensors for `backward`. The type of a missing or wrong one is a message. */
 export type OperatorResults<Name extends string, P, R> = [Exclude<TensorNames<P, "out">, keyof R>] extends [never]
   ? { readonly [K in keyof R]: R[K] extends TorchTensor ? R[K] : WhyResult<Name, K & string> }
   : WhyNoResult<Name, Exclude<TensorNames<P, "out">, keyof R>>;
-/** Gradients of some inputs: a tensor under each name, and a sentence where the name is none of theirs. */
+/** Gradients of some inputs: one tensor per name. The type under any other name is a message. */
 export type InputGradients<Name extends string, P, G> = {
   readonly [K in keyof G]: K extends TensorNames<P, "in">
     ? G[K] extends TorchTensor
@@ -39,30 +39,30 @@ export type InputGradients<Name extends string, P, G> = {
 type WhyNoResult<
   Name extends string,
   K extends string,
-> = `${Name}: its function returns no ${K}; return it by its name, { ${K} }`;
+> = `${Name}: the function does not return ${K}; return it by name, { ${K} }`;
 export const whyNoResult = (name: string, key: string): string =>
-  `${name}: its function returns no ${key}; return it by its name, { ${key} }`;
+  `${name}: the function does not return ${key}; return it by name, { ${key} }`;
 
 type WhyResult<
   Name extends string,
   K extends string,
-> = `${Name}: ${K} is returned, and is no tensor; return what a kernel or torch gave`;
+> = `${Name}: the function returns ${K}, which is not a tensor; return a result of a kernel or of torch`;
 export const whyResult = (name: string, key: string): string =>
-  `${name}: ${key} is returned, and is no tensor; return what a kernel or torch gave`;
+  `${name}: the function returns ${key}, which is not a tensor; return a result of a kernel or of torch`;
 
 type WhyNoInput<
   Name extends string,
   K extends string,
-> = `${Name}: backward returns ${K}, which is no input; return gradients by the names of inputs`;
+> = `${Name}: backward returns ${K}, which is not an input; return gradients by the names of inputs`;
 export const whyNoInput = (name: string, key: string): string =>
-  `${name}: backward returns ${key}, which is no input; return gradients by the names of inputs`;
+  `${name}: backward returns ${key}, which is not an input; return gradients by the names of inputs`;
 
 /** An operator, as `op(name, spec, forward, backward)` returns it. */
 export interface Operator<Name extends string, P> {
   readonly name: Name;
   readonly spec: { readonly params: P };
 }
-/** Calls kernels, and gives the outputs and what the gradient needs. */
+/** Calls kernels, and returns the outputs and further tensors for the gradient. */
 type Forward<Name extends string, P, Derived extends string, R> = (
   inputs: OperatorInputs<P, NoInfer<Derived>>,
   torch: Torch,
@@ -73,7 +73,7 @@ type Backward<Name extends string, P, Derived extends string, R, G> = (
   torch: Torch,
 ) => InputGradients<Name, P, G>;
 
-/** The signature of `op`. Two, because the checker looks into a function for what is wrong only where it must be given. */
+/** The signatures of `op`: two, because the checker reports mistakes inside a function only if the parameter is required. */
 export interface OperatorFunction {
   <const Name extends string, const P extends Params, R, const Derived extends string = never>(
     name: Name,

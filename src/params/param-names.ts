@@ -1,8 +1,8 @@
-/** Which params of a kernel are of a kind, by name. */
+/** The names of a kernel's params of each kind. */
 import type { DType } from "../types/dtype.js";
 import type { $param, ConstexprParam, DimNames, DTypeChoice } from "./param-types.js";
 
-/** Named dims of all tensors: sizes, dims that are constexprs, and derived dims. */
+/** The named dims of all tensors: sizes, constexprs and derived sizes. */
 export type DimsOfParams<P> = {
   [K in keyof P]: P[K] extends {
     readonly [$param]: ["tensor" | "optional" | "descriptor", any, infer Ds extends DimNames, any];
@@ -15,11 +15,11 @@ export type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$par
 export type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 export type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
-/** Tensors that the autotuner can put back: it knows no descriptors. */
+/** Tensors that the autotuner can restore: not descriptors. */
 export type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
-/** Constexprs that each config must set: sizes that no tensor's shape gives. */
+/** Constexprs that each config must set: those that no tensor's shape determines. */
 export type SizeNames<P> = Exclude<NamesWhere<P, ["constexpr", "size"]>, DimsOfParams<P>>;
-/** Constexprs that a caller gives, or a config: flags and choices. */
+/** Constexprs that a caller or a config sets: flags and choices. */
 export type FlagNames<P> = Exclude<
   ConstNames<P>,
   { [K in keyof P]: P[K] extends ConstexprParam<NotAFlag> ? K : never }[keyof P] & string
@@ -29,5 +29,5 @@ export type DTypeNames<P> = {
   [K in keyof P]: P[K] extends ConstexprParam<DTypeChoice<any> | DType<any>> ? K : never;
 }[keyof P] &
   string;
-/** Sizes that the shapes of the arguments give. */
+/** Sizes that the shapes of the arguments determine. */
 export type FreeSizes<P, Derived extends string> = Exclude<DimsOfParams<P>, Derived>;

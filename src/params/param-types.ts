@@ -1,4 +1,4 @@
-/** What an author declares params with, as types: each says what it is for in a tuple that other types take apart. */
+/** The types of declared params. Each carries its kind in a tuple, which other types match. */
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import type { DType, DTypeName, Dt, Element, Members } from "../types/dtype.js";
 import type { Checked, IsUnion, Problem } from "../types/problem.js";
@@ -7,12 +7,12 @@ import type { DescriptorOptions } from "../rules/descriptor-rules.js";
 import type { Scalar } from "../types/tile.js";
 import type { Access } from "../types/types.js";
 
-/** What a declared param is for, as a type alone. */
+/** The key of that tuple, which exists only as a type. */
 export declare const $param: unique symbol;
 export type DimNames = readonly (string | number)[];
 export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["tensor", E, Ds, A];
-  /** May be absent at the call; the body asks `given`. Inputs only: an output that the caller leaves out is allocated. */
+  /** The caller may omit it; the body tests `given`. Only for inputs: an omitted output is allocated. */
   optional(
     this: Checked<
       TensorParam<E, Ds, A>,
@@ -31,7 +31,7 @@ export interface OptionalParam<E extends Element, Ds extends DimNames, A extends
 }
 export interface PointerParam<E extends Element> {
   readonly [$param]: ["pointer", E];
-  /** May be absent at the call; the body asks `given`. */
+  /** The caller may omit it; the body tests `given`. */
   optional(): OptionalPointerParam<E>;
 }
 export interface OptionalPointerParam<E extends Element> {
@@ -40,7 +40,7 @@ export interface OptionalPointerParam<E extends Element> {
 export interface ScalarParam<E extends Element> {
   readonly [$param]: ["scalar", E];
 }
-/** `K` says who decides it and of what kind it is. */
+/** `K` is its kind, and who determines its value. */
 export interface ConstexprParam<K> {
   readonly [$param]: ["constexpr", K];
 }
@@ -49,21 +49,22 @@ export interface Param {
 }
 export type Params = Readonly<Record<string, Param>>;
 
-/** What is known of a tensor argument besides dtype and dims. */
+/** Facts about a tensor argument besides dtype and dims. */
 export interface TensorOptions {
-  /** The last axis has stride 1 and the tensor no gaps. */
+  /** The last axis has stride 1 and the tensor has no gaps. */
   readonly contiguous?: boolean;
-  /** Width of address arithmetic, where the caller knows better than the extent. */
+  /** Width of address arithmetic; default int32, with larger tensors refused. */
   readonly offsets?: DType<"int32"> | DType<"int64">;
 }
 export interface OutTensorOptions extends TensorOptions {
-  /** Holds zeros when the first program starts: for a kernel that adds to it. */
+  /** Holds zeros before the first program runs, for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
 export interface InTensorOptions extends TensorOptions {
   /**
-   * What the caller sees to: the lowest value, and the highest (a size's name or a number), which integers stay below
-   * and floats may be. Inputs are drawn from it, and a view masks no lower bound of an index that is not negative by it.
+   * The caller's promise: the lowest value, and the end (a size's name or a number), which integers stay below and floats
+   * may reach. Inputs are drawn from it. If it starts at 0 or above, a view does not mask the lower bound of an index
+   * loaded from it.
    */
   readonly range?: readonly [number | string, number | string];
 }
@@ -75,7 +76,7 @@ type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimName
 ) => TensorParam<D[Dt], Mutable<Ds>, A>;
 export interface TensorBuilder {
   readonly [$param]: Problem<'tensor: call it, tensor(tl.float16, ["M"])'>;
-  /** A tensor that the kernel reads. A dim is a size's name, a constexpr's, a derived one's, or a number. */
+  /** A tensor that the kernel reads. A dim is a number or the name of a size, a constexpr or a derived size. */
   <D extends DType<any>, const Ds extends DimNames>(
     dtype: D,
     dims: Ds,
@@ -93,7 +94,7 @@ type DeclareDescriptor<A extends Access> = <D extends DType<any>, const Ds exten
     B,
     B["length"] extends Ds["length"]
       ? ""
-      : `descriptor: ${Show<Ds>} needs one block dimension an axis, ${B["length"]} given`
+      : `descriptor: ${Show<Ds>} needs one block dimension per axis, got ${B["length"]}`
   >,
   options?: DescriptorOptions<D[Dt]>,
 ) => DescriptorParam<D[Dt], Mutable<Ds>, Mutable<B>, A>;
@@ -104,7 +105,7 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   /** A tensor that the kernel updates in place. */
   readonly inout: DeclareDescriptor<"inout">;
 }
-/** A raw pointer: nothing is known of its extent. */
+/** A raw pointer, of unknown extent. */
 export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
 /** A number that is passed at run time. */
 export type ScalarBuilder = <D extends DType<any>>(
@@ -112,11 +113,11 @@ export type ScalarBuilder = <D extends DType<any>>(
   options?: { readonly default?: number },
 ) => ScalarParam<D[Dt]>;
 
-/** A kind of constexpr: `size` is decided by a config or a shape, the others by the caller (or a config). */
+/** A kind of constexpr. A config or a shape determines `size`; the caller or a config chooses the others. */
 export interface ChoiceOf<in out C extends string> {
   readonly choice: C;
 }
-/** A function out of several, which are called alike. */
+/** A choice among functions that take and return the same types. */
 export interface FunctionOf<in out C extends string, F> extends ChoiceOf<C> {
   readonly functions: F;
 }
@@ -124,22 +125,22 @@ type WhyAlike<F extends (...args: any[]) => unknown> =
   IsUnion<ReturnType<F>> extends true
     ? "constexpr.fn: the functions give different types; cast so that all give the same"
     : "";
-/** A dtype out of a list, which the param gives a name. */
+/** A choice among dtypes, named by the param. */
 export interface DTypeChoice<M> {
   readonly dtypes: M;
 }
 type DTypeOf<N> = N extends DTypeName ? DType<N> : never;
 type DTypeIn<C> = C extends readonly unknown[] ? C[number] : C extends DType<infer E> ? DTypeOf<Members<E>> : never;
 type NamesIn<M> = { -readonly [K in keyof M]: M[K] extends DType<infer E> ? (E extends DTypeName ? E : never) : never };
-/** Sizes and scalars, by name, for a constexpr that is computed at launch. Loose: a param does not know its kernel. */
+/** Sizes and scalars by name, for a constexpr computed at launch. Untyped, because a param does not know its kernel. */
 export type LaunchSizes = Readonly<Record<string, any>>;
 /** An integer that the host can compute before a launch. */
 export type HostInt = Scalar<"int32"> | Scalar<"int64"> | Constexpr<any> | number;
-/** A condition that the host can ask before a launch. */
+/** A condition that the host can test before a launch. */
 export type Requirement = ConstBool<any> | Scalar<"int1">;
 export interface ConstexprBuilder {
   readonly [$param]: Problem<"constexpr: call it, constexpr()">;
-  /** A size: decided by `config` or `autotune`, or bound from a tensor's shape where it is a dim. */
+  /** A size: set by `config` or `autotune`, or bound by a tensor's shape if it is a dim. */
   (): ConstexprParam<"size">;
   /** An integer argument. */
   int(options?: { readonly default?: number }): ConstexprParam<"int">;
@@ -151,16 +152,16 @@ export interface ConstexprBuilder {
     options?: { readonly default?: C[number] },
   ): ConstexprParam<ChoiceOf<C[number]>>;
   /**
-   * One of these functions, chosen by its name, in a call or in a config: `ACTIVATION: constexpr.fn({ relu, gelu })`
-   * makes `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and give the same types.
+   * One of these functions, chosen by name in a call or in a config: `ACTIVATION: constexpr.fn({ relu, gelu })` makes
+   * `ACTIVATION(x)` a branch that Triton decides when it compiles. All take and return the same types.
    */
   fn<const C extends string, F extends (...args: any[]) => unknown>(
     functions: Checked<{ readonly [K in C]: F }, WhyAlike<F>>,
     options?: { readonly default?: NoInfer<C> },
   ): ConstexprParam<FunctionOf<C, F>>;
   /**
-   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`: it stands wherever a dtype may,
-   * `x.to(OUT)`. Given a dtype variable it binds that, so that an output may have it though no input does.
+   * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`. Use it wherever a dtype may stand:
+   * `x.to(OUT)`. With a dtype variable as argument it binds that variable, so that an output may have it if no input does.
    */
   dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
     choices: C,

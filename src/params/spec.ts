@@ -1,4 +1,4 @@
-/** What an author says of a kernel besides its body. */
+/** The spec of a kernel: everything except its body. */
 import type { Meta } from "./args.js";
 import type {
   ConstNames,
@@ -28,15 +28,15 @@ export interface LaunchOptions {
   readonly numCtas?: 1 | 2 | 4 | 8 | 16;
   readonly maxnreg?: number;
 }
-/** What every launch says to the driver, whichever config runs. */
+/** Driver options of every launch, for all configs. */
 export interface DriverOptions {
-  /** Programmatic dependent launch: the kernel may start before the one in front of it has ended (CUDA, sm_90 and on). */
+  /** Programmatic dependent launch: the kernel may start before the previous one ends (CUDA, sm_90 and later). */
   readonly launchPdl?: boolean;
   /** All programs run at once, so that they may wait for each other. */
   readonly launchCooperativeGrid?: boolean;
   /**
-   * Whether a product and a sum may become one instruction that rounds once. Triton 3.6 and 3.9 do so by default, and 3.9
-   * warns that 3.10 will not: say which is meant to silence it and to keep one meaning.
+   * Whether the compiler may fuse a product and a sum into one instruction that rounds once. Triton 3.6 and 3.9 do so by
+   * default, and 3.9 warns that 3.10 will not; set this to silence the warning and to fix the meaning.
    */
   readonly enableFpFusion?: boolean;
 }
@@ -47,34 +47,34 @@ type FlagValue<P, K> = K extends keyof P
       ? C
       : number
   : never;
-/** One choice of constexprs and launch options: every size, any flag, none that a heuristic computes. */
+/** One choice of constexprs and launch options: every size, optionally flags, and nothing that a heuristic computes. */
 export type Config<P, Heuristic extends string = never> = Flat<
   { readonly [K in Exclude<SizeNames<P>, Heuristic>]: number } & {
     readonly [K in Exclude<FlagNames<P>, Heuristic>]?: FlagValue<P, K>;
   } & LaunchOptions
 >;
 export interface Autotune<P, Derived extends string = never, Heuristic extends string = never> {
-  /** A change of one of these tunes anew. */
+  /** The autotuner measures again if one of these changes. */
   readonly key: readonly Exclude<
     DimsOfParams<P> | Derived | ScalarNames<P> | FlagNames<P> | DTypeNames<P>,
     Heuristic
   >[];
   readonly configs: readonly Config<P, Heuristic>[];
-  /** Tensors that the kernel adds to: cleared before each trial. */
+  /** Tensors that the kernel adds to; the autotuner zeroes them before each trial. */
   readonly resetToZero?: readonly ResetNames<P, "out" | "inout">[];
-  /** Tensors that the kernel updates: put back after each trial. */
+  /** Tensors that the kernel updates; the autotuner restores them after each trial. */
   readonly restoreValue?: readonly ResetNames<P, "inout">[];
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
   /**
-   * Where `tilescript tune` looks for better configs: values of constexprs and launch options, every combination. What
-   * it leaves out is as in the first config.
+   * The search space of `tilescript tune`: values of constexprs and launch options, in every combination. Options that it
+   * omits are those of the first config.
    */
   readonly space?: Space<Config<P, Heuristic>>;
 }
 /** Values to try, by the names of a config. */
 export type Space<C> = { readonly [K in keyof C]?: readonly [Exclude<C[K], undefined>, ...Exclude<C[K], undefined>[]] };
-/** What a heuristic of a constexpr gives: a truth value for a flag, an integer for a size. */
+/** The result of a constexpr's heuristic: a truth value for a flag, an integer for a size. */
 type HeuristicOf<P, K, Derived extends string> = K extends keyof P
   ? P[K] extends ConstexprParam<"bool">
     ? (meta: Meta<P, Derived>) => Requirement
@@ -82,18 +82,18 @@ type HeuristicOf<P, K, Derived extends string> = K extends keyof P
       ? (meta: Meta<P, Derived>) => HostInt
       : (
           meta: Meta<P, Derived>,
-        ) => Problem<`heuristics: ${K & string} is no integer and no flag; declare it constexpr() or constexpr.bool()`>
-  : (meta: Meta<P, Derived>) => Problem<`heuristics: ${K & string} is no constexpr of params; declare it there`>;
+        ) => Problem<`heuristics: ${K & string} is neither an integer nor a flag; declare it constexpr() or constexpr.bool()`>
+  : (meta: Meta<P, Derived>) => Problem<`heuristics: ${K & string} is not a constexpr of params; declare it there`>;
 
 /** One to three numbers of programs. */
 export type Grid = readonly [HostInt] | readonly [HostInt, HostInt] | readonly [HostInt, HostInt, HostInt];
-/** Sizes to verify and measure with. */
+/** Sizes for verification and benchmarks. */
 export type Sizes<P, Derived extends string, Heuristic extends string = never> = Flat<
   { readonly [K in FreeSizes<P, Derived>]: number } & { readonly [K in ScalarNames<P>]?: number } & {
     readonly [K in Exclude<FlagNames<P>, Heuristic>]?: FlagValue<P, K>;
   }
 >;
-/** Inputs of a reference: tensors, and sizes, scalars and constexprs as numbers of Python. */
+/** Arguments of a reference: tensors, and sizes, scalars and constexprs as Python numbers. */
 export type ReferenceInputs<P, Derived extends string> = {
   readonly [
     K in TensorNames<P, "in" | "inout"> | ScalarNames<P> | ConstNames<P> | DimsOfParams<P> | Derived
@@ -105,70 +105,70 @@ export type ReferenceInputs<P, Derived extends string> = {
       ? TorchDType
       : TorchScalar;
 };
-/** A result in torch, recorded; or the body of a Python function. */
+/** A recorded PyTorch result, or the body of a Python function. */
 export type ReferenceSpec<P, Derived extends string> =
   ((inputs: ReferenceInputs<P, Derived>, torch: Torch) => TorchResult) | { readonly source: string };
-/** What a case gives, as plain numbers: sizes, scalars, flags and choices. */
+/** The values of a case as plain numbers: sizes, scalars, flags and choices. */
 export type Given<P, Derived extends string, Heuristic extends string = never> = {
   readonly [K in DimsOfParams<P> | Derived | ScalarNames<P> | Exclude<FlagNames<P>, Heuristic>]: K extends FlagNames<P>
     ? FlagValue<P, K>
     : number;
 };
-/** What inputs may look at: all that is known before a config is chosen. */
+/** The arguments of `inputs`: everything known before a config is chosen. */
 export type InputSizes<P, Derived extends string> = {
   readonly [K in ScalarNames<P> | Exclude<FlagNames<P>, SizeNames<P>> | DimsOfParams<P> | Derived]: TorchScalar;
 };
 
-/** Everything about a kernel but its body. `Derived` is inferred from `dims` alone, `Heuristic` from `heuristics`. */
+/** The spec of a kernel. `Derived` is inferred only from `dims`, `Heuristic` only from `heuristics`. */
 export interface Spec<P, Derived extends string = never, Heuristic extends string = never> {
-  /** What the kernel does: the docstring of what is emitted. */
+  /** What the kernel computes: the docstring of the emitted function. */
   readonly doc?: string;
   readonly params: P;
-  /** Sizes that follow from others: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
+  /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
   readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
-  /** How many programs run. */
+  /** The number of programs on each axis. */
   readonly grid: (meta: Meta<P, NoInfer<Derived>>) => Grid;
   readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
-  /** The one config of a kernel that is not tuned. */
+  /** The only config of a kernel without `autotune`. */
   readonly config?: Config<P, NoInfer<Heuristic>>;
-  /** Constexprs that follow from the arguments and from the config that runs: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
+  /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
   readonly launch?: DriverOptions;
   /**
-   * The oldest Triton that the kernel is for. What needs 3.9 is a warning where this is left out, an error under "3.6",
-   * and taken as meant under "3.9".
+   * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted under
+   * "3.9", and a warning if this is omitted.
    */
   readonly triton?: "3.6" | "3.9";
-  /** Integer arguments for which Triton compiles one kernel, whether they are 1, multiples of 16 or neither. */
+  /** Integer arguments that Triton does not specialise on: neither on the value 1 nor on multiples of 16. */
   readonly doNotSpecialize?: readonly (DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P>)[];
-  /** The same for being a multiple of 16 only; also tensors, whose addresses may then lie anywhere. */
+  /** Integer arguments and tensors whose value or address Triton does not specialise on being a multiple of 16. */
   readonly doNotSpecializeOnAlignment?: readonly (
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];
-  /** What the caller must see to; checked before each launch, and a fact to the proofs. */
+  /** Conditions that the caller must meet. The wrapper checks them before each launch. */
   readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
   /**
-   * Inputs that random numbers of any value would not do for, in torch, recorded: `({ M, N }, torch) => ({ index:
-   * torch.randperm(N) })`. Each is cast to its dtype; tensors that are not named are drawn as ever.
+   * Inputs that arbitrary random numbers would not suit, as recorded PyTorch: `({ M, N }, torch) => ({ index:
+   * torch.randperm(N) })`. Each is cast to its tensor's dtype; all other tensors are drawn at random.
    */
   readonly inputs?: (
     sizes: InputSizes<P, NoInfer<Derived>>,
     torch: Torch,
   ) => { readonly [K in TensorNames<P, "in" | "inout">]?: TorchTensor };
-  /** The result in torch, recorded; or Python source, for what the recorder has no words for. */
+  /** The expected result as recorded PyTorch, or as Python source if the recorder lacks a function. */
   readonly reference?: ReferenceSpec<P, NoInfer<Derived>>;
   /**
-   * Other ways to the same result, to measure beside the kernel: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`,
-   * or Python source. They are no part of what is emitted.
+   * Other implementations for `bench` to compare with: `{ cublas: ({ a, b }, torch) => torch.matmul(a, b) }`, or Python
+   * source. The emitted Python does not contain them.
    */
   readonly providers?: { readonly [name: string]: ReferenceSpec<P, NoInfer<Derived>> };
   /**
-   * Floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. Where it is left out, PyTorch
+   * The number of floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. By default PyTorch
    * counts those of the reference's matrix products, convolutions and attention.
    */
   readonly flops?: (given: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
-  /** Sizes to verify and measure with, beside those that are drawn. */
+  /** Sizes for verification and benchmarks; verification also draws others. */
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
-  /** Instead of the tolerance that the output's dtype has. */
+  /** Overrides the default tolerance of the output's dtype. */
   readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
 }

@@ -45,37 +45,37 @@ describe("what is refused", () => {
     {
       title: "an argument that there is not",
       wrong: ({ x, weight }) => scaled.call({ x, weight, bias: weight } as any),
-      says: "scaled.call: bias is no argument; leave it out, or declare it in the params of scaled",
+      says: "scaled.call: there is no argument bias; leave it out, or declare it in the params of scaled",
       right: ({ x, weight }) => scaled.call({ x, weight }),
     },
     {
       title: "an output as an argument",
       wrong: ({ x, weight }) => scaled.call({ x, weight, y: x } as any),
-      says: "scaled.call: y is an output; take it from what the call gives",
+      says: "scaled.call: y is an output; take it from the call's result",
       right: ({ x, weight }) => ({ y: scaled.call({ x, weight }).y }),
     },
     {
       title: "a constexpr of the configs as an argument",
       wrong: ({ x, weight }) => scaled.call({ x, weight, BLOCK: 64 } as any),
-      says: "scaled.call: BLOCK is decided by the kernel; leave it out",
+      says: "scaled.call: the kernel determines BLOCK; leave it out",
       right: ({ x, weight }) => scaled.call({ x, weight }),
     },
     {
       title: "a size that tensors have",
       wrong: ({ x, weight }) => scaled.call({ x, weight, N: 64 } as any),
-      says: "scaled.call: N is read off the shapes of its tensors; leave it out",
+      says: "scaled.call: N follows from the shapes of the tensors; leave it out",
       right: ({ x, weight }) => scaled.call({ x, weight }),
     },
     {
       title: "a number for a tensor",
       wrong: ({ x, N }) => scaled.call({ x, weight: N }),
-      says: "scaled.call: weight is a tensor; give one of the operator's, or what a kernel or torch gave",
+      says: "scaled.call: weight is a tensor; give an input of the operator, or a result of a kernel or of torch",
       right: ({ x, N }, torch) => scaled.call({ x, weight: torch.ones([N], { dtype: tl.float16 }) }),
     },
     {
       title: "a tensor for a number",
       wrong: ({ x, weight }) => shifted.call({ x: scaled.call({ x, weight }).y, by: weight } as any),
-      says: "shifted.call: by is no tensor; give a number, a flag or a dtype",
+      says: "shifted.call: by is not a tensor; give a number, a flag or a dtype",
       right: ({ x, weight, M }) => shifted.call({ x: scaled.call({ x, weight }).y, by: M }),
     },
     {
@@ -108,13 +108,13 @@ describe("what is refused", () => {
     {
       title: "no result",
       wrong: () => ({}),
-      says: "wrong: its function returns no y; return it by its name, { y }",
+      says: "wrong: the function does not return y; return it by name, { y }",
       right: ({ x, weight }) => ({ y: scaled.call({ x, weight }).y }),
     },
     {
       title: "a number as a result",
       wrong: ({ M }) => ({ y: M }),
-      says: "wrong: y is returned, and is no tensor; return what a kernel or torch gave",
+      says: "wrong: the function returns y, which is not a tensor; return a result of a kernel or of torch",
       right: ({ x, weight, M }) => ({ y: scaled.call({ x, weight }).y.mul(M) }),
     },
     {
@@ -155,7 +155,7 @@ describe("what is refused", () => {
     {
       title: "a gradient of what is no input",
       wrong: (_, { y }) => ({ z: y.clone() }),
-      says: "wrong: backward returns z, which is no input; return gradients by the names of inputs",
+      says: "wrong: backward returns z, which is not an input; return gradients by the names of inputs",
       right: (_, { y }) => ({ x: y.clone() }),
     },
     {

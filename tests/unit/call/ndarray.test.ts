@@ -43,14 +43,14 @@ describe("making", () => {
   });
 
   test.each([
-    [() => NDArray.of([1, 2, 3], [2, 2]), "shape [2, 2] has 4 elements, 3 values are given"],
-    [() => NDArray.of([300], [1], tl.int8), "300 is no int8; give a dtype that has it"],
-    [() => NDArray.of([1.5], [1], tl.int64), "1.5 is no int64"],
-    [() => NDArray.of([2n ** 64n], [1], tl.uint64), "18446744073709551616 is no uint64"],
-    [() => NDArray.zeros([2.5]), "[2.5] is no shape"],
-    [() => NDArray.of([], [-1]), "[-1] is no shape"],
-    [() => NDArray.of([1], [1], "float16" as never), '"float16" is no dtype; give one such as tl.float16'],
-    [() => NDArray.randn([1], tl.int32), "randn: int32 has no normal numbers; take NDArray.randint"],
+    [() => NDArray.of([1, 2, 3], [2, 2]), "shape [2, 2] has 4 elements, got 3 values"],
+    [() => NDArray.of([300], [1], tl.int8), "300 is not a value of int8; give a dtype that holds it"],
+    [() => NDArray.of([1.5], [1], tl.int64), "1.5 is not a value of int64"],
+    [() => NDArray.of([2n ** 64n], [1], tl.uint64), "18446744073709551616 is not a value of uint64"],
+    [() => NDArray.zeros([2.5]), "[2.5] is not a shape"],
+    [() => NDArray.of([], [-1]), "[-1] is not a shape"],
+    [() => NDArray.of([1], [1], "float16" as never), '"float16" is not a dtype; give one such as tl.float16'],
+    [() => NDArray.randn([1], tl.int32), "randn: int32 is not a float dtype; use NDArray.randint"],
     [() => NDArray.zeros([1], tl.dtype("T", [tl.float16, tl.float32]) as never), "T is a dtype variable; name one of"],
     [() => NDArray.zeros([1], "float32" as never), "give one such as tl.float16"],
     [() => counted(2, 3).transpose(0, 2), "there is no axis 2; the array has shape [2, 3]"],

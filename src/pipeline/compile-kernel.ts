@@ -13,9 +13,8 @@ import { refusal } from "../eval/refusal.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
-import { lowerViews } from "../lower/lower-views.js";
 import { toleranceFor } from "../contract/tolerance.js";
-import { failOn, traceAndCheck } from "./traced.js";
+import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
 export interface CompileOptions {
   /** Reads the author's source: names, comments, and the rules that only the source shows. */
@@ -33,7 +32,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
   if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source, (part) => compile(part, { source }));
   const { ir, seen } = traceAndCheck(definitionOf(kernel), source, configs);
   failOn(seen);
-  const lowered = lowerViews(ir);
+  const lowered = loweredOf(ir);
   const signature = signatureOf(lowered);
   const file = `${signature.name}.py`;
   const emit = (options?: EmitOptions): Emitted => {

@@ -12,9 +12,8 @@ import { evaluateOperator, operatorRefusal } from "../eval/evaluate-operator.js"
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
-import { lowerViews } from "../lower/lower-views.js";
 import { toleranceFor } from "../contract/tolerance.js";
-import { failOn, traceAndCheck } from "./traced.js";
+import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
 /** `compilePart` compiles a kernel by itself. */
 export function compileOperator(
@@ -33,7 +32,7 @@ export function compileOperator(
   const operator = traceOperator(definition, traceKernel, definition.at && source?.spec(definition.at));
   failOn(seen);
   const { face, kernels } = operator;
-  const lowered = kernels.map(lowerViews);
+  const lowered = kernels.map(loweredOf);
   const signature = operatorSignature(operator);
   const file = `${signature.name}.py`;
   const emit = ({ op = { namespace: NAMESPACE }, dtypes }: EmitOptions = {}): Emitted => {

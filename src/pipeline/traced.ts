@@ -4,6 +4,7 @@ import { checkConfigs, unusedParams } from "../check/configs.js";
 import { checkHost } from "../check/host-blocks.js";
 import { checkLimits } from "../check/tile-limits.js";
 import { checkOptional } from "../check/optional.js";
+import { checkStage } from "../check/stages.js";
 import { checkStructure } from "../check/structure.js";
 import { checkVersions } from "../check/triton-versions.js";
 import type { Config } from "../contract/compiled.js";
@@ -13,6 +14,7 @@ import type { KernelDefinition } from "../dsl/definition.js";
 import { trace } from "../dsl/trace.js";
 import type { KernelIR } from "../ir/nodes.js";
 import type { SourceIndex } from "../ir/source.js";
+import { lowerViews } from "../lower/lower-views.js";
 import { withConfigs } from "./measuring.js";
 
 export interface Traced {
@@ -44,6 +46,21 @@ export function traceAndCheck(
   );
   if (!source) seen.push(withoutSource(ir));
   return { ir, seen };
+}
+
+/** The program with every view as pointers and masks, and so what is emitted. */
+export function loweredOf(ir: KernelIR): KernelIR {
+  const lowered = lowerViews(ir);
+  if (checksStages()) {
+    checkStage(ir, "traced");
+    checkStage(lowered, "lowered");
+  }
+  return lowered;
+}
+
+/** A debug flag: in a page there are no environment variables. */
+function checksStages(): boolean {
+  return globalThis.process?.env["TILESCRIPT_STAGES"] !== undefined;
 }
 
 /** @throws TileScriptError with all of them, if one is an error. */

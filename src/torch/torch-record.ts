@@ -49,11 +49,11 @@ export interface TorchRecord<Types> extends TorchFunction {
 type Method<F> = F extends (input: any, ...rest: infer Rest) => infer Result ? (...rest: Rest) => Result : never;
 
 // Interfaces, whose members are computed when they are asked for: tensors have these methods, and methods take tensors.
-interface Both<F> {
+export interface Both<F> {
   torch: F;
   method: Method<F>;
 }
-interface Everywhere<F, N> extends Both<F> {
+export interface Everywhere<F, N> extends Both<F> {
   functional: N;
 }
 

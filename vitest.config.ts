@@ -10,10 +10,10 @@ export default defineConfig({
   },
   test: {
     include: ["tests/**/*.test.ts"],
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     // Every kernel that a test builds keeps the rules of each stage (src/check/stages.ts).
     env: { TILESCRIPT_STAGES: "1" },
-    globalSetup: "tests/support/python-setup.ts",
+    globalSetup: "tests/support/global-setup.ts",
     // Most files wait for a process of theirs.
     maxWorkers: "100%",
   },

@@ -22,7 +22,7 @@ import { openWorkspace, verifyRequest, type Workspace } from "../../src/runtime/
 import { specialisationOf } from "../../src/runtime/cases/specialisation.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { pythonFolder, Worker } from "../../src/runtime/python/worker.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const target = parseTargets("cuda:90")[0]!.triton;
 const launch = fileURLToPath(new URL("../support/fixtures/launch.py", import.meta.url));

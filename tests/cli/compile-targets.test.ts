@@ -16,7 +16,8 @@ import { compileDiagnostics, compileJson, compileText } from "../../src/runtime/
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import pc from "picocolors";
 import * as failing from "../support/fixtures/failing.js";
-import { cli, requirePython } from "../support/runtime.js";
+import { cli } from "../support/cli.js";
+import { requirePython } from "../support/python.js";
 
 let environment: PythonEnvironment;
 let env: NodeJS.ProcessEnv;

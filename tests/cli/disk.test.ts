@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { recordedReport } from "../support/fixtures/recorded.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const disk = await mkdtemp(join(tmpdir(), "tilescript-disk-"));

@@ -10,7 +10,7 @@ import { findPython } from "../../src/runtime/python/environment.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import * as failing from "../support/fixtures/failing.js";
-import { interpreter } from "../support/runtime.js";
+import { interpreter } from "../support/cli.js";
 
 const file = fileURLToPath(new URL("../support/fixtures/failing.ts", import.meta.url));
 const lines = readFileSync(file, "utf8").split("\n");

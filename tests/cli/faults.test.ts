@@ -14,7 +14,7 @@ import { setup } from "../../src/runtime/python/install-environment.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const binary = join(root, "bin", "tilescript.js");

@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { RunReport } from "../../src/runtime/report/reports.js";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 import { add } from "./mistakes/mistake.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 import { commandLine } from "./mistakes/command-line.js";
 import { kernelFiles } from "./mistakes/kernel-files.js";
 import { semantics } from "./mistakes/kernels.js";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
-import { interpreter } from "../support/runtime.js";
+import { interpreter } from "../support/cli.js";
 
 const copy = kernel(
   "copy",

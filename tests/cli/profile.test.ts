@@ -8,7 +8,7 @@ import { afterAll, expect, it } from "vitest";
 import { layerNorm } from "../../examples/layer-norm.js";
 import type { ProfileReport } from "../../src/runtime/report/reports.js";
 import { tunedGemm } from "../support/fixtures/tuned-gemm.js";
-import { cli, expectUsage } from "../support/runtime.js";
+import { cli, expectUsage } from "../support/cli.js";
 
 const folder = await mkdtemp(join(tmpdir(), "tilescript profile's "));
 afterAll(() => rm(folder, { recursive: true }));

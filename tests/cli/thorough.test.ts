@@ -6,7 +6,8 @@ import { verifyGiven, verifyThoroughly } from "../../src/runtime/verify/thorough
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import type { CompiledKernel } from "../../src/contract/compiled.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { cli, expectUsage, requirePython } from "../support/runtime.js";
+import { cli, expectUsage } from "../support/cli.js";
+import { requirePython } from "../support/python.js";
 
 interface Wrong {
   /** The value that lanes from this one on add. */

@@ -5,7 +5,8 @@ import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/
 import { jsonReport } from "../../src/runtime/report/report-json.js";
 import { verify } from "../../src/runtime/verify/verify-cases.js";
 import { authorFile, vectorAdd } from "../support/fixtures/vector-add.js";
-import { cli, requirePython } from "../support/runtime.js";
+import { cli } from "../support/cli.js";
+import { requirePython } from "../support/python.js";
 
 interface Report {
   readonly correct: boolean;

@@ -7,7 +7,7 @@ import type { Case } from "../../src/contract/compiled.js";
 import { verifyRequest } from "../../src/runtime/devices/request.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const at: Case = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 const START_MS = 60_000;

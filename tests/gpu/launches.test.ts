@@ -9,7 +9,7 @@ import { build } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { closeDevice, openDevice } from "../../src/runtime/devices/devices.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const device = await openDevice({ device: "auto" });
 const isGpu = device.kind === "cuda" || device.kind === "hip";

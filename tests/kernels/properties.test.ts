@@ -1,8 +1,8 @@
 /** The examples at any shape, as a user would test a kernel. A failure prints its seed and shrinks to a small case. */
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { cases } from "tilescript/testing";
+import { fc, runsOf } from "../support/property.js";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
@@ -28,7 +28,7 @@ test.each([
     fc.property(cases(compiled, options), (at) => {
       compiled.check(at);
     }),
-    { numRuns: 150 },
+    { numRuns: runsOf(150) },
   );
 });
 
@@ -49,7 +49,7 @@ test.each([
     fc.property(cases(compiled, options), (at) => {
       compiled.check({ ...at, scalars });
     }),
-    { numRuns },
+    { numRuns: runsOf(numRuns) },
   );
 });
 
@@ -61,7 +61,7 @@ test("attention is right at any shape", async () => {
     fc.property(drawn, (at) => {
       compiled.check(at);
     }),
-    { numRuns: 60, seed: 1 },
+    { numRuns: runsOf(60), seed: 1 },
   );
 });
 

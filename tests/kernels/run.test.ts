@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { kernel, constexpr, NDArray, tensor, tl } from "tilescript";
 import { gemm } from "../../examples/gemm.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 import { copied, counting, filled, ramp, scaled } from "../unit/call/kernels.js";
 
 const device = "interpreter";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { pythonFolder } from "../../src/runtime/python/worker.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const tests = fileURLToPath(new URL("./", import.meta.url));
 

@@ -1,10 +1,9 @@
 /** `verify_kernel.py` judges files that TileScript did not write by the same rule as `src/contract/tolerance.ts`. */
 import { execa } from "execa";
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { toleranceOfSum } from "../../src/contract/tolerance.js";
 import { dtypeNames, dtypeTable } from "../../src/types/dtype.js";
-import { requirePython } from "../support/runtime.js";
+import { requirePython } from "../support/python.js";
 
 const script = `
 import json, sys
@@ -16,6 +15,7 @@ print(json.dumps([
     for case in cases
 ]))
 `;
+import { fc } from "../support/property.js";
 
 test("both rules give the same tolerances for drawn outputs", { timeout: 60_000 }, async () => {
   const figure = fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined });

@@ -1,11 +1,10 @@
 /** Compiles emitted kernels with real Triton, ahead of time: no GPU is needed. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import type { CompiledKernel, SignatureDType } from "../../src/contract/compiled.js";
-import { requirePython } from "./runtime.js";
+import { inTemporaryFolder, tritonCache } from "./python.js";
 
 const script = fileURLToPath(new URL("aot.py", import.meta.url));
 
@@ -40,17 +39,9 @@ const short: Readonly<Record<string, string>> = {
   float8e4nv: "fp8e4nv",
 };
 
-/** Every Python with a Triton to compile with: that of the tests, and one with 3.6 where there is one. */
-export async function tritons(): Promise<readonly { readonly name: string; readonly python: string }[]> {
-  const older = process.env["TILESCRIPT_PYTHON36"];
-  const newer = await requirePython();
-  return [{ name: "3.9", python: newer }, ...(older ? [{ name: "3.6", python: older }] : [])];
-}
-
 /** Compiles each kernel, with its first config, in one process. */
 export async function compileAll(python: string, jobs: readonly AotJob[]): Promise<readonly Compiled[]> {
-  const folder = await mkdtemp(join(tmpdir(), "tilescript-aot-"));
-  try {
+  return inTemporaryFolder(async (folder) => {
     const requests = await Promise.all(
       jobs.map(async (job, i) => {
         const file = join(folder, `emitted_${i}.py`);
@@ -58,13 +49,11 @@ export async function compileAll(python: string, jobs: readonly AotJob[]): Promi
         return { file, jit: job.kernel.signature.jit, ...argumentsOf(job), arch: job.arch ?? 90 };
       }),
     );
-    const env = { TRITON_CACHE_DIR: join(folder, "cache"), PYTHONDONTWRITEBYTECODE: "1" };
+    const env = { TRITON_CACHE_DIR: tritonCache, PYTHONDONTWRITEBYTECODE: "1" };
     const { stdout } = await execa(python, [script], { input: JSON.stringify(requests), env });
     return (JSON.parse(stdout.slice(stdout.indexOf('{"version"'))) as { readonly answers: readonly Compiled[] })
       .answers;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 function argumentsOf({ kernel, dtypes = {}, constexprs = {}, absent = [], types = {} }: AotJob) {

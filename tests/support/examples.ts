@@ -22,6 +22,12 @@ const example = (name: string, kernel: unknown) => ({
   file: fileURLToPath(new URL(`../../examples/${name}.ts`, import.meta.url)),
 });
 
+/** The files, from the root of the repository, whose change is a change of an example: its own and its golden file. */
+export const sourcesOf = (name: string): readonly string[] => [
+  `examples/${name}.ts`,
+  `tests/unit/codegen/golden/${name}.py`,
+];
+
 export const examples = [
   example("vector-add", vectorAdd),
   example("softmax", softmax),

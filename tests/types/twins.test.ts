@@ -1,5 +1,4 @@
 /** Each rule is a type and a function. On random operands both must say the same, word for word. */
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import { expandShape, reduceShape, whyAxis, whyExpand } from "../../src/types/axis.js";
 import { whyBound, whyDim } from "../../src/types/constexpr.js";
@@ -43,6 +42,7 @@ import {
   type Type,
 } from "../../src/types/types.js";
 import { disagreements, elemText, typeText, type Question } from "./type-oracle.js";
+import { fc } from "../support/property.js";
 
 const seed = 20_240;
 const json = JSON.stringify;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { runCli } from "../../../src/runtime/cli/cli.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 
 export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), "tilescript-package-"));
 

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { setup } from "../../../src/runtime/python/install-environment.js";
 import { examples } from "../../support/examples.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import { newFolder, packaged } from "./packaged.js";
 
 const here = import.meta.dirname;

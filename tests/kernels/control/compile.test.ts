@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { build, type Case, type CompiledKernel } from "tilescript";
 import type { TensorData } from "../../../src/contract/compiled.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import * as control from "./kernels.js";
 
 const kernels = Object.entries({ ...control });

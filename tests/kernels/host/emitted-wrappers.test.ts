@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { build } from "tilescript";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import { emit } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
 import { addInPlace, scaledRows } from "../../unit/codegen/fixtures/wrappers.js";

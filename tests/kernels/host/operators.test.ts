@@ -2,7 +2,8 @@
 import { beforeAll, expect, test } from "vitest";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import * as kernels from "./kernels.js";
-import { buildAll, runPython } from "./python.js";
+import { buildAll } from "../../support/build.js";
+import { testModules } from "../../support/python.js";
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 const op = { namespace: "tests" };
@@ -16,7 +17,7 @@ test("opcheck and torch.compile accept them", { timeout: 180_000 }, async () => 
   const emitted = Object.fromEntries(
     Object.entries({ choices, even, moments }).map(([name, kernel]) => [name, kernel.emit({ op })]),
   );
-  expect(await runPython("operators.py", emitted)).toMatch(/\nOK\n?$/);
+  expect(await testModules(new URL("operators.py", import.meta.url), emitted)).toMatch(/\nOK\n?$/);
 });
 
 test("what is registered", () => {

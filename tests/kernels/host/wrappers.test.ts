@@ -5,7 +5,8 @@ import { closeDevice, openDevice, type Device } from "../../../src/runtime/devic
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { verify } from "../../../src/runtime/verify/verify-cases.js";
 import * as kernels from "./kernels.js";
-import { buildAll, runPython } from "./python.js";
+import { buildAll } from "../../support/build.js";
+import { testModules } from "../../support/python.js";
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 let device: Device;
@@ -17,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => closeDevice(device));
 
 test("wrappers take and refuse what they should", { timeout: 120_000 }, async () => {
-  expect(await runPython("wrappers.py", built)).toMatch(/\nOK\n?$/);
+  expect(await testModules(new URL("wrappers.py", import.meta.url), built)).toMatch(/\nOK\n?$/);
 });
 
 describe("verification covers flags, choices and dtypes", () => {

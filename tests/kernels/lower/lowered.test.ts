@@ -1,5 +1,4 @@
 /** What is emitted is what is evaluated: the lowered kernel leaves, bit for bit, what the author's does. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
@@ -18,6 +17,7 @@ import { inputFor } from "../random/inputs.js";
 import { accept } from "../random/jobs.js";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import * as wrong from "./rewrite.js";
+import { fc } from "../../support/property.js";
 
 const SEED = Number(process.env["RANDOM_SEED"] ?? 20_261_121);
 /** Random kernels; 1,000 of them take two minutes. */

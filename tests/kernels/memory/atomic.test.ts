@@ -5,8 +5,9 @@ import type { TensorData } from "../../../src/contract/compiled.js";
 import { atomicKinds, type AtomicKind } from "../../../src/rules/atomic-rules.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate, lineOf, only } from "../../support/evaluate.js";
-import { interpreter } from "../../support/runtime.js";
-import { compileAll, tritons } from "../../support/aot.js";
+import { interpreter } from "../../support/cli.js";
+import { compileAll } from "../../support/aot.js";
+import { tritons } from "../../support/python.js";
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 

@@ -10,8 +10,9 @@ import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { gfx942, jobsOf, compileAll as compileJobs } from "../../triton/compile/jobs.js";
 import { evaluate, lineOf, only } from "../../support/evaluate.js";
-import { interpreter, requirePython } from "../../support/runtime.js";
-import { compileAll, tritons } from "../../support/aot.js";
+import { interpreter } from "../../support/cli.js";
+import { requirePython, tritons } from "../../support/python.js";
+import { compileAll } from "../../support/aot.js";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 const line = (mark: string) => lineOf(import.meta.url, mark);

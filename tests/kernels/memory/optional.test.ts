@@ -5,8 +5,9 @@ import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate, float32s } from "../../support/evaluate.js";
-import { interpreter } from "../../support/runtime.js";
-import { compileAll, tritons } from "../../support/aot.js";
+import { interpreter } from "../../support/cli.js";
+import { compileAll } from "../../support/aot.js";
+import { tritons } from "../../support/python.js";
 
 /** Rows of a table, and a bias on each if there is one. */
 const embedding = kernel(

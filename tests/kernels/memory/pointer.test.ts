@@ -6,8 +6,8 @@ import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, tensor, tl } from "tilescript";
 import { evaluate, float32s } from "../../support/evaluate.js";
-import { requirePython } from "../../support/runtime.js";
-import { compileAll, tritons } from "../../support/aot.js";
+import { requirePython, tritons } from "../../support/python.js";
+import { compileAll } from "../../support/aot.js";
 
 /** Copies several tensors of different lengths in one launch; where they lie is in tables. */
 const groupedCopy = kernel(

@@ -4,8 +4,8 @@ import { build, compile, constexpr, kernel, python, tensor, tl, type Case, type 
 import { closeDevice, type Device, openDevice } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { evaluate } from "../../support/evaluate.js";
-import { requirePython } from "../../support/runtime.js";
-import { compileAll, tritons } from "../../support/aot.js";
+import { requirePython, tritons } from "../../support/python.js";
+import { compileAll } from "../../support/aot.js";
 
 /** Out of [B, S, H, D] into [B, H, D, S], one head at a time. */
 const heads = kernel(

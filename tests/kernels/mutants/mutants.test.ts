@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { build, type Case } from "tilescript";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
-import { interpreter } from "../../support/runtime.js";
+import { interpreter } from "../../support/cli.js";
 import { maskDropped, right, tailUnmasked, wrongStride } from "./kernels.js";
 
 const source = readFileSync(new URL("./kernels.ts", import.meta.url), "utf8").split("\n");

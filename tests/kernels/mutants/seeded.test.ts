@@ -3,12 +3,12 @@
  * has nothing to say of the kernels as they are. The first finding of the first case that fails must be at the line to
  * blame; where only values tell, there is no line.
  */
-import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Case, CompiledKernel } from "tilescript";
 import { cases } from "tilescript/testing";
 import { type Mutation, type Subject, subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
+import { fc } from "../../support/property.js";
 
 const SEED = 1;
 const RIGHT_CASES = 25;

@@ -4,7 +4,7 @@ import { build, type CompiledKernel } from "tilescript";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
-import { interpreter } from "../../support/runtime.js";
+import { interpreter } from "../../support/cli.js";
 
 const device = interpreter();
 const at = { sizes: { M: 1, N: 5 }, dtypes: { T: "float32" }, config: 0, seed: 0 };

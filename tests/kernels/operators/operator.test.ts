@@ -6,7 +6,7 @@ import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagn
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { lint } from "../../support/emit.js";
-import { runPython } from "../host/python.js";
+import { testModules } from "../../support/python.js";
 import { accumulate, affine, doubled, rows, scale, scaled, shifted } from "./kernels.js";
 
 /** An operator's function that is wrong, what is said of it, and how it would be right. */
@@ -314,5 +314,5 @@ test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, as
     layer_norm: await build(layerNorm),
     rms_norm: await build(rmsNorm),
   };
-  expect(await runPython("../operators/operators.py", built)).toMatch(/\nOK\n?$/);
+  expect(await testModules(new URL("operators.py", import.meta.url), built)).toMatch(/\nOK\n?$/);
 });

@@ -8,7 +8,7 @@ import { softmax } from "../../../examples/softmax.js";
 import { adamwStochastic } from "../../../examples/stochastic-rounding.js";
 import { lint } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
-import { runPython } from "../host/python.js";
+import { testModules } from "../../support/python.js";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { affine, doubled, scale } from "./kernels.js";
@@ -91,7 +91,7 @@ test("schemas, shapes and graphs, without a GPU and without the interpreter", { 
     }
   }
   expect(refused.sort()).toEqual(["adamw_stochastic", "bitonic_topk", "gemm_tma", "layer_norm", "rms_norm"]);
-  expect(await runPython("../operators/triton_op.py", built, false)).toMatch(/\nOK\n?$/);
+  expect(await testModules(new URL("triton_op.py", import.meta.url), built, false)).toMatch(/\nOK\n?$/);
 });
 
 const inline = (name: string, launch: object) =>

@@ -4,7 +4,8 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { kernel, libdevice, scalar, tensor, tl } from "tilescript";
-import { compileAll, tritons } from "../../support/aot.js";
+import { compileAll } from "../../support/aot.js";
+import { tritons } from "../../support/python.js";
 import { type Case, caseFor } from "./cases.js";
 import { exact } from "./exactness.js";
 import { checked } from "./jobs.js";

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import type { Case } from "./cases.js";
 
 const script = fileURLToPath(new URL("../../../bench/agreement.py", import.meta.url));

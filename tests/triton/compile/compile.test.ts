@@ -3,17 +3,16 @@
  * of which need be there. `TILESCRIPT_PYTHON36` names a second Python, with Triton 3.6 (torch is not needed).
  */
 import { describe, expect, test } from "vitest";
-import { examples } from "../../support/examples.js";
+import { drawn } from "../../support/drawn.js";
+import { examples, sourcesOf } from "../../support/examples.js";
 import * as addresses from "../../unit/codegen/fixtures/addresses.js";
 import * as flow from "../../unit/codegen/fixtures/flow.js";
 import * as numbers from "../../unit/codegen/fixtures/numbers.js";
-import { requirePython } from "../../support/runtime.js";
+import { tritons } from "../../support/python.js";
 import { compileAll, type Compiled, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
 
-const second = process.env["TILESCRIPT_PYTHON36"];
+const fixtureFiles = ["addresses", "flow", "numbers"].map((name) => `tests/unit/codegen/fixtures/${name}.ts`);
 const fixtures = [...Object.values(addresses), ...Object.values(flow), ...Object.values(numbers)];
-
-const pythons = async () => [await requirePython(), ...(second ? [second] : [])];
 
 /** Arithmetic of Triton's IR, each operation with its type once. */
 function operations(ttir: string): string[] {
@@ -26,7 +25,7 @@ function operations(ttir: string): string[] {
 
 async function expectAll(jobs: readonly Job[]): Promise<readonly Compiled[]> {
   const compiled: Compiled[] = [];
-  for (const python of await pythons()) {
+  for (const { python } of await tritons()) {
     const results = await compileAll(python, jobs);
     expect(
       results.filter((result) => result.error !== undefined).map(({ label, error }) => `${label}: ${error}`),
@@ -38,28 +37,39 @@ async function expectAll(jobs: readonly Job[]): Promise<readonly Compiled[]> {
 }
 
 describe("Triton", { timeout: 900_000 }, () => {
-  const kernels = examples.flatMap(({ kernel }) => kernelsOf(kernel));
+  /** The jobs of all examples that this run compiles. */
+  const jobsOfExamples = (target: Job["target"]): readonly Job[] => {
+    const all = examples.flatMap(({ name, kernel }) =>
+      kernelsOf(kernel).flatMap((part) => jobsOf(part, target).map((job) => ({ job, name }))),
+    );
+    const options = {
+      key: ({ job }: (typeof all)[number]) => job.label,
+      sources: ({ name }: (typeof all)[number]) => sourcesOf(name),
+    };
+    return drawn("configs of examples", all, options).map(({ job }) => job);
+  };
 
   test("should compile every config and dtype of the examples for sm_90, and find no fault of ptxas", async () => {
-    const jobs = kernels.flatMap((kernel) => jobsOf(kernel, sm90)).map((job) => ({ ...job, machineCode: true }));
+    const jobs = jobsOfExamples(sm90).map((job) => ({ ...job, machineCode: true }));
     for (const { label, machineCode } of await expectAll(jobs))
       expect({ label, found: machineCode!.unwritten }).toEqual({ label, found: [] });
   });
 
   test("should compile every config and dtype of the examples for gfx942", async () => {
-    await expectAll(kernels.flatMap((kernel) => jobsOf(kernel, gfx942)));
+    await expectAll(jobsOfExamples(gfx942));
   });
 
   test("should compile the constructs of emission, whatever sizes and strides are", async () => {
     const shapes = ["aligned", "strided", "ones"] as const;
-    await expectAll(shapes.flatMap((shape) => fixtures.flatMap((kernel) => jobsOf(kernel, sm90, shape))));
+    const all = shapes.flatMap((shape) => fixtures.flatMap((kernel) => jobsOf(kernel, sm90, shape)));
+    await expectAll(drawn("constructs of emission", all, { key: ({ label }) => label, sources: () => fixtureFiles }));
   });
 
   test("should compute in the same dtypes in each version, and where a size is 1", async () => {
     const jobs = (["strided", "ones"] as const).flatMap((shape) =>
       [numbers.sizes, numbers.extremes].map((kernel) => ({ ...jobsOf(kernel, sm90, shape)[0]!, ttir: true })),
     );
-    for (const python of await pythons()) {
+    for (const { python } of await tritons()) {
       const [sizes, extremes, sizesOfOne, extremesOfOne] = (await compileAll(python, jobs)).map(({ ttir }) =>
         operations(ttir!),
       );
@@ -80,8 +90,9 @@ describe("Triton", { timeout: 900_000 }, () => {
 
   test("should report what it refuses", async () => {
     const [job] = jobsOf(addresses.raw, sm90);
+    const [{ python }] = await tritons();
     const wrong = { ...job!, source: job!.source.replace("tl.arange(0, BM)", "tl.arange(0, M)") };
-    const [result] = await compileAll(await requirePython(), [wrong]);
+    const [result] = await compileAll(python, [wrong]);
     expect(result!.error).toMatch(/arange's arguments must be of type tl.constexpr/);
   });
 });

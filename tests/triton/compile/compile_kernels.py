@@ -91,7 +91,7 @@ def run(*command):
 def main():
     jobs = json.load(sys.stdin)["jobs"]
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
+        os.environ.setdefault("TRITON_CACHE_DIR", os.path.join(folder, "cache"))
         workers = min(len(jobs), os.cpu_count() or 1, 4)
         with ProcessPoolExecutor(workers) as pool:
             for result in pool.map(compile_job, [folder] * len(jobs), jobs):

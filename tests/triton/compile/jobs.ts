@@ -9,6 +9,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import { lowerViews } from "../../../src/lower/lower-views.js";
 import type { MachineCode } from "../../../src/runtime/python/protocol.js";
 import { emit, jitFunctions } from "../../support/emit.js";
+import { tritonCache } from "../../support/python.js";
 import { argumentsOf, type Arguments, launchOptions, type Shape } from "./arguments.js";
 
 export interface Job extends Arguments {
@@ -79,6 +80,7 @@ export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "a
 /** Compiles with the Triton of this Python; no GPU is needed. */
 export async function compileAll(python: string, jobs: readonly Job[]): Promise<Compiled[]> {
   const script = fileURLToPath(new URL("compile_kernels.py", import.meta.url));
-  const { stdout } = await execa(python, [script], { input: JSON.stringify({ jobs }), stderr: "ignore" });
+  const env = { TRITON_CACHE_DIR: tritonCache };
+  const { stdout } = await execa(python, [script], { input: JSON.stringify({ jobs }), stderr: "ignore", env });
   return stdout.split("\n").map((line) => JSON.parse(line) as Compiled);
 }

@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { attention } from "../../../examples/flash-attention.js";
 import { chunkScan } from "../../../examples/mamba-chunk-scan.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import { compileAll, type Compiled, type Job, jobsOf, sm90 } from "./jobs.js";
 
 const second = process.env["TILESCRIPT_PYTHON36"];

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { gemm } from "../../../examples/gemm.js";
 import { softmax } from "../../../examples/softmax.js";
 import { occupancyOf, targets } from "../../../src/runtime/system/gpu-targets.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import { compileAll, jobsOf } from "./jobs.js";
 
 test.each(["hip:gfx942", "hip:gfx950", "hip:gfx1100"])(

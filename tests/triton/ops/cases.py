@@ -36,7 +36,7 @@ def main(answer, chunksize):
         cases = [json.loads(line) for line in file]
     count = len(cases)
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(min(count, os.cpu_count() or 1, 4)) as pool:
-        os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "cache")
+        os.environ.setdefault("TRITON_CACHE_DIR", os.path.join(folder, "cache"))
         answers = pool.map(answered, [answer] * count, [folder] * count, range(count), cases, chunksize=chunksize)
         found = {case["id"]: given for case, given in zip(cases, answers, strict=True) if given is not None}
     with open(sys.argv[2], "w") as out:

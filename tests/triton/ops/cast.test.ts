@@ -8,8 +8,7 @@ import { cast } from "../../../src/numerics/array-cast.js";
 import { isSigned, type DTypeName } from "../../../src/types/dtype.js";
 import { bitsOf, isFloat } from "../../../src/numerics/numeric.js";
 import { fromBytes } from "../../../src/numerics/numeric-bits.js";
-import { requirePython } from "../../support/runtime.js";
-import { mlDtypes, runPython } from "./python.js";
+import { requirePython, mlDtypes, askScript } from "../../support/python.js";
 
 const decoded = (dtype: DTypeName, text: string) => fromBytes(dtype, Uint8Array.from(Buffer.from(text, "base64")));
 
@@ -22,10 +21,10 @@ function fits(x: number, dtype: DTypeName): boolean {
 
 test("casts", { timeout: 120_000 }, async () => {
   const python = await requirePython();
-  const { results, torn } = await runPython<{
+  const { results, torn } = await askScript<{
     results: Record<string, [string, string]>;
     torn: string[];
-  }>(python, "cast_truth.py", [], await mlDtypes(python));
+  }>(python, new URL("cast_truth.py", import.meta.url), [], await mlDtypes(python));
   expect(torn).toEqual([]);
   let compared = 0;
   const wrong = Object.entries(results).flatMap(([pair, [given, wanted]]) => {

@@ -6,9 +6,9 @@ import { describe, expect, test } from "vitest";
 import { dtypeTargets, type Backend, type Targets } from "../../../src/types/targets.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { table } from "../../../src/ops/table.js";
-import { requirePython } from "../../support/runtime.js";
-import { type CaseError, runPython } from "./python.js";
-import { cases, type OpCase, pointerTypes, tritonModule } from "./harness.js";
+import { drawn } from "../../support/drawn.js";
+import { requirePython, type CaseError, askScript } from "../../support/python.js";
+import { cases, type OpCase, pointerTypes, sourcesOfOp, tritonModule } from "./harness.js";
 
 type Version = "3.6" | "3.9";
 type Target = readonly [backend: Backend, arch: number | string, warpSize: number];
@@ -16,10 +16,10 @@ const sm90: Target = ["cuda", 90, 32];
 const sm100: Target = ["cuda", 100, 32];
 const gfx942: Target = ["hip", "gfx942", 64];
 
-const drawn = cases({ checks: true });
+const everything = cases({ checks: true });
 /** The copy engine of sm_90 moves no rows by their numbers. */
 const isHoppers = ({ op }: OpCase) => op !== "descriptorGather" && op !== "descriptorScatter";
-const all = drawn.filter(isHoppers);
+const all = everything.filter(isHoppers);
 
 /** Whether a backend of a version of Triton has all that a case needs. */
 function isOn(testCase: OpCase, [backend]: Target, version: Version): boolean {
@@ -35,14 +35,22 @@ function isOn(testCase: OpCase, [backend]: Target, version: Version): boolean {
 }
 
 /** What Triton refuses and should not, and what it takes and should not; prints what it refuses rightly. */
-async function surprises(python: string, target: Target, version: Version, of = all): Promise<object> {
+async function surprises(python: string, target: Target, version: Version, these = all): Promise<object> {
+  const of = drawn("compilations of ops", these, {
+    key: ({ id }) => `${id} ${target[1]} ${version}`,
+    sources: ({ op }) => sourcesOfOp(op),
+  });
   const lines = of.map((testCase) => ({
     id: testCase.id,
     module: tritonModule(testCase),
     params: pointerTypes(testCase),
     target,
   }));
-  const reasons = await runPython<Record<string, CaseError>>(python, "compile_cases.py", lines);
+  const reasons = await askScript<Record<string, CaseError>>(
+    python,
+    new URL("compile_cases.py", import.meta.url),
+    lines,
+  );
   const [has, lacks] = [true, false].map((wanted) => of.filter((given) => isOn(given, target, version) === wanted));
   const counts = new Map<string, number>();
   for (const { id } of lacks!) {
@@ -60,7 +68,7 @@ async function surprises(python: string, target: Target, version: Version, of = 
 const none = { refused: {}, taken: [] };
 const python36 = process.env.TILESCRIPT_PYTHON36;
 /** Where Blackwell differs from Hopper: its own matrix and copy instructions, and conversions of 8-bit floats. */
-const blackwell = drawn.filter(
+const blackwell = everything.filter(
   ({ op, operands, results }) =>
     op.startsWith("dot") ||
     op.startsWith("descriptor") ||

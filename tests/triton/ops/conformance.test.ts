@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
 import { table } from "../../../src/ops/table.js";
 import { libdeviceTable } from "../../../src/rules/libdevice-table.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import { elsewhere, excluded, extraExcluded } from "./conformance-excluded.js";
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,4 +1,6 @@
 /** Makes a kernel of each sample: loads the operands, calls the op, stores what it gives. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { kernel, tensor, tl, TileScriptError } from "tilescript";
 import { checkLimits } from "../../../src/check/tile-limits.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
@@ -45,6 +47,17 @@ export interface OpCase {
   readonly outputs: readonly TileType[];
   readonly since39: boolean;
   readonly kernel: unknown;
+}
+
+const OPS = join(import.meta.dirname, "../../../src/ops");
+const opFiles = readdirSync(OPS, { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .map((name) => ({ file: `src/ops/${name}`, text: readFileSync(join(OPS, name), "utf8") }));
+
+/** The files, from the root of the repository, that define an op. */
+export function sourcesOfOp(op: string): readonly string[] {
+  if (op.startsWith("libdevice")) return ["src/ops/libdevice.ts", "src/rules/libdevice-table.ts"];
+  return opFiles.filter(({ text }) => new RegExp(`export const ${op}\\b`).test(text)).map(({ file }) => file);
 }
 
 const dimsOf = (shape: readonly number[]) => (shape.length === 0 ? [1] : [...shape]);

@@ -15,9 +15,8 @@ import { dtypeOfLetter } from "../../../src/rules/libdevice-rules.js";
 import { opOf } from "../../../src/ops/define.js";
 import { libdevice } from "../../../src/ops/libdevice.js";
 import { tileType } from "../../../src/types/types.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython, askScript } from "../../support/python.js";
 import { boundOf, type Bound } from "./libdevice-bounds.js";
-import { runPython } from "./python.js";
 
 /** Operands and result of each overload, as hexadecimal bytes. */
 type Results = Readonly<Record<string, readonly string[]>>;
@@ -140,7 +139,11 @@ test("every overload is modelled", () => {
 
 describe("mathematics", () => {
   test("float64 to a few places, float32 rounded correctly or nearly", { timeout: 120_000 }, async () => {
-    const { results } = await runPython<{ results: Results }>(await requirePython(), "libdevice_truth.py", []);
+    const { results } = await askScript<{ results: Results }>(
+      await requirePython(),
+      new URL("libdevice_truth.py", import.meta.url),
+      [],
+    );
     const table = Object.entries(results).map(([key, hex]) => {
       const isDouble = key.endsWith("d");
       const isNormal = (wanted: number, given: readonly number[]) =>

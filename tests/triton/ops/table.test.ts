@@ -12,9 +12,8 @@ import * as views from "../../../src/ops/view.js";
 import { table } from "../../../src/ops/table.js";
 import { isFloat } from "../../../src/numerics/numeric.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython, type CaseError, askScript } from "../../support/python.js";
 import { cases, evaluated, inputsOf, type OpCase, pythonOf } from "./harness.js";
-import { type CaseError, runPython } from "./python.js";
 import { unlike } from "./interpreter-unlike.js";
 
 const SRC = join(import.meta.dirname, "../../../src");
@@ -103,7 +102,11 @@ describe("the evaluator", () => {
         })),
       }));
     type Answer = Partial<CaseError> & { readonly outputs?: string[][] };
-    const answers = await runPython<Record<string, Answer>>(await requirePython(), "interpret_cases.py", lines);
+    const answers = await askScript<Record<string, Answer>>(
+      await requirePython(),
+      new URL("interpret_cases.py", import.meta.url),
+      lines,
+    );
     const byId = new Map(runs.map((testCase) => [testCase.id, testCase]));
     const wrong = lines.flatMap(({ id }) => {
       const { error, outputs } = answers[id]!;

@@ -4,9 +4,9 @@
  */
 import { describe, expect, test } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
-import { requirePython } from "../../support/runtime.js";
-import { typeCase, typesModule, type TypeCase } from "./harness.js";
-import { type CaseError, runPython } from "./python.js";
+import { drawn } from "../../support/drawn.js";
+import { requirePython, type CaseError, askScript } from "../../support/python.js";
+import { sourcesOfOp, typeCase, typesModule, type TypeCase } from "./harness.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
 
 const SHAPES = [[], [1], [8], [4, 8], [4, 1], [2, 4, 8], [2, 2, 2, 4, 2]];
@@ -75,21 +75,28 @@ async function wrong(python: string, of: readonly TypeCase[], size = BATCH): Pro
   if (of.length === 0) return [];
   const parts = batches(of, size);
   const lines = parts.map((part, i) => ({ id: String(i), backend: part[0]!.backend, module: typesModule(part) }));
-  const reasons = await runPython<Record<string, CaseError>>(python, "types_cases.py", lines);
+  const reasons = await askScript<Record<string, CaseError>>(python, new URL("types_cases.py", import.meta.url), lines);
   const suspects = parts.flatMap((part, i) => (String(i) in reasons ? part : []));
   if (size > 1) return wrong(python, suspects, 1);
   return parts.flatMap(([only], i) => (String(i) in reasons ? [`${only!.id}: ${reasons[i]!.error}`] : []));
 }
 
+/** The calls that this run asks about. */
+const drawnOf = (calls: readonly TypeCase[], version: string) =>
+  drawn("typed calls", calls, {
+    key: ({ id }) => `${id} ${version}`,
+    sources: ({ id }) => sourcesOfOp(id.split(" ")[0]!),
+  });
+
 describe("types of results", { timeout: 600_000 }, () => {
   test("installed Triton", async () => {
     console.log(`${legal.length} calls typed, ${refused} refused by our rules`);
     expect(legal.length).toBeGreaterThan(4000);
-    expect(await wrong(await requirePython(), legal)).toEqual([]);
+    expect(await wrong(await requirePython(), drawnOf(legal, "3.9"))).toEqual([]);
   });
   test.skipIf(!python36)("Triton 3.6", async () => {
     const these = legal.filter(({ since39 }) => !since39);
     console.log(`${these.length} calls typed`);
-    expect(await wrong(python36!, these)).toEqual([]);
+    expect(await wrong(python36!, drawnOf(these, "3.6"))).toEqual([]);
   });
 });

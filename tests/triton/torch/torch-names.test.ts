@@ -1,11 +1,11 @@
 /** Names of torch that an author writes: an identifier goes into Python as it is, anything else is refused at its line. */
 import { execa } from "execa";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { kernel, tensor, tl } from "tilescript";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
+import { fc } from "../../support/property.js";
 
 /** Where a name can be written. */
 const places: Readonly<Record<string, (name: string, x: any, torch: any) => unknown>> = {

@@ -21,8 +21,7 @@ import {
 import type { Place } from "../../../src/torch/torch-record.js";
 import type { Torch } from "../../../src/torch/torch-types.js";
 import { dtypeTable } from "../../../src/types/dtype.js";
-import { requirePython } from "../../support/runtime.js";
-import { runPython } from "../ops/python.js";
+import { askScript, requirePython } from "../../support/python.js";
 import { type Author, cases, float, inputs as shapes, int, type Inputs } from "./torch-cases.js";
 
 type Tensors = Readonly<Record<keyof Inputs, TensorData>>;
@@ -196,7 +195,7 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
       const made = recordOf(call)?.makes ? { ...call, keywords: { ...call.keywords, device: "cpu" } } : call;
       return { id, node: wire(made), inputs: wireInputs(tensors) };
     });
-    answers = await runPython(await requirePython(), "torch_record_cases.py", lines);
+    answers = await askScript(await requirePython(), new URL("../ops/torch_record_cases.py", import.meta.url), lines);
   }, 120_000);
 
   test.each(names)("%s: values, at each of its places", (name) => {

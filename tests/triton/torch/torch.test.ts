@@ -8,9 +8,8 @@ import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import type { TorchNode } from "../../../src/torch/torch-node.js";
 import type { Torch } from "../../../src/torch/torch-types.js";
-import { runPython } from "../ops/python.js";
+import { askScript, requirePython } from "../../support/python.js";
 import { type Author, cases, inputs, type Inputs } from "./torch-cases.js";
-import { requirePython } from "../../support/runtime.js";
 
 const kernelOf = (reference: Author) =>
   kernel(
@@ -52,7 +51,7 @@ describe("references as PyTorch computes them", { timeout: 120_000 }, () => {
     const lines: object[] = [];
     for (const [id, author] of Object.entries(cases))
       lines.push({ id, module: compile(kernelOf(author)).python, inputs: wire });
-    given = await runPython(await requirePython(), "reference_cases.py", lines);
+    given = await askScript(await requirePython(), new URL("../ops/reference_cases.py", import.meta.url), lines);
   }, 120_000);
 
   test.each(Object.keys(cases))("%s", (id) => {

@@ -5,7 +5,7 @@ import { gemm } from "../../../examples/gemm.js";
 import { jitFunction } from "../../support/emit.js";
 import type { Shape } from "../compile/arguments.js";
 import { compileAll, type Compiled, jobsOf, sm90 } from "../compile/jobs.js";
-import { requirePython } from "../../support/runtime.js";
+import { requirePython } from "../../support/python.js";
 import { readSass, total } from "./sass.js";
 
 const twin = jitFunction(`${readFileSync(new URL("gemm.py", import.meta.url), "utf8")}\n\n\n`);

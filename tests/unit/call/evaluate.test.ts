@@ -1,9 +1,9 @@
 /** A kernel run in-process on an author's own arrays. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NDArray, tl } from "tilescript";
 import { gemm } from "../../../examples/gemm.js";
 import { careless, copied, counting, filled, ramp, scaled } from "./kernels.js";
+import { fc } from "../../support/property.js";
 
 const x = NDArray.of([1, -2, 3, -4, 5, -6], [2, 3]);
 

@@ -1,7 +1,7 @@
 /** Arrays on the host: what they hold, and what views of them see. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NDArray, tl } from "tilescript";
+import { fc } from "../../support/property.js";
 
 const counted = (...shape: number[]) =>
   NDArray.of(

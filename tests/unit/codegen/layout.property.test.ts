@@ -1,10 +1,10 @@
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { printModule } from "../../../src/codegen/python/layout.js";
 import * as b from "../../../src/codegen/python/py-build.js";
 import type * as Py from "../../../src/codegen/python/py.js";
 import { expression, nested, statement } from "./python-arbitraries.js";
+import { fc } from "../../support/property.js";
 
 const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
 /**

@@ -1,5 +1,4 @@
 /** Special values among the inputs: which there are, and that kernels and references agree where they go. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
 import { cases } from "tilescript/testing";
@@ -10,6 +9,7 @@ import { signatureOf } from "../../../src/codegen/module/signature.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { makeInputs } from "../../../src/eval/make-inputs.js";
+import { fc } from "../../support/property.js";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32, tl.float64]);
 

@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   arange,
@@ -20,6 +19,7 @@ import { dot } from "../../../src/numerics/array-dot.js";
 import { map1, map2, map3, mapBig1, mapBig2, mapBig3, select } from "../../../src/numerics/array-map.js";
 import { reduce, reduceBig, scan, scanBig } from "../../../src/numerics/array-reduce.js";
 import { multiply } from "../../../src/numerics/numeric-int.js";
+import { fc } from "../../support/property.js";
 
 const add = (x: number, y: number) => x + y;
 const iota = (...shape: number[]) => reshape(arange(0, sizeOf(shape)), shape);

@@ -1,8 +1,8 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bigToFloat } from "../../../src/numerics/numeric-convert.js";
 import { fma, round, roundAll, roundToTf32, truncateToTf32 } from "../../../src/numerics/numeric-float.js";
 import { divide, multiply, remainder, umulhi, wrap } from "../../../src/numerics/numeric-int.js";
+import { fc } from "../../support/property.js";
 
 /** What a format is, told apart from the implementation: exponent and mantissa bits, bias, largest value, its overflow. */
 const formats = {

@@ -9,7 +9,7 @@ import { bytesOf, limitsOf, roofOf } from "../../../src/runtime/measure/peaks.js
 import type { Problem } from "../../../src/runtime/report/reports.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
-import { cli, expectUsage } from "../../support/runtime.js";
+import { cli, expectUsage } from "../../support/cli.js";
 
 const vector = vectorAdd();
 const gemm = await build(tunedGemm);

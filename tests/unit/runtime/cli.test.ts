@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { build, kernel, tensor, tl } from "tilescript";
 import { TileScriptError, problem } from "../../../src/diagnostics/diagnostic.js";
 import { authorFile, vectorAdd } from "../../support/fixtures/vector-add.js";
-import { cli, expectUsage } from "../../support/runtime.js";
+import { cli, expectUsage } from "../../support/cli.js";
 
 const vector = vectorAdd();
 

@@ -1,5 +1,4 @@
 /** What cases are drawn: none is beyond what a device can hold. */
-import fc from "fast-check";
 import { expect, it } from "vitest";
 import { build } from "tilescript";
 import { gemm } from "../../../examples/gemm.js";
@@ -7,6 +6,7 @@ import { pagedAttention } from "../../../examples/paged-attention.js";
 import { maxPool3d } from "../../../examples/max-pool-3d.js";
 import { largestTensor, workOf } from "../../../src/runtime/cases/cases.js";
 import { cases } from "../../../src/runtime/cases/draw.js";
+import { fc } from "../../support/property.js";
 
 it.each([
   ["a tensor with all sizes", maxPool3d],

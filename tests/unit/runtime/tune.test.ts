@@ -19,7 +19,7 @@ import {
   winners,
 } from "../../../src/runtime/measure/tuner.js";
 import { tunedGemm } from "../../support/fixtures/tuned-gemm.js";
-import { cli, expectUsage } from "../../support/runtime.js";
+import { cli, expectUsage } from "../../support/cli.js";
 
 const gemm = await build(tunedGemm);
 

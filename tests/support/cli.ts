@@ -1,17 +1,10 @@
 import { afterAll, beforeAll, expect } from "vitest";
 import { runCli } from "../../src/runtime/cli/cli.js";
 import type { Runnable } from "../../src/runtime/invocation/command.js";
-import { findPython } from "../../src/runtime/python/environment.js";
-import { closeDevice, type Device, missingPython, openDevice } from "../../src/runtime/devices/devices.js";
+import { requirePython } from "./python.js";
+import { closeDevice, type Device, openDevice } from "../../src/runtime/devices/devices.js";
 import type { Streams } from "../../src/runtime/system/streams.js";
 import type { CompiledKernel } from "../../src/contract/compiled.js";
-
-/** The Python that a user would get; a machine without one runs `tilescript setup` first, as CI does. */
-export async function requirePython(): Promise<string> {
-  const discovery = await findPython();
-  if (!discovery.environment) throw new Error(missingPython(discovery));
-  return discovery.environment.python;
-}
 
 /** Triton's interpreter for the tests around this call: opened before them, closed after them. */
 export function interpreter(): () => Device {

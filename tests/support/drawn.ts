@@ -1,0 +1,98 @@
+/**
+ * The short run: of long lists it tests an eighth, drawn by the seed of the day, and all cases whose source changed.
+ * `TILESCRIPT_TESTS=full` tests everything; `TILESCRIPT_SEED=20261122` draws what was drawn that day.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { appendFileSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect } from "vitest";
+
+/** One case in so many is drawn. */
+const PART = 8;
+
+const root = join(import.meta.dirname, "../..");
+
+/** Where test files say what they left out; the end of the run reads it. */
+export const leftOutFile = join(root, "node_modules/.cache/tilescript-tests/left-out.jsonl");
+
+/** What a test file left out of a list. */
+export interface LeftOut {
+  /** The test file, from the root of the repository. */
+  readonly file: string;
+  readonly what: string;
+  readonly tested: number;
+  readonly of: number;
+}
+
+/** Read when it is asked for: `python-setup.ts` decides the seed of a run before any test file is loaded. */
+export const seedOfRun = (): number => Number(process.env["TILESCRIPT_SEED"] ?? dayOf(new Date()));
+export const isFullRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "full";
+
+/** 20261122 on November 22, 2026. */
+function dayOf(date: Date): number {
+  return Number(date.toISOString().slice(0, 10).replaceAll("-", ""));
+}
+
+interface Options<T> {
+  /** What a case is called; its draw depends on this and the seed alone. */
+  readonly key: (testCase: T) => string;
+  /** Files, from the root of the repository. Where one changed, the case is tested on any day. */
+  readonly sources?: (testCase: T) => readonly string[];
+  /** Cases that a past draw has failed: tested on any day. */
+  readonly always?: readonly string[];
+  /** The least number of cases to test. */
+  readonly least?: number;
+}
+
+/** The cases of a list that this run tests, in their order. `what` is plural: "op compilations". */
+export function drawn<T>(what: string, all: readonly T[], options: Options<T>): readonly T[] {
+  if (isFullRun()) return all;
+  const { key, sources = () => [], always = [], least = 1 } = options;
+  const ranks = all.map((each) => rankOf(key(each)));
+  const bound = Math.max(1 / PART, ranks.toSorted((a, b) => a - b)[Math.min(least, all.length) - 1] ?? 0);
+  const tested = all.filter(
+    (each, i) =>
+      ranks[i]! <= bound || always.includes(key(each)) || sources(each).some((file) => changedFiles().has(file)),
+  );
+  leaveOut(what, tested.length, all.length);
+  return tested;
+}
+
+/** How many of `count` like trials this run makes, such as the runs of a property. */
+export function drawnCount(what: string, count: number, least = 1): number {
+  if (isFullRun()) return count;
+  const tested = Math.min(count, Math.max(least, Math.ceil(count / PART)));
+  leaveOut(what, tested, count);
+  return tested;
+}
+
+/** From 0 to 1, the same for one seed and one key. */
+function rankOf(key: string): number {
+  return createHash("sha256").update(`${seedOfRun()} ${key}`).digest().readUInt32BE() / 2 ** 32;
+}
+
+function leaveOut(what: string, tested: number, of: number): void {
+  if (tested === of) return;
+  const file = expect.getState().testPath!.slice(root.length + 1);
+  mkdirSync(dirname(leftOutFile), { recursive: true });
+  appendFileSync(leftOutFile, `${JSON.stringify({ file, what, tested, of } satisfies LeftOut)}\n`);
+}
+
+let changed: ReadonlySet<string> | undefined;
+
+/** The files that the last commit or the working tree changed; none where there is no history. */
+export function changedFiles(): ReadonlySet<string> {
+  return (changed ??= new Set([
+    ...git("diff", "--name-only", "HEAD~1"),
+    ...git("ls-files", "-o", "--exclude-standard"),
+  ]));
+}
+
+function git(...args: readonly string[]): readonly string[] {
+  try {
+    return execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).split("\n");
+  } catch {
+    return [];
+  }
+}

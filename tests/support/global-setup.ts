@@ -1,0 +1,51 @@
+/** Vitest's global setup: fixes the seed of the run, makes the Python environment unless there is one, and at the end says what was left out. */
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { findPython } from "../../src/runtime/python/environment.js";
+import { setup } from "../../src/runtime/python/install-environment.js";
+import { isFullRun, type LeftOut, leftOutFile, seedOfRun } from "./drawn.js";
+import { tritonCache } from "./python.js";
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Kernels in Triton's cache; beyond these it is made anew. */
+const CACHED = 20_000;
+
+export default async function globalSetup(): Promise<() => void> {
+  process.env["TILESCRIPT_SEED"] = String(seedOfRun());
+  rmSync(leftOutFile, { force: true });
+  if (filesIn(tritonCache) > CACHED) rmSync(tritonCache, { recursive: true });
+  say(`${isFullRun() ? "full" : "short"} run, seed ${seedOfRun()} (TILESCRIPT_SEED=${seedOfRun()} draws the same)`);
+  const { environment } = await findPython();
+  if (!environment) await setup({ say });
+  return () => say(leftOutLine(leftOut()));
+}
+
+function filesIn(folder: string): number {
+  try {
+    return readdirSync(folder).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** What the test files of the last run left out. */
+export function leftOut(): readonly LeftOut[] {
+  try {
+    const lines = readFileSync(leftOutFile, "utf8").trimEnd().split("\n");
+    return lines.map((line) => JSON.parse(line) as LeftOut);
+  } catch {
+    return [];
+  }
+}
+
+/** `npm test left out 2300 of 2640 op compilations, …` */
+export function leftOutLine(parts: readonly LeftOut[]): string {
+  if (parts.length === 0) return "nothing was left out";
+  const totals = new Map<string, { left: number; of: number }>();
+  for (const { what, tested, of } of parts) {
+    const total = totals.get(what) ?? { left: 0, of: 0 };
+    totals.set(what, { left: total.left + of - tested, of: total.of + of });
+  }
+  const words = [...totals].map(([what, { left, of }]) => `${left} of ${of} ${what}`);
+  return `left out: ${words.join(", ")}; npm run test:full tests everything`;
+}

@@ -1,4 +1,4 @@
-/** Each trial of autotuning runs the kernel: what it reads and writes must be put back in between. */
+/** Autotuning runs the kernel several times, so tensors that it both reads and writes must be restored in between. */
 import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
 import { autotuneReset } from "../diagnostics/catalogue/config-codes.js";
 import {
@@ -52,7 +52,7 @@ function accesses(ir: KernelIR): ReadonlyMap<TensorParam, "read" | "changed by a
       if (held) roots.set(statement.result, held);
       return;
     }
-    // What a helper function does with a tensor, it does where it is called.
+    // A helper function's accesses count where it is called.
     for (const [param, argument] of handedOver(statement)) {
       const given = isValue(argument) ? roots.get(argument) : undefined;
       if (given) roots.set(param, given);

@@ -1,4 +1,4 @@
-/** Configs against the kernel's constexprs, and what autotuning needs to measure the right thing. */
+/** Checks configs against the kernel's constexprs, and what autotuning needs to measure correctly. */
 import { type Config, launchOptionNames } from "../contract/compiled.js";
 import { type Diagnostic, problem, type Said, warning } from "../diagnostics/diagnostic.js";
 import {
@@ -87,7 +87,7 @@ function aTypeOf({ of }: ConstexprParam): string {
   return of === "bool" ? "true or false" : of === "string" ? "a string" : "a number";
 }
 
-/** What the author may want to know though it is no error. */
+/** Warnings about configs. */
 export function unusedParams(ir: KernelIR): readonly Diagnostic[] {
   const used = new Set<unknown>();
   walkAll(ir, (statement) => {

@@ -1,4 +1,6 @@
-/** What runs around a launch: who may name whom before and after a config is chosen, and what has no value at all. */
+/**
+ * Checks the code around a launch: which values it may use before and after a config is chosen, and which never exist.
+ */
 import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
 import { autotuneKey } from "../diagnostics/catalogue/config-codes.js";
 import { computedLater, launchOption, specializedNames } from "../diagnostics/catalogue/host-codes.js";
@@ -18,7 +20,7 @@ export function checkHost(ir: KernelIR): readonly Diagnostic[] {
   return found.map((said) => problem(said, ir.at));
 }
 
-/** The parameters that a host block looks at; for a requirement, those of one condition. */
+/** The parameters that a host block uses; for a requirement, those of one condition. */
 function inputsOf(ir: KernelIR, { block }: HostBlock, condition?: number): readonly Param[] {
   const used = new Set<unknown>();
   const made = new Map(
@@ -66,20 +68,20 @@ function requirements(ir: KernelIR): Said[] {
     const { key, configs } = ir.tuning;
     const config = inputs.find((input) => isConstexpr(input, "config"));
     if (!key || !config || configs.length < 2) return later;
-    // What is tuned once for a key is launched for all that share it.
+    // A config that is tuned for a key is used for all calls with that key.
     const loose = inputs.filter((input) => !isConstexpr(input, "config") && !keyCovers(ir, input, key));
     return [...later, ...loose.map(({ name }) => autotuneKey.requires(ir.name, name, config.name))];
   });
 }
 
-/** Whether a value is the same wherever the key is. */
+/** Whether a value is the same for all calls with the same key. */
 function keyCovers(ir: KernelIR, param: Param, key: readonly string[]): boolean {
   if (key.includes(param.name)) return true;
   const block = param.kind === "size" ? param.derived : param.kind === "constexpr" ? param.compute : undefined;
   return block !== undefined && inputsOf(ir, block).every((input) => keyCovers(ir, input, key));
 }
 
-/** Triton looks for the key among the arguments of a call, and leaves out silently what is not there. */
+/** Triton looks up the key among a call's arguments, and silently skips names that are missing. */
 function keys(ir: KernelIR): Said[] {
   const known = ir.params.filter(
     (param) =>
@@ -133,7 +135,7 @@ function dtypeVariables(ir: KernelIR): Said[] {
     if (other && elems.indexOf(other) < elems.findIndex((each) => each.param === param))
       found.push(dtypeVariable.twice(ir.name, elem.name, other.param.name, param.name));
     const same = elems.filter((each) => each.elem.name === elem.name);
-    // An output is allocated in a dtype that is known even where optional inputs are absent.
+    // The dtype of an allocated output must be known even if optional inputs are absent.
     const isAllocated = same.some((each) => each.param.kind === "tensor" && each.param.role === "out");
     const says = (param: Param) =>
       param.kind === "constexpr" ||

@@ -1,4 +1,4 @@
-/** What may be left out is used only where the kernel knows that it is there. */
+/** Optional arguments may only be used where the kernel knows that they are present. */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import { notGiven } from "../diagnostics/catalogue/control-codes.js";
 import { type Argument, type Block, isList, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
@@ -39,7 +39,9 @@ export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
     }
   }
 
-  /** The flags that hold wherever a condition has this truth: through `and` where it is true, `or` where it is false. */
+  /**
+   * The flags that hold wherever a condition has this truth: through `and` where it is true, `or` where it is false.
+   */
   function implied(condition: Argument, truth: boolean): Known {
     if (!isValue(condition)) return new Set();
     if (flags.has(condition)) return new Set(truth ? [condition] : []);

@@ -1,6 +1,6 @@
 /**
- * What Triton refuses in a tile, asked of every config: sizes that are no power of two, too many elements, thin dots, and
- * what an op's own rule says once the sizes are known.
+ * What Triton refuses in a tile, checked for every config: sizes that are not powers of two, too many elements, small
+ * dots, and what an op's own rule refuses once the sizes are known.
  */
 import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
@@ -34,7 +34,7 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   return [...found.values()];
 }
 
-/** What an argument is in a config. */
+/** The value of an argument in a config. */
 function constants(ir: KernelIR, numbers: Numbers): Constants {
   const made = definitions(...bodiesOf(ir));
   const params = new Map(ir.params.map(({ value, name }) => [value, numbers[name] as Constant | undefined]));

@@ -4,7 +4,7 @@ import { tritonVersion } from "../diagnostics/catalogue/definition-codes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { usesOf39 } from "../analysis/newer-uses.js";
 
-/** A warning where nothing says that 3.9 is meant, an error where the kernel says that it runs on 3.6. */
+/** A warning if the kernel does not say that it needs 3.9, an error if it says that it runs on 3.6. */
 export function checkVersions(ir: KernelIR): readonly Diagnostic[] {
   if (ir.triton === "3.9") return [];
   const found = new Map<string, Diagnostic>();

@@ -1,6 +1,6 @@
 /**
- * What a compiled kernel is to everything that runs it: emitted Python, a signature that JSON can carry, and a way to
- * evaluate it in-process. The runtime sees this and nothing of the IR.
+ * The interface of a compiled kernel: emitted Python, a signature that can be JSON, and a way to
+ * evaluate it in-process. The runtime only sees this, not the IR.
  */
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -25,7 +25,7 @@ export interface TensorSignature {
   readonly range?: readonly [number | string, number | string];
 }
 
-/** A tensor of which the kernel gets an address only. */
+/** A tensor that is passed to the kernel as an address only. */
 export interface PointerSignature {
   readonly name: string;
   readonly python: string;
@@ -41,7 +41,7 @@ export interface ScalarSignature {
   readonly default?: number;
 }
 
-/** A value that Triton knows when it compiles the kernel, and who decides it. */
+/** A value that Triton knows when it compiles the kernel. */
 export interface ConstexprSignature {
   readonly name: string;
   readonly python: string;
@@ -53,7 +53,7 @@ export interface ConstexprSignature {
   readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
   /** The strings, or names of dtypes, that are allowed. */
   readonly choices?: readonly string[];
-  /** Of a dtype: the variable of `dtypes` that it binds. A case names its value there. */
+  /** For a dtype: the variable of `dtypes` that it binds. A case has its value in `dtypes`. */
   readonly variable?: string;
   readonly default?: number | boolean | string;
 }
@@ -63,9 +63,9 @@ export interface Signature {
   readonly name: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
-  /** Of an operator: the `@triton.jit` functions of all its kernels; `jit` is the first. */
+  /** For an operator: the `@triton.jit` functions of all its kernels; `jit` is the first. */
   readonly kernels?: readonly string[];
-  /** Of an operator with a gradient: the tensors that have one, by name. */
+  /** For an operator with a gradient: the names of the tensors that have one. */
   readonly gradients?: readonly string[];
   readonly tensors: readonly TensorSignature[];
   readonly pointers: readonly PointerSignature[];
@@ -73,11 +73,11 @@ export interface Signature {
   readonly constexprs: readonly ConstexprSignature[];
   /** Sizes that the shapes of the inputs bind, in order of first use. */
   readonly sizes: readonly string[];
-  /** Those that no input has: the caller gives them, by their names in Python. */
+  /** Sizes that no input has, so the caller passes them. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
-  /** Sizes that descriptors ask to be multiples of a number. */
+  /** Sizes that must be multiples of a number because of descriptors. */
   readonly multiples?: Readonly<Record<string, number>>;
-  /** Sizes that tiles are made of, so powers of two: the least that an op takes. */
+  /** Sizes that are dimensions of tiles, so they must be powers of two; with the least value that an op accepts. */
   readonly tileSizes?: Readonly<Record<string, number>>;
   /** What the module's `draw_inputs` makes: its arguments besides the device, and the tensors by name, in order. */
   readonly drawn?: {
@@ -106,7 +106,7 @@ export interface Config {
   readonly at?: Location | undefined;
 }
 
-/** What a config may say beside the values of constexprs. */
+/** The keys of a config besides constexprs. */
 export const launchOptionNames: readonly string[] = ["numWarps", "numStages", "numCtas", "maxnreg"];
 
 /** Values to try of constexprs and launch options, by the names of a config. */
@@ -122,7 +122,7 @@ export interface Case {
   readonly layouts?: Readonly<Record<string, Layout>>;
   /** Optional tensors that are not given. */
   readonly absent?: readonly string[];
-  /** Special values that are put among the floats that are drawn. */
+  /** Special values among the drawn floats. */
   readonly special?: readonly SpecialValue[];
   /** Index into the kernel's configs. */
   readonly config: number;
@@ -144,7 +144,7 @@ export interface TensorData {
   readonly data: Float32Array | Float64Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Uint8Array;
 }
 
-/** Something that the evaluator's sanitiser saw. */
+/** A finding of the evaluator's sanitiser. */
 export interface Finding {
   /** `docs/diagnostics.md` has what each means. */
   readonly code: FindingCode;
@@ -166,12 +166,12 @@ export interface Comparison {
     readonly expected: number;
     readonly got: number;
   };
-  /** Elements out of tolerance, of how many. */
+  /** The number of elements out of tolerance, and of all elements. */
   readonly wrong: number;
   readonly total: number;
 }
 
-/** What one evaluation in-process gives. `comparison` is absent when the kernel has no reference that can be evaluated. */
+/** The result of one evaluation. `comparison` is absent if the kernel has no reference that can be evaluated. */
 export interface Evaluation {
   readonly outputs: Readonly<Record<string, TensorData>>;
   readonly findings: readonly Finding[];
@@ -188,13 +188,16 @@ export interface Tolerance {
 export interface EvaluateOptions {
   /** Instead of inputs drawn from the case's seed. */
   readonly inputs?: Readonly<Record<string, TensorData>>;
-  /** Over the kernel's own and the defaults of each output's dtype. */
+  /** Overrides the kernel's own tolerance and the defaults of each output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
-  /** In which order programs run. Default `sequential`; a result that depends on it is wrong. */
+  /** The order in which programs run. Default: `sequential`. A result that depends on it is wrong. */
   readonly order?: ProgramOrder | undefined;
-  /** Puts special values among the inputs that are drawn: some of each kind, or of those that are named. Default those of the case. */
+  /**
+   * Puts special values among the inputs that are drawn: some of each kind, or of those that are named. Default those
+   * of the case.
+   */
   readonly special?: boolean | readonly SpecialValue[] | undefined;
-  /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
+  /** Also reports the ops that make NaN from numbers, or an infinity from finite numbers. */
   readonly nonFinite?: boolean | undefined;
   /** Also runs the lowered kernel, with views as pointers and masks, and reports where it does something else. */
   readonly lowered?: boolean | undefined;
@@ -209,7 +212,7 @@ export type ProgramOrder = "sequential" | "reversed" | "shuffled" | readonly num
  */
 export type SpecialValue = "nan" | "infinity" | "-infinity" | "-0" | "subnormal" | "largest" | "large";
 
-/** How a module is written, beside the plain way. */
+/** Options for the emitted module. */
 export interface EmitOptions {
   /** Also registers the wrapper as `torch.ops.NAMESPACE.NAME`. */
   readonly op?: {
@@ -217,15 +220,15 @@ export interface EmitOptions {
     /** `triton_op` lets torch.compile see into it; `custom_op` takes any kernel. */
     readonly form?: "custom_op" | "triton_op";
   };
-  /** Also has a function `provider_NAME` for each provider, to measure beside. */
+  /** Also adds a function `provider_NAME` for each provider, for measurements. */
   readonly providers?: boolean;
   /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
   readonly dtypes?: Readonly<Record<string, string>>;
 }
 
-/** What tuning asks of an autotuned kernel. */
+/** The parts of an autotuned kernel that tuning uses. */
 export interface Tunable {
-  /** What the author declared; without it there is nothing to search. */
+  /** The space that the author declared; without one there is nothing to search. */
   readonly space?: Space;
   /** Why Triton would refuse a config whatever the sizes, or undefined. */
   unfit(config: Config): string | undefined;
@@ -256,28 +259,28 @@ export interface CompiledKernel {
   readonly file: string;
   /** Source Map v3 of the module, as JSON text. */
   readonly map: string;
-  /** The module written another way. */
+  /** The module with other options. */
   emit(options?: EmitOptions): Emitted;
-  /** Of an operator: its kernels, each by itself. */
+  /** For an operator: its kernels. */
   readonly parts?: readonly CompiledKernel[];
   /** The IR as text. */
   readonly ir: string;
   readonly warnings: readonly Diagnostic[];
   /** Whether `reference` exists, and whether the evaluator can compute it. */
   readonly reference: "none" | "python" | "recorded";
-  /** Names of the author's other ways to the same result. */
+  /** Names of the author's alternative implementations. */
   readonly providers?: readonly string[];
-  /** Floating-point operations of a case, where the author says how many. */
+  /** The number of floating-point operations of a case, if the author declares it. */
   flops?(at: Case): number;
   /** Absent where the kernel has one config that nothing is measured for. */
   readonly tuning?: Tunable;
   /** Fixed tolerance of the author, over the defaults of the output's dtype. */
   readonly tolerance?: Partial<Tolerance>;
-  /** Every size and constexpr dim of a case, also those that are computed from others. */
+  /** Every size and constexpr dim of a case, including computed ones. */
   sizes(at: Case): Readonly<Record<string, number>>;
   /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
   constexprs(at: Case): Readonly<Record<string, number | boolean | string>>;
-  /** Why these sizes cannot be launched with this config (a `requires` that does not hold), or undefined. */
+  /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;

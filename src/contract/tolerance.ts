@@ -1,8 +1,8 @@
 /**
  * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; the
  * figures that `verify_kernel.py` uses are generated from these. An author's own tolerance and the command line's
- * override them, and a failure never widens them. What rounding leaves of a gradient that cancels depends on its values,
- * so the worker computes that (`rounding.py`).
+ * override them, and a failure never widens them. What rounding leaves of a gradient that cancels depends on its
+ * values, so the worker computes that (`rounding.py`).
  */
 import type { Signature, Tolerance } from "./compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
@@ -56,7 +56,7 @@ export function toleranceFor(
   return grown(dtype, signature.dot, signature.dot ? signature.contracted : [], sizes, override);
 }
 
-/** Of the gradient of `tensor`: it is a sum over every size that the tensor does not have. */
+/** The tolerance of the gradient of `tensor`, which is a sum over every size that the tensor does not have. */
 export function gradientTolerance(
   dtype: string,
   { dot, tensors, sizes: names }: Pick<Signature, "dot" | "tensors" | "sizes">,
@@ -81,7 +81,9 @@ function grown(
   return toleranceOfSum(dtype, dot, terms, override);
 }
 
-/** The rule: the tolerance of a dtype for sums of this many terms. `dot` says whether the kernel multiplies matrices. */
+/**
+ * The rule: the tolerance of a dtype for sums of this many terms. `dot` says whether the kernel multiplies matrices.
+ */
 export function toleranceOfSum(
   dtype: string,
   dot: boolean,

@@ -1,4 +1,4 @@
-/** Builds a kernel on Node: finds its source, loads what reading it needs, compiles. */
+/** Builds a kernel on Node: finds its source, loads the source index, compiles. */
 import { compile } from "./compile-kernel.js";
 import type { CompiledKernel, Config } from "../contract/compiled.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -8,13 +8,13 @@ let index: Promise<SourceIndex> | undefined;
 /**
  * The compiled kernel: emitted Python, signature, evaluator.
  *
- * @throws TileScriptError with every error that was found, at the author's file and line.
+ * @throws TileScriptError with every error, at the author's file and line.
  */
 export function build(kernel: unknown): Promise<CompiledKernel> {
   return buildWith(kernel);
 }
 
-/** The kernel with other configs than its author's. */
+/** The kernel with configs that replace the author's. */
 export async function buildWith(kernel: unknown, configs?: readonly Config[]): Promise<CompiledKernel> {
   index ??= import("../source/source-index.js").then(({ createSourceIndex }) => createSourceIndex());
   return compile(kernel, { source: await index, configs });

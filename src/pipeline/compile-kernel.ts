@@ -1,4 +1,4 @@
-/** From what an author wrote to what can be run: trace → check → lower → emit. The file to read first. */
+/** From the author's function to a runnable kernel: trace → check → lower → emit. Read this file first. */
 import { compileOperator } from "./compile-operator.js";
 import { emitModule } from "../codegen/module/module.js";
 import { shapesOf, signatureOf } from "../codegen/module/signature.js";
@@ -17,16 +17,16 @@ import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
 export interface CompileOptions {
-  /** Reads the author's source: names, comments, and the rules that only the source shows. */
+  /** Reads the author's source: names, comments, and errors that only the source shows. */
   readonly source?: SourceIndex | undefined;
-  /** Instead of those that the author wrote. */
+  /** Replace the author's configs. */
   readonly configs?: readonly Config[] | undefined;
 }
 
 /**
  * Builds a kernel. The same kernel and source give the same bytes.
  *
- * @throws TileScriptError with every error that was found.
+ * @throws TileScriptError with every error.
  */
 export function compile(kernel: unknown, { source, configs }: CompileOptions = {}): CompiledKernel {
   if (kernel instanceof OperatorDefinition) return compileOperator(kernel, source, (part) => compile(part, { source }));

@@ -1,4 +1,4 @@
-/** An operator on its way from what its author wrote to what can be run: each kernel's, and the functions that call them. */
+/** Compiles an operator: each of its kernels, and the functions that call them. */
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/module-map.js";
@@ -48,7 +48,7 @@ export function compileOperator(
   const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
-    // Each kernel takes its own configs in turn, from the first again where it has fewer.
+    // Each kernel cycles through its own configs.
     configs: Array.from({ length: most }, (_, i) => configAt(kernels, i)),
     ...shapesOf(face),
     ...emit(),
@@ -69,7 +69,7 @@ export function compileOperator(
   };
 }
 
-/** The first part of an operator's name where none is asked for. */
+/** The default namespace of an operator. */
 const NAMESPACE = "tilescript";
 
 function configAt(kernels: readonly KernelIR[], index: number): Config {

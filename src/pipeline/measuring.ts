@@ -1,4 +1,4 @@
-/** What measuring and tuning ask of a kernel, beside what running it needs. */
+/** The parts of a compiled kernel that only measuring and tuning use. */
 import { checkConfigs } from "../check/configs.js";
 import { checkLimits } from "../check/tile-limits.js";
 import type { Case, CompiledKernel, Config } from "../contract/compiled.js";

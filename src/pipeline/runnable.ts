@@ -1,4 +1,4 @@
-/** A kernel as its author holds it: defined here, and run from here. */
+/** The kernel object that authors hold: its definition, with methods that run it. */
 import { type Bound, bindCall, configPart } from "../call/bind.js";
 import { NDArray } from "../call/ndarray.js";
 import type { CallOptions, KernelEvaluation, KernelRun, RunOptions } from "../call/call-types.js";
@@ -15,7 +15,7 @@ import { checkTolerance } from "../contract/tolerance.js";
 
 type Given = Readonly<Record<string, unknown>>;
 
-/** What running a kernel asks of where it runs. */
+/** What the host provides to run kernels. */
 export interface Host {
   build(kernel: unknown): Promise<CompiledKernel>;
   call: typeof callOnDevice;
@@ -68,7 +68,7 @@ class RunnableKernel extends KernelDefinition {
     return { kernel, at, given, tuned: Object.keys(config).length === 0 };
   }
 
-  /** The kernel with its own configs, or with one: the first, over which `config` is laid. */
+  /** The kernel with its own configs, or with one: the first, overridden by `config`. */
   #build(config: Given): Promise<CompiledKernel> {
     const key = JSON.stringify(Object.entries(config).sort());
     let built = this.#built.get(key);
@@ -86,7 +86,7 @@ class RunnableKernel extends KernelDefinition {
   }
 }
 
-/** The function that defines kernels, which run on this host. */
+/** Makes the `kernel` function of a host. */
 export function kernelOn(host: Host): KernelFunction {
   return ((name: string, spec: RawSpec, body: (args: Record<string, Handle>) => unknown) => {
     const defined = new RunnableKernel(host, name, spec, body, captureLocation());

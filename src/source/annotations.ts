@@ -1,11 +1,12 @@
-/** What a type annotation says about a value. Only TileScript's own types and what the same file declares are known. */
+/** What a type annotation says about a value. Only the types of TileScript and of the same file are known. */
 import { ts } from "ts-morph";
 import { typesOf } from "./imports.js";
 import { type Abstract, holder, join, PLAIN, TRACED, weaken } from "./known-values.js";
 
 /**
- * What a variable or parameter of this type holds, given what was passed (undefined: not known). A type that is optional,
- * a union with something plain, or unknown makes the value uncertain: asking whether it is there is then legal.
+ * What a variable or parameter of this type holds, given what was passed (undefined: not known). A type that is
+ * optional, a union with something plain, or unknown makes the value uncertain: asking whether it is there is then
+ * legal.
  */
 export function annotated(type: ts.TypeNode | undefined, value: Abstract | undefined): Abstract {
   if (!type) return value ?? PLAIN;

@@ -9,7 +9,7 @@ type FunctionValue = Abstract & { readonly kind: "function" };
 export interface Functions {
   readonly value: Walk["functionValue"];
   readonly invoke: Walk["invoke"];
-  /** Walks what nothing called: exported helpers, callbacks handed to other code. */
+  /** Walks functions that nothing called: exported helpers, callbacks passed to other code. */
   rest(): void;
 }
 
@@ -92,7 +92,7 @@ function onceIn(from: Region | undefined): Region | undefined {
   return from?.kind === "function" ? onceIn(from.parent) : from;
 }
 
-/** An async function gives a promise; a declared result type may say that there is none. */
+/** An async function returns a promise; a declared result type may rule out a traced value. */
 function declaredResult(node: FunctionNode, value: Abstract): Abstract {
   if (node.modifiers?.some((modifier) => modifier.kind === ts.SyntaxKind.AsyncKeyword)) return PLAIN;
   return node.type ? annotated(node.type, value) : value;

@@ -4,7 +4,7 @@ import { isLibrary, type Read, resolveFile, specifier } from "./imports.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";
 import { type Abstract, exported, holder, PLAIN } from "./known-values.js";
 
-/** Walks files; a file that one imports is read when a name of it is looked up. */
+/** Walks files. An imported file is read when one of its names is looked up. */
 export class AuthorModules {
   private readonly scopes = new Map<ts.SourceFile, Scope>();
 

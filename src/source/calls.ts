@@ -1,4 +1,4 @@
-/** Calls: what an op, an array method or the author's own function makes of its arguments. */
+/** Calls: the result of an op, an array method or the author's own function. */
 import { ts } from "ts-morph";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import { outerAssignment, tracedCondition } from "../diagnostics/catalogue/source-codes.js";
@@ -96,7 +96,7 @@ function callbacks(walk: Walk, args: readonly Abstract[], from: Region | undefin
   }
 }
 
-/** All that a kernel's callbacks get is traced. */
+/** Every argument of a kernel's callbacks is traced. */
 const BAG = holder(new Map(), TRACED);
 
 /** Callbacks of a kernel's options that are traced on the host; `reference` and the others run as plain JavaScript. */
@@ -114,7 +114,7 @@ function callHost(walk: Walk, name: string, args: readonly Abstract[]): Abstract
       traced.push(...(value.kind === "holder" ? value.fields.values() : [value]));
     }
   }
-  // A root of its own: variables around the kernel are plain JavaScript, assigned while tracing.
+  // A new root: variables around the kernel are plain JavaScript and are assigned while tracing.
   for (const each of traced) if (each.kind === "function") walk.invoke(each, [BAG], undefined);
   return PLAIN;
 }
@@ -139,7 +139,7 @@ function collect(walk: Walk, args: readonly Abstract[], frame: Frame, node: ts.N
   return holder(new Map(), map?.kind === "function" ? walk.invoke(map, [element, PLAIN], frame.region) : element);
 }
 
-/** An array that gets a traced element holds traced values from then on. */
+/** After a traced element is added, an array holds traced values. */
 function grow(walk: Walk, callee: ts.PropertyAccessExpression, args: readonly Abstract[], frame: Frame): void {
   const list = unwrap(callee.expression);
   if (!ts.isIdentifier(list) || !args.some(touches)) return;
@@ -151,7 +151,7 @@ function grow(walk: Walk, callee: ts.PropertyAccessExpression, args: readonly Ab
   binding.value = holder(new Map(), (all ? [elementOf(binding.value), ...args] : args).reduce(join));
 }
 
-/** Methods of arrays that hand elements to a callback. */
+/** Array methods that pass elements to a callback. */
 function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abstract[], frame: Frame): Abstract {
   const element = elementOf(list);
   const call = (each: Abstract | undefined, given: readonly Abstract[]): Abstract =>

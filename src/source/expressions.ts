@@ -1,4 +1,4 @@
-/** Expressions: the value of each, and the operators that JavaScript would apply to handles without a word. */
+/** Expressions: their values, and the operators that JavaScript would silently apply to handles. */
 import { ts } from "ts-morph";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import {
@@ -56,7 +56,7 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   return others(walk, e, frame);
 }
 
-/** Evaluates what JavaScript takes for true or false; in `a && b` both sides decide. */
+/** Evaluates a condition of JavaScript; in `a && b` both sides decide. */
 export function condition(walk: Walk, node: ts.Expression, said: Said, frame: Frame, mended?: Mended): void {
   if (isTraced(walk.evaluate(node, frame))) return walk.problem(said, node, mended);
   const e = unwrap(node);
@@ -67,8 +67,8 @@ export function condition(walk: Walk, node: ts.Expression, said: Said, frame: Fr
 }
 
 /**
- * The place where a condition is known to hold or not: what it asks `typeof`, `instanceof` or a predicate about is
- * uncertain there, because the question shows that it may be something plain.
+ * The place where a condition is known to hold or not. A value that it tests with `typeof`, `instanceof` or a predicate
+ * is uncertain there, because the question shows that it may be something plain.
  */
 export function guarded(test: ts.Expression, frame: Frame): Frame {
   const names = questioned(test);
@@ -78,7 +78,7 @@ export function guarded(test: ts.Expression, frame: Frame): Frame {
   return place;
 }
 
-/** The same for the rest of a block, after an `if` that asks. */
+/** The same for the rest of a block after such an `if`. */
 export function weakenNames(names: readonly string[], frame: Frame): void {
   for (const name of names) {
     const binding = frame.scope.lookup(name);
@@ -232,14 +232,14 @@ function withoutDefault(node: ts.Expression): ts.Expression {
   return ts.isBinaryExpression(node) && node.operatorToken.kind === K.EqualsToken ? node.left : node;
 }
 
-/** What a pattern takes out of a value. */
+/** The part of a value that a pattern selects. */
 export function part(value: Abstract, key: string): Abstract {
   return value.kind === "holder" && /^\d+$/.test(key) && !value.fields.has(key)
     ? weaken(elementOf(value))
     : member(value, key);
 }
 
-/** `object.x = traced`: the object holds a traced value from then on. */
+/** After `object.x = traced` the object holds a traced value. */
 function remember(target: ts.Expression, value: Abstract, frame: Frame): void {
   if (!touches(value)) return;
   if (!ts.isPropertyAccessExpression(target) && !ts.isElementAccessExpression(target)) return;
@@ -298,7 +298,7 @@ function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {
   return PLAIN;
 }
 
-/** `new`, `typeof`, tagged templates, classes …: only what is inside matters. */
+/** `new`, `typeof`, tagged templates, classes …: only their parts matter. */
 function others(walk: Walk, node: ts.Node, frame: Frame): Abstract {
   ts.forEachChild(node, (child) => {
     if (ts.isTypeNode(child)) return;

@@ -1,4 +1,4 @@
-/** Which imports are TileScript's, which types they bring, and which file a relative one names. */
+/** Imports: which are from TileScript, which types they bring, and which file a relative one names. */
 import { dirname, resolve } from "node:path";
 import { ts } from "ts-morph";
 import { isTileScript } from "../diagnostics/callsite.js";
@@ -42,7 +42,7 @@ export function specifier(statement: ts.ImportDeclaration): string {
   return (statement.moduleSpecifier as ts.StringLiteral).text;
 }
 
-/** Whether an import is of TileScript: by its name, or by path within the package itself. */
+/** Whether an import is from TileScript: by name, or by path within this package. */
 export function isLibrary(file: ts.SourceFile, from: string): boolean {
   if (from.startsWith(".")) return isTileScript(resolve(dirname(file.fileName), from).replaceAll("\\", "/"));
   return from === "tilescript" || from.startsWith("tilescript/");

@@ -41,13 +41,13 @@ export function holder(fields: ReadonlyMap<string, Abstract>, rest: Abstract = P
   return { kind: "holder", fields, rest };
 }
 
-/** Whether anything traced is in it. */
+/** Whether it contains anything traced. */
 export function touches(value: Abstract): boolean {
   if (value.kind === "holder") return touches(value.rest) || [...value.fields.values()].some(touches);
   return value.kind === "traced" || value.kind === "range" || value.kind === "arms";
 }
 
-/** What a variable is that holds one or the other. */
+/** The value of a variable that holds one of the two. */
 export function join(a: Abstract, b: Abstract): Abstract {
   if (a === b || same(a, b)) return a;
   if (a.kind === "traced" || b.kind === "traced") return MAYBE;
@@ -63,7 +63,7 @@ export function join(a: Abstract, b: Abstract): Abstract {
   return PLAIN;
 }
 
-/** The value where it may also be something else. */
+/** The value if it may also be something else. */
 export function weaken(value: Abstract): Abstract {
   if (value.kind === "traced") return MAYBE;
   if (value.kind !== "holder") return value;
@@ -74,7 +74,7 @@ function same(a: Abstract, b: Abstract): boolean {
   return signature(a) === signature(b);
 }
 
-/** A text that is equal for values the lint cannot tell apart. */
+/** A text that is equal for values that the lint does not distinguish. */
 export function signature(value: Abstract): string {
   switch (value.kind) {
     case "traced":
@@ -91,10 +91,10 @@ export function signature(value: Abstract): string {
   }
 }
 
-/** What a traced value's properties are that are not traced: facts of its type, known while tracing. */
+/** Properties of a traced value that are not traced: facts of its type, known while tracing. */
 const FACTS = new Set(["dtype", "shape", "rank", "name", "length", "constructor"]);
 
-/** What `value.name` is. */
+/** The value of `value.name`. */
 export function member(value: Abstract, name: string): Abstract {
   switch (value.kind) {
     case "traced":
@@ -114,14 +114,14 @@ export function member(value: Abstract, name: string): Abstract {
   }
 }
 
-/** What the package exports under a name, as far as the lint must know it. */
+/** What the package exports under a name, as far as the lint needs to know. */
 export function exported(name: string): Abstract {
   if (name === "tl" || name === "libdevice") return { kind: "op", name };
   if (name === "kernel" || name === "constexpr") return { kind: "host", name };
   return PLAIN;
 }
 
-/** The elements that a plain loop over it, or a callback of `.map`, gets. */
+/** The elements for a plain loop over it, or for a callback of `.map`. */
 export function elementOf(value: Abstract): Abstract {
   if (value.kind === "range" || value.kind === "traced") return TRACED;
   if (value.kind !== "holder") return PLAIN;

@@ -1,7 +1,7 @@
 /**
- * The mandatory pass over the author's source. Some things JavaScript does without a word: `&&` picks an object, `if`
- * takes every handle for true, an assignment in a traced loop happens once. None of them can be seen at run time, so
- * the author's files are walked as an interpreter would, with only one question about each value: is it traced?
+ * The mandatory pass over the author's source. JavaScript does some things silently: `&&` picks an object, `if`
+ * takes every handle for true, an assignment in a traced loop happens once. None of this can be detected at run time,
+ * so this pass walks the author's files as an interpreter would, with only one question about each value: is it traced?
  * What is not certainly traced is left alone, because plain JavaScript in a kernel is metaprogramming and legal.
  */
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
@@ -15,9 +15,9 @@ import { AuthorModules } from "./author-modules.js";
 import type { Walk } from "./regions.js";
 import { bind, statements } from "./statements.js";
 
-/** Everything that is wrong in these files, and in the functions of other files that they call with traced values. */
+/** All errors in these files, and in functions of other files that they call with traced values. */
 export function lintFiles(paths: readonly string[], read: Read): readonly Diagnostic[] {
-  // A function is walked once for each kind of arguments; what it does wrong is said once.
+  // A function is walked once for each kind of arguments, but each error is reported once.
   const found = new Map<string, Diagnostic>();
   const report = (diagnostic: Diagnostic): void => {
     const { at, code } = diagnostic;

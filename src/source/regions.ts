@@ -71,7 +71,7 @@ export class Scope {
   }
 }
 
-/** What `break`, `continue`, `return` and `yield` speak to: one call of a function. */
+/** The target of `break`, `continue`, `return` and `yield`: one call of a function. */
 export interface Invocation {
   readonly targets: { readonly kind: "traced" | "plain" | "switch"; readonly label: string | undefined }[];
   readonly returns: Abstract[];
@@ -82,7 +82,7 @@ export function invocation(): Invocation {
   return { targets: [], returns: [], yields: "none" };
 }
 
-/** Where the walk is. */
+/** The position of the walk. */
 export interface Frame {
   readonly scope: Scope;
   readonly region: Region | undefined;
@@ -104,9 +104,9 @@ export interface Walk {
   evaluateCall(node: ts.CallExpression, frame: Frame): Abstract;
   /** The value of a function, which is walked at the end with what its annotations say, unless it is called before. */
   functionValue(node: FunctionNode, frame: Frame): Abstract;
-  /** Walks a function with these arguments and gives its result. */
+  /** Walks a function with these arguments and returns its result. */
   invoke(callee: Abstract & { kind: "function" }, args: readonly Abstract[], from: Region | undefined): Abstract;
-  /** What a value is that is declared with a type. */
+  /** The value of something declared with a type. */
   annotated(type: ts.TypeNode | undefined, value: Abstract | undefined): Abstract;
 }
 

@@ -2,19 +2,20 @@
  * From a position of a stack trace to the call that is there, and from the call to the variable that it is bound to and
  * the comments of its statement.
  *
- * V8 reports a method call, getter or setter at its name, a plain call and `new` at the start. Source maps keep that but
- * for two cases: `f(x).T` may be reported at the closing bracket or the dot before `T` (esbuild has no mapping for the
- * name), and `x["f"](y)` at the bracket. A generator that is resumed by `for … of` is reported at the loop variable.
+ * V8 reports a method call, getter or setter at its name, a plain call and `new` at the start. Source maps keep that
+ * but for two cases: `f(x).T` may be reported at the closing bracket or the dot before `T` (esbuild has no mapping for
+ * the name), and `x["f"](y)` at the bracket. A generator that is resumed by `for … of` is reported at the loop
+ * variable.
  */
 import { ts } from "ts-morph";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Site } from "../ir/source.js";
 
-/** The calls and property accesses of a file by the offset at which V8 reports them. */
+/** The calls and property accesses of a file, by the offset at which V8 reports them. */
 export interface SiteIndex {
   readonly file: ts.SourceFile;
   readonly anchors: ReadonlyMap<number, ts.Node>;
-  /** What was asked before: an op is traced once for each config. */
+  /** Earlier lookups, because an op is traced once for each config. */
   readonly answers: Map<number, Found | undefined>;
 }
 
@@ -65,7 +66,7 @@ export function locate(file: ts.SourceFile, offset: number): Location {
   return { file: file.fileName, line: line + 1, column: character + 1 };
 }
 
-/** Strips what changes a type only: parentheses, `as`, `!`, `satisfies`. */
+/** Strips syntax that only changes the type: parentheses, `as`, `!`, `satisfies`. */
 export function unwrap(node: ts.Expression): ts.Expression {
   return isWrapper(node) ? unwrap(node.expression) : node;
 }
@@ -120,7 +121,7 @@ function isCallee(node: ts.Expression): boolean {
   );
 }
 
-/** What may stand between the reported position and a property's name. */
+/** Text that may stand between the reported position and a property's name. */
 const BEFORE_NAME = /(?:[\s)\]}!]|\/\/[^\n]*|\/\*[^]*?\*\/)*\??\.(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/)*/y;
 
 function nodeAt({ file, anchors }: SiteIndex, offset: number): ts.Node | undefined {
@@ -147,7 +148,7 @@ function innermost(file: ts.SourceFile, offset: number): ts.Node | undefined {
   return found;
 }
 
-/** The variable or variables that hold an expression's value, looking through what only passes it on. */
+/** The variables that hold an expression's value, looking through expressions that only pass it on. */
 function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
   if (ts.isBindingElement(node)) return named(node.name);
   const { parent } = node;
@@ -200,7 +201,7 @@ function named(name: ts.BindingName | ts.PropertyName): Pick<Site, "name" | "nam
 function property(assignment: ts.PropertyAssignment): Pick<Site, "name" | "names"> {
   const key = named(assignment.name).name;
   const declaration = assignment.parent.parent;
-  // Options of a call: what they are called says what they are for, not what they are.
+  // The name of an option says what the value is for, not what it is.
   if (ts.isCallExpression(declaration)) return {};
   if (!ts.isVariableDeclaration(declaration) || !ts.isObjectBindingPattern(declaration.name))
     return named(assignment.name);
@@ -220,7 +221,9 @@ function assigned(target: ts.Expression): Pick<Site, "name" | "names"> {
   return {};
 }
 
-/** The enclosing statement; in a function without braces its body, so that the comments above the function stay there. */
+/**
+ * The enclosing statement; in a function without braces its body, so that the comments above the function stay there.
+ */
 function statementOf(node: ts.Node): ts.Node {
   let statement = node;
   while (!isStatement(statement) && statement.parent && !ts.isSourceFile(statement.parent)) {
@@ -263,7 +266,7 @@ function headEnd(statement: ts.Node, file: ts.SourceFile): number {
   return body && ts.isBlock(body) ? body.getStart(file) + 1 : statement.getEnd();
 }
 
-/** Comments that speak to tools rather than to readers. */
+/** Comments for tools rather than for readers. */
 const DIRECTIVE =
   /^(?:@ts-|eslint\b|oxlint\b|prettier-ignore|biome-ignore|istanbul |c8 |v8 |#?(?:end)?region\b|\/ *<|@jsx|[#@]__|# source)/;
 

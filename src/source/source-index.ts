@@ -1,5 +1,6 @@
 /**
- * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, and the lint. Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
+ * The author's source, read with ts-morph: which variable a call is bound to, the comments above it, and the lint.
+ * Needs Node and costs about half a second to import, so it is loaded with a dynamic `import()`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -11,7 +12,7 @@ import { findSite, locate, siteIndex, type SiteIndex } from "./sites.js";
 import { withConfigs } from "./rewrite-configs.js";
 import { specPlaces } from "./spec-places.js";
 
-/** A source index over the files on disk, as they are when first asked for. */
+/** A source index over the files on disk; each is read on first use. */
 export function createSourceIndex(): SourceIndex {
   // Files are only parsed: no tsconfig, no lib, no program. Walks use the compiler's own nodes, because wrapping a node
   // costs ten times as much as visiting it.

@@ -4,7 +4,7 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { locate, unwrap } from "./sites.js";
 
-/** The places of what a call of `kernel` is given. */
+/** The places of a `kernel` call's arguments. */
 export function specPlaces(call: ts.Node): SpecPlaces | undefined {
   if (!ts.isCallExpression(call)) return undefined;
   const spec = call.arguments[1];

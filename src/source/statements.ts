@@ -60,14 +60,14 @@ function declare(walk: Walk, list: ts.VariableDeclarationList, frame: Frame): vo
     if (value.kind === "range" && ts.isArrayBindingPattern(name)) {
       walk.problem(earlyExit.collected(), name);
     }
-    // An annotation only tells what may be absent; what it does not know, the initialiser decides.
+    // An annotation only tells what may be absent; otherwise the initialiser decides.
     const declared = walk.annotated(type, undefined);
     const uncertain = type && declared.kind === "traced" && !isTraced(declared);
     walk.bind(name, uncertain ? weaken(value) : value.kind === "plain" && initializer ? declared : value, frame);
   }
 }
 
-/** Declares the names of a pattern with what they take out of the value. */
+/** Declares the names of a pattern with their parts of the value. */
 export function bind(walk: Walk, name: ts.BindingName, value: Abstract, frame: Frame): void {
   if (ts.isIdentifier(name)) return frame.scope.declare(name.text, value, frame.region);
   name.elements.forEach((each, index) => {
@@ -150,7 +150,7 @@ function within(
   call.targets.pop();
 }
 
-/** `break` and `continue`: refused if a traced loop is what they leave, or lies on the way. */
+/** `break` and `continue`: refused if they leave a traced loop, directly or on the way. */
 function leave(walk: Walk, node: ts.BreakOrContinueStatement, frame: Frame): void {
   const kind = ts.isBreakStatement(node) ? "break" : "continue";
   for (const target of [...frame.call.targets].reverse()) {

@@ -32,7 +32,9 @@ export interface VerifyMatcherOptions extends RunOptions {
 export type Expected<P> = { readonly [K in keyof Outputs<P>]?: NDArray | TypedArray | Nested };
 
 export interface KernelMatchers<P, R> {
-  /** Verifies the kernel against its reference, over shapes, dtypes, layouts and configs: what `tilescript run` does. */
+  /**
+   * Verifies the kernel against its reference, over shapes, dtypes, layouts and configs: what `tilescript run` does.
+   */
   toVerify(options?: VerifyMatcherOptions): Promise<R>;
   /**
    * Evaluates the kernel and compares what it writes with values written down, within the tolerance of each dtype. A

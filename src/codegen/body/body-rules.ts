@@ -1,4 +1,4 @@
-/** Rules of a body's Python that need to know nothing of its state. */
+/** Rules for a body's Python that do not depend on its state. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import { type Argument, isValue, type OpStatement } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
@@ -8,14 +8,14 @@ import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } fr
 /** The author's comments, each printed above the first line that its statement becomes. */
 export class Comments {
   readonly #source: SourceIndex | undefined;
-  /** Author's statements of which something was printed, and so their comments and the blank line above them. */
+  /** Author's statements whose first line was printed already, with their comments and the blank line above. */
   readonly #begun = new Set<string>();
 
   constructor(source: SourceIndex | undefined) {
     this.#source = source;
   }
 
-  /** What goes above a line that these places became, and whether the author left a blank line there. */
+  /** The comments above a line that comes from these places, and whether the author left a blank line there. */
   of(sites: readonly Location[]): { readonly comments: readonly PyStatement[]; readonly isApart: boolean } {
     const comments: PyStatement[] = [];
     let isApart = false;
@@ -32,7 +32,7 @@ export class Comments {
   }
 }
 
-/** What a value without a name would be called. */
+/** A name for a value that the author left unnamed. */
 export function hintOf(statement: OpStatement): string {
   const type = statement.results[0]?.type;
   if (type?.kind === "pointer") return type.shape.length > 0 ? "ptrs" : "ptr";
@@ -60,7 +60,7 @@ export function optionKeywords(
   );
 }
 
-/** Whether writing it twice costs nothing: a name, or a view of one such as `rm[:, None]`. */
+/** Whether the expression can be repeated for free: a name, or a view of one such as `rm[:, None]`. */
 export function isFree(expression: Expression): boolean {
   if (expression.kind === "name" || expression.kind === "number") return true;
   return expression.kind === "subscript" && expression.value.kind === "name";

@@ -32,17 +32,17 @@ import { type Pending, Waiting } from "./waiting.js";
 
 export interface BodyOptions {
   readonly names: Names;
-  /** What each parameter is called in Python. */
+  /** The Python name of each parameter. */
   readonly parameters: ReadonlyMap<Value, Expression>;
   readonly dtype: (elem: Elem) => Expression;
   readonly helpers: Helpers;
-  /** Sizes and strides, which Triton makes weak constants where they are 1. */
+  /** Sizes and strides, which Triton turns into weak constants if they are 1. */
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
 }
 
-/** The statements of a function; what its block yields is returned. */
+/** The statements of a function, which returns what its block yields. */
 export function emitBody(block: Block, options: BodyOptions): readonly PyStatement[] {
   return new BodyEmitter(block, options).body(block);
 }
@@ -56,10 +56,10 @@ class BodyEmitter {
   readonly #variables = new Map<Variable, Expression>();
   readonly #waiting: Waiting;
   readonly #comments: Comments;
-  /** How many unrolled loops are open. */
+  /** The depth of nested unrolled loops. */
   #unrolled = 0;
   #out: PyStatement[] = [];
-  /** Values that are weak constants where a size is 1; what is bound to a name is not. */
+  /** Values that are weak constants if a size is 1; a value bound to a name is not. */
   readonly #weak: Set<Value>;
   readonly #strength: Strength;
   readonly #speaker: Speaker;
@@ -170,7 +170,7 @@ class BodyEmitter {
     mustWrite = false,
   ): void {
     const once = this.#usage.uses.get(value) === 1;
-    // What is only written to state has the state's name already.
+    // A value that is only written to state already has the state's name.
     const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
@@ -243,7 +243,10 @@ class BodyEmitter {
     this.#names.leave(index.id, type);
   }
 
-  /** A condition that is one expression stands at the loop; else it is computed before the loop and after each turn. */
+  /**
+   * A condition that is one expression is written at the loop; any other is computed before the loop and after each
+   * iteration.
+   */
   #while(statement: WhileStatement): void {
     const options = optionKeywords(statement.options, (argument) => this.#say(argument));
     this.#flush(writesOf(statement));
@@ -280,13 +283,13 @@ class BodyEmitter {
       return py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
     });
     const sites: Location[] = [];
-    // An arm may hold what the same statement of the author became; the comments are the branch's.
+    // An arm may come from the same statement of the author; the comments belong to the branch.
     const own = this.#comments.of(statement.at ? [statement.at] : []);
     const emitted = this.#branches(statement, targets, sites);
     this.#pushWithComments({ kind: "if", ...emitted }, statement.at, sites, own);
   }
 
-  /** The arms of a branch; one whose other arm is a branch and nothing else is a chain with `elif`. */
+  /** The arms of a branch; an `else` that holds only another branch becomes `elif`. */
   #branches(statement: IfStatement, targets: readonly Name[], sites: Location[]): Omit<If, "kind"> {
     const test = this.#say(statement.condition);
     this.#flush(writesOf(statement));
@@ -316,7 +319,7 @@ class BodyEmitter {
         const target = targets[i]!;
         if (!(value.kind === "name" && value.id === target.id)) this.#push(py.assign(target, value), undefined);
       });
-      // What a later branch of the same condition uses is computed here, where its operands are.
+      // Values that a later branch of the same condition uses are computed here, where their operands are.
       this.#writeOut((value) => this.#usage.outliving.get(value) === block);
       this.#out = outer;
       return body;
@@ -325,12 +328,12 @@ class BodyEmitter {
 
   // ---- order, comments and names ------------------------------------------------------------------------------------
 
-  /** Writes out, before `written` changes, what still waits to read it. */
+  /** Before `written` changes, writes out the waiting expressions that read it. */
   #flush(written: ReadonlySet<Written>): void {
     this.#writeOut((_, { reads }) => [...reads].some((read) => written.has(read)));
   }
 
-  /** Writes out, before a loop, what would be computed again in each turn. */
+  /** Before a loop, writes out waiting expressions that would be computed again in each iteration. */
   #settle(body: Block): void {
     const used = usageOf(body).uses;
     this.#writeOut(

@@ -13,9 +13,9 @@ import type { Helpers } from "./spelling.js";
 export interface HelperOptions {
   /** What the module calls each helper function. */
   readonly names: ReadonlyMap<FunctionIR, string>;
-  /** What the kernel calls its own arguments, which are handed to a helper function that looks at them. */
+  /** The kernel's names of its arguments, which are passed to helper functions that use them. */
   readonly parameters: ReadonlyMap<Value, string>;
-  /** Sizes and strides, which Triton makes weak constants where they are 1. */
+  /** Sizes and strides, which Triton turns into weak constants if they are 1. */
   readonly sizes: ReadonlySet<Value>;
   readonly isNonNegative: (argument: Argument) => boolean;
   readonly source: SourceIndex | undefined;
@@ -23,7 +23,7 @@ export interface HelperOptions {
 
 export interface EmittedHelpers {
   readonly definitions: readonly FunctionDef[];
-  /** For the kernel, which calls them. */
+  /** For the kernel, which calls the helper functions. */
   readonly helpers: Helpers;
 }
 
@@ -40,7 +40,7 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
     for (const [param] of handedOver(statement)) if (isInteger(param)) sizes.add(param);
   });
   const own = ir.functions.filter(({ extern }) => !extern);
-  // Triton's functions are generic: what was traced for other types or constexprs often reads the same.
+  // Triton's functions are generic: traces for other types or constexprs often have the same text.
   const written = new Map<string, FunctionDef>();
   for (const helper of own) {
     const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
@@ -123,7 +123,7 @@ function nameOf(value: Value, source: SourceIndex | undefined): string | undefin
   return value.at && source?.site(value.at)?.name;
 }
 
-/** What the author wrote above the function, or of the variable that holds it. */
+/** The author's comment above the function, or above the variable that holds it. */
 function commentOf({ at }: FunctionIR, source: SourceIndex | undefined): string | undefined {
   const comments = (at && source?.site(at)?.comments) ?? [];
   return comments.length > 0 ? comments.join("\n") : undefined;

@@ -12,7 +12,7 @@ import * as py from "../python/py-build.js";
 import type { Expression } from "../python/py.js";
 import { spell } from "./spelling.js";
 
-/** The expressions that a host block yields. `name` says what a parameter is called where they stand. */
+/** The expressions that a host block yields. `name` gives a parameter's name where they stand. */
 export function hostExpressions(host: HostBlock, name: (value: Value) => Expression): readonly Expression[] {
   const made = new Map<Value, OpStatement>();
   for (const statement of host.block.statements)
@@ -37,7 +37,7 @@ export function hostExpressions(host: HostBlock, name: (value: Value) => Express
   return host.block.yields.map(say);
 }
 
-/** The parameters that what a host block yields is computed from. */
+/** The parameters that the results of a host block depend on. */
 export function hostInputs(host: HostBlock): ReadonlySet<Value> {
   const made = new Map<Value, OpStatement>();
   for (const statement of host.block.statements)

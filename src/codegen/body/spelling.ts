@@ -26,20 +26,20 @@ import type {
 } from "../python/py.js";
 import { forcedElem, type Strength } from "./strength.js";
 
-/** How the function that is being emitted writes values and dtypes. */
+/** How the function being emitted writes values and dtypes. */
 export interface Speaker {
   value(argument: Argument): Expression;
   dtype(elem: Elem): Expression;
-  /** Given inside a kernel. */
+  /** Present inside a kernel. */
   readonly helpers?: Helpers;
-  /** Given inside a kernel, where Triton's versions and its weak numbers matter. */
+  /** Present inside a kernel, where Triton's versions and weak numbers matter. */
   readonly strength?: Strength;
 }
 
 /** How helper functions are called. */
 export interface Helpers {
   name(helper: FunctionIR): Expression;
-  /** What it takes beside its parameters: values of its callers, and dtypes. */
+  /** Its further arguments: values of its callers, and dtypes. */
   extras(helper: FunctionIR): readonly (Value | Elem)[];
 }
 
@@ -116,7 +116,7 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
   }
 }
 
-/** Truth values of Python, those of a host and those that Triton knows when it compiles, have operators of their own. */
+/** Python's booleans (on the host, or known when Triton compiles) have operators of their own. */
 function operatorOf(
   statement: OpStatement,
   spelling: { readonly operator: string; readonly truth?: string },
@@ -133,7 +133,7 @@ function infix(operator: string, left: Expression, right: Expression): Expressio
   return py.binary(left, operator as BinaryOperator, right);
 }
 
-/** `x.to(tl.float32)`. A number that Triton knows has no methods: the one that names a dtype makes a scalar of it. */
+/** `x.to(tl.float32)`. A number that Triton knows has no methods, so it becomes a scalar of the dtype. */
 function method(
   statement: OpStatement,
   name: string,
@@ -151,7 +151,7 @@ function method(
   return py.call(py.attribute(say(receiver!), name), ...args(statement, 1, {}, say, speaker));
 }
 
-/** Triton 3.9 cannot cast one pointer to another: in between it is a number. */
+/** Triton 3.9 cannot cast a pointer to another pointer type, so the cast goes through a number. */
 function pointerCast({ operands }: OpStatement, written: Expression, speaker: Speaker): Expression {
   const [from, to] = operands;
   const isPointer = isValue(from) && from.type.kind === "pointer";
@@ -160,7 +160,7 @@ function pointerCast({ operands }: OpStatement, written: Expression, speaker: Sp
   return py.call(py.attribute(number, "to"), py.call("tl.pointer_type", elem));
 }
 
-/** The author's Python, with operands where it says `{0}`. */
+/** The author's Python, with operands in place of `{0}`. */
 function raw({ operands }: OpStatement, say: (argument: Argument) => Expression): Expression {
   const [code, given] = operands;
   const list = isList(given) ? given : [];
@@ -174,7 +174,7 @@ function raw({ operands }: OpStatement, say: (argument: Argument) => Expression)
   return py.raw(...parts);
 }
 
-/** `f(x, y)`, and what `f` looks at beside its parameters. */
+/** `f(x, y)`, with the further arguments that `f` uses. */
 function apply({ operands }: OpStatement, speaker: Speaker): Expression {
   const [callee, given] = operands;
   if (!isFunction(callee) || !isList(given)) throw new Error("a call has a function and a list of arguments");
@@ -193,7 +193,7 @@ function full(value: Expression, elem: Elem, speaker: Speaker): Expression {
   return py.call("tl.full", py.list(), value, speaker.dtype(elem));
 }
 
-/** Positional operands from the `from`th on, then operands and options by name. Each is said once: that uses it up. */
+/** Positional operands from the `from`th on, then operands and options by name. Each is written once. */
 function args(
   statement: OpStatement,
   from: number,
@@ -208,7 +208,7 @@ function args(
     const argument = statement.operands[i];
     if (i < from) return;
     if (argument === undefined) {
-      // What was left out in front of what is given.
+      // Operands that were omitted before one that is present.
       const isFollowed = names
         .slice(i + 1)
         .some((later, j) => statement.operands[i + 1 + j] && !keywords.includes(later));

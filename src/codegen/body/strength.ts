@@ -8,14 +8,14 @@ import { type DTypeName, type Elem, isInt, members } from "../../types/dtype.js"
 import { type Argument, isLiteral, isValue, type Literal, type OpStatement, type Value } from "../../ir/nodes.js";
 import { promote } from "../../types/promote.js";
 
-/** What decides strength inside a kernel; the host has Python's numbers only. */
+/** The facts that decide strength inside a kernel; the host only has Python's numbers. */
 export interface Strength {
-  /** Whether Triton has a weak constant there when some size or stride is 1, and a strong int32 otherwise. */
+  /** Whether the value is a weak constant to Triton if some size or stride is 1, and a strong int32 otherwise. */
   isWeak(value: Value): boolean;
   isNonNegative(argument: Argument): boolean;
 }
 
-/** The dtype that an operand must be given by name, or undefined where it means the same anyway. */
+/** The dtype that must be written out for an operand, or undefined if the meaning is the same without. */
 export function forcedElem(
   statement: OpStatement,
   argument: Literal | Value,
@@ -31,7 +31,7 @@ export function forcedElem(
   return members(weak).every((name) => meansTheSame(statement, argument, name, isFloat)) ? undefined : weak;
 }
 
-/** What is stored is a float32 to Triton before it becomes what memory holds. */
+/** Triton takes a stored number as float32 before it casts it to the dtype in memory. */
 function losesDigits(argument: Literal | Value, weak: Elem): boolean {
   if (!members(weak).includes("float64")) return false;
   return isLiteral(argument)
@@ -58,7 +58,9 @@ function intDType(value: number | undefined): DTypeName {
   return value >= -(2 ** 31) && value < 2 ** 31 ? "int32" : "int64";
 }
 
-/** A size among an op's operands: strong by the type rule, so it must be strong in Triton where that shows. */
+/**
+ * A size among an op's operands is strong by the type rule, so it must be strong in Triton if that makes a difference.
+ */
 function forcedSize(statement: OpStatement, argument: Value, { isWeak, isNonNegative }: Strength): Elem | undefined {
   const result = statement.results[0]?.type;
   if (result?.kind !== "tile" || argument.type.kind !== "tile") return undefined;
@@ -82,7 +84,7 @@ function forcedSize(statement: OpStatement, argument: Value, { isWeak, isNonNega
 
 const FLOORS: ReadonlySet<string> = new Set(["/", "//", "%"]);
 
-/** Whether an op on weak numbers gives a weak one, as Python computes it. */
+/** Whether an op on weak numbers gives a weak number, computed as in Python. */
 export function staysWeak(statement: OpStatement, strength: Strength): boolean {
   const values = statement.operands.filter((argument) => argument !== undefined);
   const weak = values.filter((argument) => isValue(argument) && strength.isWeak(argument)) as Value[];

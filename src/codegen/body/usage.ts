@@ -1,4 +1,4 @@
-/** Who uses what in a block: how often each value is read, and what each block writes. */
+/** Uses in a block: how often each value is read, and what each block writes. */
 import { type Argument, type Block, isValue, type Statement, type Value, type Variable } from "../../ir/nodes.js";
 import { argumentsOf, blocksOf, resultsOf, valuesIn } from "../../ir/walk.js";
 
@@ -8,15 +8,15 @@ export type Written = Variable | typeof MEMORY;
 
 export interface Usage {
   readonly uses: ReadonlyMap<Value, number>;
-  /** Values in statements that do nothing: pure, and used by nothing. */
+  /** Values of dead statements: pure and unused. */
   readonly dead: ReadonlySet<Statement>;
   /** Values that are written to state. */
   readonly written: ReadonlySet<Value>;
-  /** What is used after the block that makes it, by that block: an arm of a constexpr branch. */
+  /** Values used after the block that makes them (an arm of a constexpr branch), by that block. */
   readonly outliving: ReadonlyMap<Value | Variable, Block>;
 }
 
-/** Counts uses of values, leaving out what only dead statements use. */
+/** Counts the uses of values, without uses by dead statements. */
 export function usageOf(block: Block): Usage {
   const uses = new Map<Value, number>();
   const dead = new Set<Statement>();
@@ -67,7 +67,7 @@ function outlivingIn(block: Block): Usage["outliving"] {
   return outliving;
 }
 
-/** What a statement changes, nested blocks included. */
+/** The state that a statement changes, nested blocks included. */
 export function writesOf(statement: Statement): ReadonlySet<Written> {
   const written = new Set<Written>();
   const visit = (s: Statement): void => {

@@ -1,22 +1,22 @@
-/** Expressions that wait to be written where they are used, and what the statement that is being written is made of. */
+/** Expressions that wait to be written at their use, and the parts of the statement being written. */
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { Value } from "../../ir/nodes.js";
 import type { Expression } from "../python/py.js";
 import type { Written } from "./usage.js";
 
-/** An expression that waits. */
+/** A waiting expression. */
 export interface Pending {
   readonly expression: Expression;
   readonly reads: ReadonlySet<Written>;
   /** The author's places that it comes from. */
   readonly sites: readonly Location[];
-  /** What it would be called if it had to be written before its use. */
+  /** Its name if it has to be written before its use. */
   readonly hint: string;
 }
 
 export class Waiting {
   readonly #pending = new Map<Value, Pending>();
-  /** How many uses of a value that waits are still to come. */
+  /** The number of outstanding uses of each waiting value. */
   readonly #left = new Map<Value, number>();
   #reads = new Set<Written>();
   #sites: Location[] = [];
@@ -24,17 +24,17 @@ export class Waiting {
   /** `uses` says how often each value is used. */
   constructor(readonly uses: ReadonlyMap<Value, number>) {}
 
-  /** What the statement that is being written reads. */
+  /** The state that the statement being written reads. */
   get reads(): ReadonlySet<Written> {
     return this.#reads;
   }
 
-  /** Lets a value wait, in place of a statement at this place. */
+  /** Lets a value wait instead of writing a statement here. */
   put(value: Value, pending: Omit<Pending, "sites">, at: Location | undefined): void {
     this.#pending.set(value, { ...pending, sites: this.takeSites(at) });
   }
 
-  /** The expression of a value that waits: what is being written is made of it now. */
+  /** The expression of a waiting value, which becomes part of the statement being written. */
   use(value: Value): Expression {
     const pending = this.#pending.get(value);
     if (!pending) throw new Error(`value %${value.id} is used before it is made`);
@@ -46,7 +46,7 @@ export class Waiting {
     return pending.expression;
   }
 
-  /** The places that the statement at `at` is made of; the next one begins with none. */
+  /** The author's places of the statement at `at`; resets them for the next statement. */
   takeSites(at: Location | undefined): readonly Location[] {
     const sites = at ? [...this.#sites, at] : this.#sites;
     this.#sites = [];
@@ -54,7 +54,7 @@ export class Waiting {
     return sites;
   }
 
-  /** Hands each value that is due to `write`, which writes a statement of its own. */
+  /** Passes each value that is due to `write`, which writes it as a statement. */
   writeOut(isDue: (value: Value, pending: Pending) => boolean, write: (value: Value, pending: Pending) => void): void {
     for (const [value, pending] of this.#pending) {
       if (!isDue(value, pending)) continue;

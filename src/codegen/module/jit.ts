@@ -1,4 +1,4 @@
-/** The `@triton.jit` function of a kernel, and those that it calls. */
+/** The `@triton.jit` functions of a kernel and its helpers. */
 import type { Elem } from "../../types/dtype.js";
 import {
   type Argument,
@@ -22,7 +22,7 @@ import * as py from "../python/py-build.js";
 import type { Expression, FunctionDef, Parameter } from "../python/py.js";
 import { prunedRequirements } from "../wrapper/wrapper.js";
 
-/** The kernel, after the helper functions that it calls. */
+/** The helper functions, followed by the kernel that calls them. */
 export function jitFunctions(
   ir: KernelIR,
   names: KernelNames,
@@ -38,7 +38,7 @@ export function jitFunctions(
   }
   for (const param of ir.params) {
     if (param.kind !== "scalar" && param.kind !== "size") continue;
-    // Triton reads the dtype of a number off its value: a declared one is written down. Sizes and strides are not, so
+    // Triton infers the dtype of a number from its value, so a declared one is annotated. Sizes and strides are not, so
     // that their being 1 or a multiple of 16 still specialises the kernel.
     if (used.has(param.value))
       add(param.value, param.kind === "scalar" ? dtypeExpression(ir, names, param.dtype) : undefined);
@@ -89,7 +89,7 @@ function dtypeExpression(ir: KernelIR, names: KernelNames, elem: Elem): Expressi
   return py.dotted(`${names.parameters.get(holder.pointer)!}.dtype${holder.block ? "" : ".element_ty"}`);
 }
 
-/** Sizes, scalars and strides that the kernel looks at, that tune it or that prune its configs. */
+/** Sizes, scalars and strides that the kernel uses, that are autotuning keys or that prune its configs. */
 export function usedParameters(ir: KernelIR): ReadonlySet<Value> {
   const used = new Set<Value>();
   const use = (argument: Argument): void => {

@@ -2,7 +2,7 @@
 import { addMapping, GenMapping, setSourceContent, toEncodedMap } from "@jridgewell/gen-mapping";
 import type { LineOrigin } from "../python/layout.js";
 
-/** `read` gives the content of a source file, if it can be had. */
+/** `read` returns the content of a source file, if it is available. */
 export function sourceMap(
   file: string,
   lines: readonly LineOrigin[],

@@ -1,4 +1,4 @@
-/** The emitted Python file: it needs torch and triton, and nothing of TileScript. */
+/** The emitted Python file, which needs torch and triton but not TileScript. */
 import type { EmitOptions } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
@@ -82,7 +82,7 @@ export function emitOperator(
   return assembled(kernels, names.wrapper, face.doc ?? `The operator ${names.wrapper}.`, parts, before, externs);
 }
 
-/** What the kernel's decorators name. */
+/** The functions that the kernel's decorators name. */
 function beforeKernel(ir: KernelIR, names: KernelNames): Block {
   return [...pruner(ir, names), ...names.externs.definitions, ...blockSetter(ir, names)];
 }
@@ -100,7 +100,7 @@ function positional({ params }: FunctionDef): readonly Parameter[] {
   return star < 0 ? params : params.slice(0, star);
 }
 
-/** `reference_fn`, what the author names beside it, `draw_inputs` and `get_inputs`. */
+/** `reference_fn`, the author's providers, `draw_inputs` and `get_inputs`. */
 function fixedExports(
   ir: KernelIR,
   names: KernelNames,
@@ -132,7 +132,7 @@ const takesFloats = ({ params }: KernelIR): boolean =>
     (param) => param.kind === "scalar" && (typeof param.dtype !== "string" || dtypeTable[param.dtype].kind === "float"),
   );
 
-/** The parts with what they need around them. */
+/** The parts, with the imports and helpers that they need. */
 function assembled(
   kernels: readonly KernelIR[],
   exported: string,
@@ -164,7 +164,7 @@ function assembled(
 
 // ---- around it ------------------------------------------------------------------------------------------------------
 
-/** What spellings need besides `tl`. */
+/** Imports of spellings besides `tl`. */
 function imports(
   kernels: readonly KernelIR[],
   isMentioned: (name: string) => boolean,
@@ -225,7 +225,7 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
   return [py.blank, ...limits];
 }
 
-/** Refuses to be imported under a Triton that lacks what the kernel uses. */
+/** Makes the import fail under a Triton that lacks something the kernel uses. */
 function newestNames(kernels: readonly KernelIR[]): Block {
   const [first, ...others] = new Set(kernels.flatMap(usesOf39).map(({ name }) => name));
   if (first === undefined) return [];
@@ -252,7 +252,7 @@ function newestNames(kernels: readonly KernelIR[]): Block {
   ];
 }
 
-/** Where each size can be read off the inputs. */
+/** Where the inputs give each size. */
 function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
   const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
   const seen = new Set<Value>();
@@ -266,7 +266,7 @@ function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
   );
 }
 
-/** Whether a name stands anywhere in these statements. */
+/** Whether a name occurs in these statements. */
 function mentions(tree: unknown, name: string): boolean {
   if (Array.isArray(tree)) return tree.some((item) => mentions(item, name));
   if (typeof tree !== "object" || tree === null) return false;

@@ -1,4 +1,4 @@
-/** The function that tells the autotuner which configs a kernel's requirements leave. */
+/** The function that tells the autotuner which configs meet a kernel's requirements. */
 import type { KernelIR, Value } from "../../ir/nodes.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import type { KernelNames } from "../names/kernel-names.js";
@@ -7,7 +7,7 @@ import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
 import { prunedRequirements } from "../wrapper/wrapper.js";
 
-/** Drops the configs that a requirement excludes; tuning would measure a wrong result otherwise. */
+/** Drops the configs that a requirement excludes; otherwise tuning could choose one that gives wrong results. */
 export function pruner(ir: KernelIR, names: KernelNames): Block {
   const prunes = prunedRequirements(ir);
   if (!prunes.includes(true)) return [];

@@ -1,4 +1,4 @@
-/** What the runtime must know of a lowered kernel to make inputs, call it and judge it; plain data. */
+/** What the runtime needs to know about a lowered kernel to make inputs, call it and check it; plain data. */
 import type {
   ConstexprSignature,
   PointerSignature,
@@ -95,7 +95,7 @@ function constexprSignature(param: ConstexprParam, names: KernelNames): Constexp
   };
 }
 
-/** What the module's `draw_inputs` takes and gives, where the author says how inputs are drawn. */
+/** The arguments and results of the module's `draw_inputs`, if the author says how inputs are drawn. */
 function drawnSignature(ir: KernelIR, names: KernelNames): Pick<Signature, "drawn"> {
   const tensors = drawnTensors(ir).map(({ name }) => name);
   if (tensors.length === 0) return {};
@@ -103,12 +103,12 @@ function drawnSignature(ir: KernelIR, names: KernelNames): Pick<Signature, "draw
   return { drawn: { arguments: args, tensors } };
 }
 
-/** What the jit function and the wrapper call a number. */
+/** The name of a number in the jit function and the wrapper. */
 function pythonName({ value }: ScalarParam | SizeParam | ConstexprParam, names: KernelNames): string {
   return names.parameters.get(value)!;
 }
 
-/** Of an operator: its face's, with the kernels' functions. */
+/** An operator's signature: that of its face, with the kernels' functions. */
 export function operatorSignature({ face, kernels, backward }: OperatorIR): Signature {
   // In the order in which the module has them.
   const module = moduleNames();
@@ -162,14 +162,14 @@ function contracted(tensors: readonly TensorParam[]): readonly string[] {
   const dims = (roles: readonly string[]) =>
     new Set(tensors.filter((param) => roles.includes(param.role)).flatMap((param) => param.dimNames));
   const outputs = dims(["out", "inout"]);
-  // A size that an index is below is picked from, not summed over.
+  // A size that bounds an index is indexed, not summed over.
   const picked = new Set(tensors.flatMap(({ range }) => range?.[1] ?? []));
   return [...dims(["in"])].filter(
     (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !picked.has(dim),
   );
 }
 
-/** What atomics mean for the order in which programs run. */
+/** How atomics make results depend on the order of programs. */
 function atomicsOf(ir: KernelIR): Pick<Signature, "unordered" | "waits"> {
   let [unordered, atomic, loops] = [false, false, false];
   walkAll(ir, (statement) => {

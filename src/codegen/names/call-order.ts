@@ -9,11 +9,11 @@ import {
   tensorsOf,
 } from "../../ir/nodes.js";
 
-/** What a caller gives besides tensors. */
+/** A caller's argument that is not a tensor. */
 export type NumberParam = SizeParam | ScalarParam | ConstexprParam;
 export type InputParam = TensorParam | PointerParam | NumberParam;
 
-/** Tensors, pointers, sizes, numbers, choices; after these, in the same order, what may be left out. */
+/** Tensors, pointers, sizes, numbers, choices; then the optional ones in the same order. */
 export function callOrder(ir: KernelIR): readonly InputParam[] {
   const inputs = [
     ...tensorsOf(ir, "in", "inout"),

@@ -1,4 +1,4 @@
-/** Functions of Python files, as the emitted module holds them: with what they need of their file, and nothing else. */
+/** Functions of Python files in the emitted module, with exactly what they need from their file. */
 import { fail, type Location } from "../../diagnostics/diagnostic.js";
 import { externFile, externSource } from "../../diagnostics/catalogue/extern-codes.js";
 import type { FunctionIR, KernelIR } from "../../ir/nodes.js";
@@ -16,14 +16,14 @@ export interface Externs {
 
 export const NO_EXTERNS: Externs = { names: new Map(), definitions: [], imports: [] };
 
-/** What a statement at the top level of the author's file is to us. */
+/** The kind of a statement at the top level of the author's file. */
 type Part =
   | { readonly kind: "function" | "constant"; readonly statement: TopLevel }
   | { readonly kind: "import"; readonly module: string }
   /** Something that a kernel cannot use, and why. */
   | { readonly kind: "other"; readonly why: string };
 
-/** The names that every emitted module has already. */
+/** Names that every emitted module defines itself. */
 const SHARED: Readonly<Record<string, string>> = { torch: "torch", triton: "triton", tl: "triton.language" };
 
 /** @throws TileScriptError at the author's `tl.extern` if a function or what it needs cannot be embedded. */
@@ -49,7 +49,7 @@ export function embedExterns(ir: KernelIR, source: SourceIndex, taken: Names): E
 
 class PythonFile {
   readonly #parts = new Map<string, Part>();
-  /** What is embedded, by its name in the file: its name in the module. */
+  /** Embedded definitions: from the name in the file to the name in the module. */
   readonly #renamed = new Map<string, string>();
   readonly #imported = new Map<string, string>();
 
@@ -61,7 +61,7 @@ class PythonFile {
     for (const statement of topLevel(text)) for (const [name, part] of partsOf(statement)) this.#parts.set(name, part);
   }
 
-  /** Embeds a function and what it needs; gives its name in the module. */
+  /** Embeds a function with its dependencies; returns its name in the module. */
   need(name: string, at: Location | undefined, taken: Names): string {
     const refuse = (why: string): never => fail(externSource(this.shown, why), at);
     const part = this.#parts.get(name);
@@ -142,7 +142,7 @@ function nameOf(statement: TopLevel): string {
   return kindOf(statement) === "function" ? tokens[def + 1]!.text : tokens[0]!.text;
 }
 
-/** The names that a statement defines, and what each is. */
+/** The names that a statement defines, with the kind of each. */
 function partsOf(statement: TopLevel): readonly (readonly [string, Part])[] {
   const { tokens } = statement;
   const name = nameOf(statement);

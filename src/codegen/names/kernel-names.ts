@@ -1,4 +1,4 @@
-/** What the arguments of one kernel are called in Python: in the `@triton.jit` function, and in its wrapper. */
+/** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
 import {
   type FunctionIR,
   isLiteral,
@@ -17,7 +17,7 @@ export interface KernelNames {
   readonly wrapper: string;
   /** The `@triton.jit` function's name. */
   readonly jit: string;
-  /** Its names as an operator's functions, in a module that registers one: functional, and with outputs given. */
+  /** The names of its operators in a module that registers them: the functional one, and the one with given outputs. */
   readonly op: string;
   readonly opOut: string;
   /** The function that drops configs. */
@@ -30,28 +30,28 @@ export interface KernelNames {
   readonly strides: ReadonlyMap<string, readonly (string | undefined)[]>;
   /** Helper functions of the kernel. */
   readonly functions: ReadonlyMap<FunctionIR, string>;
-  /** Functions of Python files, which are among those too. */
+  /** Functions from Python files; `functions` has them, too. */
   readonly externs: Externs;
   /** For names in the jit function's body. */
   readonly locals: Names;
 }
 
-/** What the module and its wrapper call something themselves. */
+/** Names that the module and its wrapper use themselves. */
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "wrap_triton _is_traced _beyond_int32 _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
   "_refuse_gradient _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
 
-/** The names of a module before anything of a kernel stands in it. */
+/** The names of a module before any kernel is added. */
 export function moduleNames(): Names {
   const names = new Names();
   for (const word of MODULE_NAMES.split(" ")) names.take(word);
   return names;
 }
 
-/** `module` has the names of what stands in the module already; the kernel's are added. */
+/** `module` holds the names in use; the kernel's are added. */
 export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = moduleNames()): KernelNames {
-  // Names of sizes, numbers and strides stand in the wrapper too, beside those of tensors.
+  // Sizes, numbers and strides have the same names in the wrapper, where tensors have names, too.
   const taken = moduleNames();
   const shared = (wanted: string): string => {
     let name = module.take(wanted);
@@ -97,7 +97,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
 }
 
-/** What the jit function calls a size, a number or a constexpr, by the author's name. */
+/** The jit function's name of a size, number or constexpr, by the author's name. */
 export function parameterName(ir: KernelIR, names: KernelNames, author: string): string {
   const param = ir.params.find(({ name }) => name === author);
   const text = param && names.parameters.get(param.kind === "tensor" ? param.pointer : param.value);
@@ -105,12 +105,12 @@ export function parameterName(ir: KernelIR, names: KernelNames, author: string):
   return text;
 }
 
-/** What a caller gives an output as: `out` where there is one, else its name. */
+/** The keyword for an output: `out` if there is only one, otherwise its name. */
 export function outputName(ir: KernelIR, { tensors }: KernelNames, { name }: TensorParam): string {
   return tensorsOf(ir, "out").length === 1 ? "out" : tensors.get(name)!;
 }
 
-/** What the author calls a helper function. */
+/** The author's name of a helper function. */
 function wantedName({ name, at }: FunctionIR, source: SourceIndex | undefined): string {
   return name ?? (at && source?.site(at)?.name) ?? "helper";
 }

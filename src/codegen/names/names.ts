@@ -1,7 +1,7 @@
-/** Identifiers of the emitted Python: the author's, in snake_case, unique where they could meet. */
+/** Identifiers of the emitted Python: the author's names in snake_case, unique within their scope. */
 import { PYTHON_KEYWORDS } from "../../torch/python-identifiers.js";
 
-/** Python's own words, and those that are its own in some places only. */
+/** Python's keywords and soft keywords. */
 const KEYWORDS: readonly string[] = [...PYTHON_KEYWORDS, "match", "case", "type"];
 /** Names that the emitted module uses itself, and builtins whose shadowing would change what it means. */
 const USED =
@@ -28,20 +28,20 @@ export function snakeCase(name: string, fallback = "value"): string {
   return /^[a-z_]/.test(words) ? words : `_${words}`;
 }
 
-/** Whether the word is Python's own, so that it cannot stand after a dot. */
+/** Whether the word is a keyword, so that it cannot stand after a dot. */
 export function isKeyword(word: string): boolean {
   return KEYWORDS.includes(word);
 }
 
-/** Whether Python would take it as an identifier that is free to use. */
+/** Whether it is a valid identifier that is free to use. */
 export function isUsable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name);
 }
 
 interface Scope {
-  /** Names of this block, and the type of what each holds. */
+  /** Names of this block, each with its type. */
   readonly held: Map<string, string | undefined>;
-  /** Names that blocks inside, which are complete, left behind. */
+  /** Names that completed inner blocks left defined. */
   readonly left: Map<string, string | undefined>;
 }
 
@@ -76,14 +76,14 @@ export class Names {
     }
   }
 
-  /** Whether nothing has this name, as far as a value of this type is concerned. */
+  /** Whether a value of this type can take the name. */
   isFree(name: string, type?: string): boolean {
     return this.#blocks.every(
       ({ held, left }) => !held.has(name) && (!left.has(name) || (type !== undefined && left.get(name) === type)),
     );
   }
 
-  /** Says that a name stays defined after the block that holds it. */
+  /** Marks a name that stays defined after its block. */
   leave(name: string, type: string): void {
     this.#blocks.at(-1)!.left.set(name, type);
   }

@@ -1,11 +1,11 @@
-/** Which results of a composition need each of its steps, so that what nobody asks for can be left out. */
+/** Which results need each step of a composition, so that unneeded steps can be skipped. */
 import type { Composition, KernelLaunch } from "../../ir/operator-ir.js";
 import { isTorchNode, type Launch, partsOf, type TorchArgument, type TorchNode } from "../../torch/torch-node.js";
 
 export class Needs {
   readonly #of = new Map<Launch | TorchNode, Set<string>>();
   readonly #all: ReadonlySet<string>;
-  /** Steps that are needed where one that looks at them is left out. */
+  /** Steps that are needed even if a step that uses them is skipped. */
   readonly #shared = new Set<Launch | TorchNode>();
 
   constructor({ steps, results }: Composition) {
@@ -30,7 +30,7 @@ export class Needs {
     return this.#of.get(step) ?? this.#all;
   }
 
-  /** Results that need an input: those of every step that looks at it. */
+  /** Results that need an input: those of every step that uses it. */
   ofInput(name: string): ReadonlySet<string> {
     const looks = [...this.#of].filter(([step]) => step.kind === "input" && step.name === name);
     return new Set(looks.flatMap(([, results]) => [...results]));
@@ -56,7 +56,7 @@ export class Needs {
     for (const argument of Object.values(launch.args)) this.#visit(argument, result);
   }
 
-  /** Whether that was new. */
+  /** Returns whether anything changed. */
   #add(step: Launch | TorchNode, result: string): boolean {
     const known = this.#of.get(step) ?? new Set();
     if (known.has(result)) return false;
@@ -65,7 +65,7 @@ export class Needs {
   }
 }
 
-/** Whether a step changes a tensor that another step may look at. */
+/** Whether a step changes a tensor that another step may use. */
 export function isUpdate(step: KernelLaunch | TorchNode): boolean {
   return (
     step.kind === "launch" && step.kernel.params.some((param) => param.kind === "tensor" && param.role === "inout")

@@ -1,4 +1,4 @@
-/** The calls of an operator's function as Python: kernels' wrappers, and torch between them. */
+/** The body of an operator's function as Python: calls of kernels' wrappers and of torch. */
 import { type KernelIR, tensorsOf } from "../../ir/nodes.js";
 import { type Composition, gradientOf, type KernelLaunch } from "../../ir/operator-ir.js";
 import {
@@ -20,24 +20,24 @@ import { TorchPython } from "../torch/torch-python.js";
 /** A kernel that an operator calls, as it stands in the module. */
 export interface Called {
   readonly names: KernelNames;
-  /** The function that gives its outputs without values. */
+  /** The function that returns its outputs without values. */
   readonly fake: string;
 }
 
 export interface CompositionOptions {
   /** The operator's face. */
   readonly ir: KernelIR;
-  /** With a name for every tensor that the function may look at. */
+  /** Has a name for every tensor that the function may use. */
   readonly names: KernelNames;
   readonly called: ReadonlyMap<KernelIR, Called>;
   readonly source: SourceIndex | undefined;
   readonly device: Expression;
   readonly taken: ReadonlySet<string>;
-  /** Whether it is for tensors without values. */
+  /** Whether it computes tensors without values. */
   readonly fake: boolean;
-  /** Where results may be left out: names that say whether each is asked for, and a tensor like which to make none. */
+  /** If results may be skipped: flags that tell which are wanted, and a tensor to model empty ones on. */
   readonly asked?: { readonly flags: ReadonlyMap<string, string>; readonly like: Expression };
-  /** Where the caller gives tensors for results: the name of each, by the result's. */
+  /** If the caller passes tensors for results: their names, by result. */
   readonly into?: ReadonlyMap<string, string>;
 }
 
@@ -74,7 +74,9 @@ export function writeComposition(composition: Composition, options: CompositionO
   return { statements, results: expressions, used: new Set([...python.used, ...body.flags]) };
 }
 
-/** All that the author calls; of what is written without values, or into tensors of the caller, what that needs. */
+/**
+ * All calls of the author. A body without values, or one that writes the caller's tensors, only has the calls it needs.
+ */
 function writtenLaunches({ steps, results }: Composition, { fake, into }: CompositionOptions): readonly KernelLaunch[] {
   const launches = steps.filter((step) => step.kind === "launch");
   if (!fake && !into) return launches;
@@ -84,7 +86,7 @@ function writtenLaunches({ steps, results }: Composition, { fake, into }: Compos
   return launches.filter((launch) => taken.has(launch) || updates.includes(launch));
 }
 
-/** Results that their kernel can write at once, as nothing looks at them: the tensors for them. */
+/** Results that their kernel can write directly because no step uses them: the tensors to write to. */
 function directResults(
   results: Composition["results"],
   python: TorchPython,
@@ -99,14 +101,14 @@ function directResults(
 }
 
 interface Segment {
-  /** Results of which one must be asked for; undefined where it stands in any case. */
+  /** Results of which at least one must be wanted; undefined if the step always runs. */
   readonly needed: ReadonlySet<string> | undefined;
   readonly statements: Statement[];
-  /** Results that are made here. */
+  /** Results that this body makes. */
   readonly made: Expression[];
 }
 
-/** The lines of a composition: what only some results need stands under their flags. */
+/** The lines of a composition. Steps that only some results need run under flags. */
 class Body {
   readonly flags = new Set<string>();
   readonly #segments: Segment[] = [];
@@ -193,10 +195,10 @@ function writeLaunch(
   return [...comments, py.assign(taking.length === 1 ? taking[0]! : py.tuple(...taking), call)];
 }
 
-/** The outputs of each call that something takes. */
+/** The used outputs of each call. */
 type Taken = ReadonlyMap<Launch, ReadonlyMap<string, Launched>>;
 
-/** What these expressions are made of, through the calls that they need. */
+/** Everything that these expressions depend on, through the calls that they need. */
 function takenOf(roots: readonly TorchArgument[]): Taken {
   const found = new Map<Launch, Map<string, Launched>>();
   const visit = (argument: TorchArgument): void => {
@@ -216,7 +218,7 @@ function takenOf(roots: readonly TorchArgument[]): Taken {
   return found;
 }
 
-/** By position as far as none is left out, then by name. */
+/** Positional up to the first omitted argument, then by name. */
 function callArguments(
   kernel: KernelIR,
   names: KernelNames,

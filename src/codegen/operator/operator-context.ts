@@ -1,4 +1,4 @@
-/** What the functions of an operator made of kernels have in common: names, and how compositions are written. */
+/** The common parts of an operator's functions: names, and how compositions are written. */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorGradient } from "../../diagnostics/catalogue/operator-codes.js";
 import { type KernelIR, type TensorParam, tensorsOf } from "../../ir/nodes.js";
@@ -13,7 +13,7 @@ import type { Block, Expression, Parameter } from "../python/py.js";
 import type { Binding } from "../torch/reference-function.js";
 import { inputParameters, returnType } from "../wrapper/wrapper-words.js";
 
-/** A function of the module before it is an operator: what it takes, and its calls. */
+/** A function of the module before registration: its parameters and its calls. */
 export interface Part {
   readonly params: readonly Parameter[];
   readonly real: WrittenComposition;
@@ -25,7 +25,7 @@ export class OperatorContext {
   readonly params: readonly Parameter[];
   readonly inputs: readonly TensorParam[];
   readonly outputs: readonly TensorParam[];
-  /** Names of what the forward function gives, in order: outputs, then what only the gradient needs. */
+  /** Names of the forward function's results, in order: outputs, then tensors that only the gradient needs. */
   readonly results: readonly string[];
 
   constructor(
@@ -34,7 +34,7 @@ export class OperatorContext {
     /** Names of the module. */
     readonly module: Names,
     readonly called: ReadonlyMap<KernelIR, Called>,
-    /** Where each size is read off the inputs. */
+    /** The input that gives each size. */
     readonly sizes: readonly Binding[],
     readonly source: SourceIndex | undefined,
     readonly op: OpOptions,
@@ -51,12 +51,12 @@ export class OperatorContext {
     return this.names.tensors.get(name) ?? this.names.parameters.get(face.params.find((p) => p.name === name)!.value)!;
   }
 
-  /** A function of the module that only the operator uses. */
+  /** A private function of the module. */
   ownName(what: string): string {
     return `_${this.names.wrapper}_${what}`;
   }
 
-  /** Tensors that torch makes go where the first input is. */
+  /** torch makes new tensors on the device of the first input. */
   device(): Expression {
     const holder = this.inputs.find((param) => !param.optional)!;
     return py.attribute(py.name(this.parameter(holder.name)), "device");
@@ -68,14 +68,14 @@ export class OperatorContext {
   ): WrittenComposition {
     const { names = this.names, asked, into } = options;
     const taken = new Set(["device", ...names.tensors.values(), ...names.parameters.values()]);
-    // Locals may have the names of outputs, unless the caller gives those.
+    // Locals may have the names of outputs unless the caller passes the outputs.
     for (const param of this.outputs) taken.delete(names.tensors.get(param.name)!);
     for (const name of [...(asked?.flags.values() ?? []), ...(into?.values() ?? [])]) taken.add(name);
     const { called, source } = this;
     return writeComposition(composition, { ir: this.operator.face, called, source, taken, ...options, names });
   }
 
-  /** The lines that give sizes their values, as far as those are used. */
+  /** The lines that compute the sizes in use. */
   bindings(used: ReadonlySet<string>, sizes: readonly Binding[]): Block {
     const { face } = this.operator;
     for (const param of face.params) {
@@ -86,7 +86,7 @@ export class OperatorContext {
     return sizes.filter(({ name }) => used.has(name)).map(({ name, value }) => py.assign(py.name(name), value));
   }
 
-  /** An operator of PyTorch, and what torch.compile sees of it. */
+  /** A PyTorch operator with its fake implementation for torch.compile. */
   registered(name: string, qualified: string, { params, real, fake }: Part, count: number): Block {
     const { namespace, form = "custom_op" } = this.op;
     return [
@@ -114,7 +114,7 @@ export class OperatorContext {
 
 export const fakeName = (operator: string): string => `_${operator}_fake`;
 
-/** The statements with the results returned: at once, where the last line makes just these. */
+/** The statements with a return of the results; a last line that only makes the results returns them directly. */
 function returning({ statements, results }: WrittenComposition): Block {
   const last = statements.at(-1);
   const value = tupled(results);
@@ -123,7 +123,7 @@ function returning({ statements, results }: WrittenComposition): Block {
   return [...statements, py.returns(value)];
 }
 
-/** Whether both are the same names. */
+/** Whether both have the same names. */
 function isSame(a: Expression, b: Expression): boolean {
   if (a.kind === "tuple" && b.kind === "tuple")
     return (

@@ -1,6 +1,6 @@
 /**
- * An operator made of kernels, as the module has it: operators of PyTorch for it, for writing tensors of the caller, and
- * for its gradient; and the function that PyTorch code calls.
+ * An operator made of kernels, as the module has it: operators of PyTorch for it, for writing tensors of the caller,
+ * and for its gradient; and the function that PyTorch code calls.
  */
 import { fail } from "../../diagnostics/diagnostic.js";
 import { operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
@@ -16,7 +16,7 @@ import type { Block, FunctionDef, Statement } from "../python/py.js";
 import { WrapperScope } from "../wrapper/wrapper-scope.js";
 import { argumentLines, outputLines, outputParameters, returnType, tensorWords } from "../wrapper/wrapper-words.js";
 
-/** @throws TileScriptError if PyTorch could not have it so. */
+/** @throws TileScriptError if PyTorch cannot register it in this form. */
 export function checkOperator({ face, kernels }: OperatorIR, op: OpOptions): void {
   checkNamespace(face, op);
   for (const kernel of kernels) {
@@ -45,7 +45,7 @@ function forward(context: OperatorContext) {
   return { params: context.params, real: write(false), fake: write(true) };
 }
 
-/** What PyTorch code calls: outputs only, new ones or the caller's. */
+/** The function for PyTorch code. It returns only the outputs: new tensors, or the caller's. */
 function callable(context: OperatorContext): FunctionDef {
   const { operator, names, params, outputs } = context;
   const { face } = operator;

@@ -17,20 +17,20 @@ export function gradientDefinitions(context: OperatorContext, backward: Composit
   return new GradientEmitter(context, backward).emit();
 }
 
-/** A tensor that PyTorch keeps for the gradient. */
+/** A tensor that PyTorch saves for the gradient. */
 interface Kept {
   readonly name: string;
-  /** Flags of which one must be set, else it is not kept; none where it is kept in any case. */
+  /** It is saved only if one of these flags is set; if there are none, always. */
   readonly flags: readonly string[];
 }
 
 class GradientEmitter {
-  /** The face's, with what the forward function gave and the gradients of outputs. */
+  /** The face's names, with the forward function's results and the gradients of outputs. */
   readonly #names: KernelNames;
-  /** What says whether each gradient is asked for, by the input's name. */
+  /** The flag that tells whether each gradient is wanted, by the input's name. */
   readonly #flags: ReadonlyMap<string, string>;
   readonly #results: readonly string[];
-  /** Gradients of outputs that the author looks at. */
+  /** Gradients of outputs that the author uses. */
   readonly #given: readonly string[];
   readonly #kept: readonly Kept[];
   readonly #numbers: readonly NumberParam[];
@@ -47,7 +47,7 @@ class GradientEmitter {
     const gradients = context.outputs.map((param) => gradientOf(param.name));
     this.#names = withTensors(context.names, [...context.results, ...gradients]);
     this.#flags = this.#takeFlags();
-    // What it looks at decides what PyTorch keeps.
+    // What the gradient uses decides what PyTorch saves.
     const { used } = context.write(backward, { ...this.#options(py.none), fake: false });
     const isUsed = (tensor: string): boolean => used.has(this.#local(tensor));
     this.#given = gradients.filter(isUsed);
@@ -91,7 +91,7 @@ class GradientEmitter {
     return new Map(inputs.map(({ name }) => [name, locals.take(`needs_${this.context.parameter(name)}`)]));
   }
 
-  /** Of the gradients that need a tensor; none where all do. */
+  /** The flags of the gradients that need a tensor; none if all do. */
   #flagsOf(tensor: string): readonly string[] {
     const needed = new Needs(this.backward).ofInput(tensor);
     if (needed.size === this.#results.length) return [];
@@ -105,7 +105,7 @@ class GradientEmitter {
 
   // ---- the operator -------------------------------------------------------------------------------------------------
 
-  /** Gradients first, then what was kept, numbers and flags. */
+  /** Gradients first, then saved tensors, numbers and flags. */
   #part(): Part {
     const { context, backward } = this;
     const tensor = py.dotted("torch.Tensor");
@@ -133,7 +133,7 @@ class GradientEmitter {
     return { params, real: write(false), fake: write(true) };
   }
 
-  /** Sizes off these tensors, the first that has each. */
+  /** Reads each size from the first of these tensors that has it. */
   #sizesOf(tensors: readonly string[]): readonly (Binding & { readonly holder: string })[] {
     const { operator, inputs, outputs } = this.context;
     const shapes = new Map<string, TensorParam["dimNames"]>([
@@ -239,14 +239,14 @@ class GradientEmitter {
     };
   }
 
-  /** Lines that give flags their values. */
+  /** The lines that set flags. */
   #needed(isWanted: (flag: string) => boolean): Block {
     return callOrder(this.context.operator.face).flatMap((param, i) => {
       const flag = this.#flags.get(param.name);
       if (flag === undefined || !isWanted(flag)) return [];
       const [index, next] = [py.number(String(i)), py.number(String(i + 1))];
       const all = py.dotted("ctx.needs_input_grad");
-      // PyTorch does not count what is left out, and takes no gradient for it.
+      // PyTorch does not count omitted arguments and expects no gradient for them.
       const value = mayBeLeftOut(param)
         ? py.call("any", py.subscript(all, py.slice(index, next)))
         : py.subscript(all, index);

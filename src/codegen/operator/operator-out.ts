@@ -1,4 +1,4 @@
-/** An operator made of kernels into tensors of its caller: `ns::layer_norm_out`. */
+/** The variant of an operator that writes the caller's tensors: `ns::layer_norm_out`. */
 import type { TensorParam } from "../../ir/nodes.js";
 import { givenSizes } from "../names/call-order.js";
 import { outputName } from "../names/kernel-names.js";
@@ -31,7 +31,7 @@ export function outDefinitions(context: OperatorContext): Block {
   return writingOperator(names, params, [...given.values()], [], body, context.op);
 }
 
-/** In which outputs are arguments. */
+/** The context in which outputs are arguments. */
 class OutScope extends WrapperScope {
   override tensor(param: TensorParam): Expression {
     return param.role === "out" ? py.name(outputName(this.ir, this.names, param)) : super.tensor(param);

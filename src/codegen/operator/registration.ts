@@ -1,4 +1,4 @@
-/** Functions as operators of PyTorch: how they are registered, and what PyTorch could not have. */
+/** Registration of functions as PyTorch operators, and what PyTorch cannot register. */
 import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
@@ -13,7 +13,9 @@ import type { Block, Expression, FunctionDef, Parameter } from "../python/py.js"
 export interface OpOptions {
   /** The first part of the operator's name: `torch.ops.NAMESPACE.NAME`. */
   readonly namespace: string;
-  /** `triton_op` lets torch.compile see into it, and fuse around the kernel; `custom_op`, the default, takes any kernel. */
+  /**
+   * `triton_op` lets torch.compile see into it, and fuse around the kernel; `custom_op`, the default, takes any kernel.
+   */
   readonly form?: "custom_op" | "triton_op";
 }
 
@@ -27,14 +29,14 @@ export function registration(
   return py.call(`torch.library.${form}`, py.string(qualified), py.keyword("mutates_args", mutates));
 }
 
-/** @throws TileScriptError if the namespace is no name. */
+/** @throws TileScriptError if the namespace is not a valid name. */
 export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
   if (!/^[A-Za-z_]\w*$/.test(namespace)) fail(pythonName.namespace(name, namespace), at);
   const owner = isKeyword(namespace) ? "Python" : ["aten", "prim", "prims"].includes(namespace) ? "PyTorch" : undefined;
   if (owner) fail(reservedName.namespace(name, namespace, owner), at);
 }
 
-/** Why PyTorch could not have it as an operator. */
+/** Why PyTorch cannot register it as an operator. */
 export function notAnOperator({ params }: KernelIR): string | undefined {
   const isRead = params.some((param) => param.kind === "tensor" && param.role !== "out" && !param.optional);
   return isRead && !params.some((param) => param.kind === "pointer")
@@ -42,7 +44,7 @@ export function notAnOperator({ params }: KernelIR): string | undefined {
     : "an operator needs a tensor that it reads, and no raw pointers";
 }
 
-/** Why `triton_op` could not show it: `wrap_triton` knows configs, how they are pruned, keys, resets, and one launch. */
+/** Why `triton_op` cannot handle it: `wrap_triton` supports configs, pruning, keys, resets, and a single launch. */
 export function notTraceable(ir: KernelIR): string | undefined {
   const cannot = (what: string, why = "torch.compile cannot trace it"): string =>
     `triton_op cannot have ${what}; ${why}, so emit a custom_op`;
@@ -56,12 +58,12 @@ export function notTraceable(ir: KernelIR): string | undefined {
   const isPassed = tuning.key === undefined && tuning.configs.some(({ numCtas }) => numCtas !== undefined);
   if (isPassed) return cannot("numCtas outside autotune.configs");
   const float = params.find((param) => param.kind === "scalar" && members(param.dtype).some((dtype) => !isInt(dtype)));
-  // Seen with torch 2.11: the kernel's own annotation is not asked.
+  // Observed with torch 2.11: the kernel's own annotation is ignored.
   const widened = "torch.compile would compile the kernel for a float64 instead";
   return float && cannot(`the float argument ${float.name}`, widened);
 }
 
-/** `ns::gemm_out`: it writes tensors that the caller has, among them those that it updates, and gives nothing. */
+/** `ns::gemm_out` writes and updates the caller's tensors, and returns nothing. */
 export function writingOperator(
   names: KernelNames,
   params: readonly Parameter[],
@@ -76,7 +78,7 @@ export function writingOperator(
     kind: "function",
     name: names.opOut,
     decorators: [registration(form, `${namespace}::${names.wrapper}_out`, [...updated, ...outputs])],
-    // PyTorch refuses tensors that can be given by name only.
+    // PyTorch refuses keyword-only tensors.
     params: [
       ...params.filter((param) => !isOptional(param)),
       ...outputs.map((name) => ({ name, annotation })),
@@ -86,7 +88,7 @@ export function writingOperator(
     docstring: `${names.wrapper} into tensors of the caller, as torch.ops.${namespace}.${names.wrapper}_out.`,
     body,
   };
-  // PyTorch knows that a custom_op which gives nothing gives nothing; of a triton_op it would run the wrapper.
+  // A custom_op without results needs no fake implementation; for a triton_op PyTorch would run the wrapper.
   if (form === "custom_op") return [definition];
   const fake: FunctionDef = {
     kind: "function",

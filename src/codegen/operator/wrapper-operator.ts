@@ -70,7 +70,7 @@ export function opDefinitions(
   return [functional, fake, ...writingOperator(names, params, written, updated, [py.expression(call)], op)];
 }
 
-/** What torch.compile sees of a kernel: new tensors without values. */
+/** A kernel's fake implementation for torch.compile: new tensors without values. */
 export function fakeFunction(
   ir: KernelIR,
   names: KernelNames,
@@ -90,7 +90,7 @@ export function fakeFunction(
   };
 }
 
-/** An operator returns new tensors only: those that it updates are its caller's already. */
+/** An operator returns only new tensors; the caller already has those that it updates. */
 function callBody(
   ir: KernelIR,
   names: KernelNames,

@@ -127,7 +127,7 @@ export class ExpressionLayout {
     return [bare ? " " : line, symbol, " "];
   }
 
-  /** What stands between brackets and commas needs no parentheses. */
+  /** An item between brackets and commas needs no parentheses. */
   private raw({ parts }: Py.Raw): Doc {
     return parts.map((part, i) => {
       if (typeof part === "string") return part;
@@ -181,7 +181,7 @@ export class ExpressionLayout {
     return group([open, indent([softline, group([entries, comma])]), softline, close]);
   }
 
-  /** A text too long for a line becomes several literals, which Python joins and ruff leaves alone. */
+  /** A text that is too long for a line becomes several literals, which Python joins and ruff keeps. */
   private splitText(item: Py.Argument | Py.Slice): Doc {
     const whole = this.expression(item);
     if (item.kind !== "string" && item.kind !== "fString") return whole;

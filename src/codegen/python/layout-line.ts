@@ -92,7 +92,7 @@ export class LineLayout {
     return group([ifBreak("("), indent([softline, content, comma]), softline, ifBreak(")")]);
   }
 
-  /** Settles how this part breaks, before what comes after it on the line is laid out. */
+  /** Decides how this part breaks, before the rest of the line is laid out. */
   settled(content: Doc, rest: string): Doc {
     const text = printed([content, rest], this.width);
     return doc.builders.join(hardline, text.slice(0, text.length - rest.length).split("\n"));
@@ -118,7 +118,7 @@ function flat(content: Doc): Doc {
   return printed(group(content), Infinity);
 }
 
-/** What must stand on the line before the first place where the document can break. */
+/** The text before the first possible line break of the document. */
 function firstRow(content: Doc): string {
   return printed(broken(content), Infinity).replace(/\n[^]*/, "");
 }

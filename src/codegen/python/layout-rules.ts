@@ -171,7 +171,7 @@ export function wrapping(expression: Py.Expression): Wrapping {
     case "tuple":
     case "list":
     case "dict":
-    // What the author wrote keeps its lines.
+    // The author's own text keeps its lines.
     case "raw":
       return "never";
     default:

@@ -1,4 +1,4 @@
-/** The header of each statement: all that stands before its body, as one logical line. */
+/** The header of each statement, which is everything before its body, as one logical line. */
 import { doc } from "prettier";
 import { flatText, type Doc } from "./layout-expression.js";
 import type { LineLayout } from "./layout-line.js";

@@ -36,7 +36,7 @@ export function printModule(statements: Py.Block): PrintedModule {
   return printer.finish();
 }
 
-/** What a block belongs to; it decides on blank lines at its start. */
+/** The owner of a block, which decides about blank lines at its start. */
 type Owner = "module" | "function" | "class" | "other";
 
 class ModulePrinter {
@@ -174,7 +174,7 @@ class ModulePrinter {
 
   private docstring(text: string, depth: number): void {
     const lines = docstringLines(text).flatMap((line) =>
-      // An argument's description goes on further in than its name.
+      // The continuation lines of an argument's description are indented.
       wrapText(line, LINE_LENGTH - depth * INDENT - 6, line.startsWith(" ") ? INDENT : 0),
     );
     const [first = "", ...rest] = lines;
@@ -188,7 +188,7 @@ class ModulePrinter {
   }
 }
 
-/** What a run of comments stands above: blank lines go before the comments. */
+/** The statement below a run of comments; blank lines go before the comments. */
 function commentSubject(statements: Py.Block, index: number): Py.Statement | undefined {
   const statement = statements[index];
   return statement?.kind === "comment" ? commentSubject(statements, index + 1) : statement;

@@ -1,7 +1,7 @@
 /** Python string literals. Ruff prefers double quotes unless single ones need fewer escapes. */
 import type * as Py from "./py.js";
 
-/** A literal that reads back as exactly this text, whatever it holds. */
+/** A literal that evaluates to exactly this text. */
 export function stringLiteral(value: string): string {
   const quote = preferredQuote(value);
   return `${quote}${escapeText(value, quote)}${quote}`;
@@ -11,7 +11,7 @@ export function preferredQuote(text: string): '"' | "'" {
   return count(text, '"') > count(text, "'") ? "'" : '"';
 }
 
-/** The inside of a literal: the quote, backslashes, and all but printable ASCII are escaped. */
+/** The content of a literal. Escapes the quote, backslashes, and everything but printable ASCII. */
 export function escapeText(text: string, quote: '"' | "'"): string {
   let escaped = "";
   for (const character of text) escaped += escapeCharacter(character, quote);

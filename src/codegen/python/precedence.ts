@@ -1,4 +1,4 @@
-/** Where Python's grammar requires parentheses, and the few places where readers do. */
+/** Where Python's grammar requires parentheses, and the few places where readers need them. */
 import type * as Py from "./py.js";
 
 /** Higher binds tighter (Python reference, 6.17). */
@@ -100,7 +100,7 @@ function mixesBits(operator: Py.BinaryOperator, side: Py.Expression): boolean {
   return side.kind === "binary" && BITWISE.has(operator) && side.operator !== operator;
 }
 
-/** A side of a comparison: `(bits & 1) == 0`, which C reads otherwise without parentheses. */
+/** A side of a comparison: `(bits & 1) == 0`, which would mean something else in C without parentheses. */
 export function comparedOperand(value: Py.Expression): Operand {
   const isBitwise = value.kind === "binary" && BITWISE.has(value.operator);
   return isBitwise ? { value, parenthesized: true } : operand(value, LEVEL.bitOr);
@@ -120,7 +120,7 @@ export function unaryOperand({ operator, operand: value }: Py.Unary): Operand {
   return { value, parenthesized: level(value) < minimum || level(value) === LEVEL.power };
 }
 
-/** What stands before `.name`, `(…)` or `[…]`. A bare number there would not parse. */
+/** The expression before `.name`, `(…)` or `[…]`. A bare number would not parse there. */
 export function postfixRoot(value: Py.Expression): Operand {
   return { value, parenthesized: level(value) < LEVEL.postfix || value.kind === "number" };
 }

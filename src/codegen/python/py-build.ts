@@ -117,8 +117,8 @@ export function constant(value: number | bigint | boolean | string): Py.Expressi
 }
 
 /**
- * JavaScript and Python both print the shortest decimal that reads back; only the exponent's sign and `.0` differ. Small numbers read
- * better with an exponent: `1e-5`.
+ * JavaScript and Python both print the shortest decimal that reads back; only the exponent's sign and `.0` differ.
+ * Small numbers read better with an exponent: `1e-5`.
  */
 function floatText(magnitude: number): string {
   const size = Math.abs(magnitude);
@@ -146,7 +146,7 @@ export const pass: Py.Pass = { kind: "pass" };
 export const blank: Py.Blank = { kind: "blank" };
 export const comment = (text: string): Py.Comment => ({ kind: "comment", text });
 
-/** The same node, said to come from a place in the author's source. */
+/** The same node with an origin in the author's source. */
 export function withOrigin<T extends Py.Expression | Py.Statement>(node: T, origin: Location | undefined): T {
   return origin ? { ...node, origin } : node;
 }

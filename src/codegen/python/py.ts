@@ -5,7 +5,7 @@
 import type { Location } from "../../diagnostics/diagnostic.js";
 
 interface Node {
-  /** Where the author wrote what this came from. */
+  /** The author's place that this came from. */
   readonly origin?: Location | undefined;
 }
 
@@ -142,7 +142,7 @@ export interface Conditional extends Node {
   readonly otherwise: Expression;
 }
 
-/** Python as its author wrote it, around expressions. Always an operand of its own. */
+/** The author's own Python around expressions; always an operand of its own. */
 export interface Raw extends Node {
   readonly kind: "raw";
   readonly parts: readonly (string | Expression)[];

@@ -109,7 +109,7 @@ function boundNames(statement: TopLevel): ReadonlySet<string> {
   return bound;
 }
 
-/** The tokens that mean something of the file: not what is bound inside, an attribute, or a keyword argument's name. */
+/** The tokens that refer to names of the file: not locals, attributes or keyword argument names. */
 export function freeNames(statement: TopLevel): readonly Token[] {
   const bound = boundNames(statement);
   return statement.tokens.filter((token, i) => {

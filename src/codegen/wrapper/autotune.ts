@@ -47,7 +47,9 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
   return [autotune, ...inner];
 }
 
-/** `@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK_N"] == 0})`, which runs once a config is chosen. */
+/**
+ * `@triton.heuristics({"EVEN_N": lambda args: args["N"] % args["BLOCK_N"] == 0})`, which runs once a config is chosen.
+ */
 function heuristics(ir: KernelIR, names: KernelNames): readonly Expression[] {
   const argument = (value: Value) => py.subscript(py.name("args"), py.string(names.parameters.get(value)!));
   const entries = ir.params.flatMap((param) => {
@@ -69,7 +71,7 @@ function jit(ir: KernelIR, names: KernelNames): Expression {
   return options.length > 0 ? py.call("triton.jit", ...options) : py.dotted("triton.jit");
 }
 
-/** What every launch says to the driver, by Triton's names. */
+/** Launch options of every launch, by Triton's names. */
 export function driverOptions({ launch }: KernelIR): readonly Keyword[] {
   const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.entries(launch.options).map(([name, value]) => py.keyword(python(name), py.constant(value)));

@@ -9,7 +9,7 @@ import type { Block, Expression, FString, Parameter, Raise, Statement } from "..
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** Functions of the module that checks call. */
-/** Asks whether PyTorch is making a graph, in a module that it may look into. */
+/** Tells whether PyTorch is tracing, in a module that it may trace. */
 export const IS_TRACED = "_is_traced";
 export const CHECK_CHOICE = "_check_choice";
 export const CHECK_TYPE = "_check_type";
@@ -35,7 +35,7 @@ export function messageOf(
   return py.raise(py.call(error, py.fString(`${context.names.wrapper}: `, ...text)));
 }
 
-/** What the caller knows a tensor as. */
+/** The caller's name of a tensor. */
 export function label(context: WrapperContext, param: TensorParam | PointerParam): string {
   return param.kind === "tensor" && param.role === "out"
     ? outputName(context.ir, context.names, param)
@@ -46,7 +46,7 @@ function check(test: Expression, body: Statement): Statement {
   return { kind: "if", branches: [{ test, body: [body] }] };
 }
 
-/** Statements about an argument; under a condition where it may be None. */
+/** Statements about an argument, under a condition if it may be None. */
 export function ifGiven(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
   if (!param.given || body.length === 0) return body;
   return [{ kind: "if", branches: [{ test: py.compare(context.tensor(param), ["is not", py.none]), body }] }];
@@ -171,7 +171,7 @@ export function dtypeCheck(context: WrapperContext, param: TensorParam | Pointer
   return [refuse(isMember, dtype.members.map((name) => `torch.${dtypeName(name)}`).join(" or "))];
 }
 
-/** What a dtype variable is read off: the argument that names it, else the first input of that dtype that is there. */
+/** The source of a dtype variable: the argument that names it, else the first present input of that dtype. */
 export function dtypeBinder(
   { ir, tensors }: Pick<WrapperContext, "ir" | "tensors">,
   variable: string,
@@ -203,7 +203,7 @@ export function torchDType(name: string): Expression {
   return py.dotted(`torch.${special[name] ?? name}`);
 }
 
-/** One device for all, and one that Triton can reach; another GPU than the current one is switched to. */
+/** All tensors must be on one device that Triton can use; switches to that GPU if it is not the current one. */
 export function deviceChecks(context: WrapperContext, inputs: readonly (TensorParam | PointerParam)[]): Block {
   const first = inputs.find((param) => !param.given);
   if (!first) return [];
@@ -243,7 +243,7 @@ export function deviceChecks(context: WrapperContext, inputs: readonly (TensorPa
 /** The local that holds the device of all tensors. */
 export const DEVICE = py.name("device");
 
-/** Of a wrapper without tensors to read a device off. */
+/** For a wrapper without tensors that give a device. */
 export const DEVICE_PARAMETER: Parameter = {
   name: "device",
   annotation: py.binary(py.binary(py.dotted("torch.device"), "|", py.name("str")), "|", py.none),
@@ -255,7 +255,7 @@ function inputsOf(ir: KernelIR): readonly (TensorParam | PointerParam)[] {
   return [...tensorsOf(ir, "in", "inout"), ...ir.params.filter((param) => param.kind === "pointer")];
 }
 
-/** What the device is read off: the first tensor that the caller must give. */
+/** The source of the device: the first required tensor. */
 export function deviceHolder({ ir }: Pick<WrapperContext, "ir">): TensorParam | PointerParam | undefined {
   return inputsOf(ir).find((param) => !param.given);
 }
@@ -332,7 +332,7 @@ export function reachCheck(context: WrapperContext, param: TensorParam): Block {
   return [check(py.compare(extent, [">=", py.name(REACH_LIMIT)]), py.raise(py.call(BEYOND_INT32, what)))];
 }
 
-/** How many elements a tensor has, of sizes that are bound. */
+/** The number of elements of a tensor whose sizes are bound. */
 export function elements(context: WrapperContext, param: TensorParam): Expression {
   const sizes = param.dims.map((_, axis) => context.dim(param, axis));
   return sizes.slice(1).reduce((product, size) => py.binary(product, "*", size), sizes[0] ?? py.number("1"));
@@ -344,7 +344,7 @@ export function sameShape(context: WrapperContext, left: TensorParam, right: Ten
   return left.dims.length === right.dims.length && sizes(left) === sizes(right);
 }
 
-/** Whether a tensor before it, which is contiguous as it is, has its shape and is checked. */
+/** Whether an earlier checked tensor has the same shape and must be contiguous as well. */
 function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean {
   return context.tensors
     .slice(0, context.tensors.indexOf(param))
@@ -359,7 +359,7 @@ function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean 
     );
 }
 
-/** What tiles are made of must be a power of two, and long enough; Triton would only say so once it compiles. */
+/** Sizes of tiles must be powers of two and large enough. Triton would only report that when it compiles. */
 export function tileSizeChecks(context: WrapperContext): Block {
   return tileSizes(context.ir).map(({ param, least }) => {
     const text = context.names.parameters.get(param.value)!;

@@ -1,4 +1,4 @@
-/** What a module does for tensor descriptors: those that the wrapper makes, and scratch for those that kernels make. */
+/** Support for tensor descriptors in a module: making those of the wrapper, and scratch memory for those of kernels. */
 import { makesDescriptors } from "../../analysis/described.js";
 import { type Argument, isValue, type KernelIR, paramsOf, type TensorParam, type Value } from "../../ir/nodes.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
@@ -13,7 +13,7 @@ export const ALLOCATE = "_allocate";
 export const DESCRIPTOR_CLASS = "TensorDescriptor";
 const SET_BLOCKS = "_set_blocks";
 
-/** Refuses a tensor that no descriptor can be of. */
+/** Refuses a tensor that a descriptor cannot describe. */
 export function descriptorCheck(context: WrapperContext, param: TensorParam, axis: number): Block {
   const what = py.string(`${context.names.wrapper}: ${label(context, param)}`);
   return [py.expression(py.call(CHECK_DESCRIPTOR, what, context.tensor(param), py.number(String(axis))))];

@@ -1,4 +1,4 @@
-/** Functions at the end of an emitted module that its wrapper calls, each left out where nothing does. */
+/** Functions at the end of an emitted module for its wrapper; unused ones are omitted. */
 import * as py from "../python/py-build.js";
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./wrapper-descriptors.js";
 import type { FunctionDef } from "../python/py.js";
@@ -8,11 +8,13 @@ import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
 /** Launches a kernel. */
 export const LAUNCH = "_launch";
 const LAUNCH_KEY = "_launch_key";
-/** What it remembers. */
+/** The remembered launches. */
 export const LAUNCHES = "_LAUNCHES";
-/** For what writes tensors of its caller though it has a gradient. */
+/** For an operator with a gradient that writes the caller's tensors. */
 export const REFUSE_GRADIENT = "_refuse_gradient";
-/** Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has. */
+/**
+ * Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has.
+ */
 export const WRAP_TRITON = "wrap_triton";
 
 const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
@@ -76,9 +78,9 @@ for name, other in others.items():
 );
 
 /**
- * For tensors whose bytes overlap. Exact for what slicing one buffer gives: equal strides that each cover the axes inside them. Anything else whose bytes
- * overlap counts as sharing. The difference of two addresses is written in the strides as in a mixed-radix number; the
- * digits of two elements differ by less than the axes are long.
+ * For tensors whose bytes overlap. Exact for what slicing one buffer gives: equal strides that each cover the axes
+ * inside them. Anything else whose bytes overlap counts as sharing. The difference of two addresses is written in the
+ * strides as in a mixed-radix number; the digits of two elements differ by less than the axes are long.
  */
 const overlaps = helper(
   "_overlaps",
@@ -171,8 +173,8 @@ const checkType = helper(
 
 /**
  * `kernel[grid](…)` spends most of its time on finding out which binary to launch, and the autotuner which config. A
- * compiled kernel is launched as Triton's tutorial on fused softmax does. torch.compile traces the launch itself, and the
- * interpreter has no binaries.
+ * compiled kernel is launched as Triton's tutorial on fused softmax does. torch.compile traces the launch itself, and
+ * the interpreter has no binaries.
  */
 const launch = helper(
   LAUNCH,

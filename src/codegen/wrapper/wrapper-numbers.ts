@@ -1,4 +1,4 @@
-/** What the wrapper refuses of numbers, flags, choices and dtypes, and what it hands to the kernel for them. */
+/** The wrapper's checks of numbers, flags, choices and dtypes, and what it passes to the kernel for them. */
 import type { ConstexprParam } from "../../ir/nodes.js";
 import { numberParams } from "../names/call-order.js";
 import * as py from "../python/py-build.js";
@@ -9,7 +9,7 @@ import type { WrapperContext } from "./wrapper-scope.js";
 /** The module's table from torch's dtypes to Triton's. */
 export const TRITON_DTYPES = "_TRITON_DTYPES";
 
-/** A constexpr is compiled in: what is none of its choices, or of another type, would compile to something else. */
+/** A constexpr is compiled in, so a value of another type or outside its choices would compile to something else. */
 export function numberChecks(context: WrapperContext): Block {
   return numberParams(context.ir).flatMap((param) =>
     param.kind === "constexpr" && param.from === "argument" ? check(context, param) : [],
@@ -29,7 +29,9 @@ function check(context: WrapperContext, param: ConstexprParam): Block {
   return call(CHECK_TYPE, ...(param.of === "float" ? ["float", "int"] : [param.of]).map(py.name));
 }
 
-/** What a launch passes for it: Triton's own dtype, and a float where an integer would make the kernel's arithmetic one. */
+/**
+ * The value that a launch passes: Triton's dtype object, or a float so that the kernel does not compute with integers.
+ */
 export function passed(param: ConstexprParam, local: Expression): Expression {
   if (param.from !== "argument") return local;
   if (param.of === "dtype") return py.subscript(py.name(TRITON_DTYPES), local);

@@ -1,4 +1,4 @@
-/** Tensors that a wrapper writes: those of its caller are checked, the others allocated. */
+/** Output tensors of a wrapper: checks those of the caller and allocates the others. */
 import type { PointerParam, TensorParam } from "../../ir/nodes.js";
 import * as py from "../python/py-build.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
@@ -48,7 +48,7 @@ function outputType(context: WrapperContext, param: TensorParam) {
   };
 }
 
-/** An output that was given, if it can be written. */
+/** Checks an output that the caller passed. */
 export function checkedOutput(context: WrapperContext, param: TensorParam): Expression {
   const given = label(context, param);
   const { shape, dtype } = outputType(context, param);
@@ -87,7 +87,7 @@ export function memoryCheck(context: WrapperContext, param: TensorParam): Block 
   return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), tensorsBefore(context, param)))];
 }
 
-/** What a written tensor must lie apart from: the inputs, and the tensors written that come before it. */
+/** The tensors that a written tensor must not overlap: the inputs, and the written tensors before it. */
 function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
   const written = (other: TensorParam) =>
     other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);

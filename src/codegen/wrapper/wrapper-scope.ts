@@ -1,20 +1,20 @@
-/** What is known of a call while its checks are written: names, and which sizes have a value. */
+/** The state while the checks of a call are written: names, and the sizes that have a value. */
 import type { KernelIR, PointerParam, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, literalNumber } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
 
-/** What a part of the wrapper needs to know. */
+/** The context of a part of the wrapper. */
 export interface WrapperContext {
   readonly ir: KernelIR;
   readonly names: KernelNames;
   readonly tensors: readonly TensorParam[];
-  /** Sizes that a statement before has bound to a local. */
+  /** Sizes that an earlier statement has bound to a local. */
   readonly bound: Set<string>;
   /** Sizes that are computed from others: shapes are compared with them. */
   readonly derived: ReadonlySet<string>;
-  /** Whether PyTorch is to see the kernel in its graphs (`torch.library.wrap_triton`). */
+  /** Whether PyTorch should see the kernel in its graphs (`torch.library.wrap_triton`). */
   readonly traceable: boolean;
   /** A tensor's name in the wrapper. */
   tensor(param: TensorParam | PointerParam): Expression;

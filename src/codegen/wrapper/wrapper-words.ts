@@ -13,7 +13,7 @@ import type { Expression, Parameter } from "../python/py.js";
 import { label, torchDType } from "./wrapper-checks.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
-/** The parameters that a caller gives by position, annotated. */
+/** The positional parameters, annotated. */
 export function inputParameters(ir: KernelIR, names: KernelNames): readonly Parameter[] {
   const tensor = py.dotted("torch.Tensor");
   return callOrder(ir).map((param): Parameter => {
@@ -46,7 +46,7 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
   ];
 }
 
-/** Outputs that the caller may give, by name. */
+/** Outputs that the caller may pass by name. */
 export function outputParameters(context: WrapperContext): readonly Parameter[] {
   const annotation = py.binary(py.dotted("torch.Tensor"), "|", py.none);
   const outputs = tensorsOf(context.ir, "out");
@@ -61,7 +61,7 @@ export function outputLines(context: WrapperContext): readonly string[] {
   );
 }
 
-/** How many tensors, as an annotation. */
+/** The annotation for a number of tensors. */
 export function returnType(count: number): Expression {
   const tensor = py.dotted("torch.Tensor");
   if (count === 0) return py.none;
@@ -86,7 +86,7 @@ export function annotationOf(param: NumberParam): string {
   return typeof dtype === "string" && dtype.includes("int") ? "int" : "float";
 }
 
-/** A default as its annotation says: `2.0` for a float. */
+/** A default in the type of its annotation: `2.0` for a float. */
 function defaultOf(param: NumberParam): Expression | undefined {
   if (param.kind === "size" || param.default === undefined) return undefined;
   if (param.kind === "constexpr" && param.of === "dtype") return torchDType(String(param.default));
@@ -95,7 +95,7 @@ function defaultOf(param: NumberParam): Expression | undefined {
   return isFloat ? py.numberLiteral(Number(param.default), "float") : py.constant(param.default);
 }
 
-/** What the docstring says of it. */
+/** Its description in the docstring. */
 function numberWords(param: NumberParam): string {
   if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim")) return "a size of the result";
   if (param.kind === "scalar")

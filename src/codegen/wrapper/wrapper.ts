@@ -112,7 +112,7 @@ class WrapperEmitter extends WrapperScope {
     return [...inputParameters(this.ir, this.names), ...outputParameters(this), ...device];
   }
 
-  /** Tensors of which the kernel gets an address only. */
+  /** Tensors whose address alone goes to the kernel. */
   #pointers(): readonly PointerParam[] {
     return this.ir.params.filter((param) => param.kind === "pointer");
   }
@@ -137,7 +137,7 @@ class WrapperEmitter extends WrapperScope {
 
   // ---- body ---------------------------------------------------------------------------------------------------------
 
-  /** Nothing is launched where there is nothing to write. */
+  /** Returns early if the outputs are empty. */
   #emptyResult(results: readonly Expression[]): Block {
     if (results.length === 0) return [];
     const written = this.tensors.filter((param) => param.role !== "in");
@@ -159,7 +159,8 @@ class WrapperEmitter extends WrapperScope {
   #strides(): Block {
     return this.tensors.flatMap((param) => {
       const all = this.names.strides.get(param.name)!;
-      // No offset is computed of what a descriptor alone reaches, so what the kernel does not take is of no use here.
+      // Memory that only a descriptor accesses has no computed offsets, so strides that the kernel does not take are
+      // unused here.
       const isOnly = isOnlyDescribed(this.ir, param);
       const strides = all.map((name) => (name !== undefined && isOnly && !this.#strideUsed(name) ? undefined : name));
       if (!strides.some((name) => name !== undefined)) return [];
@@ -245,7 +246,7 @@ class WrapperEmitter extends WrapperScope {
     // The copy engine's descriptors are made anew for each launch, and a config's hook may set their blocks.
     const isDescribed = this.tensors.some(({ block }) => block);
     if (this.traceable || isDescribed) {
-      // PyTorch is to see the launch in a graph that it makes; everywhere else that would cost a millisecond.
+      // PyTorch must see the launch in a graph that it makes; elsewhere that would cost a millisecond.
       const launcher = this.traceable
         ? py.conditional(py.call(WRAP_TRITON, jit), py.call(IS_TRACED, this.tensor(deviceHolder(this)!)), jit)
         : jit;
@@ -257,7 +258,7 @@ class WrapperEmitter extends WrapperScope {
     return [...grids, py.blank, py.expression(py.call(LAUNCH, ...launched, ...options))];
   }
 
-  /** The dtypes that this call's tensors have, one for each variable that no argument names. */
+  /** The dtypes of this call's tensors, one for each variable that no argument names. */
   #dtypes(): readonly Expression[] {
     const variables = new Set(
       [...this.tensors, ...this.#pointers()].flatMap(({ dtype }) => (typeof dtype === "string" ? [] : [dtype.name])),
@@ -284,7 +285,7 @@ class WrapperEmitter extends WrapperScope {
     return this.ir.params.filter((param) => param.kind === "scalar" || param.kind === "size");
   }
 
-  /** What the kernel takes, in its order. */
+  /** The kernel's arguments, in its order. */
   #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Keyword[] } {
     const params = this.ir.params;
     const tensors = params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
@@ -340,7 +341,7 @@ class WrapperEmitter extends WrapperScope {
     return this.#isConfig(value) ? py.subscript(py.name("meta"), py.string(this.#localText(value))) : this.local(value);
   }
 
-  /** Whether only a launch knows it: the config's, and what a heuristic computes of the config. */
+  /** Whether only a launch knows the value: a config's, or one that a heuristic computes from the config. */
   #isConfig(value: Value): boolean {
     const isComputed = this.ir.params.some(
       (p) => p.kind === "constexpr" && p.from === "heuristic" && p.value === value,

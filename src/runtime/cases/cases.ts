@@ -97,8 +97,8 @@ export function planCases(kernel: CompiledKernel, limits: Limits, selection: Sel
 }
 
 /**
- * What to compile: every config with every dtype, flag and choice, and inputs in each layout, at the first sizes that the
- * kernel accepts. The author's sizes are tried before ours.
+ * What to compile: every config with every dtype, flag and choice, and inputs in each layout, at the first sizes that
+ * the kernel accepts. The author's sizes are tried before ours.
  */
 export function compileCases(
   kernel: CompiledKernel,

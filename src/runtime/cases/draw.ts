@@ -40,8 +40,8 @@ type Constant = number | boolean | string;
 
 /**
  * Cases of a kernel, drawn from its signature: sizes at and around multiples of its blocks, ones, primes and anything
- * between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer; optional tensors
- * left out. Shrinks to small sizes.
+ * between; every dtype and config; inputs that are transposed, sliced, expanded or start inside a buffer; optional
+ * tensors left out. Shrinks to small sizes.
  */
 export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arbitrary<Case> {
   checkOptions(kernel, options);
@@ -129,8 +129,8 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
 }
 
 /**
- * Cases that are each like one of a few: what Triton compiles for is that one's, the rest is drawn. They shrink as any case
- * does.
+ * Cases that are each like one of a few: what Triton compiles for is that one's, the rest is drawn. They shrink as any
+ * case does.
  */
 function specialisedCases(
   kernel: CompiledKernel,

@@ -1,6 +1,6 @@
 /**
- * What Triton specialises a kernel on. For an integer argument: whether it is 1 and whether 16 divides it; for a pointer:
- * whether 16 bytes divide it; for a constexpr: its value (`specialize_impl` of Triton's `jit.py`).
+ * What Triton specialises a kernel on. For an integer argument: whether it is 1 and whether 16 divides it; for a
+ * pointer: whether 16 bytes divide it; for a constexpr: its value (`specialize_impl` of Triton's `jit.py`).
  */
 import type { Case, CompiledKernel } from "../../contract/compiled.js";
 

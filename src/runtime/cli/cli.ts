@@ -1,4 +1,6 @@
-/** Runs the command that the arguments name, and turns every outcome into an exit code. Users never see a raw exception. */
+/**
+ * Runs the command that the arguments name, and turns every outcome into an exit code. Users never see a raw exception.
+ */
 import { Command, CommanderError, Option } from "commander";
 import { createRequire } from "node:module";
 import { basename } from "node:path";

@@ -19,7 +19,9 @@ const LOOKUP_DEADLINE_MS = 120_000;
 /** Triton takes seconds for one kernel; after this time it is taken to hang. */
 export const COMPILE_DEADLINE_MS = 300_000;
 
-/** Up to this many kernels are left to the device's own process: it compiles them in the time that others need to start. */
+/**
+ * Up to this many kernels are left to the device's own process: it compiles them in the time that others need to start.
+ */
 const FEW = 2;
 
 /** The progress of compiling, in one line. */
@@ -32,7 +34,9 @@ export function inEveryConfig(kernel: CompiledKernel, at: Case): readonly Case[]
   return kernel.configs.map((_, config) => ({ ...at, config })).filter((each) => kernel.refusal(each) === undefined);
 }
 
-/** Compiles into Triton's cache what the cases lack. A failure is not an error here: the case reports it when it runs. */
+/**
+ * Compiles into Triton's cache what the cases lack. A failure is not an error here: the case reports it when it runs.
+ */
 export async function compileAhead(
   { worker, compilers, hello: { target } }: Pick<PythonDevice, "worker" | "compilers" | "hello">,
   cases: readonly RunRequest[],

@@ -112,8 +112,8 @@ async function compileJob(worker: Worker, { kernel, workspace, target, at, file 
 }
 
 /**
- * Everything that the result depends on: the module without its list of configs, the config, the case, the target, Triton and
- * ptxas. Failures are not cached, because the lines that they name may move.
+ * Everything that the result depends on: the module without its list of configs, the config, the case, the target,
+ * Triton and ptxas. Failures are not cached, because the lines that they name may move.
  */
 function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: readonly unknown[]): string {
   const source = withoutConfigs(kernel.python);

@@ -32,7 +32,10 @@ export function uncheckedOf(machineCode: readonly MachineCode[]): string[] {
   ];
 }
 
-/** The faults in the kernels that a case launches on a GPU, one line each. Triton's cache has the kernels, since the case ran. */
+/**
+ * The faults in the kernels that a case launches on a GPU, one line each. Triton's cache has the kernels, since the
+ * case ran.
+ */
 export async function faultsOfCase(
   { compilers, hello: { target } }: Pick<PythonDevice, "compilers" | "hello">,
   at: RunRequest,

@@ -1,4 +1,6 @@
-/** The search for faster configs: prunes the declared space by rules, then verifies and measures candidates on a GPU. */
+/**
+ * The search for faster configs: prunes the declared space by rules, then verifies and measures candidates on a GPU.
+ */
 import fc from "fast-check";
 import { join } from "node:path";
 import { type Case, type CompiledKernel, type Config, launchOptionNames } from "../../contract/compiled.js";

@@ -3,7 +3,10 @@ import { availableParallelism } from "node:os";
 import { Worker, type WorkerOptions } from "./worker.js";
 
 export interface CompilersOptions extends Omit<WorkerOptions, "device"> {
-  /** Maximum number of processes. Default: the number of cores, up to 16, because each needs half a gigabyte for torch and LLVM. */
+  /**
+   * Maximum number of processes. Default: the number of cores, up to 16, because each needs half a gigabyte for torch
+   * and LLVM.
+   */
   readonly processes?: number | undefined;
 }
 

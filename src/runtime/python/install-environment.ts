@@ -1,4 +1,7 @@
-/** `tilescript setup`: creates the Python environment of the lock file in the cache folder. Safe to run twice, even at once. */
+/**
+ * `tilescript setup`: creates the Python environment of the lock file in the cache folder. Safe to run twice, even at
+ * once.
+ */
 import { execa } from "execa";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, statfs } from "node:fs/promises";

@@ -44,7 +44,10 @@ interface Entry {
   readonly probe: Probe;
 }
 
-/** Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed. Throws a message. */
+/**
+ * Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed. Throws a
+ * message.
+ */
 export async function probePython(command: string, cacheFolder: string, env: NodeJS.ProcessEnv): Promise<Probe> {
   const python = await locate(command, env);
   const file = join(cacheFolder, "probes.json");

@@ -129,7 +129,9 @@ export interface LaunchesRequest {
 }
 
 export interface LaunchesResult {
-  /** The kernels that each case launches, except those that this process has in memory; none if the case ends earlier. */
+  /**
+   * The kernels that each case launches, except those that this process has in memory; none if the case ends earlier.
+   */
   readonly launches: readonly (readonly { readonly key: string; readonly cached: boolean }[])[];
 }
 

@@ -8,7 +8,10 @@ export function diagnosticText(diagnostic: Diagnostic): string {
   return frame ? `${formatDiagnostic(diagnostic)}\n${frame}` : formatDiagnostic(diagnostic);
 }
 
-/** The line of a location with its neighbours and a caret, or an empty string where the file has no such line or can't be read. */
+/**
+ * The line of a location with its neighbours and a caret, or an empty string where the file has no such line or can't
+ * be read.
+ */
 export function codeFrame(at: Location, around = 1): string {
   let lines: string[];
   try {

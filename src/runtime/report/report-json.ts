@@ -1,4 +1,7 @@
-/** The JSON report of `run`. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are fixed; other fields may be added. */
+/**
+ * The JSON report of `run`. `correct`, `max_abs_diff`, `max_rel_diff` and `details` are fixed; other fields may be
+ * added.
+ */
 import type { Device } from "../devices/devices.js";
 import type { CaseReport, OutputReport, RunReport } from "./reports.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";

@@ -28,7 +28,10 @@ export interface RunReport {
   readonly not_checked?: readonly string[];
   readonly warnings?: readonly Diagnostic[];
   readonly seconds?: number;
-  /** On a GPU: kernels compiled before the cases, with processes and seconds; kernels from Triton's cache; kernels compiled while cases ran. */
+  /**
+   * On a GPU: kernels compiled before the cases, with processes and seconds; kernels from Triton's cache; kernels
+   * compiled while cases ran.
+   */
   readonly compiled?: {
     readonly ahead: number;
     readonly processes: number;
@@ -112,7 +115,10 @@ export interface CompileReport {
     readonly compiled: readonly CompilationReport[];
     /** What was not compiled, or whose machine code was not checked, and why. */
     readonly not_checked: readonly string[];
-    /** Located at the configs: `compile-error`, `compile-resources`, `compile-miscompiled`, and the warning `compile-spill`. */
+    /**
+     * Located at the configs: `compile-error`, `compile-resources`, `compile-miscompiled`, and the warning
+     * `compile-spill`.
+     */
     readonly diagnostics: readonly Diagnostic[];
   }[];
 }
@@ -200,7 +206,10 @@ export interface BenchCaseReport {
   readonly speedup?: number;
   readonly warmup_iters: number;
   readonly benchmark_iters: number;
-  /** Of `kernel`, `eager`, `torch.compile`, `torch.compile max-autotune` and the author's providers: 20th and 80th percentile beside the median, in milliseconds, or why there is no time. */
+  /**
+   * Of `kernel`, `eager`, `torch.compile`, `torch.compile max-autotune` and the author's providers: 20th and 80th
+   * percentile beside the median, in milliseconds, or why there is no time.
+   */
   readonly times: Readonly<Record<string, Timing | { readonly error: string }>>;
   /** Inputs read once and outputs written once. */
   readonly bytes: number;

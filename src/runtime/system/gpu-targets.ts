@@ -57,8 +57,8 @@ const KiB = 1024;
 const PARTITIONS = 4;
 
 /**
- * "Technical specifications per compute capability" of the CUDA C++ Programming Guide; steps and partitions of registers,
- * and the memory that is kept for each program, as `cuda_occupancy.h` has them.
+ * "Technical specifications per compute capability" of the CUDA C++ Programming Guide; steps and partitions of
+ * registers, and the memory that is kept for each program, as `cuda_occupancy.h` has them.
  */
 function cuda(capability: number, warps: number, programs: number, kib: number, tensorMemory?: number): Target {
   const reserved = capability >= 80 ? 1 * KiB : 0;
@@ -78,7 +78,9 @@ function cuda(capability: number, warps: number, programs: number, kib: number, 
   };
 }
 
-/** LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`): a barrier for each program of several waves, 16 on gfx9 and 32 later. */
+/**
+ * LLVM's AMDGPU backend (`AMDGPUBaseInfo.cpp`): a barrier for each program of several waves, 16 on gfx9 and 32 later.
+ */
 function hip(arch: string, sharedOfProgram: number): Target {
   const isGfx9 = arch.startsWith("gfx9");
   const warps = isGfx9 ? 32 : 64;

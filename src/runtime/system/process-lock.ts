@@ -6,7 +6,10 @@ const POLL_MS = 300;
 /** A process writes its id right after creating the lock. A lock that stays empty longer belongs to a dead process. */
 const UNNAMED_MS = 3_000;
 
-/** Waits until the lock is ours. `onWait` is called once with the holder's id. Returns a function that releases the lock. */
+/**
+ * Waits until the lock is ours. `onWait` is called once with the holder's id. Returns a function that releases the
+ * lock.
+ */
 export async function acquireLock(path: string, onWait: (pid: number) => void): Promise<() => Promise<void>> {
   let waiting = false;
   for (;;) {

@@ -7,7 +7,10 @@ import type { Outcome } from "../cases/outcome.js";
 export interface EvaluatorOptions {
   readonly tolerance: Partial<Tolerance>;
   readonly order?: ProgramOrder | undefined;
-  /** The number of runs of each case, which must agree; evaluator and interpreter change the order of programs. Default: 1. */
+  /**
+   * The number of runs of each case, which must agree; evaluator and interpreter change the order of programs. Default:
+   * 1.
+   */
   readonly repeats?: number | undefined;
 }
 
@@ -71,8 +74,8 @@ function orderProblems(
 }
 
 /**
- * The failure if 100 among the inputs makes an element NaN or infinite that is finite in the reference, as in a softmax that
- * does not subtract the maximum. Errors of other elements mean nothing, because of cancellation.
+ * The failure if 100 among the inputs makes an element NaN or infinite that is finite in the reference, as in a softmax
+ * that does not subtract the maximum. Errors of other elements mean nothing, because of cancellation.
  */
 export function overflow(kernel: CompiledKernel, outcome: Outcome): Outcome | undefined {
   if (outcome.at.special?.some((kind) => kind !== "large")) return undefined;

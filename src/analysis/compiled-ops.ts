@@ -1,4 +1,7 @@
-/** The ops of a kernel that Triton compiles: only one arm of a constexpr condition, and helper functions that are called. */
+/**
+ * The ops of a kernel that Triton compiles: only one arm of a constexpr condition, and helper functions that are
+ * called.
+ */
 import { typeOfArgument } from "../ir/typed.js";
 import {
   type Argument,
@@ -15,8 +18,8 @@ import { argumentsOf, blocksOf } from "../ir/walk.js";
 export type Constants = (argument: Argument) => Constant | undefined;
 
 /**
- * The ops of a kernel and of the helper functions that it calls. If `constant` does not know a constexpr condition, both
- * arms are omitted, so every listed op is certainly compiled.
+ * The ops of a kernel and of the helper functions that it calls. If `constant` does not know a constexpr condition,
+ * both arms are omitted, so every listed op is certainly compiled.
  */
 export function compiledOps({ body }: KernelIR, constant: Constants = () => undefined): Iterable<OpStatement> {
   const called = new Set<FunctionIR>();

@@ -38,8 +38,8 @@ export function isOnlyDescribed(ir: KernelIR, param: TensorParam): boolean {
 }
 
 /**
- * The sizes that must be multiples of a number, so that the rows of contiguous tensors are multiples of 16 bytes: those of
- * the contiguous axis, in tensors with more than one axis.
+ * The sizes that must be multiples of a number, so that the rows of contiguous tensors are multiples of 16 bytes: those
+ * of the contiguous axis, in tensors with more than one axis.
  */
 export function sizeMultiples(ir: KernelIR): Readonly<Record<string, number>> {
   const found: Record<string, number> = {};

@@ -1,6 +1,6 @@
 /**
- * Finds integers that are certainly non-negative, by the rules in op records. A view does not mask the lower bound of such
- * an index. The rules are fixed on purpose: the emitted code must not depend on a solver.
+ * Finds integers that are certainly non-negative, by the rules in op records. A view does not mask the lower bound of
+ * such an index. The rules are fixed on purpose: the emitted code must not depend on a solver.
  */
 import {
   type Argument,
@@ -104,7 +104,10 @@ class Signs {
     }
   }
 
-  /** Sizes of shapes are non-negative; host expressions if their operands say so; constexprs of configs if all configs do. */
+  /**
+   * Sizes of shapes are non-negative; host expressions if their operands say so; constexprs of configs if all configs
+   * do.
+   */
   #ofParam(param: Param): boolean {
     const computed = computedBy(param);
     if (param.kind === "size") return computed === undefined || this.#isShape(param.value) || this.#yields(computed);

@@ -90,7 +90,8 @@ declare module "../params/kernel.js" {
     /**
      * Runs the kernel in-process on these inputs, checks every access, and compares with the reference.
      *
-     * @param inputs tensors as `NDArray` (with one axis also as typed array), scalars, and sizes that no shape determines
+     * @param inputs tensors as `NDArray` (with one axis also as typed array), scalars, and sizes that no shape
+     * determines
      * @param options constexprs, launch options and evaluation options; omitted config options are the first config's
      * @throws TileScriptError if the kernel cannot be built, or cannot take these inputs
      */

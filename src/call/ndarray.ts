@@ -44,7 +44,10 @@ const ownDTypes = [
 ] as const;
 type OwnDType = (typeof ownDTypes)[number][0];
 
-/** The typed array that holds a dtype's values: its own, a `Uint8Array` of 0 and 1, or a `Float32Array` for narrow floats. */
+/**
+ * The typed array that holds a dtype's values: its own, a `Uint8Array` of 0 and 1, or a `Float32Array` for narrow
+ * floats.
+ */
 export type DataOf<D extends DTypeName> = D extends DTypeName ? (typeof arrayTypes)[D]["prototype"] : never;
 /** The typed array whose elements have one of these dtypes. */
 export type TypedArrayOf<D extends DTypeName> = D extends OwnDType ? DataOf<D> : never;
@@ -66,8 +69,8 @@ type Concrete = { readonly [D in DTypeName]: DType<D> }[DTypeName];
 type NameOf<T extends Concrete> = T extends DType<infer D extends DTypeName> ? D : never;
 
 /**
- * An array of any rank: a dtype, a shape, and strides in elements. Views share memory. It holds values, not bit patterns:
- * float16, bfloat16 and float8 lie in a `Float32Array`, rounded to nearest even. An array never changes.
+ * An array of any rank: a dtype, a shape, and strides in elements. Views share memory. It holds values, not bit
+ * patterns: float16, bfloat16 and float8 lie in a `Float32Array`, rounded to nearest even. An array never changes.
  */
 export class NDArray<out D extends DTypeName = DTypeName> {
   readonly #memory: TypedArray;
@@ -186,7 +189,9 @@ export class NDArray<out D extends DTypeName = DTypeName> {
     return this.transpose(0, 1);
   }
 
-  /** A view of every `step`th index of an axis, from `start` up to but not including `end`, like `x[…, start:end:step]`. */
+  /**
+   * A view of every `step`th index of an axis, from `start` up to but not including `end`, like `x[…, start:end:step]`.
+   */
   slice(axis: number, start: number, end?: number, step = 1): NDArray<D> {
     const at = this.#axis(axis);
     const dim = this.shape[at]!;

@@ -1,6 +1,6 @@
 /**
- * Records which program read or wrote each element, to find races and reads of elements without a value. Two accesses of
- * one element race if nothing orders their programs; atomics are always ordered among themselves.
+ * Records which program read or wrote each element, to find races and reads of elements without a value. Two accesses
+ * of one element race if nothing orders their programs; atomics are always ordered among themselves.
  */
 import type { Location } from "../diagnostics/diagnostic.js";
 import { race, uninitialised } from "../diagnostics/catalogue/finding-codes.js";

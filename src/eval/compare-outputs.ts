@@ -9,7 +9,8 @@ import { TorchRefuses } from "../torch/not-evaluated.js";
 
 /**
  * An element is right if it differs from the expected value by at most `atol + rtol * |expected|`, if it equals the
- * expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. Integers must be equal.
+ * expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. Integers must be
+ * equal.
  *
  * @throws TorchRefuses if the shapes differ.
  */

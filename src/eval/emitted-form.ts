@@ -1,6 +1,6 @@
 /**
- * The lowered kernel, which is what is emitted, against the author's: both run on the same inputs, and where they differ
- * the lowering is wrong, or an address that only the emitted code computes overflows.
+ * Compares the lowered kernel, which is emitted, with the author's on the same inputs. If they differ, the lowering is
+ * wrong, or an address that only the emitted code computes overflows.
  */
 import type { Finding, TensorData } from "../contract/compiled.js";
 import { lowering } from "../diagnostics/catalogue/finding-codes.js";
@@ -9,8 +9,8 @@ import { evaluateKernel, type Run, type RunResult } from "./evaluate-kernel.js";
 import { coordinates } from "./findings.js";
 
 /**
- * Evaluates the author's kernel, and the lowered one if it is given and nothing was found so far. The findings then tell
- * what the lowered kernel does differently.
+ * Evaluates the author's kernel, and then the lowered one if it is given and there are no findings. The findings then
+ * describe what the lowered kernel does differently.
  */
 export function evaluateForms(ir: KernelIR, lowered: KernelIR | undefined, run: Run): RunResult {
   const authored = evaluateKernel(ir, run);

@@ -1,4 +1,6 @@
-/** Evaluates one case of a kernel and compares it with its reference: the implementation of `CompiledKernel.evaluate`. */
+/**
+ * Evaluates one case of a kernel and compares it with its reference: the implementation of `CompiledKernel.evaluate`.
+ */
 import type {
   Case,
   Comparison,

@@ -189,7 +189,9 @@ function checkWritten(tensor: Tensor, { value }: TensorParam, ir: KernelIR, { fi
   findings.add(said.code, leftOutAt(tensor, ir.grid, grid) ?? value.at, 1, () => ({ said, program: [], lane: [] }));
 }
 
-/** The place to blame for unwritten elements: an axis of the grid without programs, else the only statement that writes. */
+/**
+ * The place to blame for unwritten elements: an axis of the grid without programs, else the only statement that writes.
+ */
 function leftOutAt({ writtenAt }: Tensor, { block, at }: HostBlock, grid: readonly number[]): Location | undefined {
   const empty = block.yields[grid.indexOf(0)];
   if (empty) return isValue(empty) ? empty.at : at;

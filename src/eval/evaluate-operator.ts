@@ -1,4 +1,4 @@
-/** Runs an operator in-process: each of its kernels on what the steps before gave, and torch in float64 between them. */
+/** Runs an operator in-process: its kernels in order, and PyTorch calls between them in float64. */
 import type {
   Case,
   EvaluateOptions,

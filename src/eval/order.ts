@@ -1,6 +1,6 @@
 /**
- * The happens-before order of programs, as vector clocks. Only atomics order accesses of different programs: a release on
- * an element orders the accesses before it with those after a later acquire on that element.
+ * The happens-before order of programs, as vector clocks. Only atomics order accesses of different programs: a release
+ * on an element orders the accesses before it with those after a later acquire on that element.
  */
 
 /** Identifies a program between two of its releases. */

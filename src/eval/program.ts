@@ -207,7 +207,10 @@ export class Program {
     };
   }
 
-  /** Computes a value that all programs share only once. If computing it gives a finding, each program computes it again. */
+  /**
+   * Computes a value that all programs share only once. If computing it gives a finding, each program computes it
+   * again.
+   */
   #once<T>(statement: OpStatement, compute: () => T): () => T {
     const fixed = this.#fixed.ofResults(statement);
     for (const result of statement.results) this.#fixed.set(result, fixed);

@@ -103,8 +103,8 @@ export class Tensor implements Allocation {
 }
 
 /**
- * The strides of a layout. `offset` has those of `contiguous`: the evaluator checks accesses against the tensor itself, so
- * its start in the storage makes no difference.
+ * The strides of a layout. `offset` has those of `contiguous`: the evaluator checks accesses against the tensor itself,
+ * so its start in the storage makes no difference.
  */
 export function layoutStrides(shape: readonly number[], layout: Layout): number[] {
   const rank = shape.length;

@@ -1,6 +1,6 @@
 /**
- * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping, locations
- * and value identity are decided in one place.
+ * Builds IR: the open blocks and their statements. Everything that makes IR goes through this class, so scoping,
+ * locations and value identity are decided in one place.
  */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperCapture, outsideKernel, scopeEscape, unreachable } from "../diagnostics/catalogue/control-codes.js";
@@ -157,8 +157,8 @@ export class Builder {
   }
 
   /**
-   * The scope itself if it is open. For a closed arm of a constexpr branch whose condition also holds here, the open scope
-   * around it: Triton keeps both arms or neither, and Python's variables outlive the arm.
+   * The scope itself if it is open. For a closed arm of a constexpr branch whose condition also holds here, the open
+   * scope around it: Triton keeps both arms or neither, and Python's variables outlive the arm.
    */
   #openAround(scope: Scope): Scope | undefined {
     const open = new Set(this.scopes);
@@ -170,7 +170,10 @@ export class Builder {
     return undefined;
   }
 
-  /** Refuses a value from a closed scope. A helper function may use its own values, the kernel's arguments and constexprs. */
+  /**
+   * Refuses a value from a closed scope. A helper function may use its own values, the kernel's arguments and
+   * constexprs.
+   */
   #checkScope(
     scope: Scope,
     made: Location | undefined,

@@ -21,18 +21,20 @@ import type { Targets } from "../types/targets.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
 /**
- * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but a number stays an integer beside
- * floats; `valueOrPointer`; `tile` a tile alone; `tileOrPointer`; `mask` a tile of truth values, or one truth value; `shape`
- * a list of constexprs; `constant` a number, string or boolean of JavaScript, and `constants` one or a list of them; `dtype`
- * a dtype, or a list of dtypes; `address` a pointer or a view; `tensor`; `tensorOrView`; `descriptor`; `values` a list of
- * values; `tiles` a tile, or a list of them; `function` a helper function. A question mark makes it optional. The op's own
- * rule refuses what does not fit; the kind says what the rule lets through.
+ * What may stand at an operand: `value` a tile, constexpr or number; `index` the same, but a number stays an integer
+ * beside floats; `valueOrPointer`; `tile` a tile alone; `tileOrPointer`; `mask` a tile of truth values, or one truth
+ * value; `shape` a list of constexprs; `constant` a number, string or boolean of JavaScript, and `constants` one or a
+ * list of them; `dtype` a dtype, or a list of dtypes; `address` a pointer or a view; `tensor`; `tensorOrView`;
+ * `descriptor`; `values` a list of values; `tiles` a tile, or a list of them; `function` a helper function. A question
+ * mark makes it optional. The op's own rule refuses what does not fit; the kind says what the rule lets through.
  */
 export type OperandKind = keyof RuntimeOfKind;
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
 
 const VALUE_KINDS: ReadonlySet<string> = new Set(["value", "valueOrPointer", "tile", "tileOrPointer", "mask"]);
-/** Whether what stands at an operand is a value of the program, so that a number takes the dtype of the tiles beside it. */
+/**
+ * Whether what stands at an operand is a value of the program, so that a number takes the dtype of the tiles beside it.
+ */
 export const isValueKind = (kind: string): boolean => VALUE_KINDS.has(kind);
 
 /** What `evaluate` gets for an operand of each kind. */
@@ -124,7 +126,9 @@ export type OpSpelling<Args> = Spelling & {
 
 /** What an op's sign depends on beside the signs of its operands. */
 export interface SignContext<Args> {
-  /** Whether Python computes it, on the host or as a constexpr: `//` and `%` floor there, and nothing reports a divisor. */
+  /**
+   * Whether Python computes it, on the host or as a constexpr: `//` and `%` floor there, and nothing reports a divisor.
+   */
   readonly folded: boolean;
   readonly args: Args;
 }
@@ -147,7 +151,9 @@ export interface OpFacts<Args> {
   readonly lanewise?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
-  /** Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask. */
+  /**
+   * Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask.
+   */
   readonly nonNegative?: (operands: readonly boolean[], of: SignContext<Args>) => boolean;
   /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
   readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;

@@ -53,8 +53,8 @@ export const bitwise =
   };
 
 /**
- * Floats are compared by their bits: as signed integers if the operand's sign bit is clear, else as unsigned integers in
- * reverse order. So -0 is less than 0, and a NaN lies beyond the infinity of its sign.
+ * Floats are compared by their bits: as signed integers if the operand's sign bit is clear, else as unsigned integers
+ * in reverse order. So -0 is less than 0, and a NaN lies beyond the infinity of its sign.
  */
 const extreme =
   (isGreatest: boolean): Change =>

@@ -17,8 +17,8 @@ export interface DotOptions {
 }
 
 /**
- * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dimensions. Poison in a row of `a` or a column of
- * `b` poisons every result that uses it.
+ * `acc + a @ b` of `[…, M, K]` and `[…, K, N]`, with equal leading (batch) dimensions. Poison in a row of `a` or a
+ * column of `b` poisons every result that uses it.
  *
  * float32 accumulates with one fused multiply-add per step, in order of k. (The sum is rounded to float64 first, which
  * makes a difference only if that is a tie of float32.) A float16 accumulator is rounded once, at the end. int32 wraps,
@@ -71,8 +71,8 @@ function multiplyFloat32(
 
 /**
  * Splits operands into parts of decreasing size and adds their products, smallest first, without those beyond the last
- * part's order (Triton's F32DotTC pass). If a part is infinite, the small products are NaN, because infinity times 0 is.
- * The pass replaces NaN with 0, so the product of the largest parts determines the result.
+ * part's order (Triton's F32DotTC pass). If a part is infinite, the small products are NaN, because infinity times 0
+ * is. The pass replaces NaN with 0, so the product of the largest parts determines the result.
  */
 function multiplySplit(
   acc: Float32Array,
@@ -110,9 +110,9 @@ function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes):
 }
 
 /**
- * Each partial sum is rounded to float32. Zeros of `a` and columns of zeros at the end of `b` are passed over, for tiles
- * of small tensors are zeros mostly. Adding their products changes nothing but a sum of -0, whose row is computed again
- * with them; and where an operand is not finite, a product with zero is NaN.
+ * Each partial sum is rounded to float32. Zeros of `a` and columns of zeros at the end of `b` are passed over, for
+ * tiles of small tensors are zeros mostly. Adding their products changes nothing but a sum of -0, whose row is computed
+ * again with them; and where an operand is not finite, a product with zero is NaN.
  */
 function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, size: Sizes): void {
   const { batch, m, n, k } = size;

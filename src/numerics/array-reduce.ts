@@ -9,7 +9,10 @@ import { isBig, isFloat, type BigData, type NumberData, type NumericDType, type 
 import { round } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 
-/** Reduces an axis in the operand's dtype; to accumulate in another dtype, cast first. Poison in a lane poisons its result. */
+/**
+ * Reduces an axis in the operand's dtype; to accumulate in another dtype, cast first. Poison in a lane poisons its
+ * result.
+ */
 export function reduce(x: TileArray, axis: number | "all", f: (acc: number, x: number) => number): TileArray {
   if (axis === "all") return reduce(flat(x), 0, f);
   const { data, shape } = folded(x, axis);

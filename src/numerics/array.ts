@@ -150,7 +150,9 @@ export function broadcastTo(x: TileArray, shape: readonly number[]): TileArray {
   return take(x, shape, stridedIndex(shape, strides));
 }
 
-/** How elements along one axis repeat in a larger shape, seen as `[outer, count, inner]`: element `j` fills `[:, j, :]`. */
+/**
+ * How elements along one axis repeat in a larger shape, seen as `[outer, count, inner]`: element `j` fills `[:, j, :]`.
+ */
 export interface Spread {
   readonly outer: number;
   readonly count: number;

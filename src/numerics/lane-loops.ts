@@ -1,6 +1,6 @@
 /**
- * Makes a separate loop over elements for each function that it calls. V8 inlines the function if a loop has called only
- * one; such a loop runs four times as fast as one that all ops share (measured, Node 20).
+ * Makes a separate loop over elements for each function that it calls. V8 inlines the function if a loop has called
+ * only one; such a loop runs four times as fast as one that all ops share (measured, Node 20).
  */
 import type { NumberData, TileData } from "./numeric.js";
 
@@ -8,8 +8,8 @@ import type { NumberData, TileData } from "./numeric.js";
 const WORTH_COMPILING = 4;
 
 /**
- * Returns `loopOf(f)`, as a separate copy for each `f` that is used repeatedly. `loopOf` is compiled from its own source
- * text, so it must not refer to anything except `f` and its own variables.
+ * Returns `loopOf(f)`, as a separate copy for each `f` that is used repeatedly. `loopOf` is compiled from its own
+ * source text, so it must not refer to anything except `f` and its own variables.
  */
 export function loopsOf<F extends object, Loop>(loopOf: (f: F) => Loop): (f: F) => Loop {
   const made = new WeakMap<F, { calls: number; loop: Loop }>();
@@ -34,7 +34,9 @@ export function movable(data: TileData): NumberData {
 
 let copies = 0;
 
-/** A copy of a function that V8 treats as another one; the function itself if a page's policy forbids `new Function`. */
+/**
+ * A copy of a function that V8 treats as another one; the function itself if a page's policy forbids `new Function`.
+ */
 function copyOf<Make>(make: Make): Make {
   try {
     // V8 shares type feedback between functions of the same text, so each copy needs a unique text.

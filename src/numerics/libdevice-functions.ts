@@ -1,6 +1,6 @@
 /**
- * The functions of libdevice: floats in float64, which the evaluator rounds once; integers and directed rounding exactly.
- * An overload has its own entry, such as `clz l`, if its letters (see `libdevice-table.ts`) matter.
+ * The functions of libdevice: floats in float64, which the evaluator rounds once; integers and directed rounding
+ * exactly. An overload has its own entry, such as `clz l`, if its letters (see `libdevice-table.ts`) matter.
  */
 import { i0, i1, j0, j1, jn, y0, y1, yn } from "./bessel.js";
 import {

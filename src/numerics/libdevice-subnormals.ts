@@ -1,6 +1,6 @@
 /**
- * How libdevice's functions treat subnormal float32s. Triton compiles libdevice to flush them, but only intrinsics obey:
- * plain products and comparisons see subnormals, so functions differ. The lists below follow an H200.
+ * How libdevice's functions treat subnormal float32s. Triton compiles libdevice to flush them, but only intrinsics
+ * obey: plain products and comparisons see subnormals, so functions differ. The lists below follow an H200.
  */
 
 type Flush = (x: number) => number;

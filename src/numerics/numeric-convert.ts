@@ -5,8 +5,8 @@ import { round, type RoundOptions } from "./numeric-float.js";
 import { wrap } from "./numeric-int.js";
 
 /**
- * The conversion between two dtypes whose values are numbers: floats round to nearest, integers drop high bits, float to
- * integer is {@link floatToInt}, anything to `int1` is `!= 0`.
+ * The conversion between two dtypes whose values are numbers: floats round to nearest, integers drop high bits, float
+ * to integer is {@link floatToInt}, anything to `int1` is `!= 0`.
  */
 export function convert(
   from: Exclude<NumericDType, BigDType>,
@@ -23,8 +23,8 @@ const same = (x: number): number => x;
 const isNotZero = (x: number): number => (x !== 0 ? 1 : 0);
 
 /**
- * PTX's `cvt.rzi`: truncate, then clamp to the bounds. (MLIR's arith.fptosi leaves values out of range undefined.) PTX has
- * no `cvt` to 8-bit integers: Triton converts to 16 bits and drops the high ones, so 300.0 is 44 as int8.
+ * PTX's `cvt.rzi`: truncate, then clamp to the bounds. (MLIR's arith.fptosi leaves values out of range undefined.) PTX
+ * has no `cvt` to 8-bit integers: Triton converts to 16 bits and drops the high ones, so 300.0 is 44 as int8.
  */
 export function floatToInt(from: FloatDType, to: SmallIntDType): (x: number) => number {
   const bits = Math.max(bitsOf(to), 16);

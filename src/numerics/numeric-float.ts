@@ -108,8 +108,8 @@ function makeRounder(dtype: FloatDType, rounding: Rounding, saturate: boolean): 
 }
 
 /**
- * Rounds the elements of an array to a dtype that a Float32Array holds, with {@link round}'s rule. One loop without calls
- * is three times as fast.
+ * Rounds the elements of an array to a dtype that a Float32Array holds, with {@link round}'s rule. One loop without
+ * calls is three times as fast.
  */
 export function roundAll(
   dtype: Exclude<FloatDType, "float64">,
@@ -219,8 +219,8 @@ function roundTo11Bits(mode: "rtz" | "rna"): (x: number) => number {
 }
 
 /**
- * `x * y + z` with one rounding, for operands of any dtype up to float32. The product is exact in a float64, and the sum
- * is rounded to odd; rounding that to a format of at most 51 bits is the same as rounding the exact sum (Boldo and
+ * `x * y + z` with one rounding, for operands of any dtype up to float32. The product is exact in a float64, and the
+ * sum is rounded to odd; rounding that to a format of at most 51 bits is the same as rounding the exact sum (Boldo and
  * Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
  */
 export function fma(dtype: Exclude<FloatDType, "float64">): (x: number, y: number, z: number) => number {

@@ -43,7 +43,10 @@ export const divideBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x / 
 export const remainder = (x: number, y: number): number => (y === 0 ? 0 : (x % y) + 0);
 export const remainderBig = (x: bigint, y: bigint): bigint => (y === 0n ? 0n : x % y);
 
-/** Whether a shift count is negative, or the operand's width or more. The result is undefined in MLIR; callers report it. */
+/**
+ * Whether a shift count is negative, or the operand's width or more. The result is undefined in MLIR; callers report
+ * it.
+ */
 export const shiftIsTooFar = (bits: number, count: number | bigint): boolean => count < 0 || count >= bits;
 
 /*

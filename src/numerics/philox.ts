@@ -1,4 +1,7 @@
-/** The Philox generator: turns counters and keys into as many random words (Salmon et al., "Parallel random numbers", 2011). */
+/**
+ * The Philox generator: turns counters and keys into as many random words (Salmon et al., "Parallel random numbers",
+ * 2011).
+ */
 import { umulhi, umulhiBig } from "./numeric-int.js";
 
 const WORD = { keyA: 0x9e3779b9, keyB: 0xbb67ae85, roundA: 0xd2511f53, roundB: 0xcd9e8d57 };

@@ -1,6 +1,6 @@
 /**
- * Reuses the buffers of tiles. Making and collecting a typed array costs as much as a few passes over a tile, and a kernel
- * makes some for every op of every program. Inside a scope, each array from {@link allocate}, {@link unset} or
+ * Reuses the buffers of tiles. Making and collecting a typed array costs as much as a few passes over a tile, and a
+ * kernel makes some for every op of every program. Inside a scope, each array from {@link allocate}, {@link unset} or
  * {@link zeros} belongs to the scope. When the scope ends, all of them are reused except those named as kept.
  */
 import { arrayOf, type NumericDType, type TileData } from "./numeric.js";

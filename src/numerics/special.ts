@@ -4,9 +4,9 @@ const polynomial = (x: number, coefficients: readonly number[]): number =>
   coefficients.reduceRight((sum, coefficient) => sum * x + coefficient, 0);
 
 /**
- * The rational approximations of erf and erfc from Sun's fdlibm (s_erf.c, 1993), lowest coefficient first: below 0.84375,
- * up to 1.25, up to 1 / 0.35, and up to 28, beyond which erfc is 0. The error of erf is below one unit in the last place,
- * that of erfc below three.
+ * The rational approximations of erf and erfc from Sun's fdlibm (s_erf.c, 1993), lowest coefficient first: below
+ * 0.84375, up to 1.25, up to 1 / 0.35, and up to 28, beyond which erfc is 0. The error of erf is below one unit in the
+ * last place, that of erfc below three.
  */
 const NEAR = {
   p: [

@@ -36,7 +36,7 @@ type Pair<Name extends string> = <const X, const Y>(
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** `x + y`. Several operands add up from the left: `a.add(b, c)` is `a + b + c`. */
+    /** `x + y`. Several operands are added from the left: `a.add(b, c)` is `a + b + c`. */
     add<T extends TileLike, const O extends Some1>(
       this: T,
       ...others: ArithArgs<"add", T[El], T[Sh], O>
@@ -46,12 +46,12 @@ declare module "../types/tile.js" {
       this: T,
       other: Checked<O, WhyArith<"sub", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
-    /** `x * y`. Several operands multiply from the left. */
+    /** `x * y`. Several operands are multiplied from the left. */
     mul<T extends TileLike, const O extends Some1>(
       this: T,
       ...others: ArithArgs<"mul", T[El], T[Sh], O>
     ): ArithFold<T[El], T[Sh], O>;
-    /** `x / y`: float32, or float64 where a side is. */
+    /** `x / y`: float32, or float64 if an operand is float64. */
     div<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyQuotient<"div", T[El], T[Sh], O>>,
@@ -62,14 +62,15 @@ declare module "../types/tile.js" {
       other: Checked<O, WhyFloor<"floorDiv", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
     /**
-     * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which is
-     * the remainder only while the quotient is exact: below 2²⁴ for float32, 2⁵³ for float64; a remainder of 0 is 0.0.
+     * `x % y`, with the sign of the dividend as in C. For floats an NVIDIA GPU computes `x - trunc(x / y) * y`, which
+     * is the remainder only while the quotient is exact (below 2²⁴ for float32, 2⁵³ for float64); a remainder of 0 is
+     * 0.0.
      */
     mod<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyQuotient<"mod", T[El], T[Sh], O>>,
     ): ModuloOut<T[El], T[Sh], O>;
-    /** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
+    /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
     neg<T extends TileLike>(this: Checked<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;
   }
 }
@@ -85,11 +86,14 @@ const operands = { x: "valueOrPointer", y: "value" } as const;
 type Two = TypedArguments<typeof operands>;
 const types = ({ x, y }: Two): [Type, Type] => [x.type, y.type];
 
-/** Arithmetic of constexprs and of sizes on the host: Python's, on numbers that are small enough to be exact. */
+/** Python's arithmetic for constexprs and host sizes, on numbers small enough to be exact. */
 const numeric = (f: (x: number, y: number) => number) => (x: Constant, y: Constant) => f(Number(x), Number(y));
-/** Signs: whether the result is not negative when the operands are not. */
+/** Signs: whether the result is non-negative if the operands are. */
 const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
-/** Of `//` and `%` the dividend decides: a divisor that is not positive is reported. Python floors, and reports nothing. */
+/**
+ * The sign of `//` and `%` is the dividend's: the evaluator reports divisors that are not positive. Python (`folded`) floors
+ * and reports nothing, so there the divisor counts too.
+ */
 const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);
 
@@ -134,7 +138,7 @@ export const mul = defineOp<Pair<"mul">>()({
   facts: { lanewise: true, nonNegative: bothSigns },
 });
 
-/** `x / y`: float32, or float64 where a side is. */
+/** `x / y`: float32, or float64 if an operand is float64. */
 export const div = defineOp<Pair<"div">>()({
   name: "div",
   operands,
@@ -147,7 +151,7 @@ export const div = defineOp<Pair<"div">>()({
   facts: { lanewise: true },
 });
 
-/** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as Python does. */
+/** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
 export const floorDiv = defineOp<Pair<"floorDiv">>()({
   name: "floorDiv",
   operands,
@@ -161,8 +165,9 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
 });
 
 /**
- * `x % y`: the sign of the dividend; of constexprs and sizes on the host the divisor's, as in Python. For floats an NVIDIA
- * GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact, below 2²⁴ for float32, and 0.0 for -0.0.
+ * `x % y`, with the sign of the dividend; for constexprs and sizes on the host with that of the divisor, as in Python.
+ * For floats an NVIDIA GPU computes `x - trunc(x / y) * y`: the remainder while the quotient is exact (below 2²⁴ for
+ * float32), and 0.0 for -0.0.
  */
 export const mod = defineOp<Pair<"mod">>()({
   name: "mod",
@@ -176,7 +181,7 @@ export const mod = defineOp<Pair<"mod">>()({
   facts: { lanewise: true, nonNegative: dividendSign },
 });
 
-/** `-x`. Of a float 0.0 it is -0.0; Triton 3.6 gives 0.0. */
+/** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
 export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Tile<T[El], T[Sh]>>()({
   name: "neg",
   operands: { x: "value" },

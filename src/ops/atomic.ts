@@ -1,4 +1,4 @@
-/** Atomics: memory that several programs change, one at a time. Each gives what was there before. */
+/** Atomics: several programs may change the same memory. Each returns the old value. */
 import { bitwise, changeIn, exchange, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import {
   type Atomic,
@@ -22,7 +22,7 @@ import type { Constant } from "../values/runtime-values.js";
 const ordering = { sem: "constant?", scope: "constant?" } as const;
 const SEMANTICS = ["acquire", "release", "acq_rel", "relaxed"];
 
-/** What an editor sees in the types, for authors in JavaScript. */
+/** The checks of the types, repeated for authors in JavaScript. */
 function whyOrdering(op: string, { sem, scope }: TypedArguments<typeof ordering>, allowed = SEMANTICS): string {
   if (sem && !allowed.includes(String(sem.literal)))
     return `${op}: sem is one of ${allowed.join(", ")}, this is ${String(sem.literal)}`;
@@ -31,7 +31,7 @@ function whyOrdering(op: string, { sem, scope }: TypedArguments<typeof ordering>
     : "";
 }
 
-/** What an access orders, for the evaluator. */
+/** The memory order of an access, for the evaluator. */
 const orderOf = (sem: Constant | undefined, otherwise: string): string => (typeof sem === "string" ? sem : otherwise);
 
 function atomic<Name extends string, Kind extends AtomicKind>(
@@ -68,23 +68,23 @@ function atomic<Name extends string, Kind extends AtomicKind>(
   });
 }
 
-/** Adds: `tl.atomic_add(ptr, value, mask=mask)`. */
+/** Adds the value: `tl.atomic_add(ptr, value, mask=mask)`. */
 export const atomicAdd = atomic("atomicAdd", "tl.atomic_add", "add", sum, true);
-/** Keeps the greater: `tl.atomic_max(ptr, value, mask=mask)`. A NaN in memory stays; a positive NaN given wins. */
+/** Keeps the greater: `tl.atomic_max(ptr, value, mask=mask)`. A NaN in memory stays; a positive NaN operand wins. */
 export const atomicMax = atomic("atomicMax", "tl.atomic_max", "extreme", greatest, true);
 /** Keeps the lesser: `tl.atomic_min(ptr, value, mask=mask)`. A positive NaN loses to any number. */
 export const atomicMin = atomic("atomicMin", "tl.atomic_min", "extreme", least, true);
-/** Bits that both have: `tl.atomic_and(ptr, value, mask=mask)`. */
+/** Bitwise and: `tl.atomic_and(ptr, value, mask=mask)`. */
 export const atomicAnd = atomic("atomicAnd", "tl.atomic_and", "bits", bitwise("and"), true);
-/** Bits that either has: `tl.atomic_or(ptr, value, mask=mask)`. */
+/** Bitwise or: `tl.atomic_or(ptr, value, mask=mask)`. */
 export const atomicOr = atomic("atomicOr", "tl.atomic_or", "bits", bitwise("or"), true);
-/** Bits that one of the two has: `tl.atomic_xor(ptr, value, mask=mask)`. */
+/** Bitwise exclusive or: `tl.atomic_xor(ptr, value, mask=mask)`. */
 export const atomicXor = atomic("atomicXor", "tl.atomic_xor", "bits", bitwise("xor"), true);
-/** Puts a value in place of another: `tl.atomic_xchg(ptr, value, mask=mask)`. */
+/** Replaces the value: `tl.atomic_xchg(ptr, value, mask=mask)`. */
 export const atomicXchg = atomic("atomicXchg", "tl.atomic_xchg", "exchange", exchange, false);
 
 /**
- * Writes `value` where memory holds `compare`, bit for bit: `tl.atomic_cas(ptr, compare, value)`. Both have the address's
+ * Writes `value` if memory equals `compare` bit for bit: `tl.atomic_cas(ptr, compare, value)`. Both have the address's
  * dtype and shape. It takes no mask, so each index of a view must be in bounds.
  */
 export const atomicCas = defineOp<AtomicCas>()({
@@ -109,7 +109,7 @@ export const atomicCas = defineOp<AtomicCas>()({
     }),
 });
 
-/** Reads in one step: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
+/** Reads atomically: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
 export const atomicLoad = defineOp<AtomicLoad>()({
   name: "atomicLoad",
   operands: { address: "address" },
@@ -134,7 +134,7 @@ export const atomicLoad = defineOp<AtomicLoad>()({
   needs: { since39: () => true },
 });
 
-/** Writes in one step: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
+/** Writes atomically: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
 export const atomicStore = defineOp<AtomicStore>()({
   name: "atomicStore",
   operands: { address: "address", value: "value" },
@@ -166,8 +166,9 @@ export const atomicStore = defineOp<AtomicStore>()({
 });
 
 /**
- * Waits until memory holds what is expected: `tl.atomic_poll(ptr, expected)`. Gives true where it did, false where the
- * time ran out. Needs Triton 3.9. Whom it waits for must be running: programs of one launch may run one after another.
+ * Waits until memory holds the expected value: `tl.atomic_poll(ptr, expected)`. Returns true if it does, false after
+ * the timeout. Needs Triton 3.9. The program that writes the value must be running: programs of one launch may run one
+ * after another.
  */
 export const atomicPoll = defineOp<AtomicPoll>()({
   name: "atomicPoll",

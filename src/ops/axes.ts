@@ -1,4 +1,4 @@
-/** The same elements in another shape or order of axes. */
+/** Ops that add, remove and reorder axes. */
 import type { Typed } from "../types/types.js";
 import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
 import type { Expand, WhyExpand } from "../types/axis.js";
@@ -30,22 +30,22 @@ import { permuteAddresses } from "../values/view-addresses.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** New axes of size 1, counted in the result: `x[:, None]` for axis 1 of a rank-1 tile. */
+    /** Adds axes of size 1 at these positions of the result: `x[:, None]` for axis 1 of a rank-1 tile. */
     expandDims<T extends TileLike, const Ax extends Axes>(
       this: T,
       axis: Checked<Ax, WhyExpandAll<T[Sh], Ax>>,
     ): Tile<T[El], ExpandAll<T[Sh], Ax>>;
-    /** The axes in another order: `x.permute([2, 0, 1])` is `tl.permute(x, [2, 0, 1])`. */
+    /** Permutes the axes: `x.permute([2, 0, 1])` is `tl.permute(x, [2, 0, 1])`. */
     permute<T extends TileLike, const P extends readonly number[]>(
       this: T,
       order: Checked<P, WhyPermuted<T, P>>,
     ): Reshaped<T, Permute<T[Sh], P>>;
-    /** The last two axes swapped, or all in another order: `tl.trans(x)`. */
+    /** Swaps the last two axes, or permutes all: `tl.trans(x)`. */
     trans<T extends TileLike, const P extends readonly number[] | undefined = undefined>(
       this: Checked<T, WhyTransposed<T, P>>,
       order?: P,
     ): TransOut<T, P>;
-    /** The scalar in a tile of one element: `x.item()`. */
+    /** The element of a tile with one element, as a scalar: `x.item()`. */
     item<T extends TileLike>(this: Checked<T, WhyItem<T>>): Scalar<T[El]>;
   }
 }
@@ -53,7 +53,7 @@ declare module "../types/tile.js" {
 const numbers = (given: Typed | undefined) =>
   given?.items?.map((item) => Number(item.literal)) ?? (given ? [Number(given.literal)] : []);
 
-/** New axes of size 1, counted in the result: `x[:, None]`, `x[None, :, None]`. */
+/** Adds axes of size 1 at these positions of the result: `x[:, None]`, `x[None, :, None]`. */
 export const expandDims = defineOp<
   <T extends TileLike, const Ax extends Axes>(
     x: T,
@@ -77,7 +77,7 @@ export const expandDims = defineOp<
   facts: { nonNegative: keepsSign, keepsClaims: true },
 });
 
-/** A new axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */
+/** Adds an axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */
 export const unsqueeze = defineOp<
   <T extends TileLike, const Ax extends number>(
     x: T,
@@ -94,7 +94,7 @@ export const unsqueeze = defineOp<
   needs: { since39: () => true },
 });
 
-/** Without an axis of size 1: `tl.squeeze(x, 0)`. Needs Triton 3.9; `reshape` does not. */
+/** Removes an axis of size 1: `tl.squeeze(x, 0)`. Needs Triton 3.9; `reshape` does not. */
 export const squeeze = defineOp<
   <T extends TileLike, const Ax extends number>(
     x: T,
@@ -111,7 +111,7 @@ export const squeeze = defineOp<
   needs: { since39: () => true },
 });
 
-/** The scalar in a tile of one element: `x.item()`. */
+/** The element of a tile with one element, as a scalar: `x.item()`. */
 export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>()({
   name: "item",
   operands: { x: "value" },
@@ -123,7 +123,7 @@ export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>(
   facts: { nonNegative: keepsSign },
 });
 
-/** The axes in another order: `tl.permute(x, [2, 0, 1])`. */
+/** Permutes the axes: `tl.permute(x, [2, 0, 1])`. */
 export const permute = defineOp<
   <X, const P extends readonly number[]>(
     x: X,
@@ -140,7 +140,7 @@ export const permute = defineOp<
   facts: { nonNegative: keepsSign },
 });
 
-/** The last two axes swapped: `tl.trans(x)`; or all in another order: `tl.trans(x, [2, 0, 1])`. */
+/** Swaps the last two axes: `tl.trans(x)`; or permutes all: `tl.trans(x, [2, 0, 1])`. */
 export const trans = defineOp<
   <X, const P extends readonly number[] | undefined = undefined>(
     x: Checked<X, WhyTransposed<X, P>>,

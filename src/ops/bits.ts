@@ -1,4 +1,4 @@
-/** Shifts, and the logic of masks. */
+/** Shifts, and logical ops on masks. */
 import type { Constexpr, TextOf, WhyConstInt } from "../types/constexpr.js";
 import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
 import { callText, type CallText } from "../types/constexpr-text.js";
@@ -51,17 +51,17 @@ declare module "../types/tile.js" {
       this: T,
       other: Checked<O, WhyBits<"shl", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
-    /** `x >> y`: copies of the sign come in, or zeros where the integers have none. */
+    /** `x >> y`: arithmetic for signed integers, logical for unsigned ones. */
     shr<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyBits<"shr", T[El], T[Sh], O>>,
     ): ArithOut<T[El], T[Sh], O>;
-    /** Both masks: `x.logical_and(y)`. */
+    /** True if both masks are: `x.logical_and(y)`. */
     logicalAnd<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyLogic<"logicalAnd", T[El], T[Sh], O>>,
     ): LogicOut<T[Sh], O>;
-    /** Either mask: `x.logical_or(y)`. */
+    /** True if either mask is: `x.logical_or(y)`. */
     logicalOr<T extends TileLike, const O>(
       this: T,
       other: Checked<O, WhyLogic<"logicalOr", T[El], T[Sh], O>>,
@@ -92,7 +92,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
   });
 }
 
-/** What compiled code does with a shift by the width or more is not defined. */
+/** Reports shifts by the width or more: their result in compiled code is undefined. */
 function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: Context): void {
   const [value, count, dtype] = common(x, y);
   const bits = bitsOf(dtype);
@@ -107,7 +107,7 @@ function reportFarShifts({ x, y }: RuntimeArguments<typeof operands>, context: C
 
 /** `x << y` */
 export const shl = shift("shl", "<<", (x, y) => x * 2 ** y);
-/** `x >> y`: copies of the sign come in, or zeros where the integers have none. */
+/** `x >> y`: arithmetic for signed integers, logical for unsigned ones. */
 export const shr = shift("shr", ">>", (x, y) => Math.floor(x / 2 ** y));
 
 function logic<Name extends "logicalAnd" | "logicalOr">(
@@ -131,7 +131,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
   });
 }
 
-/** Both masks, of tiles of int1: `x.logical_and(y)`. The same as `and`. */
+/** Logical and of int1 tiles: `x.logical_and(y)`. The same as `and`. */
 export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y);
-/** Either mask, of tiles of int1: `x.logical_or(y)`. The same as `or`. */
+/** Logical or of int1 tiles: `x.logical_or(y)`. The same as `or`. */
 export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y);

@@ -17,11 +17,11 @@ import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
 
-/** How a cast is made. */
+/** Options of a cast. */
 export interface CastOptions<Bitcast = false> {
-  /** Rounding of floats to narrower ones: to nearest even, or toward zero. */
+  /** Rounding to narrower floats: to nearest even, or toward zero. */
   fpDowncastRounding?: Rounding;
-  /** Keeps the bits instead of the value; both dtypes have one width. */
+  /** Keeps the bits instead of the value; both dtypes must have the same width. */
   bitcast?: Bitcast;
 }
 
@@ -65,7 +65,7 @@ function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<Kin
     members(dtype.dtype!).every((to) => isFloat(from) && isFloat(to) && bitsOf(to) < bitsOf(from)),
   );
   if (!narrows) return "to: fpDowncastRounding is for casts of floats to narrower floats";
-  // The other pairs pass Triton's front end, and LLVM has no instruction for them.
+  // Triton's front end accepts the other pairs, but LLVM has no instruction for them.
   const truncates = members(x.type.dtype).every((from) => from === "float32") && members(dtype.dtype).every(hasRtz);
   return fpDowncastRounding.literal !== "rtz" || truncates
     ? type
@@ -87,7 +87,7 @@ function leastCast({ x, dtype }: TypedArguments<Kinds>): readonly Least[] {
 }
 
 /**
- * Whether numbers that are not negative stay so as another dtype: not where a signed integer has no room for them. A
+ * Whether non-negative numbers stay non-negative in another dtype: not if a signed integer is too narrow for them. A
  * constexpr counts as an int32.
  */
 export function keepsSignAs({ type }: Typed, to: Elem, bitcast = false): boolean {
@@ -96,7 +96,7 @@ export function keepsSignAs({ type }: Typed, to: Elem, bitcast = false): boolean
 }
 
 function hasRoom(from: DTypeName, to: DTypeName, bitcast: boolean): boolean {
-  // -0.0 is not negative, and its bits are.
+  // -0.0 counts as non-negative, but its bits are negative.
   if (isFloat(from)) return !bitcast;
   return isSigned(from) ? bitsOf(to) >= bitsOf(from) : bitsOf(to) > bitsOf(from);
 }

@@ -1,4 +1,4 @@
-/** Ops that take a function over elements: reductions, scans and maps with a combine function of the author. */
+/** Ops that take a function of elements: reductions, scans and maps with the author's function. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperArgument, helperCapture, helperFunction } from "../diagnostics/catalogue/control-codes.js";
 import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
@@ -55,9 +55,9 @@ const reduceOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options
 });
 
 /**
- * Folds an axis with a function of the author: `tl.reduce(x, 0, (a, b) => tl.maximum(a, b))`. Several tiles of one shape
- * are folded together: `tl.reduce([m, s], 0, ([m1, s1], [m2, s2]) => […])`. The function gets and gives scalars of the
- * tiles' dtypes; Triton calls it in an order of its own, so it must be associative and commutative.
+ * Reduces an axis with the author's function: `tl.reduce(x, 0, (a, b) => tl.maximum(a, b))`. Several tiles of one shape
+ * are reduced together: `tl.reduce([m, s], 0, ([m1, s1], [m2, s2]) => […])`. The function takes and returns scalars
+ * of the tiles' dtypes. Triton chooses the order of calls, so it must be associative and commutative.
  */
 export const reduce = withRecord(reduceOp, ((x: unknown, axis: number, combine: unknown, options: object = {}) => {
   const at = captureLocation();
@@ -82,7 +82,7 @@ const scanOp = defineOp<(x: unknown, axis: number, combineFn: unknown, options: 
 
 /**
  * The inclusive prefix folds along an axis: `tl.associativeScan(x, 0, (a, b) => a.add(b), { reverse: true })`. Several
- * tiles of one shape are folded together, as with `tl.reduce`.
+ * tiles of one shape are scanned together, as with `tl.reduce`.
  */
 export const associativeScan = withRecord(scanOp, ((
   x: unknown,
@@ -116,9 +116,9 @@ const mapOp = defineOp<(scalarFn: unknown, args: readonly unknown[], options: ob
 });
 
 /**
- * Calls a function of scalars for every element: `tl.mapElementwise((x) => tl.when(x.gt(0), …).otherwise(…), x)`. Worth it
- * where arms of a branch cost very differently; else write with tiles and `tl.where`. Triton's `pack` is not offered:
- * which elements share a run is decided by the layout.
+ * Calls a function of scalars for every element: `tl.mapElementwise((x) => tl.when(x.gt(0), …).otherwise(…), x)`. Use
+ * it if the arms of a branch differ greatly in cost; else use tiles and `tl.where`. Triton's `pack` is not offered,
+ * because the layout decides which elements share a call.
  */
 export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: readonly unknown[]) => {
   const at = captureLocation();
@@ -134,7 +134,7 @@ export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: re
 
 // ---- the function -----------------------------------------------------------------------------------------------------
 
-/** Only the type matters: the function is traced with values that stand for every element. */
+/** A scalar for tracing the function, of which only the type matters. */
 function scalarOf(type: Type & { kind: "tile" }): Handle {
   const recorder = builder("a combine function");
   return new Handle(recorder.value(tileType(type.dtype, []), undefined));
@@ -167,7 +167,7 @@ function helperFor(what: string, given: unknown, args: readonly unknown[], at: L
   return { kind: "function", function: helper };
 }
 
-/** Counted from the front, which is right on Triton's interpreter too. */
+/** The axis counted from the front; Triton's interpreter needs this form. */
 function axisOf(what: string, x: unknown, axis: unknown, at: Location | undefined): number {
   if (typeof axis !== "number") fail(argumentList.axis(what), at);
   const first: unknown = Array.isArray(x) ? x[0] : x;

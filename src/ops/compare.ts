@@ -1,4 +1,4 @@
-/** Comparisons, which give masks, and the operators that combine masks and bits. */
+/** Comparisons, which return masks, and bitwise operators. */
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Checked } from "../types/problem.js";
@@ -79,7 +79,7 @@ function comparison<Name extends string>(
   });
 }
 
-/** Strings compare for equality only, which their identity as numbers would not give. */
+/** Strings compare only for equality, and as strings, not as numbers. */
 const ordered = (x: Constant) => x as number | bigint;
 
 /** `x < y` */
@@ -122,7 +122,7 @@ function bitwise<Name extends string>(
   });
 }
 
-/** `x & y`: a bit set on both sides, so not negative if a side is not. */
+/** `x & y`, of masks or of integers. */
 export const and = bitwise(
   "and",
   "&",
@@ -150,7 +150,7 @@ export const xor = bitwise(
   (signs) => signs.every(Boolean),
 );
 
-/** `~x`, of a mask or of integers; `not x` of a truth value that is known when Triton compiles. */
+/** `~x`, of a mask or of integers; `not x` of a truth value that Triton knows when it compiles. */
 export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Tile<T[El], T[Sh]>>()({
   name: "not",
   operands: { x: "value" },

@@ -1,4 +1,4 @@
-/** Where values come from: program ids, ranges, constants. */
+/** Ops that make values: program ids, ranges, constants. */
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
@@ -28,7 +28,7 @@ export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   facts: { asks: "program", nonNegative: never },
 });
 
-/** How many programs there are on an axis of the grid: `tl.num_programs(0)`. */
+/** The number of programs on an axis of the grid: `tl.num_programs(0)`. */
 export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   name: "numPrograms",
   operands: { axis: "constant" },
@@ -44,7 +44,7 @@ function whyGridAxis(op: string, axis: Typed): string {
   return value === 0 || value === 1 || value === 2 ? "" : `${op}: a grid has axes 0, 1 and 2; write one of these`;
 }
 
-/** `start, start + 1, …, end - 1` as int32; `end - start` is a power of two: `tl.arange(0, BLOCK)`. */
+/** `start, start + 1, …, end - 1` as int32; `end - start` must be a power of two: `tl.arange(0, BLOCK)`. */
 export const arange = defineOp<ArangeCall>()({
   name: "arange",
   operands: { start: "constant", end: "constant" },
@@ -103,7 +103,7 @@ export const full = defineOp<
   },
 });
 
-/** Zeros in the dtype and shape of a tile: `tl.zeros_like(x)`. */
+/** Zeros with the dtype and shape of a tile: `tl.zeros_like(x)`. */
 export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) => Plain<X>>()({
   name: "zerosLike",
   operands: { x: "value" },

@@ -11,8 +11,8 @@ const nothing = { kind: "none" } as const;
 type Printable = TileLike | ConstLike | number | boolean | string;
 
 /**
- * Ends the program with a message where a condition is false: `tl.device_assert(x >= 0, "negative")`. Triton checks it
- * in debug builds only (`TRITON_DEBUG=1`), the evaluator always.
+ * Ends the program with a message if a condition is false: `tl.device_assert(x >= 0, "negative")`. Triton checks it
+ * only in debug builds (`TRITON_DEBUG=1`), the evaluator always.
  */
 export const deviceAssert = defineOp<
   <C>(
@@ -36,7 +36,7 @@ export const deviceAssert = defineOp<
   },
 });
 
-/** Prints values from the GPU, one line an element: `tl.device_print("x", x)`. The evaluator prints nothing. */
+/** Prints values from the GPU, one line per element: `tl.device_print("x", x)`. The evaluator prints nothing. */
 export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printable | { hex?: boolean })[]) => void>()({
   name: "devicePrint",
   operands: { prefix: "constant", values: "values" },
@@ -57,7 +57,7 @@ export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printa
   evaluate: () => [],
 });
 
-/** Refuses to compile where a condition that Triton knows does not hold: `tl.static_assert(BLOCK >= 16, "too small")`. */
+/** Fails compilation if a condition that Triton knows is false: `tl.static_assert(BLOCK >= 16, "too small")`. */
 export const staticAssert = defineOp<(condition: ConstLike<any, "bool"> | boolean, message?: string) => void>()({
   name: "staticAssert",
   operands: { condition: "value", message: "constant?" },
@@ -86,7 +86,7 @@ export const staticPrint = defineOp<(...values: readonly Printable[]) => void>()
   evaluate: () => [],
 });
 
-/** Waits until every thread of the program is here: `tl.debug_barrier()`. */
+/** Waits until every thread of the program arrives: `tl.debug_barrier()`. */
 export const debugBarrier = defineOp<() => void>()({
   name: "debugBarrier",
   operands: {},

@@ -1,4 +1,4 @@
-/** Makes the author's function out of an op's record. */
+/** Makes the author's function from an op's record. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
 import { argumentList, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
@@ -18,8 +18,8 @@ type RulesFor<Given extends Operands, Options extends Operands> = OpRules<
 type Groups = "facts" | "needs" | "triton36";
 
 /**
- * What an op's file writes down: the fields of `Op`, those with an obvious default left out. The kinds of the operands and
- * options are literals, so the rules' arguments have the types that these kinds stand for.
+ * What an op's file writes down: the fields of `Op`, those with an obvious default left out. The kinds of the operands
+ * and options are literals, so the rules' arguments have the types that these kinds stand for.
  */
 export interface OpRecord<Given extends Operands, Options extends Operands>
   extends
@@ -37,9 +37,9 @@ const OP: unique symbol = Symbol("tilescript.op");
 export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
 
 /**
- * Defines an op: `defineOp<Signature>()({ … })`. `Signature` is how an author calls it, with types written out; the record
- * says the rest. The function checks its arguments by the record's own type rule and appends a statement to the kernel
- * that is being traced.
+ * Defines an op: `defineOp<Signature>()({ … })`. `Signature` is how an author calls it, with types written out; the
+ * record says the rest. The function checks its arguments by the record's own type rule and appends a statement to the
+ * kernel that is being traced.
  */
 export function defineOp<Signature>() {
   return <const Given extends Operands, const Options extends Operands = {}>(
@@ -69,7 +69,7 @@ export function opOf(x: unknown): Op | undefined {
   return typeof x === "function" && OP in x ? (x[OP] as Op) : undefined;
 }
 
-/** `a.add(b, c)`: only the last sum is what the author named. */
+/** `a.add(b, c)`: the author's name belongs only to the last sum. */
 function applyMany(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): unknown {
   const outer = recorder.anonymous;
   let result = args[0];

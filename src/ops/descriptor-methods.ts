@@ -1,4 +1,4 @@
-/** What a tensor descriptor does beside loads and stores: rows by their numbers, and reductions into memory. */
+/** Methods of tensor descriptors besides loads and stores: rows by index, and reductions into memory. */
 import type { Least } from "../types/limits.js";
 import { bitwise, changeIn, greatest, least, sum, type Change } from "../numerics/array-atomic.js";
 import { dtypeTable, members } from "../types/dtype.js";
@@ -27,7 +27,7 @@ function rowsOf(op: string, { desc, rows, column }: Rows): DescriptorType | stri
   return whyRows(op, type, rows.type) || whyBlockOffset(op, column.type) || type;
 }
 
-/** The hardware moves rows in fours, of 32 bytes at least. */
+/** The hardware moves four rows at a time, of at least 32 bytes each. */
 function leastRows(op: string, { desc, rows }: Rows): readonly Least[] {
   const { type } = desc;
   if (type.kind !== "descriptor" || rows.type.kind !== "tile") return [];
@@ -44,7 +44,7 @@ function leastRows(op: string, { desc, rows }: Rows): readonly Least[] {
 }
 
 /**
- * Rows by their numbers, from one column on, through a descriptor with blocks `[1, N]`: `x_desc.gather(rows, j)`. On
+ * Loads rows by index, from one column on, through a descriptor with blocks `[1, N]`: `x_desc.gather(rows, j)`. On
  * NVIDIA GPUs it needs sm_100 or later.
  */
 export const descriptorGather = defineOp<Method>()({
@@ -63,7 +63,7 @@ export const descriptorGather = defineOp<Method>()({
   needs: { least: (args) => leastRows("gather", args) },
 });
 
-/** Writes rows by their numbers: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
+/** Writes rows by index: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
 export const descriptorScatter = defineOp<Method>()({
   name: "descriptorScatter",
   operands: { desc: "descriptor", value: "tile", rows: "tile", column: "index" },
@@ -106,15 +106,15 @@ function reduction<Name extends string>(name: Name, author: string, python: stri
   });
 }
 
-/** Adds a block to memory, element by element in one step: `c_desc.atomic_add([i, j], x)`. */
+/** Adds a block to memory, each element atomically: `c_desc.atomic_add([i, j], x)`. */
 export const descriptorAtomicAdd = reduction("descriptorAtomicAdd", "atomicAdd", "atomic_add", "add", sum);
-/** Keeps the greater of each element: `c_desc.atomic_max([i, j], x)`. Floats need sm_90 or later. */
+/** Keeps the greater value of each element: `c_desc.atomic_max([i, j], x)`. Floats need sm_90 or later. */
 export const descriptorAtomicMax = reduction("descriptorAtomicMax", "atomicMax", "atomic_max", "extreme", greatest);
-/** Keeps the lesser of each element: `c_desc.atomic_min([i, j], x)`. Floats need sm_90 or later. */
+/** Keeps the lesser value of each element: `c_desc.atomic_min([i, j], x)`. Floats need sm_90 or later. */
 export const descriptorAtomicMin = reduction("descriptorAtomicMin", "atomicMin", "atomic_min", "extreme", least);
-/** Bits that both have: `c_desc.atomic_and([i, j], x)`. */
+/** Bitwise and: `c_desc.atomic_and([i, j], x)`. */
 export const descriptorAtomicAnd = reduction("descriptorAtomicAnd", "atomicAnd", "atomic_and", "bits", bitwise("and"));
-/** Bits that either has: `c_desc.atomic_or([i, j], x)`. */
+/** Bitwise or: `c_desc.atomic_or([i, j], x)`. */
 export const descriptorAtomicOr = reduction("descriptorAtomicOr", "atomicOr", "atomic_or", "bits", bitwise("or"));
-/** Bits that one of the two has: `c_desc.atomic_xor([i, j], x)`. */
+/** Bitwise exclusive or: `c_desc.atomic_xor([i, j], x)`. */
 export const descriptorAtomicXor = reduction("descriptorAtomicXor", "atomicXor", "atomic_xor", "bits", bitwise("xor"));

@@ -1,4 +1,4 @@
-/** Tensor descriptors: tensors that are read and written in blocks, by the copy engine where the GPU has one (TMA). */
+/** Tensor descriptors: tensors that are read and written in blocks, by TMA on GPUs that have it. */
 import {
   inferDescriptor,
   type LoadTensorDescriptor,
@@ -28,10 +28,10 @@ const described = defineOp<
 });
 
 /**
- * A descriptor of a tensor: `tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M,
- * BLOCK_K])`. Of a tensor `a` write `tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K])`; of a pointer, shape and strides
- * come before the block. The last axis is contiguous, the address and all other strides are multiples of 16 bytes, and
- * a block holds at least 16 bytes along the last axis; the wrapper checks tensors for it.
+ * Makes a descriptor: `tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[stride_am, 1], block_shape=[BLOCK_M,
+ * BLOCK_K])`. For a tensor `a` write `tl.makeTensorDescriptor(a, [BLOCK_M, BLOCK_K])`; for a pointer, give shape and
+ * strides before the block. The last axis must be contiguous, the address and all other strides multiples of 16 bytes,
+ * and a block at least 16 bytes wide along the last axis; the wrapper checks tensors.
  */
 export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, ((...args: unknown[]) => {
   const isExplicit = Array.isArray(args[2]);
@@ -62,7 +62,7 @@ export function writtenBlock(
 }
 
 /**
- * The block that starts at these offsets, one an axis: `a_desc.load([i, k])`. Also a method of a descriptor,
+ * Loads the block that starts at these offsets, one per axis: `a_desc.load([i, k])`. Also a method of a descriptor,
  * `desc.load(offsets)`.
  */
 export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
@@ -81,7 +81,7 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
 });
 
 /**
- * Writes a block, as far as it lies in the tensor: `c_desc.store([i, j], acc)`. Also a method of a descriptor,
+ * Writes the part of a block that lies in the tensor: `c_desc.store([i, j], acc)`. Also a method of a descriptor,
  * `desc.store(offsets, value)`.
  */
 export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({

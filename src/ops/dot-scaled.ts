@@ -1,4 +1,4 @@
-/** The matrix product of small floats with scales. */
+/** The matrix product of scaled small floats. */
 import { type TileArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -21,9 +21,9 @@ import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 interface ScaledOptions<PA, PB> {
   /** Lets Triton trade accuracy for speed. */
   fastMath?: boolean;
-  /** Whether two e2m1 elements in a byte lie along K, as is the default, or along M. */
+  /** Whether the two e2m1 elements of a byte lie along K (the default) or along M. */
   lhsKPack?: PA;
-  /** The same of the second operand: along K, or along N. */
+  /** The same for the second operand: along K or along N. */
   rhsKPack?: PB;
 }
 
@@ -48,9 +48,9 @@ const sideOf = (args: Typeds, side: "lhs" | "rhs") => ({
 });
 
 /**
- * `a @ b` of elements in a format, each times the scale of its group along K, added to `acc` where there is one:
- * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scale of the second has a row for each of its columns;
- * `null` stands for a side without scales. Triton gives float32 alone.
+ * `a @ b`, with each element multiplied by the scale of its group along K, plus `acc` if given:
+ * `tl.dot_scaled(a, a_scale, "e4m3", b, b_scale, "e4m3")`. The scales of `b` have one row per column of `b`; `null`
+ * stands for an operand without scales. The result is float32.
  */
 export const dotScaled = defineOp<
   <
@@ -84,7 +84,7 @@ export const dotScaled = defineOp<
   facts: { contracts: true },
   needs: {
     least: ({ lhs }) => leastInner("dotScaled", lhs.type),
-    // On gfx942 Triton 3.6 has no lowering for it.
+    // Triton 3.6 cannot lower it for gfx942.
     targets: { cuda: "3.6", hip: "3.9" },
   },
 });

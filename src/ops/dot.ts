@@ -15,7 +15,7 @@ import { members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
 
-/** How many products may add up in fewer bits: no more than there are. */
+/** How many products may accumulate in fewer bits, at most K. */
 function whyImprecise(a: Type, given: unknown): string {
   const k = a.kind === "tile" ? a.shape.at(-1) : undefined;
   return typeof given === "number" && typeof k === "number" && given > k
@@ -24,8 +24,8 @@ function whyImprecise(a: Type, given: unknown): string {
 }
 
 /**
- * `a @ b`, added to `acc` where there is one: `acc = tl.dot(a, b, acc)`. Products add up in float32 (int8: int32,
- * float64: float64). float32 operands are rounded to TF32 unless `inputPrecision` says otherwise.
+ * `a @ b`, plus `acc` if given: `acc = tl.dot(a, b, acc)`. Products accumulate in float32 (int8: int32, float64:
+ * float64). float32 operands are rounded to TF32 unless `inputPrecision` says otherwise.
  */
 export const dot = defineOp<
   <A, B, C = undefined>(

@@ -1,4 +1,4 @@
-/** What Triton offers and TileScript does not model: Python as it is, inline assembly, dependent launches. */
+/** Triton features that TileScript does not model: Python source, inline assembly. */
 import type { Typed } from "../types/types.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { unknownEffect } from "../diagnostics/catalogue/operand-codes.js";
@@ -30,16 +30,16 @@ function rawOp(effect: Effects): OpFunction<Call> {
 const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") };
 
 /**
- * Python as it is: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` stands for the first
- * operand. The author says which dtype and shape come out (without a dtype: nothing) and what it does to memory: by default
- * nothing, or, where nothing comes out, a write. It is not modelled: a kernel with it is not evaluated in-process.
+ * Emits Python source: `tl.raw("tl.math.erf({0})", [x], { dtype: tl.float32, shape: x.shape })`. `{0}` stands for the
+ * first operand. The author gives the result's dtype and shape (without a dtype there is no result) and the effect on
+ * memory: by default none, or a write if there is no result. A kernel with it is not evaluated in-process.
  */
 export const raw = withRecord(raws.pure, ((
   code: unknown,
   args: unknown = [],
   options: Record<string, unknown> = {},
 ) => {
-  // What gives nothing is there for what it does.
+  // Without a result it must have an effect.
   const { effect = options.dtype ? "pure" : "write", ...rest } = options;
   const op = raws[effect as Effects];
   if (!op) fail(unknownEffect.raw(effect), captureLocation());
@@ -72,8 +72,9 @@ function asmOp(effect: "pure" | "write"): OpFunction<Call> {
 const asms = { pure: asmOp("pure"), write: asmOp("write") };
 
 /**
- * Assembly for every element: `tl.inlineAsmElementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32)`. Operands
- * broadcast; a list of dtypes gives several tiles. `pack` elements share one run of it; `isPure: false` keeps its place.
+ * Runs assembly for every element: `tl.inlineAsmElementwise("add.f32 $0, $1, $2;", "=f,f,f", [x, y], tl.float32)`.
+ * Operands broadcast; a list of dtypes gives several tiles. `pack` elements share one run; `isPure: false` keeps its
+ * place.
  */
 export const inlineAsmElementwise = withRecord(asms.pure, ((
   asm: unknown,

@@ -54,8 +54,8 @@ const OPAQUE: Readonly<Record<Effect, Op>> = {
 /**
  * A `@triton.jit` function out of a Python file beside the author's: `const softcap = tl.extern("./ops.py", "softcap",
  * { evaluate: (x: Tile<"float32", Shape>, cap: number) => … })`. Its source, and what it needs of that file (other jit
- * functions and `tl.constexpr` globals), is copied into the emitted module. Numbers, strings and truth values are handed
- * over as they are. Without `evaluate` it is not modelled: a kernel that calls it is not evaluated in-process.
+ * functions and `tl.constexpr` globals), is copied into the emitted module. Numbers, strings and truth values are
+ * handed over as they are. Without `evaluate` it is not modelled: a kernel that calls it is not evaluated in-process.
  */
 export function extern<const F extends AnyFunction>(file: string, name: string, options: ExternOptions<F>): F {
   const at = captureLocation();

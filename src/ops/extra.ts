@@ -1,4 +1,4 @@
-/** What Triton has for the GPUs of one vendor. */
+/** Ops for the GPUs of one vendor. */
 import type { Constexpr } from "../types/constexpr.js";
 import type { Scalar } from "../types/tile.js";
 import { constexprType, none, tileType } from "../types/types.js";
@@ -11,12 +11,12 @@ function gridControl(name: string, python: string) {
     effect: "write",
     spelling: { form: "call", name: python },
     infer: () => none,
-    // Programs run one after the other here, so there is nothing to wait for.
+    // The evaluator runs kernels one after another, so there is nothing to wait for.
     evaluate: () => [],
   });
 }
 
-/** Waits for the kernel before this one, when it was launched with `launchPdl`: `tl.extra.cuda.gdc_wait()`. */
+/** Waits for the previous kernel, in a launch with `launchPdl`: `tl.extra.cuda.gdc_wait()`. */
 export const gdcWait = gridControl("gdcWait", "tl.extra.cuda.gdc_wait");
 /** Lets the next kernel start: `tl.extra.cuda.gdc_launch_dependents()`. */
 export const gdcLaunchDependents = gridControl("gdcLaunchDependents", "tl.extra.cuda.gdc_launch_dependents");
@@ -34,9 +34,9 @@ function clock(name: string, python: string) {
   });
 }
 
-/** Nanoseconds on the clock that an NVIDIA GPU's programs share: `tl.extra.cuda.globaltimer()`. */
+/** Nanoseconds of an NVIDIA GPU's global clock: `tl.extra.cuda.globaltimer()`. */
 export const globaltimer = clock("globaltimer", "tl.extra.cuda.globaltimer");
-/** Ticks of the clock that an AMD GPU's programs share: `tl.extra.hip.memrealtime()`. */
+/** Ticks of an AMD GPU's global clock: `tl.extra.hip.memrealtime()`. */
 export const memrealtime = clock("memrealtime", "tl.extra.hip.memrealtime");
 
 function place(name: string, python: string, since39 = false) {
@@ -68,11 +68,11 @@ function count<Name extends string>(name: Name, python: string, since39 = false)
   });
 }
 
-/** Warps of a program, of an NVIDIA GPU: `tl.extra.cuda.num_warps()`. */
+/** The number of warps of a program, on NVIDIA GPUs: `tl.extra.cuda.num_warps()`. */
 export const numWarps = count("numWarps", "tl.extra.cuda.num_warps");
-/** Threads of a program, of an NVIDIA GPU: `tl.extra.cuda.num_threads()`. */
+/** The number of threads of a program, on NVIDIA GPUs: `tl.extra.cuda.num_threads()`. */
 export const numThreads = count("numThreads", "tl.extra.cuda.num_threads");
-/** Waves of a program, of an AMD GPU: `tl.extra.hip.num_warps()`. Needs Triton 3.9. */
+/** The number of waves of a program, on AMD GPUs: `tl.extra.hip.num_warps()`. Needs Triton 3.9. */
 export const hipNumWarps = count("hipNumWarps", "tl.extra.hip.num_warps", true);
-/** Threads of a program, of an AMD GPU: `tl.extra.hip.num_threads()`. Needs Triton 3.9. */
+/** The number of threads of a program, on AMD GPUs: `tl.extra.hip.num_threads()`. Needs Triton 3.9. */
 export const hipNumThreads = count("hipNumThreads", "tl.extra.hip.num_threads", true);

@@ -71,10 +71,10 @@ type Helper = (...args: any[]) => unknown;
 
 /**
  * A helper function of the emitted Python: `const scaled = tl.fn((x, factor) => x.mul(factor))` is a `@triton.jit`
- * function, written once for each combination of argument types and called wherever the author calls it. Tiles, pointers
- * and constexprs become its parameters; JavaScript's own values, dtypes and tensors are known while it is written, so
- * each makes a function of its own. It gives nothing, a tile, or a list of tiles. An ordinary TypeScript function needs
- * none of this: it is written out where it is called.
+ * function, written once for each combination of argument types and called wherever the author calls it. Tiles,
+ * pointers and constexprs become its parameters; JavaScript's own values, dtypes and tensors are known while it is
+ * written, so each makes a function of its own. It gives nothing, a tile, or a list of tiles. An ordinary TypeScript
+ * function needs none of this: it is written out where it is called.
  */
 export function fn<F extends Helper>(body: F, options?: FnOptions): F;
 export function fn<F extends Helper>(name: string, body: F, options?: FnOptions): F;

@@ -1,4 +1,4 @@
-/** Elementwise functions of two and three operands that ask for certain dtypes. */
+/** Elementwise functions of two and three operands for certain dtypes. */
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Checked } from "../types/problem.js";
@@ -94,7 +94,7 @@ export const umulhi = defineOp<<X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>
   triton36: { strongLiterals: true },
 });
 
-/** `x * y + z` of floats in one rounding: `tl.fma(x, y, z)`. */
+/** `x * y + z` of floats with one rounding: `tl.fma(x, y, z)`. */
 export const fma = defineOp<
   <X, const Y, const Z>(
     x: Checked<X, WhyFused<X>>,
@@ -115,7 +115,7 @@ export const fma = defineOp<
 });
 
 /**
- * `x` kept between `min` and `max`: `tl.clamp(x, 0.0, 1.0)`. NaN becomes `min`, unless `propagateNan` is "all". Integers
+ * Clamps `x` to `min` and `max`: `tl.clamp(x, 0.0, 1.0)`. NaN becomes `min`, unless `propagateNan` is "all". Integers
  * need Triton 3.9.
  */
 export const clamp = defineOp<
@@ -142,7 +142,7 @@ export const clamp = defineOp<
     })(args, context);
   },
   facts: {
-    // The upper end wins where it is below the lower one.
+    // If `max` is below `min`, `max` wins.
     nonNegative: ([, low, high]) => low === true && high === true,
   },
   needs: { since39: (args) => !isFloat(clampType(args)) },

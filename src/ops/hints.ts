@@ -1,4 +1,4 @@
-/** What the author knows and tells the compiler. Hints that do not hold make results wrong on the GPU. */
+/** Hints to the compiler. A false hint makes results wrong on the GPU. */
 import type { Message } from "../diagnostics/catalogue/define-code.js";
 import { falseAssume, falseHint } from "../diagnostics/catalogue/finding-codes.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
@@ -67,7 +67,7 @@ function everyLine(x: TileArray, test: (line: readonly number[], axis: number) =
 const chunks = (line: readonly number[], size: number) =>
   Array.from({ length: Math.ceil(line.length / size) }, (_, i) => line.slice(i * size, i * size + size));
 
-/** The first element of each contiguous group is a multiple of the value, one an axis: `tl.multiple_of(x, 16)`. */
+/** The first element of each contiguous group is a multiple of the value, one per axis: `tl.multiple_of(x, 16)`. */
 export const multipleOf = hint(
   "multipleOf",
   "tl.multiple_of",
@@ -80,7 +80,7 @@ export const multipleOf = hint(
   (values) => `it is a multiple of ${values.join(", ")}`,
 );
 
-/** Elements count up by 1 in groups of the value, one an axis: `tl.max_contiguous(x, BLOCK)`. */
+/** Elements count up by 1 in groups of this size, one per axis: `tl.max_contiguous(x, BLOCK)`. */
 export const maxContiguous = hint(
   "maxContiguous",
   "tl.max_contiguous",
@@ -91,7 +91,7 @@ export const maxContiguous = hint(
   (values) => `${values.join(", ")} elements in a row count up`,
 );
 
-/** Elements are equal in groups of the value, one an axis: `tl.max_constancy(x, 4)`. */
+/** Elements are equal in groups of this size, one per axis: `tl.max_constancy(x, 4)`. */
 export const maxConstancy = hint(
   "maxConstancy",
   "tl.max_constancy",
@@ -102,7 +102,7 @@ export const maxConstancy = hint(
   (values) => `${values.join(", ")} elements in a row are equal`,
 );
 
-/** Lets the compiler take a condition for granted: `tl.assume(stride > 0)`. */
+/** Lets the compiler assume a condition: `tl.assume(stride > 0)`. */
 export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume", C>>) => void>()({
   name: "assume",
   operands: { condition: "value" },
@@ -139,7 +139,7 @@ export function reportFalse(
 }
 
 /**
- * `x`, of which the author expects that it underflowed to 0 wherever the mask holds: `tl.expect_zero(x, mask)`. Needs
+ * `x`, which the author expects to have underflowed to 0 where the mask is true: `tl.expect_zero(x, mask)`. Needs
  * Triton 3.9.
  */
 export const expectZero = defineOp<

@@ -1,4 +1,4 @@
-/** Integer helpers that exist on the host too. */
+/** Integer helpers, also for the host. */
 import type { Checked } from "../types/problem.js";
 import type { ConstLike } from "../types/constexpr.js";
 import {
@@ -20,12 +20,12 @@ import { constexprType } from "../types/types.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** How many blocks of `y` cover this: `tl.cdiv(x, y)`. */
+    /** The number of blocks of `y` that cover this: `tl.cdiv(x, y)`. */
     cdiv<T extends TileLike, const Y>(this: T, y: Checked<Y, WhyCdiv<T, Y>>): CdivOut<T, Y>;
   }
 }
 
-/** How many blocks of `y` cover `x`: `tl.cdiv(M, BLOCK_M)`. Neither may be negative. */
+/** The number of blocks of `y` that cover `x`: `tl.cdiv(M, BLOCK_M)`. Neither may be negative. */
 export const cdiv = defineOp<
   <const X, const Y>(x: Checked<X, WhyInts<"cdiv", X>>, y: Checked<Y, WhyCdiv<X, Y>>) => CdivOut<X, Y>
 >()({
@@ -53,7 +53,7 @@ type HostInt<Op extends string, X> = X extends TileLike | number | ConstLike<any
   ? WhyInts<Op, X>
   : `${Op}: needs a size`;
 
-/** The smallest power of two that is not below `x`, on the host: `triton.next_power_of_2(N)`. */
+/** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */
 export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
   name: "nextPowerOf2",
   operands: { x: "value" },
@@ -69,7 +69,7 @@ export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerO
   needs: { hostOnly: true },
 });
 
-/** How many bits an integer takes, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
+/** The number of bits of an integer, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
 export const bitLength = defineOp<<const X>(x: Checked<X, HostInt<"bitLength", X>>) => BitLengthOut<X>>()({
   name: "bitLength",
   operands: { x: "value" },

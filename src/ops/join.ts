@@ -1,4 +1,4 @@
-/** Putting tiles together, taking them apart, and moving elements within one. */
+/** Joining and splitting tiles, and moving elements within one. */
 import type { Typed } from "../types/types.js";
 import { gatherIndex } from "../diagnostics/catalogue/finding-codes.js";
 import {
@@ -43,11 +43,11 @@ import type { RuntimeArguments } from "../ir/op.js";
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** The two tiles that the last axis of size 2 holds: `tl.split(x)`. */
+    /** Splits the last axis, of size 2, into two tiles: `tl.split(x)`. */
     split<T extends TileLike>(this: Checked<T, WhySplit<T>>): SplitOut<T>;
-    /** An axis the other way round, the last if none is named: `tl.flip(x, 0)`. */
+    /** Reverses an axis, by default the last: `tl.flip(x, 0)`. */
     flip<T extends TileLike, const Ax extends number = -1>(this: T, dim?: Checked<Ax, WhyFlip<T, Ax>>): Plain<T>;
-    /** Elements picked along an axis by an index tile: `tl.gather(x, index, 0)`. */
+    /** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
     gather<T extends TileLike, I, const Ax extends number>(
       this: T,
       index: Checked<I, WhyGatherIndex<T, I, Ax>>,
@@ -64,7 +64,7 @@ function joined({ x, y }: RuntimeArguments<typeof pair>): TileArray {
   return stack([broadcastTo(x, shape), broadcastTo(y, shape)], shape.length);
 }
 
-/** Two tiles side by side along a new last axis of size 2: `tl.join(x, y)`. */
+/** Joins two tiles along a new last axis of size 2: `tl.join(x, y)`. */
 export const join = defineOp<
   <X, Y>(x: Checked<X, WhyTile<"join", X>>, y: Checked<Y, WhyJoin<"join", X, Y>>) => JoinOut<X, Y>
 >()({
@@ -77,7 +77,7 @@ export const join = defineOp<
   facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
-/** The two tiles that the last axis of size 2 holds: `x, y = tl.split(z)`. */
+/** Splits the last axis, of size 2, into two tiles: `x, y = tl.split(z)`. */
 export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()({
   name: "split",
   operands: { x: "tile" },
@@ -89,7 +89,7 @@ export const split = defineOp<<X>(x: Checked<X, WhySplit<X>>) => SplitOut<X>>()(
   facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
-/** The elements of two tiles in turn along the last axis: `tl.interleave(x, y)`. */
+/** Interleaves the elements of two tiles along the last axis: `tl.interleave(x, y)`. */
 export const interleave = defineOp<
   <X, Y>(x: Checked<X, WhyTile<"interleave", X>>, y: Checked<Y, WhyJoin<"interleave", X, Y>>) => InterleaveOut<X, Y>
 >()({
@@ -105,7 +105,7 @@ export const interleave = defineOp<
 const dimOf = ({ dim }: { readonly dim: Typed | undefined }, otherwise: number) =>
   dim === undefined ? otherwise : Number(dim.literal);
 
-/** Two tiles of one shape one after the other along an axis: `tl.cat(x, y, dim=0)`. Needs Triton 3.9. */
+/** Concatenates two tiles of one shape along an axis: `tl.cat(x, y, dim=0)`. Needs Triton 3.9. */
 export const cat = defineOp<
   <X, Y, const Ax extends number = 0>(
     x: Checked<X, WhyTile<"cat", X>>,
@@ -128,7 +128,7 @@ export const cat = defineOp<
   },
 });
 
-/** An axis the other way round, the last if none is named: `tl.flip(x, dim=1)`. Counted from the end it needs Triton 3.9. */
+/** Reverses an axis, by default the last: `tl.flip(x, dim=1)`. An axis counted from the end needs Triton 3.9. */
 export const flip = defineOp<
   <X, const Ax extends number = -1>(x: Checked<X, WhyTile<"flip", X>>, dim?: Checked<Ax, WhyFlip<X, Ax>>) => Plain<X>
 >()({
@@ -151,7 +151,7 @@ export const flip = defineOp<
 
 const picked = { x: "tile", index: "tile", axis: "constant" } as const;
 
-/** Elements picked along an axis by an index tile: `tl.gather(x, index, 0)`. */
+/** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
 export const gather = defineOp<
   <X, I, const Ax extends number>(
     x: Checked<X, WhyTile<"gather", X>>,
@@ -192,8 +192,8 @@ function gathered({ x: tile, index, axis }: RuntimeArguments<typeof picked>, con
 const places = { i: "value", j: "value", sizeI: "value", sizeJ: "value", sizeG: "value" } as const;
 
 /**
- * The place of program (i, j) of a row-major `sizeI × sizeJ` grid when groups of `sizeG` rows are walked column by
- * column: `i, j = tl.swizzle2d(i, j, size_i, size_j, GROUP)`.
+ * Maps program (i, j) of a row-major `sizeI × sizeJ` grid to its position in an order that visits groups of `sizeG`
+ * rows column by column: `i, j = tl.swizzle2d(i, j, size_i, size_j, GROUP)`.
  */
 export const swizzle2d = defineOp<
   <I, const J, const SI, const SJ, const SG>(

@@ -31,9 +31,9 @@ declare module "../types/tile.js" {
     rsqrt<T extends TileLike>(this: Checked<T, WhyMath<"rsqrt", T>>): Tile<T[El], T[Sh]>;
     /** Error function: `tl.erf(x)`. */
     erf<T extends TileLike>(this: Checked<T, WhyMath<"erf", T>>): Tile<T[El], T[Sh]>;
-    /** The largest whole number that is not above x: `tl.floor(x)`. */
+    /** The largest whole number that is at most x: `tl.floor(x)`. */
     floor<T extends TileLike>(this: Checked<T, WhyMath<"floor", T>>): Tile<T[El], T[Sh]>;
-    /** The smallest whole number that is not below x: `tl.ceil(x)`. */
+    /** The smallest whole number that is at least x: `tl.ceil(x)`. */
     ceil<T extends TileLike>(this: Checked<T, WhyMath<"ceil", T>>): Tile<T[El], T[Sh]>;
     /** `1 / (1 + exp(-x))`: `tl.sigmoid(x)`. */
     sigmoid<T extends TileLike>(this: Checked<T, WhyMath<"sigmoid", T>>): Tile<T[El], T[Sh]>;
@@ -73,12 +73,12 @@ export const sqrt = math("sqrt", "tl.sqrt", Math.sqrt);
 export const rsqrt = math("rsqrt", "tl.rsqrt", (x) => 1 / Math.sqrt(x));
 /** Error function: `tl.erf(x)`. */
 export const erf = math("erf", "tl.erf", erfOf);
-/** The largest whole number that is not above x: `tl.floor(x)`. */
+/** The largest whole number that is at most x: `tl.floor(x)`. */
 export const floor = math("floor", "tl.floor", Math.floor);
-/** The smallest whole number that is not below x: `tl.ceil(x)`. */
+/** The smallest whole number that is at least x: `tl.ceil(x)`. */
 export const ceil = math("ceil", "tl.ceil", Math.ceil);
 
-/** `1 / (1 + exp(-x))`, of a tile: `tl.sigmoid(x)`. */
+/** `1 / (1 + exp(-x))` of a tile: `tl.sigmoid(x)`. */
 export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>()({
   name: "sigmoid",
   operands: { x: "value" },

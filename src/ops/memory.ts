@@ -37,7 +37,7 @@ function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volati
 }
 
 /**
- * Says that an index lies in the tensor that it is used for, so a view does not mask it. Every evaluated run checks it.
+ * Declares that an index is in bounds, so that a view does not mask it. The evaluator checks this in every run.
  */
 export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain<X>>()({
   name: "inBounds",
@@ -50,8 +50,8 @@ export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain
 });
 
 /**
- * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold 0 unless `other` says otherwise; lanes
- * that an explicit mask leaves out without `other` hold nothing. `cacheModifier` ".cs" needs Triton 3.9.
+ * Reads a tile: `tl.load(ptr, mask=mask, other=0.0)`. Lanes that a view masks hold `other`, by default 0. Lanes that an
+ * explicit mask turns off hold `other`, and have no value without it. `cacheModifier` ".cs" needs Triton 3.9.
  */
 export const load = defineOp<Load>()({
   name: "load",
@@ -75,7 +75,7 @@ export const load = defineOp<Load>()({
   needs: { since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs" },
 });
 
-/** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value has the tensor's dtype; a scalar is spread. */
+/** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value must have the tensor's dtype; a scalar broadcasts. */
 export const store = defineOp<Store>()({
   name: "store",
   operands: { address: "address", value: "value" },

@@ -23,8 +23,8 @@ declare module "../types/tile.js" {
 }
 
 /**
- * Addresses as pointers: `x.to(tl.pointer_type(tl.float16))`. `x` is an int64 tile, such as one loaded from a table of
- * addresses, or a pointer to elements of another dtype. Nothing is known of what lies there.
+ * Converts addresses to pointers: `x.to(tl.pointer_type(tl.float16))`. `x` is an int64 tile, such as one loaded from a
+ * table of addresses, or a pointer to elements of another dtype. The memory behind it is unknown.
  */
 export const toPointer = defineOp<
   <X, D extends DType<any>>(x: Checked<X, WhyPointer<X>>, dtype: D) => PointerTo<D, X>

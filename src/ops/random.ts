@@ -119,9 +119,9 @@ export const randint = one("randint", "uint32", "int");
 export const rand = one("rand", "float32", "uniform");
 /** Standard normal float32: `tl.randn(seed, offset)`. */
 export const randn = one("randn", "float32", "normal");
-/** Four uint32 for each offset at the price of one: `a, b, c, d = tl.randint4x(seed, offset)`. */
+/** Four uint32 for each offset for the cost of one: `a, b, c, d = tl.randint4x(seed, offset)`. */
 export const randint4x = fourOf("randint4x", "uint32", "int");
-/** Four uniform float32 for each offset at the price of one: `a, b, c, d = tl.rand4x(seed, offset)`. */
+/** Four uniform float32 for each offset for the cost of one: `a, b, c, d = tl.rand4x(seed, offset)`. */
 export const rand4x = fourOf("rand4x", "float32", "uniform");
 /** Four standard normal float32 for each offset: `a, b, c, d = tl.randn4x(seed, offset)`. */
 export const randn4x = fourOf("randn4x", "float32", "normal");
@@ -163,7 +163,7 @@ export const philox = defineOp<
   },
 });
 
-/** Random words as float32 in [0, 1): `tl.uint_to_uniform_float(x)`. */
+/** Converts random words to float32 in [0, 1): `tl.uint_to_uniform_float(x)`. */
 export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => RandomOut<X, "float32">>()({
   name: "uintToUniformFloat",
   operands: { x: "tile" },
@@ -180,7 +180,7 @@ export const uintToUniformFloat = defineOp<<X>(x: Checked<X, WhyWords<X>>) => Ra
   facts: { nonNegative: () => true },
 });
 
-/** Two uniform numbers as two normal ones: `a, b = tl.pair_uniform_to_normal(u, v)`. */
+/** Converts two uniform numbers to two normal ones: `a, b = tl.pair_uniform_to_normal(u, v)`. */
 export const pairUniformToNormal = defineOp<
   <X, Y>(u1: Checked<X, WhyUniform<X>>, u2: Checked<Y, WhyUniformPair<X, Y>>) => NormalPair<X, Y>
 >()({

@@ -1,4 +1,4 @@
-/** Reductions over an axis, or over all. */
+/** Reductions over one axis or over all. */
 import { expandDims as expand, type TileArray, reshape } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
@@ -62,13 +62,13 @@ declare module "../types/tile.js" {
       axis?: Checked<Ax, WhyReduceAxis<"min", T, Ax>>,
       options?: KeepDims<Keep> & Indices<Ret>,
     ): ExtremumOut<T, Ax, Keep, Ret>;
-    /** Where the largest element of an axis is: `tl.argmax(x, axis=0)`. */
+    /** The index of the largest element along an axis: `tl.argmax(x, axis=0)`. */
     argmax<T extends TileLike, const Ax extends number, const Keep = false>(
       this: Checked<T, WhyIndexed<"argmax", T>>,
       axis: Checked<Ax, WhyReduceAxis<"argmax", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
     ): ReduceOut<T, "int32", Ax, Keep>;
-    /** Where the smallest element of an axis is: `tl.argmin(x, axis=0)`. */
+    /** The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. */
     argmin<T extends TileLike, const Ax extends number, const Keep = false>(
       this: Checked<T, WhyIndexed<"argmin", T>>,
       axis: Checked<Ax, WhyReduceAxis<"argmin", T, Ax>>,
@@ -102,7 +102,9 @@ type Fold = {
   readonly big: (a: bigint, b: bigint) => bigint;
 };
 
-/** Folds in the dtype of the result, first lane to last; the GPU's order is its own, so floats may differ in rounding. */
+/**
+ * Folds in the dtype of the result, first lane to last; the GPU's order is its own, so floats may differ in rounding.
+ */
 function folding(fold: Fold) {
   return (args: Args, { result }: Context): TileArray => folded(args, cast(args.x, result.dtype), fold);
 }
@@ -126,7 +128,7 @@ function kept(reduced: TileArray, from: TileArray, at: number | "all", keepDims:
     : expand(reduced, at);
 }
 
-/** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 add up in int32, unless `dtype` names another. */
+/** The sum over an axis: `tl.sum(x, axis=0)`. int8 and int16 accumulate in int32, unless `dtype` names another. */
 export const sum = defineOp<SumCall>()({
   name: "sum",
   operands,
@@ -181,9 +183,15 @@ function withIndex({ x, axis, keepDims }: Args, first: First): TileArray[] {
   return indexOfFirst(tile, at, first).map((reduced) => kept(reduced, tile, at, keepDims));
 }
 
-/** The largest element over an axis: `tl.max(x, axis=0)`. float16 and bfloat16 give float32, unless indices are wanted. */
+/**
+ * The largest element over an axis: `tl.max(x, axis=0)`. float16 and bfloat16 give float32, unless indices are
+ * returned.
+ */
 export const max = extremum("max", (a, b) => a > b);
-/** The smallest element over an axis: `tl.min(x, axis=0)`. float16 and bfloat16 give float32, unless indices are wanted. */
+/**
+ * The smallest element over an axis: `tl.min(x, axis=0)`. float16 and bfloat16 give float32, unless indices are
+ * returned.
+ */
 export const min = extremum("min", (a, b) => a < b);
 
 type IndexCall<Name extends string> = <X, const Ax extends number, const Keep = false>(
@@ -206,9 +214,9 @@ function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
   });
 }
 
-/** Where the largest element of an axis is: `tl.argmax(x, axis=0)`. */
+/** The index of the largest element along an axis: `tl.argmax(x, axis=0)`. */
 export const argmax = index("argmax", (a, b) => a > b);
-/** Where the smallest element of an axis is: `tl.argmin(x, axis=0)`. */
+/** The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. */
 export const argmin = index("argmin", (a, b) => a < b);
 
 /** Exclusive or over an axis, or over all: `tl.xor_sum(x, axis=0)`. */

@@ -1,4 +1,6 @@
-/** What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles. */
+/**
+ * What a kernel asks of a dtype variable whose members differ: `T.bits`, `T.isFloating`, known when Triton compiles.
+ */
 import type { ConstBool, Constexpr } from "../types/constexpr.js";
 import { activeBuilder } from "../ir/builder.js";
 import { call, type DType, type DTypeName, onReflection, reflect, type Reflection } from "../types/dtype.js";

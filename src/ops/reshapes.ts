@@ -1,4 +1,4 @@
-/** The same elements in order in another shape, and tiles stretched to a shape. */
+/** Reshaping and broadcasting. */
 import { broadcastTo as broadcastArray } from "../numerics/array.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
 import type { Checked } from "../types/problem.js";
@@ -25,20 +25,20 @@ type ReorderOption = { canReorder?: boolean };
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** The same elements in another shape: `tl.reshape(x, [BLOCK, 2])`. */
+    /** Reshapes a tile and keeps the order of elements: `tl.reshape(x, [BLOCK, 2])`. */
     reshape<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
       shape: NewShape<"reshape", T, D>,
       options?: ReorderOption,
     ): Reshaped<T, DimsOf<D>>;
-    /** The same elements in another shape, in an order that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+    /** Reshapes, in an order of elements that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
     view<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
       shape: NewShape<"view", T, D>,
     ): Reshaped<T, DimsOf<D>>;
-    /** All elements in one row: `tl.ravel(x)`. */
+    /** Flattens a tile: `tl.ravel(x)`. */
     ravel<T extends TileLike>(this: T, options?: ReorderOption): RavelOut<T>;
-    /** Axes of size 1 stretched to a shape, or a scalar spread over it: `tl.broadcast_to(x, [M, N])`. */
+    /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
     broadcastTo<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
       shape: WhyBroadcastArg<T, D> extends "" ? ShapeArg<"broadcastTo", D> : WhyBroadcastArg<T, D>,
@@ -47,8 +47,8 @@ declare module "../types/tile.js" {
 }
 
 /**
- * The same elements in another shape: `tl.reshape(x, [BLOCK, 2])`. With `canReorder` Triton may choose their order; the
- * evaluator keeps it.
+ * Reshapes a tile and keeps the order of elements: `tl.reshape(x, [BLOCK, 2])`. With `canReorder` Triton may choose
+ * their order; the evaluator keeps it.
  */
 export const reshape = defineOp<
   <X, const D extends readonly unknown[]>(
@@ -68,7 +68,7 @@ export const reshape = defineOp<
   facts: { nonNegative: keepsSign },
 });
 
-/** The same elements in another shape, in an order that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
+/** Reshapes, in an order of elements that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
 export const view = defineOp<
   <X, const D extends readonly unknown[]>(x: X, shape: NewShape<"view", X, D>) => Reshaped<X, DimsOf<D>>
 >()({
@@ -82,7 +82,7 @@ export const view = defineOp<
   facts: { nonNegative: keepsSign },
 });
 
-/** All elements in one row: `tl.ravel(x)`. */
+/** Flattens a tile: `tl.ravel(x)`. */
 export const ravel = defineOp<<X>(x: Checked<X, WhyTile<"ravel", X>>, options?: ReorderOption) => RavelOut<X>>()({
   name: "ravel",
   operands: { x: "value" },
@@ -95,7 +95,7 @@ export const ravel = defineOp<<X>(x: Checked<X, WhyTile<"ravel", X>>, options?: 
   facts: { nonNegative: keepsSign },
 });
 
-/** Axes of size 1 stretched to a shape, or a scalar spread over it: `tl.broadcast_to(x, [M, N])`. */
+/** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
 export const broadcastTo = defineOp<
   <X, const D extends readonly unknown[]>(
     x: X,
@@ -112,7 +112,7 @@ export const broadcastTo = defineOp<
   facts: { nonNegative: keepsSign },
 });
 
-/** Both tiles in the shape that they have together: `x, y = tl.broadcast(x, y)`. */
+/** Broadcasts two tiles to a common shape: `x, y = tl.broadcast(x, y)`. */
 export const broadcast = defineOp<
   <X, Y>(x: Checked<X, WhyTile<"broadcast", X>>, y: Checked<Y, WhyTogether<X, Y>>) => Together<X, Y>
 >()({

@@ -105,14 +105,14 @@ function scanning<Name extends "cumsum" | "cumprod">(
   });
 }
 
-/** Sums of the elements up to each along an axis: `tl.cumsum(x, axis=0)`. int8 and int16 add up in int32. */
+/** Prefix sums along an axis: `tl.cumsum(x, axis=0)`. int8 and int16 accumulate in int32. */
 export const cumsum = scanning("cumsum", {
   float: (a, b) => a + b,
   int: (a, b) => a + b,
   big: (a, b) => a + b,
 });
 /**
- * Products of the elements up to each along an axis: `tl.cumprod(x, axis=0)`. int8 and int16 multiply in int32. `dtype`
+ * Prefix products along an axis: `tl.cumprod(x, axis=0)`. int8 and int16 accumulate in int32. `dtype`
  * needs Triton 3.9.
  */
 export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
@@ -125,7 +125,7 @@ type SortCall<Name extends string> = <X, const Ax extends number = number>(
   options?: SortOptions,
 ) => Plain<X>;
 
-/** The last axis in order: `tl.sort(x)`, or `tl.sort(x, descending=True)`. */
+/** Sorts the last axis: `tl.sort(x)`, or `tl.sort(x, descending=True)`. */
 export const sort = defineOp<SortCall<"sort">>()({
   name: "sort",
   operands: { x: "tile", dim: "constant?" },
@@ -137,7 +137,7 @@ export const sort = defineOp<SortCall<"sort">>()({
   facts: { nonNegative: keepsSign },
 });
 
-/** The last step of a bitonic sort, on a last axis that rises and then falls: `tl.bitonic_merge(x)`. */
+/** The last step of a bitonic sort, for a last axis that ascends and then descends: `tl.bitonic_merge(x)`. */
 export const bitonicMerge = defineOp<SortCall<"bitonicMerge">>()({
   name: "bitonicMerge",
   operands: { x: "tile", dim: "constant?" },
@@ -187,7 +187,7 @@ function firstOfLast(tile: TileArray, size: number, all: number): TileArray {
 const binned = { x: "tile", numBins: "constant" } as const;
 const masked = { mask: "mask?" } as const;
 
-/** How often each of 0, 1, …, `numBins` - 1 occurs; other elements count nowhere: `tl.histogram(x, 64)`. */
+/** Counts the occurrences of 0, 1, …, `numBins` - 1 and ignores other elements: `tl.histogram(x, 64)`. */
 export const histogram = defineOp<
   <X, const B extends Counted>(
     x: Checked<X, WhyHistogram<X>>,

@@ -1,4 +1,4 @@
-/** Choosing between values, lane by lane. */
+/** Lane-wise selection. */
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Checked } from "../types/problem.js";
@@ -75,12 +75,12 @@ export function widened36(result: Type | string, ...operands: readonly Type[]): 
 }
 const is16 = (name: DTypeName) => name === "float16" || name === "bfloat16";
 
-/** The smaller of both; NaN gives way to a number unless `propagateNan` is "all": `tl.minimum(x, y)`. */
+/** The smaller value; a number wins over NaN unless `propagateNan` is "all": `tl.minimum(x, y)`. */
 export const minimum = extremum("minimum", "min", (signs) => signs.every(Boolean));
-/** The larger of both; NaN gives way to a number unless `propagateNan` is "all": `tl.maximum(x, y)`. */
+/** The larger value; a number wins over NaN unless `propagateNan` is "all": `tl.maximum(x, y)`. */
 export const maximum = extremum("maximum", "max", (signs) => signs.some(Boolean));
 
-/** `x` where the condition holds, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. */
+/** `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. */
 export const where = defineOp<
   <const C, const X, const Y>(
     condition: Checked<C, WhyCond<"where", C>>,

@@ -18,7 +18,7 @@ interface SoftmaxOptions {
 
 declare module "../types/tile.js" {
   interface TileOps {
-    /** `exp(x)` over its sum along an axis, the first unless one is named: `tl.softmax(x, 0)`. */
+    /** `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. */
     softmax<T extends TileLike, const Ax extends number = 0>(
       this: Checked<T, WhyNormalise<"softmax", T>>,
       dim?: Checked<Ax, WhySoftmaxAxis<T, Ax>>,
@@ -28,7 +28,7 @@ declare module "../types/tile.js" {
 }
 
 /**
- * `exp(x)` over its sum along an axis, the first unless one is named: `tl.softmax(x, 0)`. Along another axis it needs
+ * `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. Along another axis it needs
  * Triton 3.9.
  */
 export const softmax = defineOp<

@@ -1,4 +1,4 @@
-/** What Triton compiles for: truth values that are known then, so that `tl.when` on them is folded. */
+/** The target that Triton compiles for, as truth values that Triton knows, so that it folds `tl.when` on them. */
 import type { ConstBool } from "../types/constexpr.js";
 import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";

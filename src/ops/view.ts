@@ -17,8 +17,8 @@ function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
 }
 
 /**
- * `x.at(i, j)`: one index an axis. A scalar drops its axis, rank-1 tiles span theirs in order. Masked to the tensor on
- * each axis; `claimed` marks the axes whose index is in bounds by `tl.inBounds`.
+ * `x.at(i, j)`: one index per axis. A scalar drops its axis, rank-1 tiles span theirs in order. The view is masked to
+ * the tensor; `claimed` marks the axes whose index is in bounds by `tl.inBounds`.
  */
 export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "at",
@@ -38,7 +38,7 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
     viewAddresses(tensor.allocation, indices as (TileArray | number)[], claimed as boolean[], "grid", tensor.order),
 });
 
-/** `x.gather(i, j)`: index tiles that broadcast to one shape, one an axis, masked as in `at`. */
+/** `x.gather(i, j)`: index tiles that broadcast to one shape, one per axis, masked as in `at`. */
 export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "gather",
   operands: { tensor: "tensor", indices: "values" },

@@ -11,7 +11,9 @@ export interface Kernel<out Name extends string, in out P> {
   /** Calls it inside `op(…)`. Outputs are new tensors; tensors that it updates change. */
   call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P>;
 }
-/** The signature of `kernel`. With the result `void` alone, the checker would accept any function; so it is a message. */
+/**
+ * The signature of `kernel`. With the result `void` alone, the checker would accept any function; so it is a message.
+ */
 export type KernelFunction = <
   const Name extends string,
   const P extends Params,

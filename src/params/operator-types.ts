@@ -73,7 +73,10 @@ type Backward<Name extends string, P, Derived extends string, R, G> = (
   torch: Torch,
 ) => InputGradients<Name, P, G>;
 
-/** The signatures of `op`: two, because the checker reports mistakes inside a function only if the parameter is required. */
+/**
+ * The signatures of `op`: two, because the checker reports mistakes inside a function only if the parameter is
+ * required.
+ */
 export interface OperatorFunction {
   <const Name extends string, const P extends Params, R, const Derived extends string = never>(
     name: Name,

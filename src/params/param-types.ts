@@ -62,9 +62,9 @@ export interface OutTensorOptions extends TensorOptions {
 }
 export interface InTensorOptions extends TensorOptions {
   /**
-   * The caller's promise: the lowest value, and the end (a size's name or a number), which integers stay below and floats
-   * may reach. Inputs are drawn from it. If it starts at 0 or above, a view does not mask the lower bound of an index
-   * loaded from it.
+   * The caller's promise: the lowest value, and the end (a size's name or a number), which integers stay below and
+   * floats may reach. Inputs are drawn from it. If it starts at 0 or above, a view does not mask the lower bound of an
+   * index loaded from it.
    */
   readonly range?: readonly [number | string, number | string];
 }
@@ -161,7 +161,8 @@ export interface ConstexprBuilder {
   ): ConstexprParam<FunctionOf<C, F>>;
   /**
    * A dtype that the caller chooses, `constexpr.dtype([tl.float16, tl.float32])`. Use it wherever a dtype may stand:
-   * `x.to(OUT)`. With a dtype variable as argument it binds that variable, so that an output may have it if no input does.
+   * `x.to(OUT)`. With a dtype variable as argument it binds that variable, so that an output may have it if no input
+   * does.
    */
   dtype<const C extends DType<any> | readonly [DType<any>, ...DType<any>[]]>(
     choices: C,

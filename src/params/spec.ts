@@ -35,8 +35,8 @@ export interface DriverOptions {
   /** All programs run at once, so that they may wait for each other. */
   readonly launchCooperativeGrid?: boolean;
   /**
-   * Whether the compiler may fuse a product and a sum into one instruction that rounds once. Triton 3.6 and 3.9 do so by
-   * default, and 3.9 warns that 3.10 will not; set this to silence the warning and to fix the meaning.
+   * Whether the compiler may fuse a product and a sum into one instruction that rounds once. Triton 3.6 and 3.9 do so
+   * by default, and 3.9 warns that 3.10 will not; set this to silence the warning and to fix the meaning.
    */
   readonly enableFpFusion?: boolean;
 }
@@ -67,8 +67,8 @@ export interface Autotune<P, Derived extends string = never, Heuristic extends s
   /** Keeps the timings on disk, in Triton's cache. */
   readonly cacheResults?: boolean;
   /**
-   * The search space of `tilescript tune`: values of constexprs and launch options, in every combination. Options that it
-   * omits are those of the first config.
+   * The search space of `tilescript tune`: values of constexprs and launch options, in every combination. Options that
+   * it omits are those of the first config.
    */
   readonly space?: Space<Config<P, Heuristic>>;
 }
@@ -135,8 +135,8 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
   readonly launch?: DriverOptions;
   /**
-   * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted under
-   * "3.9", and a warning if this is omitted.
+   * The oldest Triton version that the kernel supports. A feature that needs 3.9 is an error under "3.6", accepted
+   * under "3.9", and a warning if this is omitted.
    */
   readonly triton?: "3.6" | "3.9";
   /** Integer arguments that Triton does not specialise on: neither on the value 1 nor on multiples of 16. */
@@ -163,8 +163,8 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly providers?: { readonly [name: string]: ReferenceSpec<P, NoInfer<Derived>> };
   /**
-   * The number of floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. By default PyTorch
-   * counts those of the reference's matrix products, convolutions and attention.
+   * The number of floating-point operations of a call, for TFLOP/s: `({ M, N, K }) => 2 * M * N * K`. By default
+   * PyTorch counts those of the reference's matrix products, convolutions and attention.
    */
   readonly flops?: (given: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
   /** Sizes for verification and benchmarks; verification also draws others. */

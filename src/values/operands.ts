@@ -73,8 +73,8 @@ function runBinary(loops: Loops, a: TileArray, b: TileArray, dtype: DTypeName, o
 }
 
 /**
- * {@link binary} for `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in the
- * dtype of the result, so float16 and bfloat16 as float32.
+ * {@link binary} for `//`, `%` and cdiv, which reports integer divisors that are not positive. Floats are divided in
+ * the dtype of the result, so float16 and bfloat16 as float32.
  */
 export function quotient(loops: Loops) {
   const [ofFloats, ofInts] = [binaryInResult(loops), binary(loops)];

@@ -90,7 +90,9 @@ export interface ResultType {
 export interface AtomicAccess {
   /** The evaluator broadcasts them to the address's shape and casts them to the tensor's dtype. */
   readonly operands: readonly (TileArray | Constant)[];
-  /** Gives the new element, from the old one and the lane's operands, two at most; undefined if the atomic only reads. */
+  /**
+   * Gives the new element, from the old one and the lane's operands, two at most; undefined if the atomic only reads.
+   */
   readonly change:
     ((old: number | bigint, first: number | bigint, second: number | bigint) => number | bigint) | undefined;
   /** Whether the result depends on the old element. */

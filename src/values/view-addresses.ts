@@ -19,7 +19,8 @@ import { isTile } from "./operands.js";
 
 /**
  * The addresses of a view. With layout `grid` each rank-1 index spans its own axis, in order; with `lanes` all indices
- * broadcast to one shape. A lane is inside if each index is in `[0, size)`; indices claimed to be in bounds do not count.
+ * broadcast to one shape. A lane is inside if each index is in `[0, size)`; indices claimed to be in bounds do not
+ * count.
  */
 export function viewAddresses(
   allocation: Allocation,

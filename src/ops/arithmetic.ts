@@ -21,7 +21,7 @@ import {
   type WhyNeg,
   type WhyQuotient,
 } from "../rules/arithmetic-rules.js";
-import type { PairOut, WhyPairFirst, WhyPairSecond } from "../rules/math-rules.js";
+import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import type { Some1 } from "../types/constexpr.js";
 import type { Type } from "../types/types.js";
@@ -30,9 +30,9 @@ import { binary, binaryInResult, quotient, unary } from "../values/operands.js";
 import { offsetPointer } from "./pointer.js";
 
 type Pair<Name extends string> = <const X, const Y>(
-  x: Checked<X, WhyPairFirst<Name, X>>,
-  y: Checked<Y, WhyPairSecond<Name, X, Y>>,
-) => PairOut<Name, X, Y>;
+  x: Checked<X, WhyOperatorFirst<Name, X>>,
+  y: Checked<Y, WhyOperatorSecond<Name, X, Y>>,
+) => OperatorOut<Name, X, Y>;
 
 declare module "../types/tile.js" {
   interface TileOps {

@@ -1,44 +1,26 @@
 /** Shifts, and logical ops on masks. */
-import type { Constexpr, TextOf, WhyConstInt } from "../types/constexpr.js";
 import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
-import { callText, type CallText } from "../types/constexpr-text.js";
+import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
 import { shiftIsTooFar, shiftLeft, shiftLeftBig, shiftRight, shiftRightBig } from "../numerics/numeric-int.js";
 import type { Checked } from "../types/problem.js";
 import type { Context } from "../values/runtime-values.js";
-import {
-  type ArithOut,
-  inferBits,
-  notATile,
-  type WhyBits,
-  whyLogic,
-  type WhyLogic,
-} from "../rules/arithmetic-rules.js";
+import { type ArithOut, inferBits, type WhyBits, whyLogic, type WhyLogic } from "../rules/arithmetic-rules.js";
+import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
+import { notATile } from "../types/operand.js";
 import { broadcastShapes, broadcastTo } from "../numerics/array.js";
-import { type Broadcast, broadcast } from "../types/shape.js";
+import { type Broadcast, broadcast, type Shape } from "../types/shape.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { binary, common } from "../values/operands.js";
 import type { RuntimeArguments } from "../ir/op.js";
 
-type Shift<Name extends string> = <const X, const O>(
-  x: Checked<X, WhyShifted<Name, X>>,
-  y: Checked<O, WhyCount<Name, X, O>>,
-) => ShiftOut<Name, X, O>;
-/** A tile, or a number or constexpr by one: `tl.shl(1, LOG_N)` sizes a tile. */
-type WhyShifted<Name extends string, X> = X extends TileLike ? "" : WhyConstInt<Name, X>;
-type WhyCount<Name extends string, X, O> = X extends TileLike
-  ? WhyBits<Name, X[El], X[Sh], O>
-  : O extends TileLike
-    ? `${Name}: a number is shifted by a number or a constexpr; make it a tile, tl.full([], 1, tl.int32)`
-    : WhyConstInt<Name, O>;
-type ShiftOut<Name extends string, X, O> = X extends TileLike
-  ? ArithOut<X[El], X[Sh], O>
-  : Constexpr<CallText<Name, TextOf<X>, TextOf<O>>>;
-type LogicOut<S, O> = O extends TileLike
-  ? Tile<"int1", Broadcast<S & readonly unknown[], O[Sh]>>
-  : Tile<"int1", S & readonly unknown[]>;
+type Shift<Name extends string> = <const X, const Y>(
+  x: Checked<X, WhyOperatorFirst<Name, X>>,
+  y: Checked<Y, WhyOperatorSecond<Name, X, Y>>,
+) => OperatorOut<Name, X, Y>;
+type LogicOut<S extends Shape, O> = O extends TileLike ? Tile<"int1", Broadcast<S, O[Sh]>> : Tile<"int1", S>;
 type Logic<Name extends string> = <T extends TileLike, const O>(
   x: T,
   y: Checked<O, WhyLogic<Name, T[El], T[Sh], O>>,

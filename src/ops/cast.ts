@@ -8,7 +8,7 @@ import type { Rounding } from "../numerics/numeric-float.js";
 import { type Checked, whyChoice } from "../types/problem.js";
 import type { Context } from "../values/runtime-values.js";
 import type { AsShape } from "../types/shape.js";
-import { notATile } from "../rules/arithmetic-rules.js";
+import { notATile } from "../types/operand.js";
 import { inferTo, type WhyTo } from "../rules/create-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";

@@ -25,6 +25,7 @@ import {
 } from "../rules/reduce-rules.js";
 import { tileType, type Type, type Typed } from "../types/types.js";
 import { capturesOf } from "../ir/walk.js";
+import type { WhyTile } from "../rules/math-rules.js";
 import { defineOp, withRecord } from "./define.js";
 import { definitionOfHelper, effectOf } from "./fn.js";
 import { traceHelper } from "./helper.js";
@@ -129,7 +130,7 @@ export const mapElementwise = withRecord(mapOp, ((scalarFn: unknown, ...args: re
   return mapOp(helperFor("mapElementwise", scalarFn, scalars, at), args, {});
 }) as unknown as <const A extends readonly unknown[], R>(
   scalarFn: MapFunction<NoInfer<A>, R>,
-  ...args: { readonly [K in keyof A]: Checked<A[K], WhyTiles<"mapElementwise", A[K]>> }
+  ...args: { readonly [K in keyof A]: Checked<A[K], WhyTile<"mapElementwise", A[K]>> }
 ) => MapOut<A, R>);
 
 // ---- the function -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import {
   type WhyCmp,
   type WhyNot,
 } from "../rules/arithmetic-rules.js";
+import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import type { Some1 } from "../types/constexpr.js";
 import { defineOp } from "./define.js";
@@ -55,10 +56,10 @@ declare module "../types/tile.js" {
 
 const operands = { x: "value", y: "value" } as const;
 
-type Compare<Name extends string> = <T extends TileLike, const O>(
-  x: T,
-  y: Checked<O, WhyCmp<Name, T[El], T[Sh], O>>,
-) => CmpOut<T[Sh], O>;
+type Pair<Name extends string> = <const X, const Y>(
+  x: Checked<X, WhyOperatorFirst<Name, X>>,
+  y: Checked<Y, WhyOperatorSecond<Name, X, Y>>,
+) => OperatorOut<Name, X, Y>;
 
 function comparison<Name extends string>(
   name: Name,
@@ -66,7 +67,7 @@ function comparison<Name extends string>(
   compare: (x: number | bigint, y: number | bigint) => boolean,
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
-  return defineOp<Compare<Name>>()({
+  return defineOp<Pair<Name>>()({
     name,
     operands,
     method: true,
@@ -95,11 +96,6 @@ export const eq = comparison("eq", "==", (x, y) => x === y);
 /** `x != y` */
 export const ne = comparison("ne", "!=", (x, y) => x !== y);
 
-type Bits<Name extends string> = <T extends TileLike, const O>(
-  x: T,
-  y: Checked<O, WhyBits<Name, T[El], T[Sh], O>>,
-) => ArithOut<T[El], T[Sh], O>;
-
 function bitwise<Name extends string>(
   name: Name,
   operator: string,
@@ -108,7 +104,7 @@ function bitwise<Name extends string>(
   big: (x: bigint, y: bigint) => bigint,
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
-  return defineOp<Bits<Name>>()({
+  return defineOp<Pair<Name>>()({
     name,
     operands,
     method: true,

@@ -2,12 +2,12 @@
 import { dot as dotArrays, type AccumulatorDType, type InputPrecision } from "../numerics/array-dot.js";
 import { type Checked, whyChoice } from "../types/problem.js";
 import {
+  type AccOrOptions,
   dotAcc,
   type DotOptions,
   type DotOut,
   inferDot,
   leastInner,
-  type WhyDotAcc,
   type WhyDotFirst,
   type WhyDotSecond,
 } from "../rules/dot-rules.js";
@@ -28,10 +28,10 @@ function whyImprecise(a: Type, given: unknown): string {
  * float64). float32 operands are rounded to TF32 unless `inputPrecision` says otherwise.
  */
 export const dot = defineOp<
-  <A, B, C = undefined>(
+  <A, B, const C = undefined>(
     a: Checked<A, WhyDotFirst<A>>,
     b: Checked<B, WhyDotSecond<A, B>>,
-    acc?: Checked<C, WhyDotAcc<A, B, C>>,
+    acc?: AccOrOptions<A, B, C>,
     options?: DotOptions,
   ) => DotOut<A, B, C>
 >()({

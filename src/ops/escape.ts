@@ -4,7 +4,7 @@ import { fail } from "../diagnostics/diagnostic.js";
 import { unknownEffect } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { DType, Element } from "../types/dtype.js";
-import type { DimsOf } from "../types/constexpr.js";
+import type { DimsOf, ShapeArg } from "../types/constexpr.js";
 import type { Checked } from "../types/problem.js";
 import { type AsmOut, inferAsm, inferRaw, type WhyAsmArgs } from "../rules/escape-rules.js";
 import type { Tile } from "../types/tile.js";
@@ -47,7 +47,7 @@ export const raw = withRecord(raws.pure, ((
 }) as unknown as <const Sh extends readonly unknown[] = [], E extends Element = never>(
   code: string,
   args?: readonly unknown[],
-  options?: { dtype?: DType<E>; shape?: Sh; effect?: Effects },
+  options?: { dtype?: DType<E>; shape?: ShapeArg<"raw", Sh>; effect?: Effects },
 ) => [E] extends [never] ? void : Tile<E, DimsOf<Sh>>);
 
 // ---- inline assembly ------------------------------------------------------------------------------------------------

@@ -4,16 +4,19 @@ import { falseAssume, falseHint } from "../diagnostics/catalogue/finding-codes.j
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Typed } from "../types/types.js";
 import { slice, type TileArray } from "../numerics/array.js";
+import type { ConstLike } from "../types/constexpr.js";
 import type { Checked } from "../types/problem.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
-import { inferHint, type WhyHint, type WhyHintOf } from "../rules/hint-rules.js";
-import { type Plain, whyCond, type WhyCond, whyTile, type WhyTile } from "../rules/math-rules.js";
+import { inferHint, type WhyAssumed, type WhyZeroed, type WhyHint, type WhyHintOf } from "../rules/hint-rules.js";
+import { type Plain, whyCond, whyTile, type WhyTile } from "../rules/math-rules.js";
 import { showShape, whyBroadcast } from "../types/shape.js";
+import { whyWhole } from "../types/promote.js";
 import type { TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { isTile, listOf } from "../values/operands.js";
 
-type Values = number | readonly number[];
+type Value = number | ConstLike<any, "int">;
+type Values = Value | readonly Value[];
 type HintCall<Name extends string> = <X, const V extends Values>(
   x: Checked<X, WhyHintOf<Name, X>>,
   values: Checked<V, WhyHint<Name, X, V>>,
@@ -33,10 +36,13 @@ function hint<Name extends string>(
     operands: { x: "valueOrPointer", values: "constants" },
     effect: "pure",
     spelling: { form: "call", name: python },
-    infer: ({ x, values }) =>
-      (values.items ?? [values]).some(({ type }) => type.kind !== "constexpr")
-        ? `${name}: values are numbers or constexprs, known when Triton compiles`
-        : inferHint(name, x.type, numbers(values)),
+    infer: ({ x, values }) => {
+      const whole = typeof values.literal === "number" ? whyWhole(name, String(values.literal)) : "";
+      const isKnown = (values.items ?? [values]).every(({ type }) => type.kind === "constexpr" && type.of === "int");
+      if (whole === "" && !isKnown) return `${name}: the values are integers or constexprs`;
+      const type = inferHint(name, x.type, numbers(values));
+      return typeof type === "string" ? type : whole || type;
+    },
     evaluate: ({ x, values }, context) => {
       const wanted = listOf(values).map(Number);
       if (isTile(x) && !x.poison && !holds(x, wanted)) {
@@ -103,7 +109,7 @@ export const maxConstancy = hint(
 );
 
 /** Lets the compiler assume a condition: `tl.assume(stride > 0)`. */
-export const assume = defineOp<<const C>(condition: Checked<C, WhyCond<"assume", C>>) => void>()({
+export const assume = defineOp<<const C>(condition: Checked<C, WhyAssumed<C>>) => void>()({
   name: "assume",
   operands: { condition: "value" },
   effect: "write",
@@ -143,7 +149,7 @@ export function reportFalse(
  * Triton 3.9.
  */
 export const expectZero = defineOp<
-  <X, M>(x: Checked<X, WhyTile<"expectZero", X>>, mask: Checked<M, WhyCond<"expectZero", M>>) => Plain<X>
+  <X, M>(x: Checked<X, WhyTile<"expectZero", X>>, mask: Checked<M, WhyZeroed<X, M>>) => Plain<X>
 >()({
   name: "expectZero",
   operands: { x: "value", mask: "value" },

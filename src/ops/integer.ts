@@ -1,6 +1,6 @@
 /** Integer helpers, also for the host. */
 import type { Checked } from "../types/problem.js";
-import type { ConstLike } from "../types/constexpr.js";
+import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import {
   type CdivOut,
   type BitLengthOut,
@@ -18,6 +18,12 @@ import { isBig, isFloat } from "../numerics/numeric.js";
 import { bitLength as bitLengthOf } from "../types/constexpr-value.js";
 import { constexprType } from "../types/types.js";
 
+declare module "../types/constexpr.js" {
+  interface ConstexprOps<Name extends string> {
+    /** How many blocks of `y` cover this: `tl.cdiv(x, y)`. */
+    cdiv<const Y>(y: Checked<Y, WhyCdiv<Constexpr<Name>, Y>>): CdivOut<Constexpr<Name>, Y>;
+  }
+}
 declare module "../types/tile.js" {
   interface TileOps {
     /** The number of blocks of `y` that cover this: `tl.cdiv(x, y)`. */

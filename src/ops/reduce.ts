@@ -6,6 +6,7 @@ import { axisOf as axisFrom } from "../types/axis.js";
 import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import {
+  axisNumber,
   inferReduce,
   inferReduceIndexed,
   type ExtremumOut,
@@ -94,7 +95,7 @@ const options = { keepDims: "constant?" } as const;
 type Args = RuntimeArguments<typeof operands & typeof options>;
 type Typeds = TypedArguments<typeof operands & typeof options>;
 
-const axisOf = ({ axis }: Pick<Typeds, "axis">) => axis?.literal as number | undefined;
+const axisOf = ({ axis }: Pick<Typeds, "axis">) => axisNumber(axis);
 const keepsDims = ({ keepDims }: Pick<Typeds, "keepDims">) => keepDims?.literal === true;
 
 type Fold = {

@@ -11,10 +11,10 @@ import { members, sameElem } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import type { Context } from "../values/runtime-values.js";
-import { type HistogramOut, inferHistogram, type WhyHistogram } from "../rules/create-rules.js";
+import { type HistogramOut, inferHistogram, type WhyHistogram, type WhyHistogramMask } from "../rules/create-rules.js";
 import { inferSort, inferTop, type TopOut, type WhySort, type WhySortDim, type WhyTop } from "../rules/order-rules.js";
 import { type Plain, whyCond } from "../rules/math-rules.js";
-import { inferScan, reduceRules, type SumOf, type WhySum } from "../rules/reduce-rules.js";
+import { axisNumber, inferScan, reduceRules, type SumOf, type WhySum } from "../rules/reduce-rules.js";
 import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 import { isTile, keepsSign } from "../values/operands.js";
@@ -50,10 +50,10 @@ declare module "../types/tile.js" {
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
     /** How often each of 0, 1, …, bins - 1 occurs: `tl.histogram(x, 64)`. */
-    histogram<T extends TileLike, const B extends Counted>(
+    histogram<T extends TileLike, const B extends Counted, M = undefined>(
       this: Checked<T, WhyHistogram<T>>,
       numBins: B,
-      options?: { mask?: TileLike<"int1", any> },
+      options?: { mask?: Checked<M, WhyHistogramMask<T, M>> },
     ): HistogramOut<B>;
   }
 }
@@ -78,8 +78,7 @@ function scanning<Name extends "cumsum" | "cumprod">(
     method: true,
     effect: "pure",
     spelling: { form: "call", name: `tl.${name}`, keywords: ["axis"] },
-    infer: ({ x, axis, dtype }) =>
-      inferScan(reduceRules.summing, name, x.type, Number(axis?.literal ?? 0), dtype?.dtype),
+    infer: ({ x, axis, dtype }) => inferScan(reduceRules.summing, name, x.type, axisNumber(axis) ?? 0, dtype?.dtype),
     evaluate: ({ x, axis = 0, reverse }, { result }) => {
       const tile = cast(x, result.dtype);
       const at = axisOf(tile.shape.length, Number(axis))!;
@@ -117,7 +116,7 @@ export const cumsum = scanning("cumsum", {
  */
 export const cumprod = scanning("cumprod", { float: (a, b) => a * b, int: Math.imul, big: (a, b) => a * b });
 
-const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => dim?.literal as number | undefined;
+const dimOf = ({ dim }: { readonly dim: Typed | undefined }) => axisNumber(dim);
 
 type SortCall<Name extends string> = <X, const Ax extends number = number>(
   x: Checked<X, WhySort<Name, X>>,
@@ -189,10 +188,10 @@ const masked = { mask: "mask?" } as const;
 
 /** Counts the occurrences of 0, 1, …, `numBins` - 1 and ignores other elements: `tl.histogram(x, 64)`. */
 export const histogram = defineOp<
-  <X, const B extends Counted>(
+  <X, const B extends Counted, M = undefined>(
     x: Checked<X, WhyHistogram<X>>,
     numBins: B,
-    options?: { mask?: TileLike<"int1", any> },
+    options?: { mask?: Checked<M, WhyHistogramMask<X, M>> },
   ) => HistogramOut<B>
 >()({
   name: "histogram",

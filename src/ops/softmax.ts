@@ -6,7 +6,7 @@ import { axisOf, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Checked } from "../types/problem.js";
 import type { Plain } from "../rules/math-rules.js";
-import { inferScan, reduceRules, type WhyNormalise } from "../rules/reduce-rules.js";
+import { axisNumber, inferScan, reduceRules, type WhyNormalise } from "../rules/reduce-rules.js";
 import type { Sh, TileLike } from "../types/tile.js";
 import { defineOp } from "./define.js";
 
@@ -44,7 +44,7 @@ export const softmax = defineOp<
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.softmax" },
-  infer: ({ x, dim }) => inferScan(reduceRules.normalising, "softmax", x.type, Number(dim?.literal ?? 0)),
+  infer: ({ x, dim }) => inferScan(reduceRules.normalising, "softmax", x.type, axisNumber(dim) ?? 0),
   evaluate: ({ x, dim = 0 }) => {
     const tile = x;
     const dtype = tile.dtype as DTypeName;

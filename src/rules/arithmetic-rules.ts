@@ -5,7 +5,7 @@
 import type { ConstLike } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
 import { call, type Call, type Elem, type Element } from "../types/dtype.js";
-import type { AddressLike, TensorLike } from "./tensor-types.js";
+import { notAnOperand, notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import type { Both, Checked } from "../types/problem.js";
 import {
   divide,
@@ -18,6 +18,7 @@ import {
   whyNumber,
   whyPromote,
   whyWeak,
+  whyWhole,
   type Divide,
   type Modulo,
   type Promote,
@@ -30,32 +31,8 @@ import {
   type WhyWeak,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Dim, type Shape, type WhyBroadcast } from "../types/shape.js";
-import type { El, Sh, StateLike, Tile, TileLike } from "../types/tile.js";
+import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { constexprType, literalValue, tileType, type ConstexprType, type TileType, type Type } from "../types/types.js";
-
-// ---- what is no operand at all --------------------------------------------------------------------------------------
-
-/** Why X is no tile. */
-export type NotATile<Op extends string, X> = X extends AddressLike
-  ? `${Op}: this is an address; load it first`
-  : X extends TensorLike
-    ? `${Op}: this is a whole tensor; load a tile of it first`
-    : X extends StateLike
-      ? `${Op}: this is state; read it with .value`
-      : `${Op}: needs a tile`;
-export function notATile(op: string, type: Type): string {
-  if (type.kind === "view" || type.kind === "pointer") return `${op}: this is an address; load it first`;
-  return type.kind === "tensor" ? `${op}: this is a whole tensor; load a tile of it first` : `${op}: needs a tile`;
-}
-/** Why X is no operand of an operator. */
-export type NotAnOperand<Op extends string, X> = X extends AddressLike | TensorLike | StateLike
-  ? NotATile<Op, X>
-  : `${Op}: needs a tile, a constexpr or a number`;
-function notAnOperand(op: string, type: Type): string {
-  return type.kind === "view" || type.kind === "pointer" || type.kind === "tensor"
-    ? notATile(op, type)
-    : `${op}: needs a tile, a constexpr or a number`;
-}
 
 const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" || type.text === "false";
 
@@ -68,6 +45,25 @@ interface BinaryRule {
   weak(op: string, elem: Elem, of: string): string;
   /** The result's dtype. */
   out(a: Elem, b: Elem): Elem | undefined;
+  /** What it asks of two constexprs. */
+  constants(op: string, x: ConstexprType, y: ConstexprType): string;
+}
+
+const isNumber = ({ of }: ConstexprType): boolean => of === "int" || of === "float";
+/** Numbers. */
+function whyNumbers(op: string, x: ConstexprType, y: ConstexprType): string {
+  const wrong = [x, y].find((type) => !isNumber(type));
+  return wrong ? notAnOperand(op, wrong) : "";
+}
+/** Integers. */
+function whyIntegers(op: string, x: ConstexprType, y: ConstexprType): string {
+  const fraction = [x, y].find((type) => type.of === "float" && literalValue(type) !== undefined);
+  if (fraction) return whyWhole(op, fraction.text);
+  return x.of === "int" && y.of === "int" ? "" : `${op}: needs an integer, a constexpr or a tile`;
+}
+/** Two truth values, or two integers. */
+function whyTruths(op: string, x: ConstexprType, y: ConstexprType): string {
+  return x.of === "bool" && y.of === "bool" ? "" : whyIntegers(op, x, y);
 }
 
 function whyOperand(rule: BinaryRule, op: string, tile: TileType, other: Type): string {
@@ -82,7 +78,7 @@ function whyOperand(rule: BinaryRule, op: string, tile: TileType, other: Type): 
 
 /** The type of `x op y`, or the sentence that says why there is none. `text` names the result of two constexprs. */
 function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: string, b: string) => Type | string) {
-  if (x.kind === "constexpr" && y.kind === "constexpr") return text(x.text, y.text);
+  if (x.kind === "constexpr" && y.kind === "constexpr") return rule.constants(op, x, y) || text(x.text, y.text);
   const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind !== "tile") return notAnOperand(op, x.kind === "constexpr" ? y : x);
   const why = whyOperand(rule, op, tile, other);
@@ -112,7 +108,13 @@ export type WhyArith<Op extends string, E, S extends Shape, O> = O extends numbe
 export type ArithOut<E extends Element, S extends Shape, O> = O extends TileLike
   ? Tile<Promote<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<E, S>;
-const arithmetic: BinaryRule = { tiles: whyPromote, number: whyNumber, weak: whyWeak, out: promote };
+const arithmetic: BinaryRule = {
+  tiles: whyPromote,
+  number: whyNumber,
+  weak: whyWeak,
+  out: promote,
+  constants: whyNumbers,
+};
 /** `+ - *`, minimum and maximum. */
 export function inferArith(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
   return inferBinary(arithmetic, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
@@ -152,6 +154,7 @@ const comparison: BinaryRule = {
   number: (op, elem, value) => (elem === "int1" ? "" : whyNumber(op, elem, value)),
   weak: whyWeak,
   out: () => "int1",
+  constants: (op, x, y) => (x.of === y.of && x.of !== "bool" ? "" : whyNumbers(op, x, y)),
 };
 /** `sign` is Python's, for the text of two constexprs. */
 export function inferCompare(op: string, x: Type, y: Type, sign: string): Type | string {
@@ -170,7 +173,7 @@ export type WhyQuotient<Op extends string, E, S extends Shape, O> = O extends nu
 export type DivideOut<E extends Element, S extends Shape, O> = O extends TileLike
   ? Tile<Divide<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<Divide<E, E>, S>;
-const division: BinaryRule = { tiles: whyDivide, number: whyNumber, weak: whyWeak, out: divide };
+const division: BinaryRule = { tiles: whyDivide, number: whyNumber, weak: whyWeak, out: divide, constants: whyNumbers };
 /** `/`: two constexprs give a float. */
 export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
   return inferBinary(division, op, x, y, (a, b) => constexprType("float", text(a, b)));
@@ -179,7 +182,7 @@ export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: s
 export type ModuloOut<E extends Element, S extends Shape, O> = O extends TileLike
   ? Tile<Modulo<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<Modulo<E, E>, S>;
-const remainder: BinaryRule = { ...division, out: modulo };
+const remainder: BinaryRule = { ...division, out: modulo, constants: whyIntegers };
 /** `%` */
 export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
   return inferBinary(remainder, op, x, y, (a, b) => constexprOf(x, y, text(a, b)));
@@ -197,6 +200,7 @@ const floorDivision: BinaryRule = {
   number: (op, elem, value) => whyInt(op, elem) || whyNumber(op, elem, value),
   weak: (op, elem, of) => whyInt(op, elem) || whyWeak(op, elem, of),
   out: promote,
+  constants: whyIntegers,
 };
 /** `//` and cdiv; the result is `ArithOut`. */
 export function inferFloorDivide(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
@@ -223,6 +227,7 @@ const bits: BinaryRule = {
     (elem === "int1" ? `${op}: int1 combines with int1, not with a number` : whyNumber(op, elem, value)),
   weak: (op, elem, of) => whyInt(op, elem) || (of === "bool" && elem === "int1" ? "" : whyWeak(op, elem, of)),
   out: promote,
+  constants: whyTruths,
 };
 /** `& | ^ << >>`; the result is `ArithOut`. Masks combine with masks, with true and false, and with flags. */
 export function inferBits(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {

@@ -30,9 +30,9 @@ import {
   type Show,
   type WhyBroadcast,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import { whyWord, type WhyWord } from "./elementwise-rules.js";
-import type { ElementIn, ShapeOf, WhyTile } from "./math-rules.js";
+import type { ElementIn, ShapeOf, WhyCond, WhyTile } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { literalValue, tileType, type Type } from "../types/types.js";
 
@@ -61,8 +61,10 @@ export function inferArange(start: Type, end: Type): Type | string {
 /** The value of `full`: a number that the dtype holds, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
   ? WhyLiteral<"full", E, V>
-  : V extends ConstLike<any, infer K>
-    ? WhyWeak<"full", E, K>
+  : V extends ConstLike<any, "int" | "float" | "bool">
+    ? V extends ConstLike<any, infer K>
+      ? WhyWeak<"full", E, K>
+      : ""
     : V extends TileLike
       ? V[Sh] extends readonly []
         ? ""
@@ -80,7 +82,7 @@ export function whyFill(value: Type, elem: Elem): string {
   const number = literalValue(value);
   if (number !== undefined) return whyLiteral("full", elem, number);
   if (value.text === "true" || value.text === "false") return elem === "int1" ? "" : "full: the value is a scalar";
-  return whyWeak("full", elem, value.of);
+  return value.of === "string" ? "full: the value is a scalar" : whyWeak("full", elem, value.of);
 }
 export type { DimsOf, ShapeArg };
 
@@ -208,6 +210,19 @@ export type WhyHistogram<X> = X extends TileLike
       X[Sh] extends readonly [any] ? "" : `histogram: needs a tile of rank 1, this is ${Show<X[Sh]>}`
     >
   : NotATile<"histogram", X>;
+/** Which elements count: one truth value, or one for each. */
+export type WhyHistogramMask<X, M> = M extends TileLike
+  ? Both<
+      WhyCond<"histogram", M>,
+      X extends TileLike
+        ? M[Sh] extends readonly []
+          ? ""
+          : SameShape<M[Sh], X[Sh]> extends true
+            ? ""
+            : `histogram: the mask is ${Show<M[Sh]>}, the tile ${Show<X[Sh]>}`
+        : ""
+    >
+  : WhyCond<"histogram", M>;
 export type HistogramOut<Bins> = Tile<"int32", [DimOf<Bins>]>;
 export function inferHistogram(x: Type, bins: Type, mask?: Type): Type | string {
   if (x.kind !== "tile") return notATile("histogram", x);

@@ -14,9 +14,9 @@ import {
   type Members,
   type Token,
 } from "../types/dtype.js";
-import type { Agree, Both, IsAny, Same } from "../types/problem.js";
+import type { Agree, Both, Checked, IsAny, IsUnion, Same } from "../types/problem.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
@@ -91,9 +91,15 @@ function whyInner(a: readonly Dim[], b: readonly Dim[]): string {
 /** The second operand: everything against the first. */
 export type WhyDotSecond<A, B> = A extends TileLike
   ? B extends TileLike
-    ? Both<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>
+    ? Both<Both<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>, WhyMixed<A[El]>>
     : NotATile<"dot", B>
   : "";
+
+/** The members of a dtype variable must add up in one dtype. */
+type WhyMixed<E extends Element> =
+  IsUnion<DotAcc<E>> extends true
+    ? `dot: the members of ${Call<E>} add up in different dtypes; cast with .to(tl.float16)`
+    : "";
 
 type DotElement<M> = M extends "int8" ? "int32" : M extends "float64" ? "float64" : "float32";
 /** What products of E add up in. */
@@ -120,14 +126,21 @@ type WhyAcc<E, S extends Shape, C> = C extends TileLike
       ? ""
       : `dot: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
     : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})`
-  : C extends undefined
+  : [keyof C] extends [keyof DotOptions]
     ? ""
     : NotATile<"dot", C>;
-/** The accumulator. */
+/** The accumulator, or the options where there is none. */
 export type WhyDotAcc<A, B, C> = WhyAcc<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
 /** A wrong accumulator is reported at the accumulator; the result then is open, so that one mistake is one error. */
 export type DotOut<A, B, C> = DotOutOf<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
 type DotOutOf<E extends Element, S extends Shape, C> = WhyAcc<E, S, C> extends "" ? Tile<E, S> : Tile<any, any>;
+
+/** What stands at the third place: the accumulator, or the options. */
+export type AccOrOptions<A, B, C> = C extends undefined
+  ? undefined
+  : [keyof C] extends [keyof DotOptions]
+    ? DotOptions
+    : Checked<C, WhyDotAcc<A, B, C>>;
 
 export interface DotOptions {
   inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;

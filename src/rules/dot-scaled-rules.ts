@@ -3,7 +3,7 @@ import { call, sameElem, type Call, type Elem } from "../types/dtype.js";
 import type { Agree, Both } from "../types/problem.js";
 import { double, type Double } from "../types/dims.js";
 import { sameShape, showShape, type AsShape, type Dim, type SameShape, type Shape, type Show } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type TileType, type Type } from "../types/types.js";
@@ -86,13 +86,15 @@ function whyScale({ scale, format }: ScaledSide, side: TileType, outer: Dim): st
     ? ""
     : `dotScaled: a scale has a row for each of ${outer} rows, this is ${showShape(scale.shape)}`;
 }
-export type WhyScaledAcc<S extends Shape, C> = C extends TileLike
-  ? Agree<"float32", C[El]> extends true
+export type WhyScaledAcc<S extends Shape, C, Wanted = "float32"> = C extends TileLike
+  ? Agree<Wanted, C[El]> extends true
     ? SameShape<S, C[Sh]> extends true
       ? ""
       : `dotScaled: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
     : `dotScaled: accumulates in float32, the accumulator is ${Call<C[El]>}`
-  : "";
+  : C extends undefined
+    ? ""
+    : NotATile<"dotScaled", C>;
 export type ScaledOut<S extends Shape> = Tile<"float32", S>;
 
 export interface ScaledSide {

@@ -11,13 +11,12 @@ import {
   type Members,
 } from "../types/dtype.js";
 import type { Both, IsAny } from "../types/problem.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import {
   type ArithOut,
   type DivideOut,
   inferArith,
   inferDivide,
-  notATile,
-  type NotATile,
   type WhyArith,
   type WhyQuotient,
 } from "./arithmetic-rules.js";
@@ -144,6 +143,8 @@ export function inferClamp(x: Type, min: Type, max: Type): Type | string {
     : triple;
 }
 export function inferFma(x: Type, y: Type, z: Type): Type | string {
+  const why = x.kind === "tile" ? whyFloats("fma", x.dtype) : "";
+  if (why) return why;
   const triple = inferTriple("fma", x, y, z);
   return typeof triple === "string" || triple.kind !== "tile" ? triple : whyFloats("fma", triple.dtype) || triple;
 }

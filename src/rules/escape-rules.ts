@@ -2,7 +2,7 @@
 import type { DType, Dt, Elem } from "../types/dtype.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
 import { type AsShape, broadcast, type Broadcast, type Dim, type Shape, whyBroadcast } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { Tile, TileLike } from "../types/tile.js";
 import { none, tileType, type Type } from "../types/types.js";

@@ -1,15 +1,18 @@
 /** Signatures of multipleOf, maxContiguous and maxConstancy. */
 import { isInt, members, type Element, type IntName, type Members } from "../types/dtype.js";
-import type { AddressLike, Pl } from "./tensor-types.js";
-import { showShape, type Shape, type Show } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import type { WhyWhole } from "../types/promote.js";
+import type { AddressLike, Pl, Pointer } from "./tensor-types.js";
+import type { Both } from "../types/problem.js";
+import { showShape, type Shape, type Show, type WhyBroadcast } from "../types/shape.js";
+import { notATile, type NotATile } from "../types/operand.js";
+import type { WhyCond } from "./math-rules.js";
 import type { El, Sh, TileLike } from "../types/tile.js";
 import type { Type } from "../types/types.js";
 
 /** Integers and pointers. */
 export type WhyHintOf<Op extends string, X> = X extends TileLike
   ? WhyHinted<Op, X[El]>
-  : X extends AddressLike
+  : X extends Pointer<any, any, any>
     ? ""
     : NotATile<Op, X>;
 type WhyHinted<Op extends string, E extends Element> = [Exclude<Members<E>, IntName>] extends [never]
@@ -36,7 +39,9 @@ type WhyValues<Op extends string, S extends Shape, Count, V> = V extends readonl
       ? ""
       : `${Op}: give one value for each axis of ${Show<S>}`
   : Count extends 1
-    ? ""
+    ? V extends number
+      ? WhyWhole<Op, V>
+      : ""
     : `${Op}: give one value for each axis of ${Show<S>}`;
 
 export function inferHint(op: string, x: Type, values: readonly number[]): Type | string {
@@ -47,3 +52,16 @@ export function inferHint(op: string, x: Type, values: readonly number[]): Type 
     ? x
     : `${op}: give one value for each axis of ${showShape(x.shape)}`;
 }
+
+/** The mask of `tl.expectZero`. */
+export type WhyZeroed<X, M> = Both<
+  WhyCond<"expectZero", M>,
+  X extends TileLike ? (M extends TileLike ? WhyBroadcast<"expectZero", X[Sh], M[Sh]> : "") : ""
+>;
+
+/** What `tl.assume` takes for granted: one truth value. */
+export type WhyAssumed<C> = C extends TileLike
+  ? C[Sh] extends readonly []
+    ? WhyCond<"assume", C>
+    : `assume: needs a scalar, this is ${Show<C[Sh]>}; reduce it first, as in tl.min(x, 0).gt(0)`
+  : WhyCond<"assume", C>;

@@ -1,5 +1,6 @@
 /** Signatures of libdevice: one of the overloads, exactly. Nothing promotes. */
 import { call, type Call, type DTypeName, type Elem, members, type OneOf, sameElem } from "../types/dtype.js";
+import type { ConstLike } from "../types/constexpr.js";
 import type { libdeviceTable } from "./libdevice-table.js";
 import {
   broadcast,
@@ -11,7 +12,7 @@ import {
   type WhyBroadcast,
 } from "../types/shape.js";
 import type { Both, IsAny, IsUnion, Same } from "../types/problem.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type Type } from "../types/types.js";
 
@@ -53,9 +54,11 @@ type LetterOf<E, V, M> =
     ? "any"
     : E extends keyof Letters
       ? Letters[E]
-      : [V] extends [E]
-        ? M extends keyof Letters
-          ? Letters[M]
+      : E extends OneOf<any, any>
+        ? [V] extends [E]
+          ? M extends keyof Letters
+            ? Letters[M]
+            : "?"
           : "?"
         : "?";
 type FirstLetter<A, V, M> = A extends readonly [infer H, ...unknown[]]
@@ -64,7 +67,7 @@ type FirstLetter<A, V, M> = A extends readonly [infer H, ...unknown[]]
     : "?"
   : "?";
 type ArgLetters<A, First, V, M> = A extends readonly [infer H, ...infer R]
-  ? `${H extends TileLike ? LetterOf<H[El], V, M> : H extends number ? (First extends "f" | "i" ? First : "?") : "?"}${ArgLetters<R, First, V, M>}`
+  ? `${H extends TileLike ? LetterOf<H[El], V, M> : H extends number | ConstLike<any, "int" | "float"> ? (First extends "f" | "i" ? First : "?") : "?"}${ArgLetters<R, First, V, M>}`
   : "";
 type Found<Rules extends string, L extends string> = Rules extends `${infer H} ${infer R}`
   ? H extends `${L}->${infer Out}`

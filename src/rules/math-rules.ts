@@ -1,9 +1,9 @@
 /** Signatures of elementwise functions: exp and its kin, minimum and maximum, where, cdiv. */
-import type { ConstCall, ConstLike, Constexpr } from "../types/constexpr.js";
+import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
 import { call, sameElem, type Call } from "../types/dtype.js";
 import type { Ac, AddressLike, Pl, Pointer, Ta } from "./tensor-types.js";
-import type { Both } from "../types/problem.js";
+import type { Both, IsAny } from "../types/problem.js";
 import {
   promote,
   whyFloat32,
@@ -23,15 +23,8 @@ import {
   type WhyWhole,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
-import {
-  inferArith,
-  inferFloorDivide,
-  notATile,
-  type ArithOut,
-  type NotATile,
-  type WhyArith,
-  type WhyFloor,
-} from "./arithmetic-rules.js";
+import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
+import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { literalValue, tileType, type Type } from "../types/types.js";
 
@@ -81,23 +74,22 @@ export function whyInts(op: string, x: Type): string {
 // ---- two operands ---------------------------------------------------------------------------------------------------
 
 /** f(x, y): x is a tile, a number or a constexpr. */
-export type WhyPairFirst<Op extends string, X> = X extends TileLike | number | ConstLike<any, "int" | "float">
-  ? ""
-  : NotATile<Op, X>;
+export type WhyPairFirst<Op extends string, X> = X extends TileLike | number | ConstLike ? "" : NotAnOperand<Op, X>;
 /** The checks of f(x, y), reported at y; either may be a number. */
 export type WhyPairSecond<Op extends string, X, Y> = X extends TileLike
   ? WhyArith<Op, X[El], X[Sh], Y>
   : Y extends TileLike
     ? WhyArith<Op, Y[El], Y[Sh], X>
-    : Y extends number | ConstLike<any, "int" | "float">
-      ? ""
-      : NotATile<Op, Y>;
+    : WhyConst<Op, Y, "int">;
 /** Two constexprs give a constexpr with the text `Name(x, y)`. */
-export type PairOut<Name extends string, X, Y> = X extends TileLike
-  ? ArithOut<X[El], X[Sh], Y>
-  : Y extends TileLike
-    ? Tile<Y[El], Y[Sh]>
-    : ConstCall<Name, X, Y>;
+export type PairOut<Name extends string, X, Y> =
+  IsAny<X> extends true
+    ? any
+    : X extends TileLike
+      ? ArithOut<X[El], X[Sh], Y>
+      : Y extends TileLike
+        ? Tile<Y[El], Y[Sh]>
+        : ConstCall<Name, X, Y>;
 /** minimum, maximum and their kin; `name` is Python's, for the text of two constexprs. */
 export function inferPair(op: string, x: Type, y: Type, name: string): Type | string {
   return inferArith(op, x, y, (a, b) => callText(name, a, b));

@@ -5,7 +5,8 @@ import { dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
 import type { Both, Same } from "../types/problem.js";
 import { whyNoArithmetic, type WhyNoArithmetic } from "../types/promote.js";
 import { type AsShape, type Dim, type Shape, type Show, showShape } from "../types/shape.js";
-import { inferArith, inferFloorDivide, notATile, type NotATile, type WhyFloor } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
+import { inferArith, inferFloorDivide, type WhyFloor } from "./arithmetic-rules.js";
 import type { PairOf, WhySecond } from "./elementwise-rules.js";
 import { whyInts, type Plain, type ShapeOf, type WhyInts } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -30,7 +31,10 @@ export function inferFlip(x: Type, dim: number): Type | string {
 export type WhySort<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? `${Op}: a scalar has no axis`
-    : WhyNoArithmetic<Op, X[El]>
+    : Both<
+        WhyNoArithmetic<Op, X[El]>,
+        X[Sh] extends readonly [...any, 1] ? `${Op}: the last axis has one element, which is in order` : ""
+      >
   : NotATile<Op, X>;
 /** The axis, which Triton wants counted from the front. */
 export type WhySortDim<Op extends string, X, Ax> = X extends TileLike

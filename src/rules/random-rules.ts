@@ -2,7 +2,7 @@
 import type { ConstLike } from "../types/constexpr.js";
 import { call, type Call, type Elem, type Members } from "../types/dtype.js";
 import type { Both, IsAny } from "../types/problem.js";
-import { whyInt, type WhyInt } from "../types/promote.js";
+import { whyInt, whyWhole, type WhyInt, type WhyWhole } from "../types/promote.js";
 import {
   broadcast,
   showShape,
@@ -12,21 +12,24 @@ import {
   type Show,
   type WhyBroadcast,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import { whyWideInt, type WhyWideInt } from "./elementwise-rules.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import { tileType, type Type } from "../types/types.js";
+import { literalValue, tileType, type Type } from "../types/types.js";
 
 /** A seed is one integer. */
 export type WhySeed<Op extends string, X> = X extends TileLike
   ? X[Sh] extends readonly []
     ? WhyInt<Op, X[El]>
     : `${Op}: the seed is a scalar, this is ${Show<X[Sh]>}`
-  : X extends number | ConstLike<any, "int">
-    ? ""
-    : NotATile<Op, X>;
+  : X extends number
+    ? WhyWhole<Op, X>
+    : X extends ConstLike<any, "int">
+      ? ""
+      : NotATile<Op, X>;
 function whySeed(op: string, seed: Type): string {
+  if (seed.kind === "constexpr" && literalValue(seed) !== undefined) return whyWhole(op, seed.text);
   if (seed.kind === "constexpr") return seed.of === "int" ? "" : notATile(op, seed);
   if (seed.kind !== "tile") return notATile(op, seed);
   return seed.shape.length === 0

@@ -30,10 +30,10 @@ import {
   type Shape,
   type Show,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, Plain, ShapeOf, WhyTile } from "./math-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
-import { sameType, showType, tileType, type Type } from "../types/types.js";
+import { sameType, showType, tileType, type Type, type Typed } from "../types/types.js";
 
 /** What a reduction asks of its operand's dtype, and which dtype it gives. */
 interface ReduceRule {
@@ -75,6 +75,11 @@ export type WhyReduceAxis<Op extends string, X, Ax> = X extends TileLike
       : `${Op}: the axis is a number`
   : "";
 
+/** The axis that was given, undefined where none was; NaN for anything but a number. */
+export function axisNumber(axis: Typed | undefined): number | undefined {
+  return axis && (typeof axis.literal === "number" ? axis.literal : Number.NaN);
+}
+
 /** A tile of E with the axis taken out, or kept as 1. */
 export type ReduceOut<X, E extends Element, Ax, Keep> = X extends TileLike
   ? Tile<E, AsShape<Reduce<X[Sh], Ax, Keep>>>
@@ -97,6 +102,7 @@ export function inferReduce(
   const elem = dtype ?? rule.out(x.dtype);
   const open = whyReduceElement(op, x.dtype, elem);
   if (open || elem === undefined) return open;
+  if (Number.isNaN(axis)) return `${op}: the axis is a number`;
   if (axis === undefined && x.shape.length === 0) return `${op}: a scalar has no axis`;
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));

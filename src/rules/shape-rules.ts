@@ -39,7 +39,7 @@ import {
   type WhyBroadcast,
   type WhyBroadcastTo,
 } from "../types/shape.js";
-import { notATile, type NotATile } from "./arithmetic-rules.js";
+import { notATile, type NotATile } from "../types/operand.js";
 import type { ElementIn, ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type TileType, type Type, type Typed } from "../types/types.js";
@@ -143,8 +143,8 @@ export type TransOut<X, P> = X extends TileLike
   ? Tile<X[El], AsShape<[P] extends [undefined] ? Trans<X[Sh]> : Permute<X[Sh], P>>>
   : Tile<any, any>;
 export function inferTrans(x: Type, order: readonly number[] | undefined): Type | string {
+  if (x.kind !== "tile" && (order || x.kind !== "view")) return notATile("trans", x);
   if (order) return inferPermute(x, order);
-  if (x.kind !== "tile" && x.kind !== "view") return notATile("trans", x);
   return whyTrans(x.shape) || { ...x, shape: transShape(x.shape) };
 }
 

@@ -16,23 +16,12 @@ import type {
   WhyOffset,
 } from "./memory-rules.js";
 import type { NotACondition, Scalar, StateLike, Tile } from "../types/tile.js";
+import type { AddressLike, TensorLike } from "../types/operand.js";
 import type { Access } from "../types/types.js";
 
 export type { Access } from "../types/types.js";
 
-declare const $target: unique symbol;
-declare const $place: unique symbol;
-declare const $access: unique symbol;
-/** The part of an address that rules look at: elements of dtype E in shape S. */
-export interface AddressLike<E = any, S = any, A = any> {
-  readonly [$target]: E;
-  readonly [$place]: S;
-  readonly [$access]: A;
-}
-/** Keys of an address's element type, shape and access: `A[Ta]`, `A[Pl]`, `A[Ac]`. */
-export type Ta = typeof $target;
-export type Pl = typeof $place;
-export type Ac = typeof $access;
+export type { Ac, AddressLike, Pl, Ta, TensorLike } from "../types/operand.js";
 
 // ---- raw pointers ---------------------------------------------------------------------------------------------------
 
@@ -83,12 +72,6 @@ export interface MutPointer<
 }
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
-
-declare const $dims: unique symbol;
-/** A whole tensor: what rules look at to say "load a tile of it first". */
-export interface TensorLike<Ds = any> {
-  readonly [$dims]: Ds;
-}
 
 /** A rectangle or a gather of a tensor, masked to the tensor on every axis that is not in bounds. */
 export interface View<in out E extends Element, in out S extends Shape, in out A extends Access> extends AddressLike<

@@ -11,7 +11,8 @@ import type {
 } from "./constexpr-text.js";
 import { call, type Call, type DType, type Element } from "./dtype.js";
 import type { Both, Checked } from "./problem.js";
-import { whyWhole, type Divide, type WhyInt, type WhyWeak, type WhyWhole } from "./promote.js";
+import { whyWhole, type Divide, type Modulo, type WhyInt, type WhyWeak, type WhyWhole } from "./promote.js";
+import type { NotAnOperand } from "./operand.js";
 import { isPowerOfTwo, type PowerOfTwo } from "./dims.js";
 import { showShape, type Dim } from "./shape.js";
 import { literalValue, type ConstexprType, type Type } from "./types.js";
@@ -37,15 +38,33 @@ export type WhyConst<Op extends string, O, Kind> = O extends number
     ? ""
     : O extends TileLike
       ? WhyWeak<Op, O[El], Kind>
-      : `${Op}: needs a number, a constexpr or a tile`;
-/** The same for `//`, `%` and bit operations. */
+      : NotAnOperand<Op, O>;
+/** The same for `%`. */
+export type WhyConstMod<Op extends string, O> = O extends TileLike ? WhyWeak<Op, O[El], "int"> : WhyConstInt<Op, O>;
+/** The same for `//` and bit operations. */
 export type WhyConstInt<Op extends string, O> = O extends number
   ? WhyWhole<Op, O>
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike
       ? Both<WhyInt<Op, O[El]>, WhyWeak<Op, O[El], "int">>
-      : `${Op}: needs an integer, a constexpr or a tile`;
+      : O extends ConstLike | boolean | string
+        ? `${Op}: needs an integer, a constexpr or a tile`
+        : NotAnOperand<Op, O>;
+
+/** Whether a number or a constexpr is a float. */
+type IsFloat<X> =
+  X extends ConstLike<any, infer K>
+    ? K
+    : X extends number
+      ? `${X}` extends `${string}.${string}` | `${string}e-${string}`
+        ? "float"
+        : "int"
+      : "int";
+/** Two constexprs give an integer, unless one is a float. */
+export type ConstPair<X, Y, Text extends string> = "float" extends IsFloat<X> | IsFloat<Y>
+  ? ConstFloat<Text>
+  : Constexpr<Text>;
 
 /** With a tile the result is a tile of its dtype; a float on either side gives a float. */
 type ConstOut<O, Text extends string> = O extends TileLike
@@ -58,6 +77,7 @@ type ConstOut<O, Text extends string> = O extends TileLike
         : Constexpr<Text>
       : Constexpr<Text>;
 type FloatOut<O, Text extends string> = O extends TileLike ? Tile<O[El], O[Sh]> : ConstFloat<Text>;
+type RemainderOut<O, Text extends string> = O extends TileLike ? Tile<Modulo<O[El], O[El]>, O[Sh]> : Constexpr<Text>;
 type QuotientOut<O, Text extends string> = O extends TileLike ? Tile<Divide<O[El], O[El]>, O[Sh]> : ConstFloat<Text>;
 
 /** Several operands: the texts add up, the first tile takes over. */
@@ -89,7 +109,7 @@ export interface ConstexprOps<Name extends string> {
   /** `//`, which floors: constexprs are Python integers */
   floorDiv<const O>(other: Checked<O, WhyConstInt<"floorDiv", O>>): ConstOut<O, FloorDivText<Name, TextOf<O>>>;
   /** `%`, with the sign of the divisor */
-  mod<const O>(other: Checked<O, WhyConstInt<"mod", O>>): ConstOut<O, ModText<Name, TextOf<O>>>;
+  mod<const O>(other: Checked<O, WhyConstMod<"mod", O>>): RemainderOut<O, ModText<Name, TextOf<O>>>;
   neg(): Constexpr<`-${Name}`>;
   /** `<<` */
   shl<const O>(other: Checked<O, WhyConstInt<"shl", O>>): ConstOut<O, CallText<"shl", Name, TextOf<O>>>;
@@ -133,8 +153,8 @@ export interface ConstFloat<Name extends string> extends ConstLike<Name, "float"
 /** A truth value known when Triton compiles the kernel: `tl.when` on it is folded. */
 export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> {
   not(): ConstBool<`not ${Name}`>;
-  and<N extends string>(other: ConstBool<N>): ConstBool<`${Name} and ${N}`>;
-  or<N extends string>(other: ConstBool<N>): ConstBool<`${Name} or ${N}`>;
+  and<N extends string>(other: ConstBool<N>): ConstBool<CallText<"and", Name, N>>;
+  or<N extends string>(other: ConstBool<N>): ConstBool<CallText<"or", Name, N>>;
   readonly then: NotACondition;
 }
 
@@ -222,4 +242,4 @@ export type WhySpan<Lo, Hi> =
   WhyBound<"arange", Hi> extends "" ? (Lo extends 0 ? WhyDim<"arange", Hi> : "") : WhyBound<"arange", Hi>;
 
 /** A call on constexprs: `min(A, B)`. */
-export type ConstCall<Name extends string, X, Y> = Constexpr<CallText<Name, TextOf<X>, TextOf<Y>>>;
+export type ConstCall<Name extends string, X, Y> = ConstPair<X, Y, CallText<Name, TextOf<X>, TextOf<Y>>>;

@@ -65,7 +65,7 @@ export const families: Readonly<Record<string, (n: string) => readonly string[]>
     `tl.max(z${n}, 1, { returnIndices: true })`,
     `tl.reduce(z${n}, 1, (a, b) => a.add(b))`,
     `tl.associativeScan(z${n}, 1, (a, b) => a.add(b))`,
-    `tl.mapElementwise((a) => a.add(1), [z${n}])`,
+    `tl.mapElementwise((a) => a.add(1), z${n})`,
     ...["sort", "bitonicMerge"].map((op) => `tl.${op}(w${n})`),
     `tl.topk(w${n}, 2)`,
     `tl.histogram(i${n}, 8)`,

@@ -1,0 +1,94 @@
+/**
+ * The editor and the build say the same of every call: its result type, exactly, or the sentence that refuses it. Calls
+ * are drawn for every op of the table; all go to one run of the compiler. `TILESCRIPT_SEED` draws others.
+ */
+import { describe, expect, test } from "vitest";
+import { libdevice } from "tilescript";
+import { table } from "../../src/ops/table.js";
+import { looser, onlyTheBuild, onlyTheEditor, standIns } from "./call-apart.js";
+import { callsLike } from "./call-questions.js";
+import { samples } from "./call-samples.js";
+import { type Built, built, edited } from "./call-verdicts.js";
+import { fixedCalls } from "./calls-fixed.js";
+
+const seed = Number(process.env.TILESCRIPT_SEED ?? 20_261_122);
+const isFull = process.env.TILESCRIPT_FULL === "1";
+/** Calls drawn from a sample. libdevice's functions share one rule. */
+const drawnOf = (sample: string) => (sample.startsWith("libdevice") ? 1 : 4) * (isFull ? 8 : 1);
+
+/** Numbers from 0 to below 1, the same for the same seed. */
+function* random(start: number): Generator<number, never> {
+  for (let state = start >>> 0; ;) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    yield state / 2 ** 32;
+  }
+}
+
+const right = built(samples);
+const numbers = random(seed);
+const drawn = right.flatMap(({ call, op }) => {
+  if (!op) return [];
+  const all = callsLike(call, op);
+  return Array.from({ length: drawnOf(call) }, () => all[Math.floor(numbers.next().value * all.length)]!);
+});
+const answers = built([...new Set([...samples, ...fixedCalls, ...drawn])]);
+let said: string[][] | undefined;
+/** One run of the compiler serves every test. */
+const editor = (i: number): string => (said ??= edited("calls", answers))[i]!.join("\n");
+
+const about = (answer: Built, i: number) =>
+  `${answer.call}\n  build: ${answer.result ?? answer.sentence}\n  editor: ${editor(i) || "accepts it"}`;
+const isTyped = (i: number) => editor(i).includes("{ editor: ");
+/** Errors about the call itself, not about the type of its result. */
+const refusal = (i: number) =>
+  editor(i)
+    .split("\n")
+    .filter((line) => !line.includes("{ editor: "))
+    .join("\n");
+
+/** Calls that this family of disagreement has and that no entry covers. */
+function wrong(
+  covered: readonly { covers(answer: Built, editor: string): boolean }[],
+  has: (answer: Built, i: number) => boolean,
+) {
+  return answers.flatMap((answer, i) =>
+    has(answer, i) && !covered.some((entry) => entry.covers(answer, editor(i))) ? [about(answer, i)] : [],
+  );
+}
+
+test("every op has a sample that is right", () => {
+  expect(right.filter(({ op }) => op === undefined).map(({ call, sentence }) => `${call}: ${sentence}`)).toEqual([]);
+  const sampled = new Set(right.map(({ op }) => op));
+  const names = new Set([...sampled].map((op) => op?.name));
+  expect(table.filter(({ name }) => !names.has(name)).map(({ name }) => name)).toEqual([]);
+  expect(
+    Object.keys(libdevice).filter((name) => !samples.some((call) => call.startsWith(`libdevice.${name}(`))),
+  ).toEqual([]);
+});
+
+describe(`${answers.length} calls of seed ${seed}`, { timeout: 300_000 }, () => {
+  test("samples are right in the editor", () => {
+    expect(samples.flatMap((_, i) => (refusal(i) ? [about(answers[i]!, i)] : []))).toEqual([]);
+  });
+  test("what the build refuses, the editor refuses", () => {
+    expect(wrong(onlyTheBuild, ({ sentence }, i) => sentence !== undefined && editor(i) === "")).toEqual([]);
+  });
+  test("what the editor refuses, the build refuses", () => {
+    expect(wrong(onlyTheEditor, ({ result }, i) => result !== undefined && refusal(i) !== "")).toEqual([]);
+  });
+  test("both refuse in the same words", () => {
+    const says = (sentence: string, i: number) =>
+      editor(i).includes(sentence) || editor(i).includes(JSON.stringify(sentence));
+    expect(
+      wrong(standIns, ({ sentence }, i) => sentence !== undefined && editor(i) !== "" && !says(sentence, i)),
+    ).toEqual([]);
+  });
+  test("both give the same type", () => {
+    expect(wrong(looser, ({ result }, i) => result !== undefined && refusal(i) === "" && isTyped(i))).toEqual([]);
+  });
+  test("the build refuses with an error of its own", () => {
+    expect(answers.filter(({ code }) => code === "crash").map(({ call, sentence }) => `${call}: ${sentence}`)).toEqual(
+      [],
+    );
+  });
+});

@@ -1,0 +1,57 @@
+/** Calls about which the editor and the build once disagreed. A call that a drawn seed finds is added here. */
+export const fixedCalls: readonly string[] = [
+  // Constexprs as hints.
+  "tl.multipleOf(int32_, M)",
+  "tl.maxContiguous(int32_M, M)",
+  "tl.maxConstancy(int32_M_N, [8, N])",
+  "tl.multipleOf(int32_M, EPS)",
+  "tl.multipleOf(int32_M, int32_)",
+  // Options at the accumulator's place.
+  'tl.dot(float32_M_K, float32_K_N, { inputPrecision: "ieee" })',
+  "tl.dot(float32_M_K, float32_K_N, 1)",
+  "tl.dot(float32_M_K, float32_K_N, M)",
+  "tl.dot(float32_M_K, float32_K_N, v_in_float32_M_N)",
+  // An accumulator of a scaled product.
+  'tl.dotScaled(float8e4nv_32_64, uint8_32_2, "e4m3", float8e4nv_64_32, uint8_32_2, "e4m3", float32_32_32)',
+  'tl.dotScaled(float8e4nv_32_64, uint8_32_2, "e4m3", float8e4nv_64_32, uint8_32_2, "e4m3", float16_32_32)',
+  'tl.dotScaled(float8e4nv_32_64, uint8_32_2, "e4m3", float8e4nv_64_32, uint8_32_2, "e4m3", float32_32_16)',
+  // Members that add up in different dtypes.
+  "tl.dot(U_M_K, U_K_N)",
+  "tl.dot(T_M_K, T_K_N)",
+  // Constexprs as receivers and as first operands.
+  "M.cdiv(2)",
+  "M.cdiv(int32_M)",
+  "tl.add(M, 2)",
+  "tl.sub(M, M)",
+  "tl.mul(EPS, 2)",
+  "tl.div(int32_M, int32_M)",
+  "tl.div(M, 2)",
+  "tl.mod(float32_M, 2)",
+  "tl.mod(M, 0.5)",
+  "tl.floorDiv(float32_M, float32_M)",
+  "tl.lt(0.5, float32_M)",
+  "tl.eq(M, 2)",
+  "tl.and(M, int32_M)",
+  "tl.and(FLAG, int1_M)",
+  "tl.xor(3, int32_M)",
+  "tl.shl(1, M)",
+  "tl.shl(1, int32_M)",
+  "FLAG.and(FLAG)",
+  'M.add("x")',
+  "M.mul(true)",
+  "M.mod(FLAG)",
+  "M.mod(float32_M)",
+  "M.shl(0.5)",
+  "M.add(v_in_float32_M)",
+  // libdevice takes what its table names.
+  "libdevice.floor(float16_M)",
+  "libdevice.sad(int32_M, int32_M, uint16_M)",
+  "libdevice.divRz(float32_M, M)",
+  // Masks, scalars and axes.
+  "tl.histogram(int32_M, 8, { mask: int1_N })",
+  "tl.histogram(int32_M, 8, { mask: int1_ })",
+  "tl.histogram(int32_M, 8, { mask: int32_M })",
+  "tl.assume(int1_M)",
+  "tl.logicalAnd(int1_M, int1_M_1)",
+  "tl.max(float32_M_N, [0])",
+];

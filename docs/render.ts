@@ -12,6 +12,7 @@ import { runBinary, runCli } from "../src/runtime/cli/cli.js";
 import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js";
 import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
+import { diagnosticsPage } from "./diagnostics.js";
 import { languagePage } from "./language.js";
 import { tolerancesModule } from "./tolerances.js";
 
@@ -24,6 +25,7 @@ export const documents = [
   "docs/language.md",
   "docs/cli.md",
   "docs/testing.md",
+  "docs/diagnostics.md",
   TOLERANCES,
 ] as const;
 
@@ -83,6 +85,7 @@ async function commandParts(): Promise<Record<string, string>> {
     found[part] = fence("", text);
   };
   await help("help", (streams) => runBinary(["--help"], streams));
+  await help("explain", (streams) => runBinary(["explain", "scope-escape"], streams));
   await help("help_file", (streams) => runCli("gemm.ts", ["--help"], [], streams));
   for (const { name } of [...kernelCommands, ...plainCommands])
     await help(`help_${name}`, (streams) => runBinary([name, "--help"], streams));
@@ -93,10 +96,16 @@ async function commandParts(): Promise<Record<string, string>> {
   return found;
 }
 
+/** Pages of which nothing is written by hand. */
+const whole: Readonly<Record<string, () => string>> = {
+  "docs/language.md": languagePage,
+  "docs/diagnostics.md": diagnosticsPage,
+};
+
 /** The document with every marked part filled in, or made anew where all of it is generated. */
 export async function render(document: string): Promise<string> {
   if (document === TOLERANCES) return tolerancesModule();
-  const text = document === "docs/language.md" ? languagePage() : await filled(document);
+  const text = whole[document]?.() ?? (await filled(document));
   return format(text, { parser: "markdown", printWidth: 120 });
 }
 

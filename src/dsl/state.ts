@@ -2,7 +2,7 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { Handle } from "../ir/handle.js";
+import { Handle, STATE } from "../ir/handle.js";
 import type { Argument, Variable } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
 import { type MutOut, whyAssign, type WhyMut, whyMut } from "../rules/control-rules.js";
@@ -13,6 +13,7 @@ import { argumentOf, literal, must } from "./argument.js";
 
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
 export class MutHandle {
+  readonly [STATE] = true;
   readonly #variable: Variable;
 
   constructor(variable: Variable) {

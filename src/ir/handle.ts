@@ -30,6 +30,13 @@ export class Handle {
   }
 }
 
+/** Marks state. It is not a value: reading it gives one. */
+export const STATE: unique symbol = Symbol("tilescript.state");
+
+export function isState(x: unknown): boolean {
+  return typeof x === "object" && x !== null && STATE in x;
+}
+
 export function isHandle(x: unknown): x is Handle {
   return x instanceof Handle;
 }

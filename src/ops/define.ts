@@ -2,10 +2,10 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
 import { argumentList, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
-import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
+import { brokenRule, stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
-import { Handle, isHandle, valueOf } from "../ir/handle.js";
+import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
 import { type Argument, type FunctionArgument, isList, type OpStatement } from "../ir/nodes.js";
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
 import { typedArguments } from "../ir/typed.js";
@@ -115,7 +115,7 @@ export function withRecord<Signature>(from: OpFunction<unknown>, signature: Sign
 }
 
 function isPlainObject(x: unknown): boolean {
-  return typeof x === "object" && x !== null && !Array.isArray(x) && !isHandle(x) && !isDTypeToken(x);
+  return typeof x === "object" && x !== null && !Array.isArray(x) && !isHandle(x) && !isState(x) && !isDTypeToken(x);
 }
 
 function toOperand(
@@ -130,6 +130,7 @@ function toOperand(
     if (kind.endsWith("?")) return undefined;
     fail(argumentList.missing(op.name, name), at);
   }
+  if (isState(given)) fail(stateAsValue(`${op.name}: this is state; read it with .value`), at);
   const argument = toArgument(given);
   if (argument === undefined) fail(argumentList.kind(op.name, name, describe(given)), at);
   if (kind.startsWith("values") && !isList(argument)) fail(argumentList.notList(op.name, name), at);

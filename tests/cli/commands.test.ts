@@ -101,7 +101,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
       ["right", true],
     ]);
     const line = text.split("\n").findIndex((each) => each.includes("{ BLOCK: 4096,")) + 1;
-    expect(kernels[0]!.diagnostics[0]).toMatchObject({ code: "config", at: { line } });
+    expect(kernels[0]!.diagnostics[0]).toMatchObject({ code: "config-name", at: { line } });
     expect(stderr).toContain(`> ${line} |         { BLOK: 4096, numWarps: 8 },`);
   });
 

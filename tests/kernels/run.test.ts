@@ -82,7 +82,7 @@ describe("run", { timeout: 180_000 }, () => {
       },
     );
     await expect(failing.run({ x: Int32Array.of(1, -1) }, { device, python })).rejects.toThrow(
-      /run\.test\.ts:\d+:\d+ - error run: failing: .*positive/s,
+      /run\.test\.ts:\d+:\d+ - error device-run: failing: .*positive/s,
     );
   });
 

@@ -14,8 +14,8 @@ import * as references from "./reference-codes.js";
 import * as rules from "./rule-codes.js";
 import * as source from "./source-codes.js";
 
-/** The codes by area, in the order of `docs/diagnostics.md`. */
-const areas = {
+/** The entries by area, in the order of `docs/diagnostics.md`. */
+export const catalogue = {
   definitions,
   params,
   configs,
@@ -32,7 +32,7 @@ const areas = {
   commands,
 };
 
-type Areas = typeof areas;
+type Areas = typeof catalogue;
 type CodesOf<Area> = Area[keyof Area] extends infer Entry
   ? Entry extends { readonly code: infer C }
     ? C
@@ -48,7 +48,7 @@ export type FindingCode = CodesOf<typeof findings>;
 
 /** Every code, by area. */
 export const codesByArea = Object.fromEntries(
-  Object.entries(areas).map(([area, entries]) => [
+  Object.entries(catalogue).map(([area, entries]) => [
     area,
     Object.values(entries).flatMap((entry) => ("code" in entry ? [entry.code] : [])),
   ]),

@@ -44,9 +44,3 @@ export const unmaskedView = defineCode(
   (op: string) =>
     `${op}: takes no mask, so each index of a view must be in bounds; say so with tl.inBounds(index), or use x.ptr.add(…)`,
 );
-
-export const retyped = defineCode(
-  "retyped",
-  (op: string, got: string, expected: string, where: string) =>
-    `${op}: gives ${got} where ${expected} is expected${where}; cast with .to(…)`,
-);

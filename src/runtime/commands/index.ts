@@ -4,6 +4,7 @@ import { check } from "./check.js";
 import type { KernelCommand, PlainCommand } from "../invocation/command.js";
 import { compile } from "./compile.js";
 import { doctor } from "./doctor.js";
+import { explain } from "./explain.js";
 import { emit } from "./emit.js";
 import { create } from "./new.js";
 import { packageKernels } from "./package.js";
@@ -27,4 +28,4 @@ export const kernelCommands: readonly KernelCommand[] = [
   prewarm,
   profile,
 ];
-export const plainCommands: readonly PlainCommand[] = [create, plot, setup, doctor];
+export const plainCommands: readonly PlainCommand[] = [create, plot, setup, doctor, explain];

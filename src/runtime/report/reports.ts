@@ -1,5 +1,6 @@
 /** The output of `--json`, one type per command. Numbers that JSON can't represent (NaN, infinity) are null. */
 import type { Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
 import type { DeviceLimits, Roof } from "../measure/peaks.js";
@@ -318,6 +319,28 @@ export interface DoctorReport {
   }[];
   /** Pythons that were found and rejected. */
   readonly rejected: readonly { readonly python: string; readonly source: string; readonly reason: string }[];
+}
+
+// explain
+export interface ExplainReport {
+  readonly ok: true;
+  readonly codes: readonly ExplainedCode[];
+}
+
+export interface ExplainedCode {
+  readonly code: DiagnosticCode;
+  readonly area: string;
+  readonly means: string;
+  /** What the example says. */
+  readonly says: string;
+  /** A kernel file that shows it, and the lines that matter. */
+  readonly fails?: { readonly excerpt: string; readonly file: string };
+  /** The same, mended. */
+  readonly passes?: { readonly excerpt: string; readonly file: string };
+  /** Where no kernel alone shows it: a command, the file that it reads, and what to do instead. */
+  readonly command?: string;
+  readonly file?: string;
+  readonly remedy?: string;
 }
 
 // problem

@@ -1,0 +1,52 @@
+/** docs/diagnostics.md, made from the catalogue of messages. */
+import { type Area, codesByArea, type DiagnosticCode } from "../src/diagnostics/catalogue/index.js";
+import { type Explanation, excerptOf, kernelFileOf } from "../src/diagnostics/explanations/explanation.js";
+import { explanations } from "../src/diagnostics/explanations/index.js";
+
+const titles: Readonly<Record<Area, string>> = {
+  definitions: "Kernels and their specs",
+  params: "Params",
+  configs: "Configs and autotuning",
+  host: "What is computed before a launch",
+  source: "JavaScript in a kernel",
+  control: "Loops, branches, state and helper functions",
+  operands: "Calls of ops",
+  rules: "Operands of ops",
+  externs: "Functions that are Python",
+  references: "References and inputs",
+  operators: "Operators of PyTorch",
+  calls: "Kernels called from TypeScript",
+  findings: "Findings of the evaluator",
+  commands: "Files, commands and the machine",
+};
+
+const fence = (language: string, text: string): string => `\`\`\`${language}\n${text.trim()}\n\`\`\``;
+
+function entry(code: DiagnosticCode): string {
+  const explanation: Explanation = explanations[code];
+  const { means, says } = explanation;
+  const said = fence("text", `${code}: ${says}`);
+  const parts =
+    "fails" in explanation
+      ? [fence("ts", excerptOf(explanation.fails)), said, "Instead:", fence("ts", excerptOf(explanation.passes))]
+      : [
+          fence("sh", explanation.command),
+          ...(explanation.file === undefined ? [] : ["with `kernel.ts`", fence("ts", explanation.file)]),
+          said,
+          "Instead:",
+          fence("text", explanation.remedy),
+        ];
+  return [`### ${code}`, means, ...parts].join("\n\n");
+}
+
+/** The whole page. */
+export function diagnosticsPage(): string {
+  const areas = Object.entries(codesByArea) as [Area, readonly DiagnosticCode[]][];
+  return [
+    "# Messages",
+    "Every message of TileScript has a code: `gemm.ts:12:5 - error scope-escape: …`. `npx tilescript explain scope-escape` prints what this page says of it, and with `--json` what a program needs. Made from the catalogue in `src/diagnostics` by `npm run docs`; a test runs each example, and the mended one.",
+    "An example shows the lines that matter. They replace those of this file, in which `i` is defined where a body uses it:",
+    fence("ts", kernelFileOf({})),
+    ...areas.map(([area, codes]) => [`## ${titles[area]}`, ...codes.map(entry)].join("\n\n")),
+  ].join("\n\n");
+}

@@ -1,0 +1,236 @@
+/** Examples of `source-codes.ts` and `control-codes.ts`. */
+import type { Explanation } from "./explanation.js";
+
+const STORE = "tl.store(y.at(i), tl.load(x.at(i)));";
+
+export const source = {
+  "hidden-coercion": {
+    means: "A JavaScript operator sees the handle of a traced value, not its number. Methods compute with it.",
+    says: "`*` is JavaScript's and cannot compute with a traced value; write a.mul(2)",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)) * 2);" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)).mul(2));" },
+  },
+  "outer-assignment": {
+    means:
+      "A loop's body runs once while the kernel is traced, so an outer `let` keeps what that one run assigned. State is in `tl.mut`.",
+    says: "`sum` is reassigned inside a traced loop, which runs once while the kernel is traced; hold it in tl.mut(…) and write sum.value",
+    fails: {
+      body: `let sum = tl.zeros([BLOCK], tl.float32);
+for (const k of tl.range(0, 4)) {
+  sum = sum.add(tl.load(x.at(i)));
+}
+tl.store(y.at(i), sum);`,
+    },
+    passes: {
+      body: `const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
+for (const k of tl.range(0, 4)) {
+  sum.value = sum.value.add(tl.load(x.at(i)));
+}
+tl.store(y.at(i), sum.value);`,
+    },
+  },
+  "traced-condition": {
+    means: "JavaScript takes every handle for true, so its own `if`, `?:` and loops do not ask the traced value.",
+    says: "`if` on a traced value is always taken; use tl.when(condition, () => …)",
+    fails: { body: `if (tl.programId(0).eq(0)) {\n  ${STORE}\n}` },
+    passes: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+export const control = {
+  "branch-condition": {
+    means: "A program has one condition: a scalar of int1 or a constexpr. Lanes choose with `tl.where`.",
+    says: "when: one program has one condition, this is a tile [BLOCK]; choose lane by lane with tl.where",
+    fails: { body: `tl.when(tl.load(x.at(i)).gt(0), () => {\n  ${STORE}\n});` },
+    passes: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.where(v.gt(0), v, 0));" },
+  },
+  "branch-order": {
+    means: "`elseWhen` and `otherwise` belong to the `tl.when` before them.",
+    says: "otherwise must follow its tl.when directly; write them as one chain",
+    fails: {
+      body: `const first = tl.when(N.gt(100), () => ${STORE.slice(0, -1)});
+tl.store(y.at(i), 1);
+first.otherwise(() => tl.store(y.at(i), 0));`,
+    },
+    passes: {
+      body: `tl.when(N.gt(100), () => ${STORE.slice(0, -1)}).otherwise(() => tl.store(y.at(i), 0));`,
+    },
+  },
+  "branch-values": {
+    means: "All arms of a branch return as many values, of the same types.",
+    says: "when: one arm returns int32, another float32; cast with .to(tl.int32)",
+    fails: {
+      body: "const v = tl.when(N.gt(100), () => tl.load(x.at(i))).otherwise(() => tl.programId(0));\ntl.store(y.at(i), v);",
+    },
+    passes: {
+      body: "const v = tl.when(N.gt(100), () => tl.load(x.at(i))).otherwise(() => tl.zeros([BLOCK], tl.float32));\ntl.store(y.at(i), v);",
+    },
+  },
+  "early-exit": {
+    means:
+      "A traced loop's body runs once while the kernel is traced, so JavaScript cannot leave it for one iteration.",
+    says: "`break` leaves a traced loop while the kernel is traced; use tl.whileLoop(() => condition, () => …), or tl.when(condition, () => …) around the work",
+    fails: {
+      body: `for (const k of tl.range(0, N, BLOCK)) {
+  const j = k.add(tl.arange(0, BLOCK));
+  tl.store(y.at(j), tl.load(x.at(j)));
+  break;
+}`,
+    },
+    passes: {
+      body: `for (const k of tl.range(0, BLOCK, BLOCK)) {
+  const j = k.add(tl.arange(0, BLOCK));
+  tl.store(y.at(j), tl.load(x.at(j)));
+}`,
+    },
+  },
+  "helper-argument": {
+    means: "A helper function takes tiles, pointers, constexprs and tensors; a view is loaded first.",
+    says: "fn: a view cannot be handed over; load it before the call, or give the tensor and the indices",
+    fails: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(x.at(i)));" },
+    passes: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(tl.load(x.at(i))));" },
+  },
+  "helper-capture": {
+    means: "Triton compiles a helper function on its own, so it uses its arguments only.",
+    says: "this value was made outside the helper function, which Triton compiles on its own; pass it as an argument",
+    fails: {
+      body: `const v = tl.load(x.at(i));
+const plus = tl.fn((a) => a.add(v));
+tl.store(y.at(i), plus(v));`,
+    },
+    passes: {
+      body: `const v = tl.load(x.at(i));
+const plus = tl.fn((a, b) => a.add(b));
+tl.store(y.at(i), plus(v, v));`,
+    },
+  },
+  "helper-function": {
+    means: "A helper function is a function, with a name that Python can have.",
+    says: "fn: needs a function; write tl.fn((x) => x.mul(2))",
+    fails: { before: "const twice = tl.fn(2);" },
+    passes: { before: "const twice = tl.fn((v) => v.mul(2));" },
+  },
+  "helper-result": {
+    means: "A helper function returns nothing, a tile or a list of tiles.",
+    says: "fn: a number has no dtype; return tl.full([], x, dtype)",
+    fails: { before: "const two = tl.fn(() => 2);", body: "tl.store(y.at(i), tl.load(x.at(i)).mul(two()));" },
+    passes: {
+      before: "const two = tl.fn(() => tl.full([], 2, tl.float32));",
+      body: "tl.store(y.at(i), tl.load(x.at(i)).mul(two()));",
+    },
+  },
+  "loop-bounds": {
+    means: "A loop takes integer bounds and a step; `tl.staticRange` takes those that Triton knows when it compiles.",
+    says: "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
+    fails: { body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
+    passes: { body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
+  },
+  "loop-functions": {
+    means: "`tl.whileLoop` takes two functions: the condition, which is computed before each iteration, and the body.",
+    says: "whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
+    fails: {
+      body: `const k = tl.mut(tl.full([], 0, tl.int32));
+tl.whileLoop(k.value.lt(4), () => {
+  k.value = k.value.add(1);
+});
+tl.store(y.at(i), tl.load(x.at(i)));`,
+    },
+    passes: {
+      body: `const k = tl.mut(tl.full([], 0, tl.int32));
+tl.whileLoop(() => k.value.lt(4), () => {
+  k.value = k.value.add(1);
+});
+tl.store(y.at(i), tl.load(x.at(i)));`,
+    },
+  },
+  "loop-option": {
+    means: "A loop's options are constants or constexprs of the kind that each takes.",
+    says: "range: numStages is an integer; give a constant or a constexpr",
+    fails: { body: `for (const k of tl.range(0, 4, 1, { numStages: "two" })) ${STORE}` },
+    passes: { body: `for (const k of tl.range(0, 4, 1, { numStages: 2 })) ${STORE}` },
+  },
+  "misplaced-exit": {
+    means: "`tl.exit` ends the program under a condition, outside loops, in the kernel itself.",
+    says: "exit: nothing after this would ever run; put it in tl.when(condition, () => tl.exit())",
+    fails: { body: `tl.exit();\n${STORE}` },
+    passes: { body: `tl.when(tl.programId(0).ge(N), () => tl.exit());\n${STORE}` },
+  },
+  "not-given": {
+    means: "An optional tensor is used only where the kernel knows that the caller gave it.",
+    says: "x may be absent here; use it inside tl.when(x.given, () => { … })",
+    fails: {
+      params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]), z: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
+      names: "x, y, z, BLOCK",
+      body: `tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i))));`,
+    },
+    passes: {
+      params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]), z: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
+      names: "x, y, z, BLOCK",
+      body: `tl.store(y.at(i), tl.load(z.at(i)));
+tl.when(x.given, () => tl.store(y.at(i), tl.load(z.at(i)).add(tl.load(x.at(i)))));`,
+    },
+  },
+  "outside-kernel": {
+    means: "Functions of `tl` record the kernel that is traced, so they are called in its function.",
+    says: "tl.arange was called outside a kernel; call it in the function given to kernel(…), or in a callback of its options",
+    fails: { before: "const lanes = tl.arange(0, 16);", body: STORE },
+    passes: { before: "const lanes = () => tl.arange(0, 16);", body: STORE },
+  },
+  recursion: {
+    means: "Triton has no recursion.",
+    says: "fn: a helper function cannot call itself; Triton has no recursion, use a loop",
+    fails: {
+      before: "const halve = tl.fn((v) => halve(v.mul(0.5)));",
+      body: "tl.store(y.at(i), halve(tl.load(x.at(i))));",
+    },
+    passes: {
+      before: "const halve = tl.fn((v) => v.mul(0.5));",
+      body: "tl.store(y.at(i), halve(halve(tl.load(x.at(i)))));",
+    },
+  },
+  "scope-escape": {
+    means:
+      "A value that a loop or a branch makes does not exist after it. `tl.mut` made before it carries the value out.",
+    says: "this value was made inside the loop and does not exist outside it; hold it in tl.mut(…) made before the loop and write its .value inside",
+    fails: {
+      body: `const values = [];
+for (const k of tl.range(0, 4)) values[0] = tl.load(x.at(i));
+tl.store(y.at(i), values[0]);`,
+    },
+    passes: {
+      body: `const last = tl.mut(tl.zeros([BLOCK], tl.float32));
+for (const k of tl.range(0, 4)) last.value = tl.load(x.at(i));
+tl.store(y.at(i), last.value);`,
+    },
+  },
+  "state-type": {
+    means: "State keeps the dtype and shape that it was made with.",
+    says: "value: the variable holds [BLOCK], the new value is a scalar; reduce or broadcast it",
+    fails: {
+      body: `const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
+sum.value = tl.sum(tl.load(x.at(i)), 0);
+tl.store(y.at(i), sum.value);`,
+    },
+    passes: {
+      body: `const sum = tl.mut(tl.full([], 0, tl.float32));
+sum.value = tl.sum(tl.load(x.at(i)), 0);
+tl.store(y.at(i), tl.broadcastTo(sum.value, [BLOCK]));`,
+    },
+  },
+  unreachable: {
+    means: "A statement after `tl.exit` in the same arm never runs.",
+    says: "this stands after tl.exit() and never runs; put it before, or in another arm",
+    fails: {
+      body: `tl.when(tl.programId(0).eq(0), () => {
+  tl.exit();
+  tl.store(y.at(i), tl.load(x.at(i)));
+});`,
+    },
+    passes: {
+      body: `tl.when(tl.programId(0).eq(0), () => {
+  tl.store(y.at(i), tl.load(x.at(i)));
+  tl.exit();
+});`,
+    },
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;

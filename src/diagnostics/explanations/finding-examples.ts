@@ -1,0 +1,243 @@
+/** Examples of `finding-codes.ts` and `command-codes.ts`. */
+import type { Explanation } from "./explanation.js";
+
+const run = { sizes: { N: 40 } };
+const INDEX = `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`;
+const INTEGERS = `x: tensor(tl.int32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
+const SUM = `x: tensor(tl.float32, ["N"]), y: tensor.inout(tl.float32, [1]), BLOCK: constexpr()`;
+
+export const findings = {
+  division: {
+    means: "An integer is divided by 0, or a bound takes a divisor that is not positive.",
+    says: "the divisor is 0 (and 47 more like it)",
+    fails: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(i.sub(i)));" },
+    passes: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).floorDiv(tl.maximum(i, 1)));" },
+    run,
+  },
+  "failed-assert": {
+    means: "An assertion of the kernel does not hold.",
+    says: "the assertion fails: inside (and 7 more like it)",
+    fails: { body: 'tl.deviceAssert(i.lt(N), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
+    passes: { body: 'tl.deviceAssert(i.ge(0), "inside");\ntl.store(y.at(i), tl.load(x.at(i)));' },
+    run,
+  },
+  "false-assume": {
+    means: "The compiler was told to take a condition for granted that does not hold.",
+    says: "what is assumed does not hold",
+    fails: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
+    passes: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
+    run,
+  },
+  "false-hint": {
+    means: "A hint about values does not hold, so the compiled kernel may access the wrong elements.",
+    says: "multipleOf says that it is a multiple of 16, which does not hold",
+    fails: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
+    passes: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
+    run,
+  },
+  "false-in-bounds": {
+    means: "`tl.inBounds` was said of an index that lies outside: the view has no mask there.",
+    says: "tl.inBounds is false: index 40 on axis 0 of x, whose size there is 40; leave tl.inBounds out, so that the view masks it (and 7 more like it)",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(tl.inBounds(i))));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+    run,
+  },
+  "gather-index": {
+    means: "`tl.gather` takes an index that its tile does not have.",
+    says: "the index is outside the axis, which has 16 elements (and 32 more like it)",
+    fails: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.add(1), 0));" },
+    passes: { body: "tl.store(y.at(i), tl.gather(tl.load(x.at(i)), i.mod(BLOCK), 0));" },
+    run,
+  },
+  "lane-conflict": {
+    means: "Lanes of one store write different values to one element.",
+    says: "y[0] gets -1.9425969123840332 from this lane and -1.2546682357788086 from lane (15) of the same store, and which of them stays is not known; mask all lanes but one, reduce them first, or use an atomic",
+    fails: {
+      grid: "() => [1]",
+      params: SUM,
+      body: "tl.store(y.at(i.mul(0)), tl.load(x.at(i)));",
+    },
+    passes: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
+    run,
+  },
+  lowering: {
+    means:
+      "The emitted form of the kernel computes something else than what the author wrote: a mistake of TileScript.",
+    says: "y[0] is 1 as it is written and 2 as it is emitted; TileScript lowers this kernel wrongly: please report it",
+    command: "npx tilescript run kernel.ts --device eval",
+    remedy: "npx tilescript emit kernel.ts",
+  },
+  misaligned: {
+    means: "The hardware moves blocks of a descriptor in units of 16 bytes.",
+    says: "the last offset is 1, which is 4 bytes; in x a block starts at a multiple of 16 bytes",
+    fails: {
+      params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+      body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK).add(1)]));",
+    },
+    passes: {
+      params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+      body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
+    },
+    run,
+  },
+  "negative-division": {
+    means:
+      "Integer division of a negative number truncates in Triton and floors in Python, and an address depends on it.",
+    says: "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i.add(N).mod(N))));" },
+    run,
+  },
+  "never-written": {
+    means: "Elements of an output are written by no program.",
+    says: "24 of 40 elements of y are never written, the first is y[16] (the grid is [1]); let the grid and the blocks cover it, or let the mask keep its lane",
+    fails: { grid: "() => [1]" },
+    passes: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
+    run,
+  },
+  "non-finite": {
+    means: "An op makes a NaN or an infinity out of numbers; `--non-finite` asks for this.",
+    says: "tl.log makes a negative infinity where x = 0; keep its operands from it, or mask the lane",
+    fails: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0)));" },
+    passes: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0).add(1)));" },
+    run: { ...run, nonFinite: true },
+  },
+  "out-of-bounds": {
+    means: "A lane accesses an element that the tensor does not have: pointers are not masked by themselves.",
+    says: "element 40 of x is read, which with shape [40] and strides [1] has no such element; mask this lane (and 7 more like it)",
+    fails: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i)));" },
+    passes: { params: INDEX, body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(N), other: 0 }));" },
+    run,
+  },
+  overflow: {
+    means: "An integer that decides an address or a mask leaves its dtype and wraps.",
+    says: "3 * 1000000000 is 3000000000, which wraps to -1294967296 in int32, and an address or a mask depends on it; cast an operand to tl.int64 first, or let a view of a tensor declared { offsets: tl.int64 } compute the address",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(i.mul(1000000000))));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i.to(tl.int64).mul(1000000000))));" },
+    run,
+  },
+  race: {
+    means: "Two programs access one element, at least one writes it, and nothing orders the two.",
+    says: "y[0] is read here and written by program (0); nothing orders the two (and 1 more like it)",
+    fails: { params: SUM, body: "tl.store(y.at(0), tl.load(y.at(0)).add(tl.sum(tl.load(x.at(i)), 0)));" },
+    passes: { params: SUM, body: "tl.atomicAdd(y.ptr, tl.sum(tl.load(x.at(i)), 0));" },
+    run,
+  },
+  "shift-amount": {
+    means: "A shift by a negative number, or by as many bits as the dtype has, has no defined result.",
+    says: "shifts int32 by 32; it has 32 bits (and 47 more like it)",
+    fails: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.add(32)));" },
+    passes: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).shl(i.mod(32)));" },
+    run,
+  },
+  uninitialised: {
+    means:
+      "A value decides a result or an address, and nothing gave it one: a masked load without `other`, or memory that nobody wrote.",
+    says: "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store (and 19 more like it)",
+    fails: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
+    run,
+  },
+  "waits-forever": {
+    means: "A program waits for memory that no program before it changes. GPUs may run programs one after another.",
+    says: "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another",
+    fails: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), ready: tensor.inout(tl.int32, [1], { range: [0, 1] }), BLOCK: constexpr()`,
+      names: "x, y, ready, BLOCK",
+      spec: 'triton: "3.9",',
+      body: "tl.atomicPoll(ready.ptr, 7);\ntl.store(y.at(i), tl.load(x.at(i)));",
+    },
+    passes: {
+      params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), ready: tensor.inout(tl.int32, [1], { range: [0, 1] }), BLOCK: constexpr()`,
+      names: "x, y, ready, BLOCK",
+      spec: 'triton: "3.9",',
+      body: "tl.atomicXchg(ready.ptr, 7);\ntl.atomicPoll(ready.ptr, 7);\ntl.store(y.at(i), tl.load(x.at(i)));",
+    },
+    run,
+  },
+  "write-to-input": {
+    means: "An input is written by way of a pointer that was computed, which the types cannot see.",
+    says: "x is an input and is written; declare it tensor.out(…) or tensor.inout(…)",
+    fails: {
+      params: `x: tensor(tl.float32, ["N"]), BLOCK: constexpr()`,
+      grid: "() => [1]",
+      names: "x",
+      body: "const address = x.ptr.to(tl.int64);\ntl.store(address.toPointer(tl.float32), 1);",
+    },
+    passes: {
+      params: `x: tensor.inout(tl.float32, ["N"]), BLOCK: constexpr()`,
+      grid: "() => [1]",
+      names: "x",
+      body: "const address = x.ptr.to(tl.int64);\ntl.store(address.toPointer(tl.float32), 1);",
+    },
+    run,
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+export const commands = {
+  "compile-error": {
+    means: "Triton does not compile the kernel for a target. The message is Triton's, at the author's line.",
+    says: "example: it does not compile: … (cuda:90, config 0)",
+    command: "npx tilescript compile kernel.ts --target cuda:90",
+    remedy: "npx tilescript emit kernel.ts",
+  },
+  "compile-miscompiled": {
+    means: "The machine code reads a register that nothing wrote: a fault of ptxas, which some configs avoid.",
+    says: "example: … (cuda:90, config 0); use another config",
+    command: "npx tilescript compile kernel.ts --target cuda:90",
+    remedy: "npx tilescript tune kernel.ts",
+  },
+  "compile-resources": {
+    means: "A program of this config needs more shared memory, tensor memory or registers than the target has.",
+    says: "example: it takes 262144 bytes of shared memory, and a program may have 232448 (cuda:90, config 0); make the blocks smaller or lower numStages",
+    command: "npx tilescript compile kernel.ts --target cuda:90",
+    remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numStages: 2 }] }',
+  },
+  "compile-spill": {
+    means: "A config needs more registers than a thread has, so values go to memory and the kernel is slower.",
+    says: "example: registers do not suffice: a thread keeps 128 bytes in memory (cuda:90, config 0); make the blocks smaller, raise numWarps or lower numStages",
+    command: "npx tilescript compile kernel.ts --target cuda:90",
+    remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numWarps: 8 }] }',
+  },
+  environment: {
+    means:
+      "The machine lacks what was asked for: a Python with torch and triton, a GPU, room on a disk. The exit code is 3.",
+    says: "there is no Python at /missing/python",
+    command: "npx tilescript run kernel.ts --python /missing/python",
+    remedy: "npx tilescript doctor",
+  },
+  exception: {
+    means: "The kernel file threw something while it was loaded.",
+    says: "Error: not yet",
+    file: 'throw new Error("not yet");\n',
+    command: "npx tilescript check kernel.ts",
+    remedy: "Mend the line that the message names.",
+  },
+  import: {
+    means: "The kernel file imports what is not there.",
+    says: "there is no missing.js; check the path",
+    file: 'import "./missing.js";\n',
+    command: "npx tilescript check kernel.ts",
+    remedy: "Correct the path, or install the package.",
+  },
+  "kernel-file": {
+    means: "A kernel file ended the process, or awaits something that never comes.",
+    says: "a kernel file ended the process; leave process.exit to other files",
+    file: "process.exit();\n",
+    command: "npx tilescript check kernel.ts",
+    remedy: "Export kernels, and do other work in other files.",
+  },
+  syntax: {
+    means: "The kernel file is not TypeScript.",
+    says: 'Expected ")" but found end of file',
+    file: "export const x = (1;\n",
+    command: "npx tilescript check kernel.ts",
+    remedy: "Mend the line that the message names.",
+  },
+  usage: {
+    means: "The command line asks for something that does not exist. The exit code is 2.",
+    says: "unknown option '--devise'; --help lists what there is",
+    command: "npx tilescript run kernel.ts --devise cuda",
+    remedy: "npx tilescript run --help",
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;

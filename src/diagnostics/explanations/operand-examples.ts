@@ -1,0 +1,188 @@
+/** Examples of `operand-codes.ts`, `rule-codes.ts` and `extern-codes.ts`. */
+import type { Explanation } from "./explanation.js";
+
+const MATRIX = {
+  params: `x: tensor(tl.float32, ["M", "N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+  body: "tl.store(y.at(i), tl.load(x.at(0, i)));",
+};
+const HALVES = `x: tensor(tl.float16, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`;
+const UNSIGNED = `x: tensor(tl.uint32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
+const INTEGERS = `x: tensor(tl.int32, ["N"]), y: tensor.out(tl.int32, ["N"]), BLOCK: constexpr()`;
+const STATE = "const sum = tl.mut(tl.zeros([BLOCK], tl.float32));";
+
+export const operands = {
+  arguments: {
+    means: "An op was called with too few, too many, or with what cannot be a value of the program.",
+    says: "maximum: y is missing",
+    fails: { body: "tl.store(y.at(i), tl.maximum(tl.load(x.at(i))));" },
+    passes: { body: "tl.store(y.at(i), tl.maximum(tl.load(x.at(i)), 0));" },
+  },
+  coercion: {
+    means: "JavaScript asked a traced value for its number, which exists only while the kernel runs.",
+    says: "JavaScript cannot compute with a traced value (int32); use its methods, such as .add(…), .lt(…), .eq(…)",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(Math.floor(N))));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(N.floorDiv(2))));" },
+  },
+  "missing-property": {
+    means: "A property was asked of a value that does not have it.",
+    says: "T: needs a tensor of rank 2, this is tensor<float32[N]>; use permute",
+    fails: { body: "tl.store(y.T.at(i), tl.load(x.at(i)));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+  },
+  "unknown-effect": {
+    means: "Python that the author wrote says what it does to memory, in one of these words.",
+    says: "raw: no effect none; it is pure, read or write",
+    fails: {
+      body: 'tl.store(y.at(i), tl.raw("{0} * 2", [tl.load(x.at(i))], { shape: [BLOCK], dtype: tl.float32, effect: "none" }));',
+    },
+    passes: {
+      body: 'tl.store(y.at(i), tl.raw("{0} * 2", [tl.load(x.at(i))], { shape: [BLOCK], dtype: tl.float32, effect: "pure" }));',
+    },
+  },
+  "unknown-option": {
+    means: "The function has no option of this name.",
+    says: "load: no option evictPolicy; it has mask, other, cacheModifier, evictionPolicy, volatile",
+    fails: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictPolicy: "evict_first" }));' },
+    passes: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "evict_first" }));' },
+  },
+  "unmasked-view": {
+    means: "The op takes no mask, so a view whose index may lie outside cannot be protected.",
+    says: "atomicPoll: takes no mask, so each index of a view must be in bounds; say so with tl.inBounds(index), or use x.ptr.add(…)",
+    fails: {
+      params: `x: tensor.inout(tl.int32, ["N"]), BLOCK: constexpr()`,
+      names: "x, N",
+      spec: 'triton: "3.9",',
+      body: "tl.atomicPoll(x.at(tl.programId(0)), 1);",
+    },
+    passes: {
+      params: `x: tensor.inout(tl.int32, ["N"]), BLOCK: constexpr()`,
+      names: "x, N",
+      spec: 'triton: "3.9",',
+      body: "tl.atomicPoll(x.at(tl.inBounds(tl.programId(0))), 1);",
+    },
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+export const rules = {
+  "address-as-value": {
+    means: "A pointer or a view says where values lie; they are loaded before an op computes with them.",
+    says: "exp: this is an address; load it first",
+    fails: { body: "tl.store(y.at(i), tl.exp(x.at(i)));" },
+    passes: { body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
+  },
+  "dot-operands": {
+    means: "The operands of a matrix product agree in dtype and in the inner dimension.",
+    says: "dot: needs tiles of rank 2 or 3, this is [BLOCK]",
+    fails: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.dot(v, v));" },
+    passes: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.mul(v));" },
+  },
+  "dtype-mismatch": {
+    means: "Two dtypes meet that do not combine without a decision: cast one side.",
+    says: "store: the tensor holds int32, the value is uint32; cast with .to(tl.int32)",
+    fails: { params: UNSIGNED, body: "tl.store(y.at(i), tl.load(x.at(i)).add(i));" },
+    passes: { params: UNSIGNED, body: "tl.store(y.at(i), tl.load(x.at(i)).to(tl.int32).add(i));" },
+  },
+  "dtype-unsupported": {
+    means: "The op does not exist for this dtype.",
+    says: "exp: works on float32 and float64, not on float16; cast with .to(tl.float32)",
+    fails: { params: HALVES, body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
+    passes: { params: HALVES, body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i)).to(tl.float32)));" },
+  },
+  "needs-address": {
+    means: "Memory is accessed through a pointer, a view or a descriptor.",
+    says: "load: this is a tile of values, not an address",
+    fails: { body: "tl.store(y.at(i), tl.load(i));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+  },
+  "needs-constexpr": {
+    means: "Triton must know this number when it compiles: a constexpr or a number.",
+    says: "arange: bounds must be constexprs or numbers, this is a run-time int32",
+    fails: { body: "const j = tl.arange(0, N);\ntl.store(y.at(j), tl.load(x.at(j)));" },
+    passes: { body: "const j = tl.arange(0, BLOCK);\ntl.store(y.at(j), tl.load(x.at(j)));" },
+  },
+  "number-type": {
+    means:
+      "A JavaScript number takes the dtype of the tile beside it, and must fit there; where no tile is beside it, `tl.full` gives it one.",
+    says: "mul: 0.5 is not a whole number and the tile is int32; cast it first, .to(tl.float32)",
+    fails: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).mul(0.5));" },
+    passes: { params: INTEGERS, body: "tl.store(y.at(i), tl.load(x.at(i)).to(tl.float32).mul(0.5).to(tl.int32));" },
+  },
+  "operand-kind": {
+    means: "The op needs an operand of another kind: a tile, a scalar, an integer.",
+    says: "full: the value is a scalar, this is [BLOCK]",
+    fails: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.full([BLOCK], v, tl.float32));" },
+    passes: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.mul(tl.full([BLOCK], 2, tl.float32)));" },
+  },
+  "option-value": {
+    means: "The option takes one of a few words.",
+    says: 'load: evictionPolicy is "first"; it is one of "", "evict_first", "evict_last"',
+    fails: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "first" }));' },
+    passes: { body: 'tl.store(y.at(i), tl.load(x.at(i), { evictionPolicy: "evict_first" }));' },
+  },
+  "read-only": {
+    means: "An input is not written: callers keep it.",
+    says: "store: this tensor is an input; declare it tensor.out(...) or tensor.inout(...)",
+    fails: { body: "tl.store(x.at(i), tl.load(x.at(i)));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+  },
+  "shape-mismatch": {
+    means: "Shapes broadcast as in PyTorch, with the ranks given by the author: `.row` and `.col` add an axis.",
+    says: "add: [BLOCK] and [32] do not broadcast, BLOCK is not 32; make a grid of them with .col and .row",
+    fails: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.add(tl.zeros([32], tl.float32)));" },
+    passes: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), v.add(tl.zeros([BLOCK], tl.float32)));" },
+  },
+  "state-as-value": {
+    means: "`tl.mut` is a variable: `.value` reads what it holds.",
+    says: "add: this is state; read it with .value",
+    fails: { body: `${STATE}\ntl.store(y.at(i), tl.load(x.at(i)).add(sum));` },
+    passes: { body: `${STATE}\ntl.store(y.at(i), tl.load(x.at(i)).add(sum.value));` },
+  },
+  "tensor-as-value": {
+    means: "A tensor argument lies in memory; a kernel loads a tile of it.",
+    says: "exp: this is a whole tensor; load a tile of it first",
+    fails: { body: "tl.store(y.at(i), tl.exp(x));" },
+    passes: { body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
+  },
+  "truth-value": {
+    means: "Masks are int1 and combine with int1; integers become masks by a comparison.",
+    says: "store: a mask is int1, this is int32; compare it, .ne(0)",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i });" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)), { mask: i.ne(0) });" },
+  },
+  "wrong-axis": {
+    means: "The tile has no such axis, or another number of them.",
+    says: "at: [M, N] needs one index an axis, 1 given",
+    fails: { ...MATRIX, body: "tl.store(y.at(i), tl.load(x.at(i)));" },
+    passes: MATRIX,
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+const PYTHON = {
+  "ops.py":
+    "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef twice(x):\n    return x * 2\n\n\ndef plain(x):\n    return x\n",
+};
+const CALL = "tl.store(y.at(i), twice(tl.load(x.at(i))));";
+
+export const externs = {
+  "extern-file": {
+    means: "A function that is Python already is copied from a file beside the author's.",
+    says: "extern: there is no file ./missing.py beside this one that can be read",
+    fails: { before: 'const twice = tl.extern("./missing.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
+    passes: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
+    beside: PYTHON,
+  },
+  "extern-meaning": {
+    means: "TileScript does not read Python: `evaluate` says what the function computes, or `result` what comes out.",
+    says: "extern: say what it computes, { evaluate: (x) => … }, or what comes out, { result: (x) => … }",
+    fails: { before: 'const twice = tl.extern("./ops.py", "twice", {});', body: CALL },
+    passes: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
+    beside: PYTHON,
+  },
+  "extern-source": {
+    means: "The Python file does not have the function, or it uses what a kernel's module cannot have.",
+    says: "extern: ./ops.py: plain is an ordinary Python function; put @triton.jit above it",
+    fails: { before: 'const twice = tl.extern("./ops.py", "plain", { evaluate: (v) => v.mul(2) });', body: CALL },
+    passes: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
+    beside: PYTHON,
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;

@@ -1,0 +1,126 @@
+/** Examples of `param-codes.ts`. */
+import type { Explanation } from "./explanation.js";
+
+const X = `x: tensor(tl.float32, ["N"])`;
+const Y = `y: tensor.out(tl.float32, ["N"])`;
+const BLOCK = "BLOCK: constexpr()";
+const USES_BIAS =
+  "tl.store(y.at(i), tl.load(x.at(i)));\ntl.when(bias.given, () => tl.store(y.at(i), tl.load(bias.at(i))));";
+
+export const params = {
+  "descriptor-block": {
+    means: "The block of a descriptor is of numbers and of constexprs that are known before a config's heuristics.",
+    says: "example: the block of x names WIDTH, which is no constexpr() of params",
+    fails: {
+      params: `x: descriptor(tl.float32, ["N"], ["WIDTH"]), ${Y}, ${BLOCK}`,
+      body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
+    },
+    passes: {
+      params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), ${Y}, ${BLOCK}`,
+      body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
+    },
+  },
+  "descriptor-padding": {
+    means: "What lies outside a tensor reads as 0 or as NaN; integers have no NaN.",
+    says: "descriptor: integers have no NaN; they are padded with 0",
+    fails: {
+      params: `x: descriptor(tl.int32, ["N"], ["BLOCK"], { paddingOption: "nan" }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}`,
+      body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
+    },
+    passes: {
+      params: `x: descriptor(tl.int32, ["N"], ["BLOCK"]), y: tensor.out(tl.int32, ["N"]), ${BLOCK}`,
+      body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
+    },
+  },
+  "dtype-members": {
+    means:
+      "A dtype variable stands for one of several dtypes, each named once; a property that differs among them is asked inside the kernel.",
+    says: "dtype: T names a member twice; name each once",
+    fails: `export const T = tl.dtype("T", [tl.float16, tl.float16]);`,
+    passes: `export const T = tl.dtype("T", [tl.float16, tl.bfloat16]);`,
+  },
+  "dtype-name": {
+    means: "A dtype variable has a name of letters, digits and underscores.",
+    says: 'dtype: "my dtype" is not a name; write one such as "T"',
+    fails: `export const T = tl.dtype("my dtype", [tl.float16, tl.bfloat16]);`,
+    passes: `export const T = tl.dtype("T", [tl.float16, tl.bfloat16]);`,
+  },
+  "dtype-variable": {
+    means: "Each call must decide which dtype a variable is: an input has it, or a param `constexpr.dtype` says it.",
+    says: "example: nothing that the caller gives says which dtype T is, of y; add a param constexpr.dtype(T)",
+    fails: {
+      before: `const T = tl.dtype("T", [tl.float16, tl.float32]);`,
+      params: `${X}, y: tensor.out(T, ["N"]), ${BLOCK}`,
+      body: "tl.store(y.at(i), tl.load(x.at(i)).to(T));",
+    },
+    passes: {
+      before: `const T = tl.dtype("T", [tl.float16, tl.float32]);`,
+      params: `${X}, y: tensor.out(T, ["N"]), OUT: constexpr.dtype(T), ${BLOCK}`,
+      body: "tl.store(y.at(i), tl.load(x.at(i)).to(T));",
+    },
+  },
+  "optional-dim": {
+    means: "A size is read off a tensor's shape, so a tensor that is always there must have it.",
+    says: "example: M is a dim of bias alone, which may be left out; another tensor must have it, or dims say how it is computed",
+    fails: {
+      params: `${X}, bias: tensor(tl.float32, ["M"]).optional(), ${Y}, ${BLOCK}`,
+      names: "x, bias, y, N, BLOCK",
+      body: USES_BIAS,
+    },
+    passes: {
+      params: `${X}, bias: tensor(tl.float32, ["N"]).optional(), ${Y}, ${BLOCK}`,
+      names: "x, bias, y, N, BLOCK",
+      body: USES_BIAS,
+    },
+  },
+  "optional-output": {
+    means: "Only inputs may be left out.",
+    says: "optional: only an input may be left out; an output is allocated where the caller gives none",
+    fails: { params: `${X}, y: tensor.out(tl.float32, ["N"]).optional(), ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, ${BLOCK}` },
+  },
+  "param-choices": {
+    means: "A constexpr of several choices lists them: strings or functions by name, each once.",
+    says: "constexpr.string: the first argument lists the strings that are allowed, each once",
+    fails: { params: `${X}, ${Y}, MODE: constexpr.string([]), ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
+  },
+  "param-default": {
+    means: "The default of a constexpr is one of its choices.",
+    says: 'constexpr.string: the default "slow" is none of "fast", "exact"',
+    fails: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "slow" }), ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
+  },
+  "param-dims": {
+    means: "A tensor lists its axes: names of sizes, or numbers.",
+    says: 'tensor: "2N" is no dim; write a name such as "M", or a positive number',
+    fails: { params: `${X}, y: tensor.out(tl.float32, ["2N"]), ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, ${BLOCK}` },
+  },
+  "param-dtype": {
+    means: "A param names its dtype first.",
+    says: "tensor: the first argument is a dtype, such as tl.float16",
+    fails: { params: `x: tensor("float32", ["N"]), ${Y}, ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, ${BLOCK}` },
+  },
+  "param-kind": {
+    means: "A param is what `tensor`, `descriptor`, `pointer`, `scalar` or `constexpr` returned.",
+    says: "example: scale is no param; write tensor(…), pointer(…), scalar(…) or constexpr()",
+    fails: { params: `${X}, ${Y}, scale: 2, ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, scale: scalar(tl.float32), ${BLOCK}` },
+  },
+  "param-name": {
+    means: "A param's name is free: it is neither a size of a tensor nor a property of every JavaScript object.",
+    says: "example: N is a scalar and a size of a tensor; rename one",
+    fails: {
+      params: `${X}, ${Y}, N: scalar(tl.int32), ${BLOCK}`,
+    },
+    passes: { params: `${X}, ${Y}, count: scalar(tl.int32), ${BLOCK}` },
+  },
+  "range-bound": {
+    means: "The range of an input's values ends at numbers, or at sizes of tensors.",
+    says: "example: the range of x names ROWS, which is no size of a tensor; those are N",
+    fails: { params: `x: tensor(tl.int32, ["N"], { range: [0, "ROWS"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
+    passes: { params: `x: tensor(tl.int32, ["N"], { range: [0, "N"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
+  },
+} as const satisfies Readonly<Record<string, Explanation>>;

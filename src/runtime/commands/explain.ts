@@ -1,0 +1,105 @@
+import pc from "picocolors";
+import { type Area, codesByArea, type DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import { type Explanation, excerptOf, kernelFileOf, type Parts } from "../../diagnostics/explanations/explanation.js";
+import { explanations } from "../../diagnostics/explanations/index.js";
+import type { PlainCommand } from "../invocation/command.js";
+import { type JsonOptions, options } from "../invocation/options.js";
+import type { ExplainedCode, ExplainReport } from "../report/reports.js";
+import { table } from "../report/text-table.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import { printJson } from "../system/streams.js";
+
+const areas = Object.entries(codesByArea) as [Area, readonly DiagnosticCode[]][];
+const codes = areas.flatMap(([, list]) => list);
+
+export const explain: PlainCommand<JsonOptions> = {
+  name: "explain",
+  description: "explain the code of a message, with an example that fails and its remedy",
+  argument: { text: "[code]", description: "such as scope-escape; without it, all codes are listed" },
+  options: [options.json],
+  async run(code, { json }, streams) {
+    if (code !== undefined && !isCode(code)) throw new UsageError(whyUnknown(code));
+    const asked = code === undefined ? codes : [code];
+    if (json) printJson(streams, { ok: true, codes: asked.map(explained) } satisfies ExplainReport);
+    else streams.out(`${code === undefined ? listText() : text(code, streams.color)}\n`);
+    return exitCodes.ok;
+  },
+};
+
+function isCode(text: string): text is DiagnosticCode {
+  return (codes as readonly string[]).includes(text);
+}
+
+function whyUnknown(text: string): string {
+  const near = nearest(text);
+  const remedy = near ? `did you mean ${near}?` : "`tilescript explain` lists all";
+  return `there is no code ${text}; ${remedy}`;
+}
+
+/** The code that takes the fewest changes of letters, if they are few, or that has the words. */
+function nearest(text: string): DiagnosticCode | undefined {
+  const holding = codes.filter((code) => code.includes(text));
+  if (holding.length === 1) return holding[0];
+  const [best] = codes.map((code) => ({ code, far: distance(text, code) })).toSorted((a, b) => a.far - b.far);
+  return best && best.far <= Math.max(2, text.length / 3) ? best.code : undefined;
+}
+
+/** Levenshtein's distance. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++)
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+function listText(): string {
+  return areas
+    .flatMap(([area, list]) =>
+      table(
+        [`${area}:`, ""],
+        list.map((code) => [code, explanations[code].means]),
+      ),
+    )
+    .join("\n");
+}
+
+function text(code: DiagnosticCode, color: boolean): string {
+  const colors = pc.createColors(color);
+  const explanation: Explanation = explanations[code];
+  const block = (title: string, lines: string): string[] => [
+    "",
+    colors.bold(title),
+    ...lines.split("\n").map((line) => (line === "" ? "" : `  ${line}`)),
+  ];
+  const said = block("It says", `${code}: ${explanation.says}`);
+  const shown =
+    "fails" in explanation
+      ? [
+          ...block("This fails", excerptOf(explanation.fails)),
+          ...said,
+          ...block("This works", excerptOf(explanation.passes)),
+        ]
+      : [
+          ...block("Where", explanation.command),
+          ...(explanation.file === undefined ? [] : block("With the file", explanation.file.trimEnd())),
+          ...said,
+          ...block("Instead", explanation.remedy),
+        ];
+  return [colors.bold(code), explanation.means, ...shown].join("\n");
+}
+
+function explained(code: DiagnosticCode): ExplainedCode {
+  const explanation: Explanation = explanations[code];
+  const { means, says } = explanation;
+  const [area] = areas.find(([, list]) => list.includes(code))!;
+  if ("command" in explanation) {
+    const { command, remedy, file } = explanation;
+    return { code, area, means, says, command, remedy, ...(file !== undefined && { file }) };
+  }
+  const example = (parts: Parts | string) => ({ excerpt: excerptOf(parts), file: kernelFileOf(parts) });
+  return { code, area, means, says, fails: example(explanation.fails), passes: example(explanation.passes) };
+}

@@ -1,0 +1,58 @@
+/** Each code has an example that shows it and its remedy, and is said somewhere. */
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { catalogue, codesByArea, type DiagnosticCode } from "../../../src/diagnostics/catalogue/index.js";
+import { explanations } from "../../../src/diagnostics/explanations/index.js";
+import { sourceFiles, SRC } from "../../../docs/folders.js";
+import { shownBy } from "./shown.js";
+
+const FOLDER = join(import.meta.dirname, ".examples");
+afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const codes = Object.values(codesByArea).flat();
+const ofKernels = codes.filter((code) => "fails" in explanations[code]);
+
+describe.each(ofKernels)("%s", (code: DiagnosticCode) => {
+  const example = explanations[code];
+  if (!("fails" in example)) return;
+
+  test("the example says it, and nothing else", async () => {
+    const shown = await shownBy(join(FOLDER, code, "fails.ts"), example.fails, example);
+    expect(`${shown[0]?.code}: ${shown[0]?.message}`).toBe(`${code}: ${example.says}`);
+    expect(shown.filter((each) => each.code !== code)).toEqual([]);
+  });
+
+  test("the mended example says nothing", async () => {
+    expect(await shownBy(join(FOLDER, code, "passes.ts"), example.passes, example)).toEqual([]);
+  });
+});
+
+const isCatalogue = (file: string): boolean => file.startsWith("diagnostics/");
+const texts = sourceFiles()
+  .filter((file) => !isCatalogue(file))
+  .map((file) => [file, readFileSync(join(SRC, file), "utf8")] as const);
+
+test("every code is said somewhere", () => {
+  const names = new Map(
+    Object.values(catalogue).flatMap((area) => Object.entries(area).map(([name, { code }]) => [code, name] as const)),
+  );
+  const used = (code: DiagnosticCode) => new RegExp(`\\b${names.get(code)}\\b(?!:)`);
+  const own = readFileSync(join(SRC, "diagnostics/catalogue/rule-codes.ts"), "utf8");
+  // The rules' codes are chosen there, by the words of a sentence.
+  const families = own.slice(own.indexOf("const families"));
+  const silent = codes.filter(
+    (code) => ![...texts.map(([, text]) => text), families].some((text) => used(code).test(text)),
+  );
+  expect(silent).toEqual([]);
+});
+
+test("every code has one entry, and an explanation", () => {
+  expect(codes).toEqual([...new Set(codes)]);
+  expect(codes.toSorted()).toEqual(Object.keys(explanations).toSorted());
+});
+
+test("no file but the catalogue spells a code as a string", () => {
+  const spelt = new RegExp(`\\b(?:fail|problem|warning)\\(\\s*["'\`]|\\bcode: "(?:${codes.join("|")})"`);
+  expect(texts.filter(([, text]) => spelt.test(text)).map(([file]) => file)).toEqual([]);
+});

@@ -46,10 +46,12 @@ export type DiagnosticCode = { [A in Area]: CodesOf<Areas[A]> }[Area];
 /** A code of what the evaluator finds while a kernel runs. */
 export type FindingCode = CodesOf<typeof findings>;
 
-/** Every code, by area. */
+/** Every code by area, in alphabetical order. */
 export const codesByArea = Object.fromEntries(
   Object.entries(catalogue).map(([area, entries]) => [
     area,
-    Object.values(entries).flatMap((entry) => ("code" in entry ? [entry.code] : [])),
+    Object.values(entries)
+      .flatMap((entry) => ("code" in entry ? [entry.code] : []))
+      .toSorted(),
   ]),
 ) as unknown as Readonly<Record<Area, readonly DiagnosticCode[]>>;

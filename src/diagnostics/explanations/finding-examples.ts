@@ -23,14 +23,14 @@ export const findings = {
   },
   "false-assume": {
     means: "The compiler was told to take a condition for granted that does not hold.",
-    says: "what is assumed does not hold",
+    says: "what is assumed does not hold (and 2 more like it)",
     fails: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     passes: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     run,
   },
   "false-hint": {
     means: "A hint about values does not hold, so the compiled kernel may access the wrong elements.",
-    says: "multipleOf says that it is a multiple of 16, which does not hold",
+    says: "multipleOf says that it is a multiple of 16, which does not hold (and 2 more like it)",
     fails: { body: "const j = tl.multipleOf(i.add(1), [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     passes: { body: "const j = tl.multipleOf(i, [16]);\ntl.store(y.at(i), tl.load(x.at(j)));" },
     run,
@@ -69,7 +69,7 @@ export const findings = {
   },
   misaligned: {
     means: "The hardware moves blocks of a descriptor in units of 16 bytes.",
-    says: "the last offset is 1, which is 4 bytes; in x a block starts at a multiple of 16 bytes",
+    says: "the last offset is 1, which is 4 bytes; in x a block starts at a multiple of 16 bytes (and 2 more like it)",
     fails: {
       params: `x: descriptor(tl.float32, ["N"], ["BLOCK"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK).add(1)]));",
@@ -83,7 +83,7 @@ export const findings = {
   "negative-division": {
     means:
       "Integer division of a negative number truncates in Triton and floors in Python, and an address depends on it.",
-    says: "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first",
+    says: "-39 % 40 is -39 in Triton, which truncates toward zero as C does, and 1 in Python; an address or a mask depends on it: keep the dividend from being negative, by adding a multiple of the divisor first (and 2 more like it)",
     fails: { body: "tl.store(y.at(i), tl.load(x.at(i.sub(N).mod(N))));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(i.add(N).mod(N))));" },
     run,
@@ -97,7 +97,7 @@ export const findings = {
   },
   "non-finite": {
     means: "An op makes a NaN or an infinity out of numbers; `--non-finite` asks for this.",
-    says: "tl.log makes a negative infinity where x = 0; keep its operands from it, or mask the lane",
+    says: "tl.log makes a negative infinity where x = 0; keep its operands from it, or mask the lane (and 2 more like it)",
     fails: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0)));" },
     passes: { body: "tl.store(y.at(i), tl.log(tl.load(x.at(i)).mul(0).add(1)));" },
     run: { ...run, nonFinite: true },
@@ -111,7 +111,7 @@ export const findings = {
   },
   overflow: {
     means: "An integer that decides an address or a mask leaves its dtype and wraps.",
-    says: "3 * 1000000000 is 3000000000, which wraps to -1294967296 in int32, and an address or a mask depends on it; cast an operand to tl.int64 first, or let a view of a tensor declared { offsets: tl.int64 } compute the address",
+    says: "3 * 1000000000 is 3000000000, which wraps to -1294967296 in int32, and an address or a mask depends on it; cast an operand to tl.int64 first, or let a view of a tensor declared { offsets: tl.int64 } compute the address (and 2 more like it)",
     fails: { body: "tl.store(y.at(i), tl.load(x.at(i.mul(1000000000))));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.at(i.to(tl.int64).mul(1000000000))));" },
     run,
@@ -140,7 +140,7 @@ export const findings = {
   },
   "waits-forever": {
     means: "A program waits for memory that no program before it changes. GPUs may run programs one after another.",
-    says: "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another",
+    says: "this waits for ready[0] to be 7, and no program before this one writes that; programs may run one after another (and 2 more like it)",
     fails: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), ready: tensor.inout(tl.int32, [1], { range: [0, 1] }), BLOCK: constexpr()`,
       names: "x, y, ready, BLOCK",

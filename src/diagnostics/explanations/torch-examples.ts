@@ -69,7 +69,7 @@ export const references = {
 export const operators = {
   "kernel-call": {
     means: "A kernel is called by the names of its arguments, inside `op`, with tensors of its shapes and dtypes.",
-    says: "add_one.call: z is no argument; leave it out, or declare it in the params of add_one",
+    says: "add_one.call: there is no argument z; leave it out, or declare it in the params of add_one",
     fails: operator("({ x }) => ({ y: addOne.call({ z: x }).y })"),
     passes: GOOD,
   },
@@ -81,7 +81,7 @@ export const operators = {
   },
   "operator-gradient": {
     means: "`backward` returns gradients of floating inputs, by their names.",
-    says: "plus: backward returns z, which is no input; return gradients by the names of inputs",
+    says: "plus: backward returns z, which is not an input; return gradients by the names of inputs",
     fails: operator("({ x }) => ({ y: addOne.call({ x }).y }), (_, { y }) => ({ z: y.clone() })"),
     passes: operator("({ x }) => ({ y: addOne.call({ x }).y }), (_, { y }) => ({ x: y.clone() })"),
   },
@@ -99,7 +99,7 @@ export const operators = {
   },
   "operator-result": {
     means: "An operator's function returns each declared output by its name, in its shape and dtype.",
-    says: "plus: its function returns no y; return it by its name, { y }",
+    says: "plus: the function does not return y; return it by name, { y }",
     fails: operator("({ x }) => ({ z: addOne.call({ x }).y })"),
     passes: GOOD,
   },
@@ -118,7 +118,7 @@ export const operators = {
 export const calls = {
   "call-argument": {
     means: "A call gives each input by name, as an array of its dtype and shape.",
-    says: "add_one: x is an array of JavaScript; give an NDArray of float32 with shape [N]",
+    says: "add_one: x is a JavaScript array; give an NDArray of float32 with shape [N]",
     fails: called("{ x: [1, 2, 3] }"),
     passes: called('{ x: Float32Array.of(1, 2, 3) }, { device: "eval" }'),
   },
@@ -142,7 +142,7 @@ export const calls = {
   },
   "host-array": {
     means: "An NDArray has a shape, a dtype and as many elements as the shape says.",
-    says: "shape [2, 2] has 4 elements, 3 values are given",
+    says: "shape [2, 2] has 4 elements, got 3 values",
     fails: "NDArray.of([1, 2, 3], [2, 2]);",
     passes: "NDArray.of([1, 2, 3, 4], [2, 2]);",
   },

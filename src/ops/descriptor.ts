@@ -41,7 +41,7 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, 
     : (described as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...rest);
 }) as MakeTensorDescriptor);
 
-const block = { desc: "descriptor", offsets: "values" } as const;
+export const block = { desc: "descriptor", offsets: "values" } as const;
 
 /** Types of a descriptor and of the offsets of a block in it. */
 function blockOf(op: string, { desc, offsets }: TypedArguments<typeof block>): DescriptorType | string {

@@ -14,13 +14,17 @@ interface SortKeywords {
   stable?: boolean;
 }
 type Place = (input: TorchTensor, dim?: number, keywords?: KeepDim) => TorchTensor;
-/** Of all elements; or along an axis, with the places. */
+// The editor shows the comments of overloads, not that of the record.
 interface Extremum {
+  /** Over all elements. */
   (input: TorchTensor): TorchTensor;
+  /** Of each lane along an axis, with its place. */
   (input: TorchTensor, dim: number, keywords?: KeepDim): TorchPair;
 }
 interface ExtremumMethod {
+  /** Over all elements. */
   (): TorchTensor;
+  /** Of each lane along an axis, with its place. */
   (dim: number, keywords?: KeepDim): TorchPair;
 }
 
@@ -79,22 +83,30 @@ export const ordering = {
   /** The elements in order along an axis, the last unless another is named, and the places they come from. */
   sort: overloaded<
     {
+      /** The elements in order along an axis, the last unless another is named, and the places they come from. */
       (input: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchPair;
+      /** The elements in order along an axis, the last unless another is named, and the places they come from. */
       (input: TorchTensor, keywords: SortKeywords): TorchPair;
     },
     {
+      /** The elements in order along an axis, the last unless another is named, and the places they come from. */
       (dim?: number, keywords?: { descending?: boolean }): TorchPair;
+      /** The elements in order along an axis, the last unless another is named, and the places they come from. */
       (keywords: SortKeywords): TorchPair;
     }
   >({ params: ["input", "dim", "descending", "stable"], run: sort, truth: ["input"] }),
   /** The places that the elements come from once they are in order. */
   argsort: overloaded<
     {
+      /** The places that the elements come from once they are in order. */
       (input: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+      /** The places that the elements come from once they are in order. */
       (input: TorchTensor, keywords: SortKeywords): TorchTensor;
     },
     {
+      /** The places that the elements come from once they are in order. */
       (dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+      /** The places that the elements come from once they are in order. */
       (keywords: SortKeywords): TorchTensor;
     }
   >({ params: ["input", "dim", "descending", "stable"], run: (args) => sort(args)[1] }),

@@ -18,9 +18,34 @@ export const device: "cuda" | "hip" | "interpreter" | "eval" = (await gemm.run({
 await gemm.run({ a });
 export const testing: unknown[] = [cases, matchers.toVerify];
 `;
+/** What an author may do with torch, and declare of it. */
+const torch = `import type { Torch, TorchTensor } from "tilescript";
+
+declare module "tilescript" {
+  interface Torch {
+    logcumsumexp(input: TorchTensor, dim: number): TorchTensor;
+  }
+  interface TorchTensor {
+    trace(): TorchTensor;
+  }
+}
+export function reference(torch: Torch, x: TorchTensor): TorchTensor {
+  const [values] = torch.sort(x, { dim: 1 });
+  const { indices } = x.max(1);
+  const gated = torch.nn.functional.gelu(values!.add(indices), { approximate: "tanh" });
+  // @ts-expect-error: a tensor
+  const sum: number = torch.sum(x);
+  // @ts-expect-error: an axis is a number
+  x.sum("rows");
+  // @ts-expect-error: gelu is a function of torch.nn.functional
+  torch.gelu(x);
+  return torch.logcumsumexp(gated.sum(1, { keepdim: true }).trace(), x.size(0).eq(1).choose(0, sum) as never);
+}
+`;
 const sources = {
   ...Object.fromEntries(examples.map((file) => [file, readFileSync(join(root, "examples", file), "utf8")])),
   "uses.ts": uses,
+  "torch.ts": torch,
 };
 
 test("declarations of kernels name nothing but tilescript", { timeout: 30_000 }, () => {

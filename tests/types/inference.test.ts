@@ -49,3 +49,25 @@ describe("hovering over the matrix product", () => {
     expect(hover(name)).toBe(text);
   });
 });
+
+describe("hovering over torch's functions", () => {
+  const project = new Project({ tsConfigFilePath: join(root, "tsconfig.json"), skipAddingFilesFromTsConfig: true });
+  const source = project.createSourceFile(
+    join(root, "examples/hover.ts"),
+    `import type { Torch, TorchTensor } from "tilescript";
+export const f = (torch: Torch, x: TorchTensor) => [torch.sum(x, 1), x.amax(0), torch.nn.functional.glu(x), x.sort(0)];
+`,
+  );
+  const service = project.getLanguageService().compilerObject;
+
+  test.each([
+    ["sum", "sum: (input: TorchTensor, dim?: TorchAxis", "The sum over all axes, unless some are named."],
+    ["amax", "amax: (dim?: TorchAxis", "The greatest element; NaN where there is one."],
+    ["glu", "glu: (input: TorchTensor, dim?: number", "Half of an axis, gated by the sigmoid of the other half."],
+    ["sort", "sort: (dim?: number", "The elements in order along an axis"],
+  ])("%s", (name, type, comment) => {
+    const info = service.getQuickInfoAtPosition(source.getFilePath(), source.getFullText().indexOf(`.${name}(`) + 1)!;
+    expect(info.displayParts!.map(({ text }) => text).join("")).toContain(type);
+    expect(info.documentation!.map(({ text }) => text).join("")).toContain(comment);
+  });
+});

@@ -3,7 +3,16 @@
  * that the author describes.
  */
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
-import type { ConstexprParam, KernelIR, Param, ScalarParam, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
+import type {
+  ConstexprParam,
+  KernelIR,
+  Param,
+  PointerParam,
+  ScalarParam,
+  SizeParam,
+  TensorParam,
+  Value,
+} from "../../ir/nodes.js";
 import { TorchPython } from "./torch-python.js";
 import { inputsOf } from "../../torch/torch-node.js";
 import type { SourceIndex } from "../../ir/source.js";
@@ -11,7 +20,7 @@ import { callOrder, givenSizes, type NumberParam } from "../names/call-order.js"
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Argument, Expression, FunctionDef } from "../python/py.js";
+import type { Argument, Expression, FunctionDef, Statement } from "../python/py.js";
 import { annotationOf } from "../wrapper/wrapper-words.js";
 import { INTERPRETED, torchDType } from "../wrapper/wrapper-checks.js";
 
@@ -72,54 +81,30 @@ export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
   return ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.name in ir.inputs);
 }
 
+/** `get_inputs`: a list of arguments, whose sizes are parameters with a default. */
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
-  const pointers = ir.params.filter((param) => param.kind === "pointer");
   const sizes = sizesOf(ir, tensors);
-  const isDerived = (param: NamedSize): param is SizeParam => param.kind === "size" && param.derived !== undefined;
   const bindings = sizes.filter(isDerived).map((param) => {
     const [computed] = hostExpressions(param.derived!, local);
     return py.assign(local(param.value), computed!);
   });
-  const initial = (param: NamedSize) => (param.kind === "constexpr" ? param.default : undefined);
   const params = sizes
     .filter((param) => !isDerived(param))
     .map((param) => ({
       name: names.parameters.get(param.value)!,
       default: py.numberLiteral(Number(shape[param.name] ?? initial(param) ?? 256), "int"),
     }));
-  const device = py.assign(
-    py.name("device"),
-    py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")),
-  );
-  const drawn = drawnTensors(ir);
-  const targets = drawn.map(({ name }) => py.name(names.tensors.get(name)!));
-  const drawArgs = drawArguments(ir).map((param) =>
-    sizes.some((size) => size === param) ? local(param.value) : valueExpression(param, shape[param.name]),
-  );
-  const draws =
-    drawn.length === 0
-      ? []
-      : [
-          py.assign(
-            targets.length === 1 ? targets[0]! : py.tuple(...targets),
-            py.call(DRAW, ...drawArgs, py.name("device")),
-          ),
-        ];
+  const number = (param: NumberParam): Expression =>
+    sizes.some((size) => size === param) ? local(param.value) : valueExpression(param, shape[param.name]);
   const values = callOrder(ir).map((param) => {
-    if (param.kind === "tensor" && drawn.includes(param)) return py.name(names.tensors.get(param.name)!);
+    if (param.kind === "tensor" && param.name in ir.inputs) return py.name(names.tensors.get(param.name)!);
     if (param.kind === "tensor") return tensorExpression(ir, names, param);
-    if (sizes.some((size) => size === param)) return local(param.value);
-    if (param.kind !== "pointer") return valueExpression(param, shape[param.name]);
-    // Nothing is known of what a pointer reaches.
-    return py.call(
-      "torch.zeros",
-      py.binary(py.number("2"), "**", py.number("20")),
-      ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
-    );
+    return param.kind === "pointer" ? pointerExpression(param) : number(param);
   });
+  const needsDevice = tensors.length > 0 || ir.params.some(({ kind }) => kind === "pointer");
   return {
     kind: "function",
     name: "get_inputs",
@@ -127,12 +112,41 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     params,
     docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
     body: [
-      ...(tensors.length + pointers.length > 0 ? [device] : []),
+      ...(needsDevice ? [assignedDevice()] : []),
       ...bindings,
-      ...draws,
+      ...assignedDraws(ir, names, number),
       py.returns(py.list(...values)),
     ],
   };
+}
+
+const isDerived = (param: NamedSize): param is SizeParam => param.kind === "size" && param.derived !== undefined;
+const initial = (param: NamedSize) => (param.kind === "constexpr" ? param.default : undefined);
+
+/** `device = "cpu" if INTERPRETED else "cuda"` */
+function assignedDevice(): Statement {
+  return py.assign(py.name("device"), py.conditional(py.string("cpu"), py.name(INTERPRETED), py.string("cuda")));
+}
+
+/** `x, y = draw_inputs(N, device)`, if the author describes inputs. */
+function assignedDraws(
+  ir: KernelIR,
+  names: KernelNames,
+  number: (param: NumberParam) => Expression,
+): readonly Statement[] {
+  const targets = drawnTensors(ir).map(({ name }) => py.name(names.tensors.get(name)!));
+  if (targets.length === 0) return [];
+  const target = targets.length === 1 ? targets[0]! : py.tuple(...targets);
+  return [py.assign(target, py.call(DRAW, ...drawArguments(ir).map(number), py.name("device")))];
+}
+
+/** Zeros, since nothing says how far a pointer reaches. */
+function pointerExpression(param: PointerParam): Expression {
+  return py.call(
+    "torch.zeros",
+    py.binary(py.number("2"), "**", py.number("20")),
+    ...py.keywords({ device: py.name("device"), dtype: torchDType(firstMember(param.dtype)) }),
+  );
 }
 
 /** The value of an argument: the author's for these sizes, its default, or the first that is allowed. */

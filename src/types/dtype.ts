@@ -2,6 +2,7 @@
  * Dtypes: names, kinds, dtype variables, and the values that authors hold (`tl.float16`). Everything derives from one
  * table. Promotion and casts are in `promote.ts`.
  */
+import { wordList } from "../diagnostics/word-list.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { dtypeMembers, dtypeName } from "../diagnostics/catalogue/param-codes.js";
 import type { ConstBool, Constexpr } from "./constexpr.js";
@@ -107,7 +108,7 @@ export type Choices<M> = M extends readonly [infer Only extends string]
       ? `${H}, ${Choices<R>}`
       : "";
 export function choices(names: readonly DTypeName[]): string {
-  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  return wordList(names, "or");
 }
 
 // ---- dtypes as values -----------------------------------------------------------------------------------------------

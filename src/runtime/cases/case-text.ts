@@ -1,4 +1,4 @@
-/** Cases, configs and lists in words. */
+/** Cases and configs in words. */
 import type { Case, Config } from "../../contract/compiled.js";
 
 type Values = Readonly<Record<string, number | boolean | string>>;
@@ -32,9 +32,4 @@ export function valuesOf(config: Config): Values {
 /** `BLOCK_M=128 numWarps=8` */
 export function configText(config: Config): string {
   return pairs(valuesOf(config)).join(" ");
-}
-
-/** `a, b and c` */
-export function listed(texts: readonly string[]): string {
-  return texts.length > 1 ? `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}` : (texts[0] ?? "");
 }

@@ -5,6 +5,7 @@ import { Command, CommanderError, Option } from "commander";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { wordList } from "../../diagnostics/word-list.js";
 import { kernelFile } from "../../diagnostics/catalogue/command-codes.js";
 import { diagnosticText } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
@@ -50,9 +51,7 @@ export function runCli(
         return streams.out(program.helpInformation());
       }
       if (chosen.length > 1)
-        throw new UsageError(
-          `${chosen.map(({ name }) => `--${name}`).join(" and ")} cannot be combined; give one command`,
-        );
+        throw new UsageError(`${wordList(chosen.map(({ name }) => `--${name}`))} cannot be combined; give one command`);
       for (const option of all)
         if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
           throw new UsageError(`${option.long} cannot be combined with --${command.name}`);

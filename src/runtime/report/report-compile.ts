@@ -1,7 +1,8 @@
 /** The report of `compile`: diagnostics at the author's lines, a table, and JSON. */
 import type pc from "picocolors";
 import type { Config } from "../../contract/compiled.js";
-import { caseText, configText, listed, valuesOf } from "../cases/case-text.js";
+import { wordList } from "../../diagnostics/word-list.js";
+import { caseText, configText, valuesOf } from "../cases/case-text.js";
 import { problem, warning, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 import {
   compileError,
@@ -90,9 +91,9 @@ function placesOf(where: readonly Compilation[]): string {
   const unique = (texts: readonly string[]) => [...new Set(texts)].filter(Boolean);
   const configs = unique(where.map(({ at }) => String(at.config)));
   return [
-    listed(unique(where.map(({ target }) => target.name))),
-    `${configs.length > 1 ? "configs" : "config"} ${listed(configs)}`,
-    listed(unique(where.map(variantText))),
+    wordList(unique(where.map(({ target }) => target.name))),
+    `${configs.length > 1 ? "configs" : "config"} ${wordList(configs)}`,
+    wordList(unique(where.map(variantText))),
   ]
     .filter(Boolean)
     .join(", ");

@@ -1,6 +1,7 @@
 /** The report of `tune`: dropped configs with reasons, the fastest config of each case, the configs to keep. */
 import type pc from "picocolors";
 import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import { wordList } from "../../diagnostics/word-list.js";
 import { caseText, valuesOf } from "../cases/case-text.js";
 import type { PythonDevice } from "../devices/devices.js";
 import type { ConfigValues, TuneReport } from "./reports.js";
@@ -83,7 +84,7 @@ export function tuneText(report: TuneReport, colors: ReturnType<typeof pc.create
 
 function keptWhere({ written, baked }: TuneReport): string {
   const places = [written, baked].filter((place) => place !== undefined);
-  return places.length > 0 ? `, written to ${places.join(" and ")}` : "; --write puts them into the kernel's file";
+  return places.length > 0 ? `, written to ${wordList(places)}` : "; --write puts them into the kernel's file";
 }
 
 function reasons(what: string, dropped: TuneReport["pruned"], colors: ReturnType<typeof pc.createColors>): string[] {

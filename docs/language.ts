@@ -64,7 +64,7 @@ function call({ operands, options }: Op): string {
 /** Whether `tl` has it; some ops are methods of descriptors only. */
 const isFunction = ({ name, operands }: Op): boolean => name in ops || !("desc" in operands);
 
-/** How authors call an op. */
+/** The call of an op, as authors write it. */
 function written(op: Op): string {
   if (op.spelling.form === "lowered") return `x.${op.name}(…)`;
   if (op.spelling.form !== "method" || isFunction(op)) return `tl.${op.name}(${call(op)})`;
@@ -74,7 +74,7 @@ function written(op: Op): string {
 
 const camel = (name: string) => name.replace(/_[a-z]/g, (part) => part.slice(1).toUpperCase());
 
-/** Operands that are asked for beside the values, with a type of their own. */
+/** Operands that need a fixed type besides the values. */
 const roles: Readonly<Record<string, TileType>> = {
   condition: tileType("int1", [8]),
   mask: tileType("int1", [8]),
@@ -82,7 +82,7 @@ const roles: Readonly<Record<string, TileType>> = {
   seed: tileType("int32", []),
 };
 
-/** Whether the op's own rule takes tiles of one dtype at all operands that are values. */
+/** Whether the op's type rule accepts tiles of this dtype for all its value operands. */
 function takes({ operands, infer }: Op, dtype: DTypeName, shape: readonly number[]): boolean {
   const hasValues = Object.entries(operands).some(([name, kind]) => isValueKind(kind) && !(name in roles));
   const typed = (name: string, kind: string): Typed | undefined => {
@@ -102,7 +102,7 @@ const groups: readonly (readonly [string, readonly DTypeName[]])[] = [
   ["8-bit floats", dtypeNames.filter(isFp8)],
 ];
 
-/** The dtypes that the op's rule takes, where its operands are tiles and nothing else that has a type. */
+/** The dtypes that the op's rule accepts, for ops whose only typed operands are tiles. */
 function dtypesOf(op: Op): string {
   const kinds = Object.values(op.operands);
   const isPlain =
@@ -128,7 +128,7 @@ function entry({ name, text }: Entry): string {
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** What each name of Triton is here. */
+/** The TileScript name of each Triton name. */
 function names(): string {
   const rows = new Map<string, string>();
   for (const op of table) {
@@ -147,15 +147,19 @@ function names(): string {
 
 const functions = `## Three ways to share a function
 
-- An ordinary TypeScript function is written out where it is called: nothing of it is left in Python. The choice among several is made while the kernel is built.
-- \`tl.fn\` makes a \`@triton.jit\` function of its own, once for each combination of argument types, that the kernel calls. It may take functions too: it is then made once for each.
-- \`constexpr.fn({ relu, gelu })\`, among a kernel's params, is one of several functions, which each call of the wrapper or each config chooses by name: \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton keeps one arm when it compiles. The name is an argument like any other: autotuning may choose it, \`ACTIVATION.eq("relu")\` asks for it, and \`tl.fn\` may be handed the function.
+- An ordinary TypeScript function is inlined at each call; the Python does not contain it. If you choose among several, the build makes the choice.
+- \`tl.fn\` makes a separate \`@triton.jit\` function that the kernel calls, one for each combination of argument types. It may also take functions as arguments.
+- \`constexpr.fn({ relu, gelu })\`, among a kernel's params, is a choice among functions. A call of the wrapper or a config chooses one by name: \`ACTIVATION(x)\` becomes \`if ACTIVATION == "relu": …\`, of which Triton compiles one arm. The name is an ordinary constexpr: autotuning may choose it, \`ACTIVATION.eq("relu")\` tests it, and you may pass the function to \`tl.fn\`.
 
-## Functions that are Python already
+## Functions written in Python
 
-\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` is a \`@triton.jit\` function of a Python file beside the author's. The emitted module stays a file of its own: the function is copied into it, as it is written there, with the jit functions and the \`tl.constexpr\` globals that it uses; a name that the module has already is changed. What it is in TypeScript is said by \`evaluate\`, the same computation with \`tl\`, which gives its types and what it does to memory, and which the evaluator runs; or by \`{ result: (x) => x, effect: "pure" }\`, where only tiles of the dtypes and shapes that come out are given, and a kernel that calls it is not evaluated in-process. It may use \`torch\`, \`triton\`, \`triton.language as tl\` and names that are imported from modules of triton. Numbers and strings are handed over as they are, so \`30\` is an integer there.`;
+\`tl.extern("./ops.py", "softcap", { evaluate: (x, cap) => … })\` calls a \`@triton.jit\` function of a Python file, given by its path relative to yours. The emitted module stays self-contained: it contains a copy of the function, with the jit functions and \`tl.constexpr\` globals that it uses. If the module already has one of their names, the copy is renamed.
 
-/** What each function of libdevice takes and gives, and who has it. */
+Describe the function in one of two ways. \`evaluate\` is the same computation with \`tl\`: it gives the types and the effect on memory, and the evaluator runs it. \`{ result: (x) => x, effect: "pure" }\` gives only tiles of the resulting dtypes and shapes; a kernel that calls the function is then not evaluated in-process.
+
+The function may use \`torch\`, \`triton\`, \`triton.language as tl\` and names imported from Triton's modules. Numbers and strings are passed as they are, so \`30\` is an integer in Python.`;
+
+/** The signatures of each function of libdevice, and its backends. */
 function libdevice(): string {
   const rows = Object.entries(libdeviceTable).map(([name, rules]) => {
     const overloads = rules.split(" ").map((rule) => {
@@ -175,15 +179,15 @@ export function languagePage(): string {
   );
   return [
     "# The language",
-    "Made from the op records and their comments by `npm run docs`. Operands come in order, options in one object at the end; a question mark says that it may be left out. Names are Triton's in camelCase, and each comment shows the line that is emitted.",
+    "`npm run docs` makes this page from the op records and their comments. Operands come in order, options in one object at the end; a question mark marks an optional one. Names are Triton's in camelCase, and each entry shows the emitted Python.",
     ...parts,
     functions,
-    `## libdevice\n\n\`import { libdevice } from "tilescript"\`: functions of CUDA's and HIP's device libraries, each with its exact dtypes.\n\n${libdevice()}`,
-    `## 8-bit floats\n\nThey load, store, move, multiply in \`tl.dot\` and cast to float16, bfloat16 and float32 (float8e4b15 not to bfloat16); arithmetic is on wider floats. On both backends but: ${Object.entries(
+    `## libdevice\n\n\`import { libdevice } from "tilescript"\`: functions of CUDA's and HIP's device libraries, with their exact dtypes.\n\n${libdevice()}`,
+    `## 8-bit floats\n\nYou can load, store and move them, multiply them in \`tl.dot\` and cast them to float16, bfloat16 and float32 (float8e4b15 not to bfloat16). For arithmetic, cast to a wider float. Both backends have them, except: ${Object.entries(
       dtypeTargets,
     )
       .map(([name, targets]) => `${name} (${targetWords(targets)})`)
       .join(", ")}.`,
-    `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and what it is here.\n\n${names()}`,
+    `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and its name in TileScript.\n\n${names()}`,
   ].join("\n\n");
 }

@@ -1,6 +1,6 @@
 /**
- * Fills the marked parts of README.md and of the pages in docs with real source and real output: `npm run docs`.
- * A test asks whether they are up to date.
+ * Fills the marked parts of README.md and of the pages in docs with actual source and output: `npm run docs`. A test
+ * checks that they are up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -40,7 +40,7 @@ function between(text: string, first: RegExp, last: RegExp): string {
   return lines.slice(start, end < 0 ? undefined : end + 1).join("\n");
 }
 
-/** Every part that a document may hold, by the name in its mark. */
+/** The text of every marked part, by the name in its mark. */
 async function parts(): Promise<Readonly<Record<string, string>>> {
   const example = read("examples/gemm.ts").replace(/^\/\*\*.*\*\/\n/, "");
   const compiled = compile(gemm, { source: createSourceIndex() });
@@ -59,7 +59,7 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
   };
 }
 
-/** What stands between `// begin NAME` and `// end` of a test that runs it. */
+/** The code between `// begin NAME` and `// end` of a test, which runs it. */
 function testingParts(): Record<string, string> {
   const marked = read("tests/kernels/testing-page.test.ts").matchAll(/^( *)\/\/ begin (\w+)\n([\s\S]*?)^ *\/\/ end$/gm);
   return Object.fromEntries(
@@ -96,13 +96,13 @@ async function commandParts(): Promise<Record<string, string>> {
   return found;
 }
 
-/** Pages of which nothing is written by hand. */
+/** Pages that are generated completely. */
 const whole: Readonly<Record<string, () => string>> = {
   "docs/language.md": languagePage,
   "docs/diagnostics.md": diagnosticsPage,
 };
 
-/** The document with every marked part filled in, or made anew where all of it is generated. */
+/** The document with every marked part filled in, or the whole document if all of it is generated. */
 export async function render(document: string): Promise<string> {
   if (document === TOLERANCES) return tolerancesModule();
   const text = whole[document]?.() ?? (await filled(document));

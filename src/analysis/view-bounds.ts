@@ -1,6 +1,6 @@
 /**
- * The mask of a view: which bounds of each index it compares. The evaluator turns off every lane outside an axis that
- * `masksAxis`; what is emitted leaves out the comparisons that hold for certain.
+ * The mask of a view: which bounds of each index to compare. The evaluator turns off every lane outside an axis for which
+ * `masksAxis` holds; the emitted code omits comparisons that are certainly true.
  */
 import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
 import { bodiesOf, definitions } from "../ir/walk.js";
@@ -17,7 +17,7 @@ export interface Bounds {
 
 const NONE: Bounds = { lower: false, upper: false };
 
-/** A place of a view: an axis of the tensor, whose size is `dim`, and the index that stands there. */
+/** An axis of a view: an axis of the tensor, of size `dim`, and its index. */
 export interface ViewAxis {
   readonly index: Argument;
   readonly dim: Argument;

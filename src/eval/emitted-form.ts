@@ -24,7 +24,7 @@ function asEmitted(finding: Finding): Finding {
   return { ...finding, message: `as it is emitted, ${finding.message}` };
 }
 
-/** The first element of each output that the lowered kernel leaves otherwise. NaNs are alike. */
+/** The first element of each output in which the lowered kernel differs. All NaNs are equal. */
 function differences({ outputs }: RunResult, emitted: RunResult): readonly Finding[] {
   return Object.entries(outputs).flatMap(([name, { data, shape }]): readonly Finding[] => {
     const other = emitted.outputs[name]!.data;

@@ -31,7 +31,7 @@ import { NotEvaluated } from "../torch/not-evaluated.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
 
-/** Why one of its kernels cannot be launched in this case, as far as sizes tell. */
+/** Why one of its kernels cannot be launched with the case's sizes; undefined if no known size prevents it. */
 export function operatorRefusal({ face, forward, backward }: OperatorIR, at: Case): string | undefined {
   const { sizes } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
   for (const step of [...forward.steps, ...(backward?.steps ?? [])]) {
@@ -60,7 +60,7 @@ function isKnown(
   return !(param.name in args) && (param.from !== "dim" || sizes.some(([name]) => name === param.name));
 }
 
-/** Options of a case, with the lowered kernel of each kernel where those are run too. */
+/** Options of a case, with the lowered form of each kernel if those run too. */
 export interface OperatorOptions extends Omit<EvaluateOptions, "tolerance" | "lowered"> {
   readonly lowered?: ReadonlyMap<KernelIR, KernelIR> | undefined;
 }
@@ -116,7 +116,7 @@ class Steps {
     const { face, forward } = this.operator;
     for (const step of forward.steps) {
       if (step.kind === "launch") this.#launch(step);
-      // Now, as a kernel may change what it looks at later.
+      // Computed now, because a later kernel may change its inputs.
       else this.#values.set(step, this.#compute(step));
     }
     const declared = tensorsOf(face, "out");
@@ -192,7 +192,7 @@ class Steps {
     return typeof input === "object" && input !== null ? input : this.#compute(node);
   }
 
-  /** Torch, in float64. */
+  /** Evaluates PyTorch calls in float64. */
   #compute(node: TorchNode): TensorData {
     this.#settle(node);
     const [array] = evaluateReference([node], this.inputs, undefined, this.#values);
@@ -209,7 +209,7 @@ class Steps {
     return Number(this.#compute(node).data[0]);
   }
 
-  /** What kernels gave has its values before torch looks at it. */
+  /** Stores the values of kernel results before PyTorch calls use them. */
   #settle(argument: TorchArgument): void {
     if (Array.isArray(argument)) argument.forEach((item) => this.#settle(item));
     if (!isTorchNode(argument) || this.#values.has(argument)) return;

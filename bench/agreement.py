@@ -26,7 +26,7 @@ import time
 import warnings
 
 CHUNK = 40
-# How many wrong elements of an output are told.
+# How many wrong elements of an output to report.
 TOLD = 6
 
 
@@ -41,7 +41,7 @@ def decode(tensor, device):
 
 
 class Unfused:
-    """A kernel that is launched without fusing products and sums."""
+    """Launches a kernel without fusing products and sums."""
 
     def __init__(self, kernel):
         self.kernel = kernel
@@ -55,7 +55,7 @@ class Unfused:
 
 
 def ordered(np, values):
-    """Floats as integers in the same order, one apart where the floats are neighbours."""
+    """Maps floats to integers in the same order; neighbouring floats are one apart."""
     size = values.dtype.itemsize
     bits = values.view(f"i{size}").astype(object)
     low = -(1 << (8 * size - 1))
@@ -91,7 +91,7 @@ def wrong(torch, np, got, want, rule, magnitude):
 
 
 def run_case(folder, case, device, interpreted):
-    """What breaks its rule, as text, and how many outputs have all bits equal."""
+    """Describes the outputs that break their rule, and counts those with all bits equal."""
     import numpy as np
     import torch
     from tilescript_worker import calling, modules
@@ -151,7 +151,7 @@ def run_chunk(lines, worker, interpreted, answers):
 
 
 def run_all(lines, processes, worker, interpreted, deadline):
-    """Answers in the order they come. A kernel that ends its process, or breaks its device, costs no other."""
+    """Yields answers as they arrive. A kernel that ends its process or breaks its device affects no other."""
     context = multiprocessing.get_context("spawn")
     waiting = [lines[i : i + CHUNK] for i in range(0, len(lines), CHUNK)]
     running = {}
@@ -185,7 +185,7 @@ def group_of(case):
 
 
 def places(interpreted, version):
-    """What the cases call the place where they run now."""
+    """The name of this device in the cases."""
     older = tuple(map(int, version.split(".")[:2])) < (3, 9)
     return [name for name, here in (("interpreter", interpreted), ("3.6", older)) if here]
 
@@ -238,7 +238,7 @@ def main():
 
 
 def summary(answers):
-    """Kernels that agree, outputs by the rule that they were compared by, and those whose bits are all equal."""
+    """Counts kernels that agree, outputs by their rule of comparison, and outputs with all bits equal."""
     outputs = collections.Counter()
     for answer in answers:
         outputs.update(answer.get("rules", {}))

@@ -16,14 +16,14 @@ const { values: flags } = parseArgs({
     /** Cases of each example. */
     examples: { type: "string", default: "8" },
     out: { type: "string", default: "cases.jsonl" },
-    /** Takes what was drawn, and what there is no case for. */
+    /** Prints what was drawn, and the kernels without a case. */
     record: { type: "string" },
   },
 });
 const [count, seed] = [Number(flags.kernels), Number(flags.seed)];
 mkdirSync(dirname(flags.out), { recursive: true });
 writeFileSync(flags.out, "");
-/** Kernels for which there is no case, by why. */
+/** The number of kernels without a case, by reason. */
 const left = new Map<string, number>();
 let written = 0;
 let i = 0;
@@ -35,7 +35,7 @@ for (const of of await exampleCases(Number(flags.examples), seed)) {
 for (; written < count; i++) {
   const found = caseOf(seed + i);
   if ("left" in found) {
-    // Numbers of the message aside.
+    // Groups messages that differ only in numbers.
     const why = `${found.left}: ${found.why.split(/[:;,(]/)[0]}`;
     left.set(why, (left.get(why) ?? 0) + 1);
   } else {

@@ -1,5 +1,5 @@
 /**
- * How long a build takes: `npm run bench:compile`. Prints trace + check + emit per example, warm and with the source
+ * Measures builds: `npm run bench:compile`. Prints the time of trace + check + emit per example, warm and with the source
  * already indexed, the growth for kernels of 10 to 10,000 ops, and tsc's time on the examples.
  */
 import { spawnSync } from "node:child_process";

@@ -21,7 +21,7 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
 
 
 class Worker:
-    """A process that answers a line with a line."""
+    """A process that answers each input line with one line."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -45,7 +45,7 @@ class Worker:
 
 
 class Run:
-    """All jobs of a file, each given to the next process that is free."""
+    """Gives each job of a file to the next free process."""
 
     def __init__(self, jobs, stage, end):
         self.jobs = iter(jobs)

@@ -1,6 +1,6 @@
 /**
- * Right kernels must pass every case that is drawn, and seeded mistakes must fail: `npm run bench:draws -- --draws 1000
- * --mistakes 50 --device eval`. Prints the counts as JSON, and exits with 1 if any is not as it must be.
+ * Correct kernels must pass every drawn case, and seeded mistakes must fail: `npm run bench:draws -- --draws 1000
+ * --mistakes 50 --device eval`. Prints the counts as JSON, and exits with 1 if any case gives the wrong verdict.
  */
 import { parseArgs } from "node:util";
 import { closeDevice, openDevice, type DeviceName } from "../src/runtime/devices/devices.js";
@@ -35,7 +35,7 @@ try {
     right[subject.kernel] = { passed: count("passed"), failed: count("failed"), ...(replay && { replay }) };
   }
   const all = subjects.flatMap((subject) => subject.mutations.map((mutation) => ({ subject, mutation })));
-  // Spread over the kernels.
+  // Distributes the draws over the kernels.
   const step = Math.max(1, all.length / Math.max(1, Number(given.mistakes)));
   for (let i = 0; i < all.length && Number(given.mistakes) > 0; i += step) {
     const { subject, mutation } = all[Math.floor(i)]!;

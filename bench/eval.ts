@@ -34,7 +34,7 @@ import { findPython } from "../src/runtime/python/environment.js";
 import { openWorkspace, verifyRequest } from "../src/runtime/devices/request.js";
 
 const CASES = 8;
-/** Property tests run hundreds of cases, so V8 has compiled the loops of most. */
+/** Warm-up time: property tests run hundreds of cases, so V8 has compiled the loops for most of them. */
 const WARMUP_MS = 500;
 const GOALS = { rows: 10, gemm: 3 };
 
@@ -65,7 +65,7 @@ function kernelsOf(operator: unknown): readonly KernelDefinition[] {
   return found;
 }
 
-/** The lowest CPU time of a call, in milliseconds, over batches that are long beside the clock's steps. */
+/** The lowest CPU time of a call, in milliseconds, over batches much longer than the clock's resolution. */
 function cpuMs(run: () => unknown): number {
   const batch = (count: number): number => {
     const start = process.cpuUsage();
@@ -77,7 +77,7 @@ function cpuMs(run: () => unknown): number {
   return Math.min(...Array.from({ length: 5 }, () => batch(count)));
 }
 
-/** CPU time of the kernel alone, and of everything that a property test does with a case. */
+/** CPU time of the kernel alone, and of a property test's whole case. */
 async function measure(kernel: unknown, drawn: readonly Case[]) {
   const compiled = await build(kernel);
   const ir = trace(definitionOf(kernel));

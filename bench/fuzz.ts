@@ -23,10 +23,10 @@ const { values: flags } = parseArgs({
   options: {
     kernels: { type: "string", default: "1000" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-    /** Every so many kernels go to LLVM's IR, and to machine code. */
+    /** One kernel in this many goes to LLVM's IR, and to machine code. */
     llir: { type: "string", default: "10" },
     cubin: { type: "string", default: "50" },
-    /** Stops drawing after so many minutes. */
+    /** Stops drawing after this many minutes. */
     minutes: { type: "string", default: "1000" },
     /** Processes for each version. */
     processes: { type: "string", default: "1" },
@@ -41,7 +41,7 @@ const [count, seed, llir, cubin] = [flags.kernels, flags.seed, flags.llir, flags
   number,
 ];
 
-/** Where `performance.now()` must not come. */
+/** The deadline, in `performance.now()`'s milliseconds. */
 const end = performance.now() + Number(flags.minutes) * 60_000;
 
 const SHAPES: readonly Shape[] = ["aligned", "odd", "strided", "ones"];
@@ -71,10 +71,10 @@ function attempt(recipe: Recipe): Accepted | undefined {
   }
 }
 
-/** Kernels that one version has had and the other has not. */
+/** Kernels that only one version has compiled so far. */
 const waiting = new Map<number, Accepted | undefined>();
 
-/** A kernel is made once for both versions. */
+/** Makes each kernel once for both versions. */
 function kernelOf(i: number): Accepted | undefined {
   if (waiting.has(i)) {
     const made = waiting.get(i);
@@ -103,7 +103,7 @@ function first(number: number): Accepted | undefined {
   }
 }
 
-/** The same kernels through each version, one stream of jobs for each. */
+/** Sends the same kernels through each version, one stream of jobs each. */
 async function run(python: string, isNewest: boolean): Promise<void> {
   let at = 0;
   const workers = Array.from({ length: Number(flags.processes) }, () => new Worker(python, compileScript));

@@ -145,12 +145,12 @@ def gemm_rows(path, twin):
             yield case | ratio(times, "emitted", "hand-written")
             for index in tried:
                 yield case | ratio(times, f"emitted, config {index}", f"hand-written, config {index}")
-            # One binary twice: how far from 1 a ratio is that means nothing.
+            # Times one binary twice, to show how far from 1 a ratio is by chance.
             yield case | ratio(times, "emitted", f"emitted, config {configs.index(best['emitted'])}")
 
 
 def host_microseconds(function):
-    """Time that the CPU spends in a call, the GPU not waited for."""
+    """CPU time of a call, without waiting for the GPU."""
     for _ in range(200):
         function()
     torch.cuda.synchronize()
@@ -200,7 +200,7 @@ def gemm_calls(emitted, twin):
 
 
 def host_rows(kernel, calls):
-    """What each way to launch costs on the CPU."""
+    """CPU time of each way to launch."""
     for name, function in calls.items():
         yield {"kernel": kernel, "provider": name, "host_us": host_microseconds(function)}
 
@@ -244,14 +244,14 @@ def main():
                 )
                 print(f"{time.perf_counter() - started:.0f} s", *values, flush=True)
         except Exception:
-            # The others' times are worth having.
+            # Keep the times of the others.
             traceback.print_exc()
             failed.append(name)
     return f"failed: {', '.join(failed)}" if failed else 0
 
 
 def write(path, result):
-    """Replaces the file by a whole one."""
+    """Replaces the file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ import os
 
 
 def add(total, part):
-    """Adds numbers, joins lists, goes into objects; of the rest the later stays."""
+    """Adds numbers, joins lists, merges objects; for anything else the later value wins."""
     for key, value in part.items():
         if isinstance(value, dict):
             add(total.setdefault(key, {}), value)

@@ -1,4 +1,4 @@
-/** What the types cost the checker: `npm run bench:types`. Instantiations are exact; times are this machine's. */
+/** The cost of type checking: `npm run bench:types`. Instantiations are exact; times depend on the machine. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../tests/support/tsc.js";

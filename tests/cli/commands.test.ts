@@ -147,7 +147,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
       new Promise<void>((resolve) => (seen.includes(wanted) ? resolve() : waits.push({ text: wanted, resolve })));
     await until("watching 2 files");
     expect(seen).toContain("starter: ok, 2 configs");
-    // 1000 is no power of two.
+    // 1000 is not a power of two.
     await writeFile(join(folder, "sizes.ts"), "export const BLOCK = 1000;\n");
     await until("sizes.ts changed");
     await until("power of two");

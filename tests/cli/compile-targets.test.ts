@@ -98,7 +98,7 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
 
   it("should compile again what changed, and nothing else", async () => {
     await compile(large, "cuda:90", { config: 2 });
-    // Another config of the list is no reason.
+    // Another config of the list does not count.
     const elsewhere = { ...large, python: large.python.replace("num_warps=8", "num_warps=16") };
     expect((await compile(elsewhere, "cuda:90", { config: 2 })).compilations[0]!.cached).toBe(true);
     const changed = { ...large, python: large.python.replace("tl.dot(", "2 * tl.dot(") };

@@ -14,7 +14,7 @@ export interface AotJob {
   readonly constexprs?: Readonly<Record<string, number | boolean | string | null>>;
   /** Optional tensors that are not given. */
   readonly absent?: readonly string[];
-  /** Triton's types of parameters that are no tensors, by Python name. */
+  /** Triton's types of parameters that are not tensors, by Python name. */
   readonly types?: Readonly<Record<string, string>>;
   readonly arch?: number;
 }

@@ -10,7 +10,7 @@ export interface Mistake {
   readonly beside?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly code: 0 | 1 | 2 | 3;
-  /** A part of what is said: what is wrong and what to do. */
+  /** A part of the message: what is wrong and what to do. */
   readonly says: string;
   /** The line of the kernel file that is named. */
   readonly line?: number;

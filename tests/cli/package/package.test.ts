@@ -73,7 +73,7 @@ describe("names", () => {
     expect(ran.err).toContain(message);
   });
 
-  test("of what the module and its tests use themselves are no obstacle", { timeout: 60_000 }, async () => {
+  test("may be those that the module and its tests use themselves", { timeout: 60_000 }, async () => {
     const names = ["kernel_fn", "get_inputs", "torch", "exact", "lambda", "unittest"];
     const out = join(folder, "odd");
     const { code, err } = await packaged(out, await Promise.all(names.map(named)));

@@ -61,7 +61,7 @@ test("what is registered", () => {
   expect(built.moments.python).not.toContain("torch.library");
 });
 
-test("a kernel that reads nothing, and a namespace that is no name", () => {
+test("a kernel that reads nothing, and a namespace that is not a name", () => {
   expect(() => built.ramp.emit({ op })).toThrow("ramp: an operator needs a tensor that it reads, and no raw pointers");
   expect(() => built.even.emit({ op: { namespace: "my-ops" } })).toThrow(
     'even: "my-ops" cannot be a namespace; use letters, digits and _',

@@ -170,7 +170,7 @@ const transposing = trace(
     ),
   ),
 );
-/** Multiplies matrices, so that pointers are carried; K is no multiple of its block. */
+/** Multiplies matrices, so that pointers are carried; K is not a multiple of its block. */
 const product = trace(definitionOf(gemm));
 
 describe("a lowering that is wrong is noticed", () => {

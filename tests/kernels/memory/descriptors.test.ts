@@ -259,7 +259,7 @@ describe("refusals", () => {
 });
 
 describe("evaluation", () => {
-  test("edges of blocks are no findings", () => {
+  test("the edges of blocks give no findings", () => {
     for (const [M, N, K] of [
       [1, 8, 8],
       [33, 40, 72],
@@ -271,7 +271,7 @@ describe("evaluation", () => {
       });
   });
 
-  test("a reduction is no race, a store is", () => {
+  test("a reduction is not a race, but a store is", () => {
     expect(compile(total).evaluate(at({ M: 20, N: 36 }))).toMatchObject({
       findings: [],
       comparison: { correct: true },

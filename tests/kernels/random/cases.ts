@@ -35,7 +35,7 @@ export interface Case {
   readonly unlike: Unlike;
 }
 
-/** Why there is no case: a check refused the kernel, or the evaluator found that it does what no rule gives. */
+/** Why there is no case: a check refused the kernel, or the evaluator found behaviour without a defined result. */
 export interface Left {
   readonly left: "refused" | "undefined";
   readonly why: string;

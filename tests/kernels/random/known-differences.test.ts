@@ -89,7 +89,7 @@ describe("Triton's interpreter", () => {
     expect(unlike(kernel.ir).interpreter).toBe(why);
   });
 
-  test("is no witness of libdevice, which is compared with a GPU elsewhere", () => {
+  test("is not compared for libdevice, which is compared with a GPU elsewhere", () => {
     expect(fails(onInterpreter.length)).toBe(true);
   });
 

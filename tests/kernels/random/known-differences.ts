@@ -1,7 +1,7 @@
 /**
- * Where what runs a kernel is no witness: Triton's interpreter computes something else than compiled kernels, or Triton 3.6
- * something else than 3.9. Kernels that do so are left out there, and counted. Each entry has a test, which fails once
- * both agree. What no rule gives a value of at all is kept from happening, in `build.ts`.
+ * Known differences: Triton's interpreter computes something else than compiled kernels, or Triton 3.6 something else than
+ * 3.9. Kernels that meet such a difference are skipped there, and counted. Each entry has a test, which fails once both
+ * agree. `build.ts` avoids operations without a defined result.
  */
 import { type DTypeName, dtypeTable, isFp8, isInt } from "../../../src/types/dtype.js";
 import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../../../src/ir/nodes.js";

@@ -60,7 +60,7 @@ export class Worker {
   }
 }
 
-/** Gives each job to the next worker that is free. `next` gives undefined where there are no more. */
+/** Gives each job to the next free worker. `next` returns undefined after the last job. */
 export async function distribute<T>(
   workers: readonly Worker[],
   next: () => T | undefined,

@@ -1,4 +1,4 @@
-/** Where Triton's interpreter is known to be wrong or lacking, so that it is no witness. Each entry says why. */
+/** Where Triton's interpreter is known to be wrong or incomplete, so that tests do not rely on it. Each entry says why. */
 import type { OpCase } from "./harness.js";
 
 interface Entry {

@@ -34,7 +34,7 @@ function refusal({ here }: Rule): { readonly message: string; readonly file: str
       const [first] = error.diagnostics;
       return { message: first!.message, file: first!.at?.file };
     }
-    // JavaScript's own refusal, which the editor says before: there is no such method or element.
+    // JavaScript's own error, which the editor reports first: there is no such method or element.
     const isMissing =
       error instanceof TypeError && /is not a function$|of undefined|not extensible/.test(error.message);
     if (isMissing) return { message: error.message, file: error.stack?.match(/\/rules\.ts/)?.[0] };

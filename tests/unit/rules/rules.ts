@@ -326,7 +326,7 @@ export const rules: readonly Rule[] = [
   rule("R38", "tl.static_assert(B == 1, msg='x')", ({ B }, t) => t.staticAssert(B.eq(1), { msg: "x" })),
 ];
 
-/** What is no rule here, and why. */
+/** Exports that are not rules, and why. */
 export const notApplicable: readonly { readonly why: string; readonly ids: string }[] = [
   {
     why: "Python's syntax (unary +, abs(), in, for-else, lists, lambdas, chained =, import, enumerate, dict) has no form here: JavaScript's own runs while the kernel is traced",

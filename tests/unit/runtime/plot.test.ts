@@ -62,7 +62,7 @@ it("should say in the table how far from the limit a time is", () => {
   expect(unknown).toContain("`flops` in the spec says how many there are");
 });
 
-it("should write pictures with the command, and refuse what is no report", async () => {
+it("should write pictures with the command, and refuse a file that is not a report", async () => {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-plot-"));
   const file = join(folder, "bench.json");
   await writeFile(file, JSON.stringify(report));

@@ -1,9 +1,9 @@
-/** Names what a reference uses and the evaluator does not have. */
+/** A reference uses something that the evaluator does not support; the message names it. */
 export class NotEvaluated extends Error {
   override readonly name = "NotEvaluated";
 }
 
-/** What the author's torch cannot be: PyTorch refuses it too. */
+/** A mistake in the author's reference that PyTorch would refuse too. */
 export class TorchRefuses extends Error {
   override readonly name = "TorchRefuses";
 }

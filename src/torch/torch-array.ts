@@ -1,4 +1,4 @@
-/** Arrays of float64 as references compute with them, and what does not look at the elements' values. */
+/** The float64 arrays that references compute with, and functions that move, map and fold their elements. */
 import { broadcastShapes, broadcastTo, permute, sizeOf, tileArray, type TileArray } from "../numerics/array.js";
 import { TorchRefuses } from "./not-evaluated.js";
 
@@ -14,7 +14,7 @@ export function torchArray(shape: readonly number[], data: Float64Array): TorchA
 
 export const scalarArray = (value: number): TorchArray => torchArray([], Float64Array.of(value));
 
-/** Movement of elements is the same for tiles. */
+/** As a tile, whose functions move elements in the same way. */
 function asTile({ shape, data }: TorchArray): TileArray {
   return tileArray("float64", shape, data);
 }
@@ -25,7 +25,7 @@ export function expandTo(x: TorchArray, shape: readonly number[]): TorchArray {
   return fitting(() => fromTile(broadcastTo(asTile(x), shape)));
 }
 
-/** Shapes that do not broadcast are the author's mistake. */
+/** Reports shapes that do not broadcast as the author's mistake. */
 function fitting<R>(compute: () => R): R {
   try {
     return compute();

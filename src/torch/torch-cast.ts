@@ -8,7 +8,7 @@ import { array } from "./torch-call.js";
 import { method, type TorchFunction } from "./torch-record.js";
 import type { TorchDType, TorchTensor } from "./torch-values.js";
 
-/** Names as torch and as Triton have them; `torch.half` and its kin are not used by the recorder. */
+/** Dtypes by torch's and by Triton's names. The recorder does not use aliases such as `torch.half`. */
 const named: ReadonlyMap<string, DTypeName> = new Map(
   dtypeNames.flatMap((name) => [[name, name] as const, [dtypeTable[name].torch, name] as const]),
 );

@@ -87,7 +87,7 @@ function unravel(flat: number, sizes: readonly number[]): number[] {
 
 /**
  * The maximum of each cube of `kernel` elements a side in the last three axes, and its place in them; the first of equal
- * ones, and NaN where there is one. What lies in the padding counts as nothing.
+ * ones, and NaN where there is one. Padding never counts.
  */
 function maxPool3d(x: TorchArray, kernel: number, stride: number, padding: number): [TorchArray, TorchArray] {
   const outer = x.shape.slice(0, -3);

@@ -1,12 +1,12 @@
 /**
- * `torch.einsum` in float64: a letter an axis, summed over where the output does not have it. Operands are contracted in
+ * `torch.einsum` in float64. Each letter is an axis; axes that the output lacks are summed. Operands are contracted in
  * pairs, from the left.
  */
 import { sizeOf, stridesOf } from "../numerics/array.js";
 import { torchArray, type TorchArray } from "./torch-array.js";
 import { TorchRefuses } from "./not-evaluated.js";
 
-/** @throws RangeError if the equation does not fit the operands, or has an ellipsis, which is not known here. */
+/** @throws TorchRefuses if the equation does not fit the operands, or has an ellipsis, which is not supported. */
 export function einsum(equation: string, operands: readonly TorchArray[]): TorchArray {
   const [left = "", right] = equation.replace(/\s/g, "").split("->");
   const inputs = left.split(",");
@@ -39,7 +39,7 @@ export function einsum(equation: string, operands: readonly TorchArray[]): Torch
   return result;
 }
 
-/** The sum of products over the letters that the output does not have. */
+/** The sum of products over the letters that the output lacks. */
 function contracted(
   inputs: readonly string[],
   operands: readonly TorchArray[],

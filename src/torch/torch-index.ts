@@ -44,7 +44,7 @@ const scattering = (combine: (old: number, value: number) => number): TorchFunct
   params: ["input", "dim", "index", "src"],
   run: ({ input, dim, index, src }) => {
     const [x, at] = [array(input), array(index)];
-    // Values lie where the indices do; there may be more of them.
+    // Each index takes the value at its own place; `src` may be larger.
     const values = at.shape.reduce((cut, size, each) => narrow(cut, each, 0, size), array(src));
     const out = x.data.slice();
     places(x, axisGiven(dim, 0, x), at).forEach((place, i) => (out[place] = combine(out[place]!, values.data[i]!)));
@@ -67,7 +67,7 @@ function pieces(x: TorchArray, axis: number, size: TorchValue): readonly TorchAr
   });
 }
 
-/** Elements less the ones before them. */
+/** Each element minus the one before it. */
 function diff({ input, dim }: Args): TorchArray {
   const x = array(input);
   const axis = axisGiven(dim, -1, x);
@@ -117,7 +117,7 @@ export const indexing = {
     truth: ["input"],
     views: true,
   }),
-  /** One slice of an axis, which then is gone. */
+  /** One slice of an axis; the result lacks that axis. */
   select: both<(input: TorchTensor, dim: number, index: number) => TorchTensor>({
     params: ["input", "dim", "index"],
     run: ({ input, dim, index }) => {
@@ -148,7 +148,7 @@ export const indexing = {
     truth: ["tensor"],
     views: true,
   }),
-  /** Each element less the one before it. */
+  /** Each element minus the one before it. */
   diff: both<(input: TorchTensor, keywords?: { dim?: number }) => TorchTensor>({
     params: ["input", "n", "dim"],
     run: diff,

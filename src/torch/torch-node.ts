@@ -27,7 +27,7 @@ export type TorchNode =
   | { readonly kind: "dtype"; readonly name: DTypeName }
   /** One of the results of a call that gives several: `torch.sort(x)[1]` */
   | { readonly kind: "item"; readonly of: TorchNode; readonly index: number }
-  /** `M * TOP_K`, of numbers of Python */
+  /** `M * TOP_K`, of Python numbers */
   | { readonly kind: "arithmetic"; readonly operator: NumberOperator; readonly args: readonly TorchArgument[] }
   /** `N > 16`, `ACTIVATION == "relu"` */
   | { readonly kind: "comparison"; readonly operator: NumberComparison; readonly args: readonly TorchArgument[] }
@@ -38,9 +38,9 @@ export type TorchNode =
       readonly then: TorchArgument;
       readonly otherwise: TorchArgument;
     }
-  /** What a kernel that an operator calls gives for one of its outputs. */
+  /** One output of a kernel that an operator calls. */
   | Launched
-  /** An input that may be left out, or what stands for it then. */
+  /** An optional input, or its replacement where it is left out. */
   | { readonly kind: "otherwise"; readonly of: TorchNode; readonly fallback: TorchArgument };
 
 export interface Launched {
@@ -52,7 +52,7 @@ export interface Launched {
   readonly at?: Location | undefined;
 }
 
-/** What torch expressions ask of a kernel whose outputs they take. */
+/** What torch expressions need to know of a kernel whose outputs they use. */
 export interface LaunchedKernel {
   readonly params: readonly { readonly kind: string; readonly name: string; readonly dtype?: unknown }[];
 }
@@ -62,7 +62,7 @@ export interface Launch<Kernel extends LaunchedKernel = LaunchedKernel> {
   readonly kind: "launch";
   readonly kernel: Kernel;
   readonly args: Readonly<Record<string, TorchArgument>>;
-  /** What the kernel's sizes are in the operator, as far as that is known before anything runs. */
+  /** The kernel's sizes in the operator, as far as they are known before a run. */
   readonly sizes: Readonly<Record<string, string | number>>;
   readonly at?: Location | undefined;
 }
@@ -98,7 +98,7 @@ export function isTorchNode(x: TorchArgument | undefined): x is TorchNode {
   return typeof x === "object" && x !== null && "kind" in x;
 }
 
-/** What a node is made of. */
+/** The operands of a node. */
 export function partsOf(node: TorchNode): readonly TorchArgument[] {
   switch (node.kind) {
     case "call":
@@ -123,7 +123,7 @@ export function partsOf(node: TorchNode): readonly TorchArgument[] {
   }
 }
 
-/** Names of the inputs that expressions look at. */
+/** Names of the inputs that expressions use. */
 export function inputsOf(nodes: readonly TorchNode[]): ReadonlySet<string> {
   const seen = new Set<TorchNode>();
   const visit = (argument: TorchArgument): void => {

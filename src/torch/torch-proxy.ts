@@ -1,4 +1,4 @@
-/** What stands for torch and for tensors while an author's function is recorded: proxies that write down what is asked. */
+/** Proxies for torch and for tensors, which record each call while an author's function runs. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { pythonName } from "../diagnostics/catalogue/definition-codes.js";
 import { referenceArgument, referenceCoercion } from "../diagnostics/catalogue/reference-codes.js";
@@ -17,7 +17,7 @@ import {
 
 const NODE: unique symbol = Symbol("tilescript.torch");
 const PATH: unique symbol = Symbol("tilescript.torch path");
-/** Marks a number of Python among proxies. */
+/** Marks a proxy as a Python number. */
 const NUMBER: unique symbol = Symbol("tilescript.torch number");
 
 export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
@@ -25,7 +25,7 @@ export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown)
 /** What an author's function is given besides torch. */
 export interface Given {
   readonly tensors: readonly string[];
-  /** Sizes, scalars and constexprs: numbers of Python. */
+  /** Sizes, scalars and constexprs: Python numbers. */
   readonly numbers: readonly string[];
   /** Which of these are flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
   readonly flags?: readonly string[];
@@ -33,14 +33,14 @@ export interface Given {
   readonly variables?: Readonly<Record<string, TorchNode>>;
 }
 
-/** Runs the author's function with proxies; gives what it returns, and puts the flags that it takes by name into `taken`. */
+/** Runs the author's function with proxies and returns its result. Adds the flags that it takes by name to `taken`. */
 export function record(
   author: Author,
   { tensors, numbers, flags = [], variables = {} }: Given,
   at: Location | undefined,
   taken: Set<string> = new Set(),
 ): unknown {
-  // An operator's function meets kernels, whose references are recorded on the way.
+  // An operator's function may call kernels, and recording those records their references in between.
   const around = dtypeVariables;
   dtypeVariables = variables;
   try {
@@ -122,14 +122,14 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
   });
 }
 
-/** Nobody says how many there are, so spreading has to end. */
+/** The number of results is unknown, so spreading them has to fail at some point. */
 function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
   for (let index = 0; index < MANY_ITEMS; index++) yield tensorProxy({ kind: "item", of, index }, at);
   fail(referenceCoercion.spread(), at);
 }
 const MANY_ITEMS = 16;
 
-/** A number of Python: its methods are the operators, the comparisons, and the choice of one of two. */
+/** A Python number. Its methods are the operators, the comparisons, and the choice of one of two values. */
 function numberProxy(node: TorchNode, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => {
@@ -176,7 +176,7 @@ function split(args: readonly unknown[], at: Location | undefined) {
   };
 }
 
-/** A name that the author wrote and that goes into Python as it is. Every such name passes here. */
+/** Checks a name that goes into Python as the author wrote it. Every such name passes through here. */
 function identifier(name: string, what: string, at: Location | undefined): string {
   if (!isPythonIdentifier(name)) fail(pythonName.torch(name, what), captureLocation() ?? at);
   return name;
@@ -184,7 +184,7 @@ function identifier(name: string, what: string, at: Location | undefined): strin
 
 let log: ((node: TorchNode) => void) | undefined;
 
-/** Tells `listener` of each call of torch in `body`, in order. */
+/** Reports each call of torch in `body` to `listener`, in order. */
 export function logging<T>(listener: (node: TorchNode) => void, body: () => T): T {
   const before = log;
   log = listener;
@@ -200,10 +200,10 @@ function logged(node: TorchNode): TorchNode {
   return node;
 }
 
-/** Where the dtype variables of the kernel that is being recorded are read off. */
+/** The expressions that the dtype variables of the current kernel are read from. */
 let dtypeVariables: Readonly<Record<string, TorchNode>> = {};
 
-/** What the author gave a call, as data. */
+/** An argument that the author passed, as data. */
 export function argument(given: unknown, at: Location | undefined): TorchArgument {
   const node = nodeOf(given);
   if (node) return node;

@@ -32,7 +32,7 @@ export interface TorchFunction {
   readonly makes?: true;
   /** Draws random numbers, which only `inputs` may do. */
   readonly draws?: true;
-  /** The result is a number of Python. */
+  /** The result is a Python number. */
   readonly number?: true;
 }
 

@@ -5,7 +5,7 @@ import { type Args, array, arrays, axisGiven, newAxis, number, numbers } from ".
 import { both, inTorch, method, type TorchFunction } from "./torch-record.js";
 import type { TorchAxis, TorchNumber, TorchScalar, TorchShape, TorchTensor } from "./torch-values.js";
 
-/** Another look at the same memory, or maybe a copy. */
+/** Shares the operand's memory, or may. */
 const VIEW = { truth: ["input"], views: true } as const;
 const MOVE = { truth: ["input"] };
 
@@ -42,7 +42,7 @@ function cat(xs: readonly TorchArray[], axis: number): TorchArray {
   return torchArray(first.shape.with(axis, total), out);
 }
 
-/** `shifts` places further along `dims`, or along the whole where none is named. */
+/** Moves elements by `shifts` along `dims`, or along all elements if no axis is named. */
 function roll({ input, shifts, dims }: Args): TorchArray {
   const x = array(input);
   const turn = (lane: Float64Array, shift: number) =>
@@ -151,7 +151,7 @@ export const shapes = {
   }),
   contiguous: method<() => TorchTensor>({ ...unchanged, ...VIEW }),
   clone: both<(input: TorchTensor) => TorchTensor>({ ...unchanged, ...MOVE }),
-  /** The size of an axis, a number of Python. */
+  /** The size of an axis: a Python number. */
   size: method<(dim: number) => TorchScalar>({
     params: ["input", "dim"],
     run: ({ input, dim }) => array(input).shape.at(Number(dim))!,

@@ -24,7 +24,7 @@ import type { Argument, Expression, FunctionDef, Statement } from "../python/py.
 import { annotationOf } from "../wrapper/wrapper-words.js";
 import { INTERPRETED, torchDType } from "../wrapper/wrapper-checks.js";
 
-/** The numbers that the author's inputs look at, in the order of the signature. */
+/** The numbers that the author's inputs use, in the order of the signature. */
 export function drawArguments(ir: KernelIR): readonly NumberParam[] {
   const used = inputsOf(Object.values(ir.inputs));
   return ir.params.filter(
@@ -166,7 +166,7 @@ function scalarExpression(param: ScalarParam, value: number): Expression {
 
 type NamedSize = SizeParam | ConstexprParam;
 
-/** The sizes that shapes and ranges of inputs name and that the caller gives, after those that they are computed from. */
+/** The sizes that the caller gives or that inputs' shapes and ranges name. A derived size follows those it is computed from. */
 function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedSize[] {
   const found = new Set<NamedSize>();
   const add = (param: Param | undefined): void => {
@@ -198,7 +198,7 @@ function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam):
       param.range
         ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...param.range.map(local))
         : py.call("torch.randn", shape, ...keywords);
-    // torch draws the wider floats only.
+    // torch cannot draw float8 values.
     if (!name.startsWith("float8")) return drawn(...placement);
     const wide = drawn(...py.keywords({ device: py.name("device") }));
     return py.call(py.attribute(wide, "to"), torchDType(name));

@@ -1,4 +1,4 @@
-/** Recorded torch expressions as Python: a line for what the author gave a name, expressions within it. */
+/** Recorded torch expressions as Python: one line for each value that the author named. */
 import type { KernelIR } from "../../ir/nodes.js";
 import { recordOf } from "../../torch/torch-functions.js";
 import {
@@ -22,9 +22,9 @@ export interface TorchPythonOptions {
   readonly ir: KernelIR;
   readonly names: KernelNames;
   readonly source: SourceIndex | undefined;
-  /** Where tensors that are made of no other go. */
+  /** The device of tensors that are not made from another tensor. */
   readonly device: Expression;
-  /** Names of the function's parameters, and of sizes that it binds. */
+  /** Names of the function's parameters and of the sizes that it binds. */
   readonly taken: ReadonlySet<string>;
 }
 
@@ -37,7 +37,7 @@ export class TorchPython {
   readonly #locals = new Names();
   readonly #uses = new Map<TorchNode, number>();
   readonly #written = new Map<TorchNode, Expression>();
-  /** Results of calls that the author took apart. */
+  /** Results that the author destructured. */
   readonly #items = new Map<TorchNode, readonly Expression[]>();
 
   /** `roots` are all the expressions that will be asked for. */
@@ -52,7 +52,7 @@ export class TorchPython {
     return this.#uses.get(node) ?? 0;
   }
 
-  /** Writes a line for it, so that what comes after cannot change it. `wanted` is its name if the author gave none. */
+  /** Assigns the value to a name, so that later lines cannot change it: `wanted`, unless the author named it. */
   settle(node: TorchNode, wanted = "value"): void {
     const value = this.expression(node);
     if (this.#written.has(node)) return;
@@ -79,7 +79,7 @@ export class TorchPython {
     return py.tuple(...nodes.map((node) => this.expression(node)));
   }
 
-  /** Targets for the outputs of a kernel's call: the author's names, `_` for what nothing takes. */
+  /** Targets for the outputs of a kernel's call: the author's names, or `_` for unused outputs. */
   launched(outputs: readonly (Launched | undefined)[]): readonly Expression[] {
     return outputs.map((output) => {
       if (!output) return py.name("_");
@@ -100,7 +100,7 @@ export class TorchPython {
     const name = this.#ownName(site) ?? (isShared ? "value" : undefined);
     if (items) this.#items.set(node, items);
     else if (name === undefined) return value;
-    // Python takes all of several values apart or none, so the only one that is wanted is picked.
+    // Python unpacks all values or none, so a single wanted value is picked by its index.
     const [only, ...others] = items ?? [];
     const picked = only && others.length === 0 ? only : undefined;
     const target = picked ?? (items ? py.tuple(...items) : py.name(this.#locals.take(name!)));
@@ -109,7 +109,7 @@ export class TorchPython {
     return target;
   }
 
-  /** The author's name; none for what has the name of an argument, which it would hide. */
+  /** The author's name, unless it would hide an argument. */
   #ownName(site: Site | undefined): string | undefined {
     const isHiding = site?.name !== undefined && this.#options.taken.has(snakeCase(site.name));
     return isHiding ? undefined : site?.name;
@@ -120,7 +120,7 @@ export class TorchPython {
     return at && this.#options.source?.site(at);
   }
 
-  /** What a call is given. */
+  /** An argument of a call. */
   argument(argument: TorchArgument): Expression {
     if (isTorchNode(argument)) return this.expression(argument);
     if (argument === null) return py.none;

@@ -42,7 +42,7 @@ export function recordReference(
 /**
  * The inputs that an author describes, by name.
  *
- * @throws TileScriptError if one is no tensor that the kernel reads.
+ * @throws TileScriptError if one is not a tensor that the kernel reads.
  */
 export function recordInputs(
   author: Author,

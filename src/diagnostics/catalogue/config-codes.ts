@@ -20,7 +20,7 @@ export const configMissing = defineCode(
 
 export const configName = defineCode("config-name", {
   unknown: (where: string, name: string, known: readonly string[]) =>
-    `${where}: ${name} is no constexpr of this kernel; it has ${known.join(", ") || "none"}`,
+    `${where}: ${name} is not a constexpr of this kernel; it has ${known.join(", ") || "none"}`,
   heuristic: (where: string, name: string) =>
     `${where}: ${name} is computed by a heuristic; leave it out of the config`,
   dtype: (where: string, name: string) =>
@@ -52,7 +52,7 @@ export const configsInSource = defineCode(
 
 export const autotuneKey = defineCode("autotune-key", {
   unknown: (kernel: string, name: string, known: readonly string[]) =>
-    `${kernel}: the autotune key ${name} is no size, scalar or constexpr; it may be ${known.join(", ")}`,
+    `${kernel}: the autotune key ${name} is not a size, scalar or constexpr; it may be ${known.join(", ")}`,
   config: (kernel: string, name: string) =>
     `${kernel}: the autotune key names ${name}, which the configs choose; leave it out`,
   requires: (kernel: string, name: string, config: string) =>
@@ -61,7 +61,7 @@ export const autotuneKey = defineCode("autotune-key", {
 
 export const autotuneReset = defineCode("autotune-reset", {
   unknown: (kernel: string, name: string) =>
-    `${kernel}: resetToZero or restoreValue names ${name}, which is no tensor of this kernel`,
+    `${kernel}: resetToZero or restoreValue names ${name}, which is not a tensor of this kernel`,
   descriptor: (kernel: string, name: string, role: string) =>
     `${kernel}: autotuning runs the kernel several times, and Triton cannot put back ${name}, which is a descriptor; declare it tensor.${role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${name}, …)`,
   inPlace: (kernel: string, name: string) =>

@@ -8,7 +8,7 @@ export const pythonName = defineCode("python-name", {
     `kernel: a name of ${length} letters is too long for a file's; use up to ${longest}`,
   provider: (kernel: string, name: string) =>
     `${kernel}: the provider ${name} cannot be a Python name; use letters, digits and _`,
-  function: (name: unknown) => `extern: ${JSON.stringify(name)} is no name of a Python function`,
+  function: (name: unknown) => `extern: ${JSON.stringify(name)} is not the name of a Python function`,
   torch: (name: string, what: string) =>
     `reference: ${JSON.stringify(name)} cannot be ${what} in Python; write an identifier, as in x.sum(1, { keepdim: true })`,
   namespace: (operator: string, namespace: string) =>
@@ -34,7 +34,7 @@ export const notAKernel = defineCode("not-a-kernel", () => "this is not a kernel
 export const unknownPart = defineCode(
   "unknown-part",
   (kernel: string, part: string, known: readonly string[]) =>
-    `${kernel}: ${part} is no part of a spec; it has ${known.join(", ")}`,
+    `${kernel}: ${part} is not a part of a spec; it has ${known.join(", ")}`,
 );
 
 export const specValue = defineCode("spec-value", {

@@ -34,7 +34,7 @@ export const computedLater = defineCode("computed-later", {
 export const heuristicTarget = defineCode(
   "heuristic-target",
   (kernel: string, name: string) =>
-    `${kernel}: heuristics names ${name}, which is no constexpr() and no constexpr.bool() of params`,
+    `${kernel}: heuristics names ${name}, which is neither a constexpr() nor a constexpr.bool() of params`,
 );
 
 export const specializedNames = defineCode(

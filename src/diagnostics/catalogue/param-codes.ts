@@ -4,7 +4,7 @@ import { defineCode } from "./define-code.js";
 export const paramKind = defineCode(
   "param-kind",
   (kernel: string, param: string) =>
-    `${kernel}: ${param} is no param; write tensor(…), pointer(…), scalar(…) or constexpr()`,
+    `${kernel}: ${param} is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()`,
 );
 
 export const paramName = defineCode("param-name", {
@@ -25,14 +25,14 @@ export const paramDims = defineCode("param-dims", {
   blocks: () => 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]',
   tooMany: (count: number) => `descriptor: has 1 to 5 axes, not ${count}`,
   notADim: (builder: string, dim: unknown) =>
-    `${builder}: ${JSON.stringify(dim)} is no dim; write a name such as "M", or a positive number`,
+    `${builder}: ${JSON.stringify(dim)} is not a dim; write a name such as "M", or a positive number`,
 });
 
 export const descriptorPadding = defineCode("descriptor-padding", (why: string) => why);
 
 export const descriptorBlock = defineCode("descriptor-block", {
   notConstexpr: (kernel: string, param: string, dim: string | number) =>
-    `${kernel}: the block of ${param} names ${dim}, which is no constexpr() of params`,
+    `${kernel}: the block of ${param} names ${dim}, which is not a constexpr() of params`,
   heuristic: (kernel: string, param: string, dim: string | number) =>
     `${kernel}: the block of ${param} names ${dim}, which is computed once the config is chosen`,
 });
@@ -51,7 +51,7 @@ export const optionalDim = defineCode(
 export const rangeBound = defineCode(
   "range-bound",
   (kernel: string, tensor: string, bound: string, sizes: readonly string[]) =>
-    `${kernel}: the range of ${tensor} names ${bound}, which is no size of a tensor; those are ${sizes.join(", ")}`,
+    `${kernel}: the range of ${tensor} names ${bound}, which is not a size of a tensor; those are ${sizes.join(", ")}`,
 );
 
 export const paramChoices = defineCode("param-choices", {

@@ -12,7 +12,7 @@ export const referenceArgument = defineCode("reference-argument", {
   torchItself: () => "reference: torch itself is called; call one of its functions, such as torch.matmul(a, b)",
   choose: () => "reference: choose takes two tensors or two numbers",
   dtype: (name: string) => `reference: no input and no constexpr has the dtype ${name}`,
-  path: (path: string) => `reference: torch.${path} is no value here; dtypes are those of tl`,
+  path: (path: string) => `reference: torch.${path} is not a value here; dtypes are those of tl`,
   kind: (got: string) =>
     `reference: an argument is a torch value, a number, a boolean, a string or a list of these; this one is ${got}`,
 });
@@ -37,6 +37,6 @@ export const torchCall = defineCode("torch-call", (name: string, why: string) =>
 export const specInputs = defineCode("spec-inputs", {
   byName: () => "inputs: return an object of tensors by name, such as { index: torch.randint(0, N, [M]) }",
   unknown: (name: string, known: readonly string[]) =>
-    `inputs: ${name} is no tensor that the kernel reads; those are ${known.join(", ")}`,
-  notTorch: (name: string) => `inputs: ${name} is no torch expression, such as torch.rand([N])`,
+    `inputs: ${name} is not a tensor that the kernel reads; those are ${known.join(", ")}`,
+  notTorch: (name: string) => `inputs: ${name} is not a torch expression, such as torch.rand([N])`,
 });

@@ -9,7 +9,7 @@ export const configurations = {
   "autotune-key": {
     means:
       "The best config is kept for each value of the key: names of sizes, scalars and constexprs that the caller decides.",
-    says: "example: the autotune key M is no size, scalar or constexpr; it may be N",
+    says: "example: the autotune key M is not a size, scalar or constexpr; it may be N",
     fails: { config: `autotune: { key: ["M"], configs: [${TWO}] },` },
     passes: { config: configs(TWO) },
   },
@@ -36,7 +36,7 @@ export const configurations = {
   },
   "config-name": {
     means: "A config names constexprs that configs decide, and launch options.",
-    says: "example: its config: BLOK is no constexpr of this kernel; it has BLOCK",
+    says: "example: its config: BLOK is not a constexpr of this kernel; it has BLOCK",
     fails: { config: "config: { BLOCK: 16, BLOK: 32 }," },
     passes: { config: "config: { BLOCK: 16 }," },
   },
@@ -120,7 +120,7 @@ export const host = {
   },
   "heuristic-target": {
     means: "Heuristics compute constexprs of params: integers and flags.",
-    says: "example: heuristics names EVEN, which is no constexpr() and no constexpr.bool() of params",
+    says: "example: heuristics names EVEN, which is neither a constexpr() nor a constexpr.bool() of params",
     fails: { spec: "heuristics: { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }," },
     passes: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(), EVEN: constexpr.bool()`,

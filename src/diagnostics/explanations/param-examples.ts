@@ -10,7 +10,7 @@ const USES_BIAS =
 export const params = {
   "descriptor-block": {
     means: "The block of a descriptor is of numbers and of constexprs that are known before a config's heuristics.",
-    says: "example: the block of x names WIDTH, which is no constexpr() of params",
+    says: "example: the block of x names WIDTH, which is not a constexpr() of params",
     fails: {
       params: `x: descriptor(tl.float32, ["N"], ["WIDTH"]), ${Y}, ${BLOCK}`,
       body: "tl.store(y.at(i), x.load([tl.programId(0).mul(BLOCK)]));",
@@ -93,7 +93,7 @@ export const params = {
   },
   "param-dims": {
     means: "A tensor lists its axes: names of sizes, or numbers.",
-    says: 'tensor: "2N" is no dim; write a name such as "M", or a positive number',
+    says: 'tensor: "2N" is not a dim; write a name such as "M", or a positive number',
     fails: { params: `${X}, y: tensor.out(tl.float32, ["2N"]), ${BLOCK}` },
     passes: { params: `${X}, ${Y}, ${BLOCK}` },
   },
@@ -105,7 +105,7 @@ export const params = {
   },
   "param-kind": {
     means: "A param is what `tensor`, `descriptor`, `pointer`, `scalar` or `constexpr` returned.",
-    says: "example: scale is no param; write tensor(…), pointer(…), scalar(…) or constexpr()",
+    says: "example: scale is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()",
     fails: { params: `${X}, ${Y}, scale: 2, ${BLOCK}` },
     passes: { params: `${X}, ${Y}, scale: scalar(tl.float32), ${BLOCK}` },
   },
@@ -119,7 +119,7 @@ export const params = {
   },
   "range-bound": {
     means: "The range of an input's values ends at numbers, or at sizes of tensors.",
-    says: "example: the range of x names ROWS, which is no size of a tensor; those are N",
+    says: "example: the range of x names ROWS, which is not a size of a tensor; those are N",
     fails: { params: `x: tensor(tl.int32, ["N"], { range: [0, "ROWS"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
     passes: { params: `x: tensor(tl.int32, ["N"], { range: [0, "N"] }), y: tensor.out(tl.int32, ["N"]), ${BLOCK}` },
   },

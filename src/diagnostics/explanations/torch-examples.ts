@@ -53,7 +53,7 @@ export const references = {
   },
   "spec-inputs": {
     means: "`inputs` returns torch expressions by the names of tensors that the kernel reads.",
-    says: "inputs: y is no tensor that the kernel reads; those are x",
+    says: "inputs: y is not a tensor that the kernel reads; those are x",
     fails: { spec: "inputs: ({ N }, torch) => ({ y: torch.rand([N]) })," },
     passes: { spec: "inputs: ({ N }, torch) => ({ x: torch.rand([N]) })," },
   },

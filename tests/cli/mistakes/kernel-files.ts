@@ -21,7 +21,7 @@ export const kernelFiles: readonly Mistake[] = [
     args: "check FILE",
     file: "throw undefined;\n",
     code: 1,
-    says: "undefined was thrown, which is no Error; throw new Error",
+    says: "undefined was thrown, which is not an Error; throw new Error",
   },
   {
     title: "a promise that is rejected on import",

@@ -35,7 +35,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add({ params: 'x: 3, y: tensor(tl.float32, ["N"]), z: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(),' }),
     code: 1,
-    says: "x is no param; write tensor(…), pointer(…), scalar(…) or constexpr()",
+    says: "x is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()",
   },
   {
     title: "a dtype that is not there",
@@ -95,7 +95,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add({ spec: "gird: 3," }),
     code: 1,
-    says: "gird is no part of a spec; it has params",
+    says: "gird is not a part of a spec; it has params",
   },
   {
     title: "an unknown operation",

@@ -37,7 +37,7 @@ export const specs: readonly Mistake[] = [
     10,
     "inputs of a dtype of torch's",
     { spec: "inputs: ({ N }: any, torch: any) => ({ x: torch.rand([N], { dtype: torch.float64 }) })," },
-    "torch.float64 is no value here; dtypes are those of tl",
+    "torch.float64 is not a value here; dtypes are those of tl",
   ),
   at(10, "shapes without a size", { spec: "shapes: [{}] as any," }, "shapes[0] has no N; give each size a number"),
   at(

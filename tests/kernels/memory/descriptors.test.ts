@@ -254,7 +254,7 @@ describe("refusals", () => {
       { params: { x: descriptor(tl.float32, ["N"], ["N"]) }, grid: () => [1], config: {} },
       ({ x }) => void x.load([0]),
     );
-    expect(() => compile(wrong)).toThrow("the block of x names N, which is no constexpr() of params");
+    expect(() => compile(wrong)).toThrow("the block of x names N, which is not a constexpr() of params");
   });
 });
 

@@ -62,7 +62,7 @@ describe("configs", () => {
     [
       "one is misspelt",
       { configs: [{ BLOCK: 64, BLOCK_K: 32, BLOK: 1 }] },
-      "config-name: product: config 0 (BLOCK: 64, BLOCK_K: 32, BLOK: 1): BLOK is no constexpr of this kernel; it has BLOCK, BLOCK_K",
+      "config-name: product: config 0 (BLOCK: 64, BLOCK_K: 32, BLOK: 1): BLOK is not a constexpr of this kernel; it has BLOCK, BLOCK_K",
     ],
     [
       "a value is no integer",
@@ -77,7 +77,7 @@ describe("configs", () => {
     [
       "the key names nothing",
       { key: ["Q"] },
-      "autotune-key: product: the autotune key Q is no size, scalar or constexpr; it may be M, K",
+      "autotune-key: product: the autotune key Q is not a size, scalar or constexpr; it may be M, K",
     ],
     [
       "one is there twice",
@@ -94,7 +94,7 @@ describe("configs", () => {
     [
       "a reset names nothing",
       { extra: { resetToZero: ["d"] } },
-      "autotune-reset: product: resetToZero or restoreValue names d, which is no tensor of this kernel",
+      "autotune-reset: product: resetToZero or restoreValue names d, which is not a tensor of this kernel",
     ],
     [
       "a block is no power of two",

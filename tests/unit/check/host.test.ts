@@ -57,7 +57,7 @@ test.each<[string, () => unknown, string]>([
   [
     "a heuristic of nothing",
     () => around({ heuristics: { EVEN: ({ N }: any) => N.gt(0) } }),
-    "around: heuristics names EVEN, which is no constexpr() and no constexpr.bool() of params",
+    "around: heuristics names EVEN, which is neither a constexpr() nor a constexpr.bool() of params",
   ],
   [
     "a heuristic in a config",

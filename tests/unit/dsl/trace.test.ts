@@ -229,7 +229,7 @@ describe("what is refused", () => {
     expect(() => kernel("a b" as string, spec, () => {})).toThrow(/"a b" cannot be a Python name/);
     expect(() => kernel('"; import os', spec, () => {})).toThrow(/cannot be a Python name/);
     expect(() => kernel("k", { params: {} } as never, () => {})).toThrow(/grid is missing/);
-    expect(() => tensor(tl.float32, ["a-b"])).toThrow(/"a-b" is no dim/);
+    expect(() => tensor(tl.float32, ["a-b"])).toThrow(/"a-b" is not a dim/);
     expect(() => tensor("float32" as never, ["N"])).toThrow(/the first argument is a dtype/);
   });
 
@@ -246,7 +246,7 @@ describe("what is refused", () => {
       () => {},
     );
     const { message, at } = problemOf(picked);
-    expect(message).toBe("picked: the range of index names ROWS, which is no size of a tensor; those are N, M");
+    expect(message).toBe("picked: the range of index names ROWS, which is not a size of a tensor; those are N, M");
     const lines = readFileSync(at!.file, "utf8").split("\n");
     expect(lines[at!.line - 1]).toContain('range: [0, "ROWS"]');
   });

@@ -201,7 +201,7 @@ describe("inputs", () => {
       },
       () => {},
     );
-    expect(() => trace(definitionOf(k))).toThrow("inputs: out is no tensor that the kernel reads; those are x");
+    expect(() => trace(definitionOf(k))).toThrow("inputs: out is not a tensor that the kernel reads; those are x");
   });
 
   test("should be refused when they do not fit", () => {

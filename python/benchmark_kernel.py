@@ -80,7 +80,7 @@ def profile(function: Any, inputs: list[Any], args: argparse.Namespace) -> dict[
 def _size(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     if not name.isidentifier() or not value.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write M=4096")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write M=4096")
     return name, int(value)
 
 

@@ -95,7 +95,7 @@ class _Patch:
         """Computes in float32; a result that is not a truth value is bfloat16 again."""
 
         def patched(builder: Any, *operands: Any) -> Any:
-            # The last operand of `select` is one of the values chosen from, and its condition is no bfloat16.
+            # The last operand of `select` is one of the values chosen from, and its condition is not a bfloat16.
             if not any(map(self.is_bf16, operands)):
                 return original(builder, *operands)
             result = original(builder, *map(self.decode, operands))

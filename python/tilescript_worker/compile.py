@@ -1,4 +1,4 @@
-"""Compiling what a case launches, for a GPU that need not be there.
+"""Compiles what a case launches for a GPU, without having one.
 
 Triton's cache on disk is the same for all processes, so one process can compile what another will launch.
 """

@@ -60,7 +60,7 @@ def choose(wanted: str) -> Device:
 
 
 def describe(device: Device) -> dict[str, Any]:
-    """What ``hello`` answers."""
+    """The reply to ``hello``."""
     import numpy
     import torch
     import triton
@@ -84,7 +84,7 @@ def describe(device: Device) -> dict[str, Any]:
 
 
 def _memory_gbps() -> float | None:
-    """What the memory's clock and bus allow; None where the driver does not say."""
+    """The bandwidth from the memory's clock and bus width; None if the driver does not report them."""
     from triton.testing import get_dram_gbps
 
     try:

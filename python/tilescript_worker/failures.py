@@ -1,4 +1,4 @@
-"""Exceptions as data: what kind, what it says, and which lines of the emitted module it passed through."""
+"""Exceptions as data: their kind, their message, and the lines of the emitted module that they passed through."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Any
 
 
 class WrongResult(Exception):
-    """A function of the module gave something else than what it is for."""
+    """A function of the module returned something of the wrong kind."""
 
     def __init__(self, function: Callable[..., Any], message: str) -> None:
         super().__init__(message)
@@ -22,14 +22,14 @@ class WrongResult(Exception):
 
 
 def describe(error: BaseException, module: str | None) -> dict[str, Any]:
-    """The error message of the protocol. ``fatal`` says that this process can't be trusted any more."""
+    """The error message of the protocol. ``fatal`` means that this process can't be trusted any more."""
     chain = _chain(error)
     kind = _kind(chain)
     printed = getattr(error, "compiler_output", "")
     frames = [frame for link in chain for frame in _frames(link, module)]
     message = _message(chain[-1])
     if module:
-        # Inside the kernel, so deeper than the wrapper's line that launches it.
+        # It is inside the kernel, so it comes after the wrapper's line that launches the kernel.
         frames += _compiler_frames(chain, module)
         if place := _printed_error(printed, module):
             line, message = place
@@ -41,14 +41,14 @@ def describe(error: BaseException, module: str | None) -> dict[str, Any]:
         "exception": type(chain[-1]).__name__,
         "frames": frames,
         "raw": "".join(traceback.format_exception(error)) + printed,
-        # Memory that ran out stays taken, as long as the traceback or the allocator holds it.
+        # After running out of memory, release what the traceback and the allocator hold.
         "fatal": kind in ("device-error", "out-of-memory"),
     }
 
 
 @contextmanager
 def compiler_output(folder: str) -> Iterator[None]:
-    """Keeps what Triton's compilers print (C++, past ``sys.stderr``) with the exception that it explains."""
+    """Attaches the output of Triton's compilers (C++, which bypasses ``sys.stderr``) to the exception."""
     sys.stderr.flush()
     real = os.dup(2)
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -71,7 +71,7 @@ def _read(file: IO[bytes]) -> str:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The error and what caused it, outermost first; Triton's interpreter wraps every exception once."""
+    """The error and its causes, outermost first; Triton's interpreter wraps every exception once."""
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
@@ -79,19 +79,19 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _message(error: BaseException) -> str:
-    """What an exception says, without the source that Triton's compiler puts before it."""
+    """The message of an exception, without the source code that Triton's compiler puts before it."""
     text = getattr(error, "error_message", None) or str(error) or type(error).__name__
     if isinstance(error, SyntaxError):
         # Without the file and the line, which the frames have.
         text = error.msg
-    # Triton's compiler gives the `repr` of what went wrong.
+    # Triton's compiler shows the `repr` of the error.
     return re.sub(r"^(\w+)\((['\"])(.*)\2\)$", r"\1: \3", text, flags=re.DOTALL)
 
 
 _COMPILE_ERRORS = {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct", "PTXASError"}
 
 
-# What torch says on a GPU, and on the CPU.
+# torch's messages on a GPU, and on the CPU.
 _NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 
 
@@ -118,7 +118,7 @@ def _kind(chain: list[BaseException]) -> str:
 
 
 def _frames(error: BaseException, module: str | None) -> list[dict[str, Any]]:
-    """Frames inside the emitted module, outermost first; frames of Triton, torch and the worker are no help."""
+    """Frames inside the emitted module, outermost first, without those of Triton, torch and the worker."""
     if module is None:
         return []
     frames = [
@@ -130,7 +130,7 @@ def _frames(error: BaseException, module: str | None) -> list[dict[str, Any]]:
         before = "\n".join(_lines(module)[: error.lineno])
         around = re.findall(r"^def (\w+)", before, re.MULTILINE)
         frames.append(_frame_of_line(module, error.lineno, *around[-1:]))
-    # What a function returned is found to be wrong once it has ended.
+    # A wrong result is detected after the function has returned, so no frame shows it.
     if isinstance(error, WrongResult) and (code := getattr(error.function, "__code__", None)):
         frames.append(_frame_of_line(module, code.co_firstlineno, code.co_name))
     return frames
@@ -150,7 +150,7 @@ def _compiler_frames(chain: list[BaseException], module: str) -> list[dict[str, 
 
 
 def _printed_error(printed: str, module: str) -> tuple[int, str] | None:
-    """The line of the module and the words of an error that a pass of the compiler printed, or ptxas."""
+    """The line of the module and the text of an error that a compiler pass or ptxas printed."""
     if found := re.findall(rf"{re.escape(module)}:(\d+):\d+\)*: error: (.*)", printed):
         return int(found[-1][0]), found[-1][1]
     if not (found := re.search(r"^ptxas\S* .*, line (\d+); error *: (.*)", printed, re.MULTILINE)):

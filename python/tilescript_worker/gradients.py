@@ -61,7 +61,7 @@ def compared(
 def differentiable(
     function: Callable[..., Any], tensors: dict[str, torch.Tensor], names: list[str], request: dict[str, Any]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """The results that have a gradient, and the tensors that it is for."""
+    """The results that have a gradient, and the tensors to differentiate by."""
     leaves = {name: tensor.detach().requires_grad_(name in names) for name, tensor in tensors.items()}
     arguments: Arguments = leaves | given(request)
     returned = call(function, arguments)
@@ -70,6 +70,6 @@ def differentiable(
 
 
 def gradients(outputs: list[torch.Tensor], leaves: list[torch.Tensor], above: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Zeros stand for what the outputs do not depend on."""
+    """Zeros are the gradient of tensors that the outputs do not depend on."""
     found = torch.autograd.grad(outputs, leaves, above, allow_unused=True)
     return [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(found, leaves, strict=True)]

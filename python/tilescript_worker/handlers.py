@@ -1,4 +1,4 @@
-"""What the worker can be asked."""
+"""The requests that the worker serves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .verify import verify
 
 
 def handlers(wanted: str) -> dict[str, Handler]:
-    """One handler for each type of request, on the device that was asked for."""
+    """One handler for each type of request, on the requested device."""
     device = choose(wanted)
     if device.kind == "compiler":
         return {"compile": compile_case, "ahead": compile_ahead, "launches": launches}

@@ -1,4 +1,4 @@
-"""Tensors for one case: values from a seed, the layout that was asked for, and guards around each of them."""
+"""Tensors for one case: values from a seed, the requested layout, and guards around each tensor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def poison(tensor: torch.Tensor, mark: int = 0) -> None:
-    """Fills with a value that no correct result holds: NaN, or one of the largest integers.
+    """Fills with a value that no correct result contains: NaN, or one of the largest integers.
 
     The bits of neighbouring marks differ: what is read behind one tensor shows when it is written behind another.
     """
@@ -49,7 +49,7 @@ def poison(tensor: torch.Tensor, mark: int = 0) -> None:
         tensor.fill_(torch.iinfo(dtype).max - mark)
 
 
-# How many values poison has. Few, so that those of int8 are large, too.
+# The number of poison values: few, so that those of int8 are large, too.
 MARKS = 16
 
 
@@ -96,7 +96,7 @@ class Guarded:
 
 
 def blank(spec: dict[str, Any]) -> torch.Tensor:
-    """Zeros on the CPU that lie as the tensor of the request would, also relative to multiples of 16 bytes."""
+    """Zeros on the CPU with the layout of the requested tensor and the same alignment to 16 bytes."""
     shape, dtype, layout = spec["shape"], dtype_of(spec["dtype"]), spec["layout"]
     strides, start = strides_of(shape, layout), _offset(layout)
     memory = torch.zeros((start + _extent(shape, strides)) * dtype.itemsize, dtype=torch.uint8)
@@ -109,7 +109,7 @@ def _extent(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def _offset(layout: str | Sequence[int]) -> int:
-    """How many elements into its memory a tensor starts."""
+    """The offset of a tensor in its memory, in elements."""
     return 1 if layout == "offset" else 0
 
 
@@ -140,7 +140,7 @@ def _distinct(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
-    """Values on the CPU, so that a seed means the same numbers on every device."""
+    """Draws values on the CPU, so that a seed gives the same numbers on every device."""
     generator = torch.Generator().manual_seed(seed)
     shape, dtype, fill = spec["shape"], dtype_of(spec["dtype"]), spec["fill"]
     if fill["kind"] == "normal":
@@ -157,7 +157,7 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
     return values[:1].expand(shape).contiguous() if spec.get("layout") == "expanded" else values
 
 
-# One element in this many is special, lest a reduction over a row of them says nothing else.
+# One in this many elements is special; with more, a reduction over a row would give nothing else.
 RARE = 16
 
 
@@ -189,7 +189,7 @@ def _special(kind: str, dtype: torch.dtype) -> float:
 
 
 def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Tensor]:
-    """The inputs of a request, by Python name: drawn here, or by the module itself where its author describes them."""
+    """The inputs of a request by Python name: drawn here, or by the module if its author describes them."""
     inputs, seed = request["inputs"], request["seed"]
     values = {spec["python"]: draw(spec, seed + place) for place, spec in enumerate(inputs)}
     described = request.get("drawn")
@@ -198,7 +198,7 @@ def values_of(request: dict[str, Any], module: ModuleType) -> dict[str, torch.Te
             torch.manual_seed(seed)
             drawn = module.draw_inputs(**described["arguments"], device="cpu")
         for name, value in zip(described["tensors"], drawn if isinstance(drawn, tuple) else [drawn], strict=True):
-            # What is left out in this case has no place among the inputs.
+            # Tensors that this case omits are not inputs.
             if name not in values:
                 continue
             if value.shape != values[name].shape:

@@ -1,4 +1,4 @@
-"""Python files that keep the fixed exports, TileScript's own or not: ``kernel_fn``, ``reference_fn``, ``get_inputs``.
+"""Python files with the exports ``kernel_fn``, ``reference_fn`` and ``get_inputs``, from TileScript or not.
 
 ``get_inputs()`` gives a list of fresh arguments. Where it has parameters with integers as defaults, those are sizes,
 and a file is tried at other sizes too.
@@ -36,7 +36,7 @@ class KernelFile:
 
     @classmethod
     def load(cls, path: str, config: int | None = None) -> KernelFile:
-        """Imports a file of its own each time: what a module remembers must not decide what the next case runs."""
+        """Imports the file anew each time, so that the state of a module cannot affect the next case."""
         module = import_file(path)
         missing = [name for name in EXPORTS if not callable(getattr(module, name, None))]
         if missing:
@@ -48,11 +48,11 @@ class KernelFile:
 
     @property
     def config_count(self) -> int:
-        """How many imports it takes to try every config."""
+        """The number of imports needed to try every config."""
         return max((len(tuner.configs) for tuner in autotuners(self.module)), default=1)
 
     def config_text(self) -> str:
-        """What the configs that are left are, for a report."""
+        """The remaining configs, for a report."""
         left = [config for tuner in autotuners(self.module) for config in tuner.configs]
         return "; ".join(
             ", ".join(f"{key}={value}" for key, value in config.all_kwargs().items() if value is not None)
@@ -87,7 +87,7 @@ class KernelFile:
     def tolerance(
         self, dtype: torch.dtype, rtol: float | None, atol: float | None, inputs: Sequence[Any] = ()
     ) -> dict[str, float]:
-        """The default of a dtype, unless it was given.
+        """The given tolerance, or the default of the dtype.
 
         The number of terms in a sum is not known here: it is taken to be the columns of the first matrix among the
         inputs, where matrices are multiplied.
@@ -137,7 +137,7 @@ def _prime_below(limit: int) -> int:
 
 
 def _leave_pruned(tuner: Any, config: int) -> None:
-    """Leaves one config. Triton does not prune a single one, so the kernel's own pruning is asked before a launch."""
+    """Keeps one config. Triton does not prune a single one, so a launch calls the kernel's own pruning first."""
     tuner.configs = [tuner.configs[config]]
     if tuner.early_config_prune is None:
         return
@@ -168,7 +168,7 @@ def _expected(reference: Callable[..., Any], inputs: Sequence[Any]) -> list[torc
     try:
         return _tensors(reference(*wide), "reference_fn")
     except Exception:
-        # It insists on its inputs' dtype, by a cast or an op that float64 lacks.
+        # It requires its inputs' dtype, because of a cast or an op that float64 lacks.
         return _tensors(reference(*_copied(inputs)), "reference_fn")
 
 

@@ -1,4 +1,4 @@
-"""Calling a wrapper without running its kernels: what they would be launched with goes to a function.
+"""Calls a wrapper without running its kernels: a function gets the arguments of each launch.
 
 The wrapper itself is called, with tensors of zeros on the CPU: what Triton then specialises on is what a launch with
 these sizes would specialise on, and constexprs are those that the wrapper and the heuristics compute.
@@ -21,7 +21,7 @@ from .modules import load
 
 
 def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
-    """Calls the wrapper, and its gradient if the request has one; ``launch`` gets what the kernels would run with."""
+    """Calls the wrapper, and its gradient if the request has one; ``launch`` gets the arguments of each kernel."""
     module = load(request["module"], request["jits"], request["config"])
     tensors = {spec["python"]: blank(spec) for spec in request["inputs"]}
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def intercepted(kernel: Any, instead: Callable[..., Any]) -> Iterator[None]:
 
 
 def aim(target: list[Any]) -> None:
-    """Makes a GPU that need not be there the one that Triton compiles for."""
+    """Lets Triton compile for a GPU, without having one."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime import driver
 
@@ -77,7 +77,7 @@ def aim(target: list[Any]) -> None:
 
 @dataclass(frozen=True)
 class _TargetDriver:
-    """Says which GPU to compile for; that is all that Triton's compiler asks of a driver."""
+    """Tells Triton which GPU to compile for, which is all that its compiler needs from a driver."""
 
     target: Any
 
@@ -85,7 +85,7 @@ class _TargetDriver:
         return self.target
 
     def get_current_device(self) -> str:
-        """What Triton keeps compiled kernels by."""
+        """The key of Triton's compiled kernels."""
         return f"{self.target.backend}:{self.target.arch}"
 
     def get_current_stream(self, device: str) -> int:

@@ -1,4 +1,4 @@
-"""What cases would look up in Triton's cache on disk."""
+"""Lists what cases would look up in Triton's cache on disk."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class _Stop(Exception):
 
 @contextmanager
 def _keys_instead(jit: Any) -> Iterator[list[tuple[str, str]]]:
-    """Inside a ``with``, the kernel's compiler only notes what it would look up, and the name of the source."""
+    """Inside a ``with``, the kernel's compiler only records what it would look up, and the name of the source."""
     from triton.runtime import driver
 
-    # Made once for a device, and then ``compile`` is an attribute.
+    # Created once for each device; after that ``compile`` is an attribute.
     _ = jit.device_caches[driver.active.get_current_device()]
     compiler, keys = jit.compile, []
 

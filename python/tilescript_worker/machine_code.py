@@ -1,4 +1,4 @@
-"""Faults of ptxas that its machine code shows: uniform registers that are read before anything writes them.
+"""Finds faults of ptxas in its machine code: uniform registers that are read before they are written.
 
 A finding is certain, because each doubt is decided against it. Paths: an instruction goes wherever it might. Reads:
 only operands that are sources without doubt, and of several registers the first. Writes: every register that an
@@ -19,7 +19,7 @@ ALL_REGISTERS = -1
 
 
 def machine_code(kernel: Any) -> dict[str, Any] | None:
-    """What is wrong with the machine code of a ``triton.compiler.CompiledKernel``; None on AMD, which has no ptxas.
+    """The faults in the machine code of a ``triton.compiler.CompiledKernel``; None on AMD, which has no ptxas.
 
     ``compiler`` is ptxas with its version, and ``variable`` the environment variable that names another one.
     ``unwritten`` has the certain reads of nothing, or ``unchecked`` says why the code was not looked at.
@@ -39,7 +39,7 @@ def machine_code(kernel: Any) -> dict[str, Any] | None:
     try:
         return found | {"unwritten": unwritten_reads(_disassembly(kernel.asm["cubin"]))}
     except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
-        # Triton says with a RuntimeError that it finds no nvdisasm.
+        # Triton raises a RuntimeError if it finds no nvdisasm.
         return found | {"unchecked": f"nvdisasm gives no disassembly: {_reason(error)}"}
 
 
@@ -49,7 +49,7 @@ def _disassembly(cubin: bytes) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        # Its own data flow is left out: an nvdisasm newer or older than ptxas refuses it.
+        # Without its own data flow analysis, which fails if nvdisasm and ptxas have different versions.
         command = [triton.knobs.nvidia.nvdisasm.path, "--print-code", "--no-dataflow", file.name]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -126,7 +126,7 @@ def _parse(text: str) -> list[_Instruction]:
 
 
 def _link(code: list[_Instruction], labels: dict[str, int]) -> None:
-    """Finds where each instruction may go."""
+    """Finds the possible successors of each instruction."""
     anywhere = range(len(code))
     returns = [at + 1 for at, each in enumerate(code) if each.name == "CALL"]
     # BSYNC goes where the BSSY of its barrier said, and barriers can be moved.
@@ -165,7 +165,7 @@ _UNIFORM = re.compile(r"(?<![A-Z0-9_])UR(\d+)")
 _BARE_REGISTER = re.compile(r"U?R(Z|\d+)$")
 _BARE_PREDICATE = re.compile(r"U?P(T|R|\d)$")
 
-# These keep a part of the register that they write, and that part may hold nothing.
+# These keep a part of the register that they write, and that part may be unwritten.
 _PARTIAL = {"UPRMT", "UP2UR"}
 # These write one register, or as many as a modifier says: UIMAD.WIDE, LDCU.128.
 _ONE_REGISTER = {
@@ -173,12 +173,12 @@ _ONE_REGISTER = {
     *("USGXT", "UBMSK", "UBREV", "UFLO", "UPOPC", "UMOV", "USEL", "UPRMT", "UP2UR", "ULDC", "LDCU", "R2UR", "S2UR"),
     *("VOTEU", "REDUX", "CREDUX", "UFADD", "UFMUL", "UFFMA", "UFSEL", "UFMNMX"),
 }
-# No instruction that is known writes more.
+# No known instruction writes more.
 _MOST_REGISTERS = 8
 
 
 def _destination(instruction: _Instruction) -> int | None:
-    """The place of the operand that is written: the first register, if nothing but predicates stands before it."""
+    """The index of the written operand: the first register, if only predicates come before it."""
     if instruction.name.endswith("SETP"):
         return None
     for place, operand in enumerate(instruction.operands):
@@ -208,7 +208,7 @@ def _width(instruction: _Instruction) -> int:
 
 
 def _reads(instruction: _Instruction) -> set[int]:
-    """Uniform registers that are read without doubt."""
+    """Uniform registers that are certainly read."""
     if instruction.name in _PARTIAL:
         return set()
     destination = _destination(instruction)
@@ -227,7 +227,7 @@ def _reads(instruction: _Instruction) -> set[int]:
 
 
 def _certain(code: list[_Instruction]) -> list[tuple[int, int]]:
-    """Instructions that read a register which nothing can have written when they run for the first time."""
+    """Instructions that, when they first run, read a register that cannot have been written."""
     writes = [_writes(each) for each in code]
     return [
         (at, register)

@@ -8,7 +8,7 @@ _count = 0
 
 
 def install() -> None:
-    """Counts from now on. TRITON_INTERPRET must not be set."""
+    """Starts counting. TRITON_INTERPRET must not be set."""
     from triton import knobs
 
     knobs.compilation.listener = _listen

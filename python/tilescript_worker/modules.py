@@ -17,7 +17,7 @@ _count = itertools.count()
 
 @dataclass
 class _Loaded:
-    """An imported file, the configs that its author gave each autotuner, and the one that is left."""
+    """An imported file, the author's configs of each autotuner, and the selected one."""
 
     modified: int
     module: ModuleType
@@ -64,7 +64,7 @@ def import_file(path: str) -> ModuleType:
 
 
 def _select(kernel: Any, config: int | None, several: bool) -> None:
-    """Leaves one config, so that Triton launches it without a benchmark (the interpreter has no driver for one).
+    """Keeps one config, so that Triton launches it without a benchmark (the interpreter has no driver for one).
 
     Of ``several`` kernels each has its own configs, and begins again with the first where it has fewer.
     """

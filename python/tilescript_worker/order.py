@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def reversed_programs() -> Iterator[None]:
-    """Inside a ``with``, the last program of a grid runs first: results that depend on the order show."""
+    """Inside a ``with``, the programs of a grid run in reverse, which reveals results that depend on the order."""
     from triton.runtime import interpreter
 
     builder = interpreter.interpreter_builder

@@ -1,4 +1,4 @@
-"""Ends a process when its parent does: ``python -m tilescript_worker.parent PID MODULE ARGUMENT…`` runs a module so."""
+"""Ends a process with its parent; ``python -m tilescript_worker.parent PID MODULE ARGUMENT…`` runs a module so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 
 
 def end_with(parent: int) -> None:
-    """From now on, ends this process soon after the process ``parent`` that started it; one that was killed can't."""
+    """From now on, ends this process soon after its ``parent`` has ended, even if the parent was killed."""
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""What a compiled kernel takes of a GPU, read from the binary: the GPU need not be there."""
+"""The GPU resources of a compiled kernel, read from the binary. No GPU is needed."""
 
 from __future__ import annotations
 

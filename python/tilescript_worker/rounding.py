@@ -38,7 +38,7 @@ def reach(
         with _Rounded(dtype, seed + run):
             found = gradients()
         for far, exact, moved in zip(farthest, expected, found, strict=True):
-            # Where it moves to an infinity or NaN, nothing is known.
+            # Where it moves to an infinity or NaN, the error is unknown.
             distance = (moved - exact).abs().nan_to_num(nan=0.0, posinf=0.0)
             torch.maximum(far, distance, out=far)
     return [MARGIN * far for far in farthest]

@@ -64,7 +64,7 @@ describe("mistakes", { timeout: 60_000 }, () => {
     const args = ["--targets", "cuda:90", "--python", "/nowhere/python", "--json"];
     const { exitCode, stdout, stderr } = await tilescript("compile", "kernel.ts", ...args);
     expect(exitCode).toBe(3);
-    expect(JSON.parse(stdout) as Problem).toEqual({ ok: false, details: stderr.replace(/^error: /, "") });
+    expect(JSON.parse(stdout) as Problem).toEqual({ ok: false, details: stderr.replace(/^error environment: /, "") });
     expect(stderr).toContain("there is no such file");
   });
 });
@@ -183,7 +183,7 @@ describe("new", { timeout: 60_000 }, () => {
     const again = await tilescript("new", "add-relu", "--project");
     expect(again).toMatchObject({
       exitCode: 2,
-      stderr: "error: add-relu already exists and was not changed; choose another name",
+      stderr: "error usage: add-relu already exists and was not changed; choose another name",
     });
     expect(await readFile(join(folder, "add-relu", "add-relu.ts"), "utf8")).toBe(before);
   });

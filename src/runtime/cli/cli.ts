@@ -6,8 +6,8 @@ import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { problem, type Said, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { wordList } from "../../diagnostics/word-list.js";
-import { kernelFile } from "../../diagnostics/catalogue/command-codes.js";
-import { diagnosticText } from "../report/code-frame.js";
+import { environment, kernelFile, usage } from "../../diagnostics/catalogue/command-codes.js";
+import { diagnosticText, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
@@ -124,11 +124,11 @@ async function guarded(
   };
   let ended = (details: string): object => ({ ok: false, details }) satisfies Problem;
   const report = (error: unknown): number => {
-    const { message, code } = ending(error, verbose);
+    const { message, code, exitCode } = ending(error, verbose);
     // The output stays one JSON document even if something fails after the report.
     if (json && !reported) printJson(streams, ended(message));
-    streams.err(code === exitCodes.failed ? `${message}\n` : `error: ${message}\n`);
-    return code;
+    streams.err(exitCode === exitCodes.failed ? `${message}\n${explainHint(code)}\n` : `error ${code}: ${message}\n`);
+    return exitCode;
   };
   if (to === terminal) watchOutput();
   const stopWatching = watchForStrays(report);
@@ -149,13 +149,18 @@ async function guarded(
   }
 }
 
+interface Ending extends Said {
+  readonly exitCode: number;
+}
+
 /** The message of an exception for the user, and its exit code. */
-function ending(error: unknown, verbose: boolean): { readonly message: string; readonly code: number } {
-  if (error instanceof UsageError) return { message: error.message, code: exitCodes.usage };
-  if (error instanceof EnvironmentError) return { message: error.message, code: exitCodes.environment };
+function ending(error: unknown, verbose: boolean): Ending {
+  if (error instanceof UsageError) return { ...usage(error.message), exitCode: exitCodes.usage };
+  if (error instanceof EnvironmentError) return { ...environment(error.message), exitCode: exitCodes.environment };
   const diagnostics = isBuildError(error) ? error.diagnostics : thrownDiagnostics(error);
   const stack = verbose && !isBuildError(error) && error instanceof Error ? [error.stack ?? ""] : [];
-  return { message: [...diagnostics.map(diagnosticText), ...stack].join("\n"), code: exitCodes.failed };
+  const message = [...diagnostics.map(diagnosticText), ...stack].join("\n");
+  return { code: diagnostics[0]!.code, message, exitCode: exitCodes.failed };
 }
 
 /** Handles what a kernel file may do on its own: throw later, await forever, end the process. */

@@ -1,4 +1,4 @@
-import { diagnosticText } from "../report/code-frame.js";
+import { diagnosticText, explainHint } from "../report/code-frame.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
@@ -27,6 +27,8 @@ export const check: KernelCommand<JsonOptions> = {
       for (const diagnostic of diagnostics) streams.err(`${diagnosticText(diagnostic)}\n`);
       if (!json && built) streams.out(`${kernel}: ok, ${configs} config${configs === 1 ? "" : "s"}\n`);
     }
+    const wrong = found.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
+    if (wrong) streams.err(`${explainHint(wrong.code)}\n`);
     if (json) printJson(streams, { ok, kernels: found } satisfies CheckReport);
     return ok ? exitCodes.ok : exitCodes.failed;
   },

@@ -1,11 +1,13 @@
 /** The common part of `run` and `verify`: building the kernels, opening the device, and the reports. */
 import pc from "picocolors";
 import type { CompiledKernel } from "../../contract/compiled.js";
+import type { FindingCode } from "../../diagnostics/catalogue/index.js";
 import { aheadText } from "../compile/ahead.js";
 import { closeDevice, openDevice, type Device } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { pythonOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
+import { explainHint } from "../report/code-frame.js";
 import { joinReports, jsonReport } from "../report/report-json.js";
 import { textReport } from "../report/report-text.js";
 import type { RunReport } from "../report/reports.js";
@@ -42,6 +44,7 @@ export async function verifyAll(
     device = await opening;
     const reports: RunReport[] = [];
     let correct = true;
+    let found: FindingCode | undefined;
     for (const [i, kernel] of compiled.entries()) {
       const verification = await prepared[i]!(
         device,
@@ -49,10 +52,12 @@ export async function verifyAll(
         (done, planned) => show(aheadText(kernel, done, planned)),
       );
       show("");
+      found ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;
       correct &&= summarize(verification, device).correct;
       if (given.json) reports.push(jsonReport(verification, device));
       else streams.out(`${textReport(verification, device, colors, given.verbose === true)}\n`);
     }
+    if (found) streams.err(`${explainHint(found)}\n`);
     if (given.json) printJson(streams, joinReports(reports));
     return correct ? exitCodes.ok : exitCodes.failed;
   } finally {

@@ -1,5 +1,6 @@
 /** Excerpts of the author's source to show below a message. */
 import { readFileSync } from "node:fs";
+import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
 import { formatDiagnostic, type Diagnostic, type Location } from "../../diagnostics/diagnostic.js";
 
 /** A message with the lines that it is about. */
@@ -32,4 +33,9 @@ export function codeFrame(at: Location, around = 1): string {
       shown.push(`  ${" ".repeat(width)} | ${lines[number - 1]!.slice(0, at.column - 1).replace(/[^\t]/g, " ")}^`);
   }
   return shown.join("\n");
+}
+
+/** Where to read more about a code. Said once in a run. */
+export function explainHint(code: DiagnosticCode): string {
+  return `\`npx tilescript explain ${code}\` shows an example and its remedy`;
 }

@@ -3,12 +3,26 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { catalogue, codesByArea, type DiagnosticCode } from "../../../src/diagnostics/catalogue/index.js";
+import type { Edit } from "../../../src/diagnostics/diagnostic.js";
+import { kernelFileOf } from "../../../src/diagnostics/explanations/explanation.js";
 import { explanations } from "../../../src/diagnostics/explanations/index.js";
 import { sourceFiles, SRC } from "../../../docs/folders.js";
 import { shownBy } from "./shown.js";
 
 const FOLDER = join(import.meta.dirname, ".examples");
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+/** Codes whose remedy is mechanical in the example. */
+const EDITED: ReadonlySet<DiagnosticCode> = new Set(["hidden-coercion"]);
+
+/** A file after its edits, the last one first. */
+function edited(file: string, edits: readonly Edit[]): string {
+  let text = readFileSync(file, "utf8");
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
+  const place = ({ line, column }: Edit["at"]) => starts[line - 1]! + column - 1;
+  for (const { at, end, text: by } of edits.toReversed()) text = text.slice(0, place(at)) + by + text.slice(place(end));
+  return text;
+}
 
 const codes = Object.values(codesByArea).flat();
 const ofKernels = codes.filter((code) => "fails" in explanations[code]);
@@ -21,6 +35,14 @@ describe.each(ofKernels)("%s", (code: DiagnosticCode) => {
     const shown = await shownBy(join(FOLDER, code, "fails.ts"), example.fails, example);
     expect(`${shown[0]?.code}: ${shown[0]?.message}`).toBe(`${code}: ${example.says}`);
     expect(shown.filter((each) => each.code !== code)).toEqual([]);
+  });
+
+  test("an edit of it gives the mended example", async () => {
+    const file = join(FOLDER, code, "fails.ts");
+    const shown = await shownBy(file, example.fails, example);
+    const edits = shown.flatMap(({ edit }) => edit ?? []);
+    if (edits.length > 0) expect(edited(file, edits)).toBe(kernelFileOf(example.passes));
+    expect(edits.length > 0).toBe(EDITED.has(code));
   });
 
   test("the mended example says nothing", async () => {

@@ -2,13 +2,14 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
-import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
-import { IMPORTS, kernelFileOf, type Parts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
+import { type Edit, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
+import { kernelFileOf, type Parts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
 import { build } from "../../../src/pipeline/build.js";
 
 export interface Shown {
   readonly code: string;
   readonly message: string;
+  readonly edit?: Edit | undefined;
 }
 
 /** Everything that is said of an example, in order. `file` is where it is written. */
@@ -38,5 +39,3 @@ function findingsOf(compiled: CompiledKernel, { sizes = {}, constexprs, order, n
   const at = { sizes, dtypes: {}, config: 0, seed: 1, ...(constexprs && { constexprs }) };
   return compiled.evaluate(at, { order, nonFinite }).findings;
 }
-
-export { IMPORTS };

@@ -71,7 +71,10 @@ describe("without a GPU", { timeout: 120_000 }, () => {
       const { code, out, err } = await cli(vector, flag, "--json");
       expect(code).toBe(3);
       expect(err).toMatch(message);
-      expect(JSON.parse(out) as Problem).toEqual({ ok: false, details: err.trimEnd().replace(/^error: /, "") });
+      expect(JSON.parse(out) as Problem).toEqual({
+        ok: false,
+        details: err.trimEnd().replace(/^error environment: /, ""),
+      });
     } finally {
       if (hidden === undefined) delete process.env["CUDA_VISIBLE_DEVICES"];
       else process.env["CUDA_VISIBLE_DEVICES"] = hidden;

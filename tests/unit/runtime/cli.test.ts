@@ -27,7 +27,7 @@ describe("mistakes on the command line", () => {
     [["--check", "--shape", "N=3"], /--shape cannot be combined with --check/],
     [["--compile"], /argument missing/],
     [["--compile", "cuda:91"], /cuda:91 is not a known target/],
-    [["gemm.py"], /^error: too many arguments; --help lists the options$/m],
+    [["gemm.py"], /^error usage: too many arguments; --help lists the options$/m],
     [["--triton-op"], /--triton-op alone does nothing; add --run, --check/],
     [["--shape", "N=3"], /--shape alone does nothing/],
     [["--emit="], /an empty path cannot hold a Python module/],
@@ -79,6 +79,7 @@ describe("commands without a device", () => {
         "> 19 |     x = tl.load(x_ptr + offsets * stride_x, mask=mask)",
         "     |     ^",
         "  20 |     y = tl.load(y_ptr + offsets * stride_y, mask=mask)",
+        "`npx tilescript explain scope-escape` shows an example and its remedy",
         "",
       ].join("\n"),
     );

@@ -56,9 +56,9 @@ export function writtenBlock(
   op: string,
   args: TypedArguments<typeof block & { value: "tile" }>,
 ): DescriptorType | string {
-  const block = blockOf(op, args);
-  if (typeof block === "string") return block;
-  return whyBlockWrite(op, block) || whyBlockValue(op, block.to, block.shape, args.value.type) || block;
+  const type = blockOf(op, args);
+  if (typeof type === "string") return type;
+  return whyBlockWrite(op, type) || whyBlockValue(op, type.to, type.shape, args.value.type) || type;
 }
 
 /**

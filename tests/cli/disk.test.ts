@@ -53,7 +53,9 @@ describe.skipIf(!existsSync("/dev/full"))("standard output on a full disk", { ti
     const ran = await execa("sh", toFull, { cwd: root, reject: false });
     expect({ exitCode: ran.exitCode, stderr: ran.stderr }).toEqual({
       exitCode: 3,
-      stderr: expect.stringMatching(/^error environment: standard output can't be written \(ENOSPC\): the disk is full; [^\n]*$/),
+      stderr: expect.stringMatching(
+        /^error environment: standard output can't be written \(ENOSPC\): the disk is full; [^\n]*$/,
+      ),
     });
   });
 });

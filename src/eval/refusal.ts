@@ -1,11 +1,19 @@
 /** Checks, before anything runs, whether a kernel can be launched with a case's sizes. */
-import { MAX_GRID, tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
-import type { Case } from "../contract/compiled.js";
+import { tooThin, MAX_NUMEL } from "../types/limits.js";
+import type { Case, Layout } from "../contract/compiled.js";
 import { sizeOf } from "../numerics/array.js";
 import { compiledOps } from "../analysis/compiled-ops.js";
-import { describedTensors } from "../analysis/described.js";
+import { type Precondition, type PreconditionOf, preconditions, reachOf } from "../analysis/preconditions.js";
 import { dtypeTable, type Elem } from "../types/dtype.js";
-import { type Argument, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 import { isUnrolled } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
@@ -16,35 +24,99 @@ import { layoutStrides } from "./tensor.js";
 
 /** Why the lowered kernel cannot be launched, or undefined if it can. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
-  const bindings = new Bindings(ir, launchOf(ir, at));
+  const launch: LaunchCase = { ir, at, bindings: new Bindings(ir, launchOf(ir, at)) };
   return (
-    unmet(ir, bindings) ??
-    badTile(ir, bindings) ??
-    thinTile(ir, bindings) ??
-    badGrid(ir, bindings) ??
-    misaligned(ir, bindings, at)
+    first(launch, "requirement") ??
+    badTile(ir, launch.bindings) ??
+    thinTile(ir, launch.bindings) ??
+    first(launch, "grid", "descriptor", "reach", "tile-size", "launch-size")
   );
 }
 
-/** Finds a tensor whose layout a descriptor cannot address. */
-function misaligned(ir: KernelIR, bindings: Bindings, { absent, layouts = {} }: Case): string | undefined {
-  for (const { param, axis } of describedTensors(ir)) {
-    if (absent?.includes(param.name)) continue;
-    const layout = layouts[param.name] ?? "contiguous";
-    const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
-    const strides = layoutStrides(shape, layout);
-    const bytes = dtypeTable[bindings.dtype(param.dtype)].bits / 8;
-    const isAligned = strides.every((stride, i) => i === axis || (stride * bytes) % DESCRIPTOR_BYTES === 0);
-    if (strides[axis] !== 1 || layout === "offset" || !isAligned)
-      return `${param.name} is reached through a descriptor, so it starts at a multiple of 16 bytes, axis ${axis} has stride 1 and all others are multiples of 16 bytes; here shape [${shape.join(", ")}] ${typeof layout === "string" ? `is ${layout}` : `has strides [${layout.join(", ")}]`} with ${bytes}-byte elements`;
-  }
+/** A case of a kernel, with what the host computes of it. */
+interface LaunchCase {
+  readonly ir: KernelIR;
+  readonly at: Case;
+  readonly bindings: Bindings;
+}
+
+/** The sentence about the first precondition of these kinds that does not hold. */
+function first(launch: LaunchCase, ...kinds: readonly Precondition["kind"][]): string | undefined {
+  for (const kind of kinds)
+    for (const each of preconditions(launch.ir)) {
+      const why = each.kind === kind ? whyNot(each, launch) : undefined;
+      if (why !== undefined) return why;
+    }
   return undefined;
 }
 
-function unmet({ requires }: KernelIR, bindings: Bindings): string | undefined {
-  const first = bindings.host(requires).findIndex((holds) => !holds);
-  if (first < 0) return undefined;
-  const condition = requires.block.yields[first]!;
+/** The sentence about a precondition that does not hold. */
+function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): string | undefined {
+  switch (condition.kind) {
+    case "requirement":
+      return bindings.host(ir.requires)[condition.index] ? undefined : unmet(ir, condition.index, bindings);
+    case "grid": {
+      const { axis, most } = condition;
+      const size = Number(bindings.host(ir.grid)[axis]);
+      return size > most ? `axis ${axis} of the grid has ${size} programs, and a GPU allows ${most}` : undefined;
+    }
+    case "descriptor":
+      return misaligned(condition, memoryOf(condition.param, at, bindings));
+    case "reach": {
+      const { param, below } = condition;
+      const memory = memoryOf(param, at, bindings);
+      if (memory === undefined || reachOf(param, memory.shape, memory.strides) < below) return undefined;
+      return `${param.name} spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it`;
+    }
+    case "tile-size": {
+      const { param, least } = condition;
+      const size = Number(bindings.constant(param.value));
+      if (size >= least && Number.isInteger(Math.log2(size))) return undefined;
+      return `${param.name} must be a power of two${least > 1 ? ` from ${least} up` : ""}, got ${size}`;
+    }
+    case "launch-size": {
+      const size = Number(bindings.constant(condition.param.value));
+      if (size <= condition.most) return undefined;
+      return `${condition.param.name} would be ${size}; a tile holds at most ${condition.most} elements`;
+    }
+    default:
+      return condition satisfies never;
+  }
+}
+
+/** How a tensor lies in memory. */
+interface Memory {
+  readonly layout: Layout;
+  readonly shape: readonly number[];
+  readonly strides: readonly number[];
+  readonly bytes: number;
+}
+
+/** Undefined for a tensor that is left out. */
+function memoryOf(param: TensorParam, { absent, layouts = {} }: Case, bindings: Bindings): Memory | undefined {
+  if (absent?.includes(param.name)) return undefined;
+  const layout = layouts[param.name] ?? "contiguous";
+  const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
+  const bytes = dtypeTable[bindings.dtype(param.dtype)].bits / 8;
+  return { layout, shape, strides: layoutStrides(shape, layout), bytes };
+}
+
+/** About a tensor whose layout a descriptor cannot address. */
+function misaligned(
+  { param, axis, bytes: unit }: PreconditionOf<"descriptor">,
+  memory: Memory | undefined,
+): string | undefined {
+  if (memory === undefined) return undefined;
+  const { layout, shape, strides, bytes } = memory;
+  const isAligned = strides.every((stride, i) => i === axis || (stride * bytes) % unit === 0);
+  if (strides[axis] === 1 && layout !== "offset" && isAligned) return undefined;
+  const how = typeof layout === "string" ? `is ${layout}` : `has strides [${layout.join(", ")}]`;
+  return `${param.name} is reached through a descriptor, so it starts at a multiple of ${unit} bytes, axis ${axis} has stride 1 and all others are multiples of ${unit} bytes; here shape [${shape.join(", ")}] ${how} with ${bytes}-byte elements`;
+}
+
+/** About a requirement of the author's. */
+function unmet({ requires }: KernelIR, index: number, bindings: Bindings): string {
+  const condition = requires.block.yields[index]!;
   const made = definitions(requires.block);
   const values = parametersOf(condition, made).map(
     (value) => `${value.parameter} is ${String(bindings.constant(value))}`,
@@ -110,12 +182,4 @@ function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
     }
   }
   return undefined;
-}
-
-function badGrid({ grid }: KernelIR, bindings: Bindings): string | undefined {
-  const sizes = bindings.host(grid).map(Number);
-  const axis = sizes.findIndex((size, i) => size > MAX_GRID[i]!);
-  return axis < 0
-    ? undefined
-    : `axis ${axis} of the grid has ${sizes[axis]} programs, and a GPU allows ${MAX_GRID[axis]}`;
 }

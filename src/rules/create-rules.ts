@@ -1,4 +1,5 @@
 /** Signatures that make tiles or change their dtype and shape: arange, full, zeros, to, reshape, trans, join, split, … */
+import { MAX_NUMEL } from "../types/limits.js";
 import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis } from "../types/axis.js";
 import { whyBitcast, whyCast, type WhyBitcast, type WhyCast } from "../types/casts.js";
 import {
@@ -52,7 +53,7 @@ export function inferArange(start: Type, end: Type): Type | string {
   if (lo !== undefined && hi !== undefined) {
     return isPowerOfTwo(hi - lo)
       ? tileType("int32", [hi - lo])
-      : `arange: ${hi} - ${lo} is not a power of two up to 1048576`;
+      : `arange: ${hi} - ${lo} is not a power of two up to ${MAX_NUMEL}`;
   }
   const text = subText(end.text, start.text);
   return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);

@@ -1,4 +1,5 @@
 /** Values that are known when Triton compiles the kernel: sizes of blocks, flags, choices. */
+import { MAX_NUMEL } from "./limits.js";
 import type {
   AddText,
   CallText,
@@ -187,7 +188,7 @@ export type WhyDim<Op extends string, X> = X extends number
     ? ""
     : X extends PowerOfTwo
       ? ""
-      : `${Op}: ${X} is not a power of two up to 1048576`
+      : `${Op}: ${X} is not a power of two up to ${typeof MAX_NUMEL}`
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
@@ -198,7 +199,7 @@ export function whyDim(op: string, type: Type): string {
     return `${op}: a dimension must be a constexpr or a number, this is a run-time ${call(type.dtype)}`;
   }
   const value = type.kind === "constexpr" ? literalValue(type) : undefined;
-  if (value !== undefined) return isPowerOfTwo(value) ? "" : `${op}: ${value} is not a power of two up to 1048576`;
+  if (value !== undefined) return isPowerOfTwo(value) ? "" : `${op}: ${value} is not a power of two up to ${MAX_NUMEL}`;
   return type.kind === "constexpr" && type.of === "int" ? "" : `${op}: a dimension must be a constexpr or a number`;
 }
 
@@ -210,9 +211,9 @@ export function whyDims(op: string, types: readonly Type[]): string {
   if (why !== undefined) return why;
   const dims = dimsOf(types);
   const numbers = dims.filter((dim) => typeof dim === "number");
-  return numbers.reduce((product, dim) => product * dim, 1) <= 1048576
+  return numbers.reduce((product, dim) => product * dim, 1) <= MAX_NUMEL
     ? ""
-    : `${op}: ${showShape(dims)} has more than 1048576 elements; loop over smaller tiles`;
+    : `${op}: ${showShape(dims)} has more than ${MAX_NUMEL} elements; loop over smaller tiles`;
 }
 
 // ---- arange ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 /** Permutations, reshapes, and the shapes of join, split, cat and interleave. */
+import { MAX_NUMEL } from "./limits.js";
 import { axisOf, type DimAt, type SetAt } from "./axis.js";
 import { mulText, type TwiceText } from "./constexpr-text.js";
 import type { Same } from "./problem.js";
@@ -180,9 +181,9 @@ interface Twice {
   8192: 16384; 16384: 32768; 32768: 65536; 65536: 131072; 131072: 262144; 262144: 524288; 524288: 1048576;
 }
 /** The sizes that a tile's dimension may have. */
-export type PowerOfTwo = keyof Twice | 1048576;
+export type PowerOfTwo = keyof Twice | typeof MAX_NUMEL;
 export const isPowerOfTwo = (value: number): boolean =>
-  Number.isInteger(value) && value >= 1 && value <= 1048576 && Number.isInteger(Math.log2(value));
+  Number.isInteger(value) && value >= 1 && value <= MAX_NUMEL && Number.isInteger(Math.log2(value));
 
 export type Double<D> = D extends keyof Twice
   ? Twice[D]

@@ -2,7 +2,10 @@
 import type { Dim } from "./shape.js";
 
 /** Elements of a tile: `TRITON_MAX_TENSOR_NUMEL`. */
-export const MAX_NUMEL = 2 ** 20;
+export const MAX_NUMEL = 1_048_576;
+
+/** Elements that int32 offsets reach. Masked lanes may lie up to one tile behind the last element. */
+export const INT32_REACH = 2 ** 31 - MAX_NUMEL;
 
 /** Bytes that the copy engine counts in: of addresses, of strides, and of what it moves along the last axis. */
 export const DESCRIPTOR_BYTES = 16;

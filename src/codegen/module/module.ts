@@ -1,4 +1,5 @@
 /** The emitted Python file, which needs torch and triton but not TileScript. */
+import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import type { EmitOptions } from "../../contract/compiled.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
@@ -21,7 +22,7 @@ import { OperatorContext } from "../operator/operator-context.js";
 import { checkOperator, operatorDefinitions } from "../operator/operator-forward.js";
 import { pruner } from "./pruner.js";
 import * as py from "../python/py-build.js";
-import type { Block, FromImport, FunctionDef, Parameter, Statement } from "../python/py.js";
+import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "../python/py.js";
 import { type Binding, referenceFunction } from "../torch/reference-function.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
@@ -189,6 +190,11 @@ function imports(
   }));
 }
 
+/** `2**20` */
+function powerOfTwo(value: number): Expression {
+  return py.binary(py.number("2"), "**", py.number(String(Math.log2(value))));
+}
+
 function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => boolean): Block {
   const limits: Statement[] = [
     py.comment("Whether Triton's interpreter runs kernels on the CPU."),
@@ -197,19 +203,12 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
   if (isMentioned(REACH_LIMIT))
     limits.push(
       py.comment("Offsets are int32, and masked lanes may lie up to one tile behind the last element."),
-      py.assign(
-        py.name(REACH_LIMIT),
-        py.binary(
-          py.binary(py.number("2"), "**", py.number("31")),
-          "-",
-          py.binary(py.number("2"), "**", py.number("20")),
-        ),
-      ),
+      py.assign(py.name(REACH_LIMIT), py.binary(powerOfTwo(INT32_REACH + MAX_NUMEL), "-", powerOfTwo(MAX_NUMEL))),
     );
   if (isMentioned(ROW_LIMIT))
     limits.push(
       py.comment("Elements that a tile of Triton may have."),
-      py.assign(py.name(ROW_LIMIT), py.binary(py.number("2"), "**", py.number("20"))),
+      py.assign(py.name(ROW_LIMIT), powerOfTwo(MAX_NUMEL)),
     );
   if (isMentioned(LAUNCH))
     limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));

@@ -1,7 +1,7 @@
 import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { callOrder } from "../names/call-order.js";
-import { tileSizes } from "../../analysis/tile-sizes.js";
+import { type PreconditionOf, preconditionsOf } from "../../analysis/preconditions.js";
 import { literalNumber, outputName } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
@@ -317,8 +317,7 @@ export function binderDType(context: WrapperContext, variable: string): Expressi
 }
 
 /** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */
-export function reachCheck(context: WrapperContext, param: TensorParam): Block {
-  if (param.offsets === "int64" || isOnlyDescribed(context.ir, param)) return [];
+export function reachCheck(context: WrapperContext, { param }: PreconditionOf<"reach">): Block {
   const strides = context.names.strides.get(param.name)!;
   const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
   if (!isStrided && reachesNoFurther(context, param)) return [];
@@ -361,7 +360,7 @@ function reachesNoFurther(context: WrapperContext, param: TensorParam): boolean 
 
 /** Sizes of tiles must be powers of two and large enough. Triton would only report that when it compiles. */
 export function tileSizeChecks(context: WrapperContext): Block {
-  return tileSizes(context.ir).map(({ param, least }) => {
+  return preconditionsOf(context.ir, "tile-size").map(({ param, least }) => {
     const text = context.names.parameters.get(param.value)!;
     const size = py.name(text);
     const below = py.binary(size, "-", py.number("1"));

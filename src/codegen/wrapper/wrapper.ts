@@ -2,8 +2,17 @@
  * The function that PyTorch code calls: it binds sizes from shapes, refuses what the kernel cannot take, allocates the
  * outputs and launches. It never waits for the GPU.
  */
-import { describedTensors, isOnlyDescribed } from "../../analysis/described.js";
-import type { KernelIR, PointerParam, ScalarParam, SizeParam, TensorParam, Value } from "../../ir/nodes.js";
+import { isOnlyDescribed } from "../../analysis/described.js";
+import { preconditionsOf } from "../../analysis/preconditions.js";
+import type {
+  ConstexprParam,
+  KernelIR,
+  PointerParam,
+  ScalarParam,
+  SizeParam,
+  TensorParam,
+  Value,
+} from "../../ir/nodes.js";
 import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { givenSizes } from "../names/call-order.js";
@@ -77,10 +86,10 @@ class WrapperEmitter extends WrapperScope {
       ...this.#emptyResult(results),
       py.blank,
       ...this.#strides(),
-      ...describedTensors(this.ir).flatMap(({ param, axis }) =>
+      ...preconditionsOf(this.ir, "descriptor").flatMap(({ param, axis }) =>
         ifGiven(this, param, descriptorCheck(this, param, axis)),
       ),
-      ...this.tensors.flatMap((param) => ifGiven(this, param, reachCheck(this, param))),
+      ...preconditionsOf(this.ir, "reach").flatMap((each) => ifGiven(this, each.param, reachCheck(this, each))),
       ...tileSizeChecks(this),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
@@ -181,32 +190,25 @@ class WrapperEmitter extends WrapperScope {
       if (param.kind !== "constexpr" || param.from !== "launch" || !param.compute) return [];
       const target = this.local(param.value);
       const [value] = hostExpressions(param.compute, (v) => this.local(v));
-      const limit: Statement[] =
-        param.of === "int"
-          ? [
-              {
-                kind: "if",
-                branches: [
-                  {
-                    test: py.compare(target, [">", py.name(ROW_LIMIT)]),
-                    body: [
-                      messageOf(
-                        this,
-                        "ValueError",
-                        `${this.names.parameters.get(param.value)} would be `,
-                        { value: target },
-                        `; a tile holds at most `,
-                        { value: py.name(ROW_LIMIT) },
-                        " elements",
-                      ),
-                    ],
-                  },
-                ],
-              },
-            ]
-          : [];
+      const isLimited = preconditionsOf(this.ir, "launch-size").some((each) => each.param === param);
+      const limit: Statement[] = isLimited ? [this.#launchSize(param)] : [];
       return [py.assign(target, value!), ...limit];
     });
+  }
+
+  #launchSize(param: ConstexprParam): Statement {
+    const [value, most] = [this.local(param.value), py.name(ROW_LIMIT)];
+    const name = `${this.names.parameters.get(param.value)} would be `;
+    const refuse = messageOf(
+      this,
+      "ValueError",
+      name,
+      { value },
+      "; a tile holds at most ",
+      { value: most },
+      " elements",
+    );
+    return { kind: "if", branches: [{ test: py.compare(value, [">", most]), body: [refuse] }] };
   }
 
   /** Requirements that decide between configs prune them; the others are checked here. */

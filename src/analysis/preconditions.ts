@@ -1,0 +1,65 @@
+/**
+ * What must hold before a launch, stated once: the wrapper writes each condition as Python, and the evaluator decides it for
+ * a case. What no wrapper asks, Triton refuses itself.
+ */
+import { type ConstexprParam, type KernelIR, paramsOf, type TensorParam } from "../ir/nodes.js";
+import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
+import { describedTensors, isOnlyDescribed } from "./described.js";
+import { tileSizes } from "./tile-sizes.js";
+
+export type Precondition =
+  /** A condition that the author requires, by its place. Those that choose between configs prune them instead. */
+  | { readonly kind: "requirement"; readonly index: number }
+  /** Programs along an axis of the grid: a GPU's limit, which Triton asks. */
+  | { readonly kind: "grid"; readonly axis: number; readonly most: number }
+  /** A tensor that a descriptor reaches has stride 1 on `axis`; its start and all other strides are multiples of `bytes`. */
+  | { readonly kind: "descriptor"; readonly param: TensorParam; readonly axis: number; readonly bytes: number }
+  /** A tensor whose offsets are int32 reaches less far than `below`, masked lanes behind its end included. */
+  | { readonly kind: "reach"; readonly param: TensorParam; readonly below: number }
+  /** A dimension of tiles that the caller decides is a power of two from `least` up. */
+  | { readonly kind: "tile-size"; readonly param: ConstexprParam; readonly least: number }
+  /** An integer that the launch computes is no larger than a tile. */
+  | { readonly kind: "launch-size"; readonly param: ConstexprParam; readonly most: number };
+
+export type PreconditionOf<Kind extends Precondition["kind"]> = Extract<Precondition, { readonly kind: Kind }>;
+
+/** All of a lowered kernel. */
+export function preconditions(ir: KernelIR): readonly Precondition[] {
+  let found = known.get(ir);
+  if (found === undefined) known.set(ir, (found = findPreconditions(ir)));
+  return found;
+}
+
+/** Found once for each kernel: every case that is drawn asks for them. */
+const known = new WeakMap<KernelIR, readonly Precondition[]>();
+
+function findPreconditions(ir: KernelIR): readonly Precondition[] {
+  const reached = paramsOf(ir, "tensor").filter(({ offsets }) => offsets !== "int64");
+  const computed = paramsOf(ir, "constexpr").filter(
+    ({ from, of, compute }) => from === "launch" && of === "int" && compute,
+  );
+  return [
+    ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
+    ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
+    ...describedTensors(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
+    ...reached
+      .filter((param) => !isOnlyDescribed(ir, param))
+      .map((param) => ({ kind: "reach", param, below: INT32_REACH }) as const),
+    ...tileSizes(ir).map((each) => ({ kind: "tile-size", ...each }) as const),
+    ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
+  ];
+}
+
+/** How far a tensor reaches, in elements, if its strides are these. Of a contiguous tensor the wrapper counts elements. */
+export function reachOf({ contiguous }: TensorParam, shape: readonly number[], strides: readonly number[]): number {
+  if (contiguous || shape.length === 0) return shape.reduce((product, size) => product * size, 1);
+  return shape.reduce((sum, size, axis) => sum + (size - 1) * strides[axis]!, 0);
+}
+
+/** Those of one kind. */
+export function preconditionsOf<Kind extends Precondition["kind"]>(
+  ir: KernelIR,
+  kind: Kind,
+): readonly PreconditionOf<Kind>[] {
+  return preconditions(ir).filter((each): each is PreconditionOf<Kind> => each.kind === kind);
+}

@@ -41,10 +41,10 @@ export const makeTensorDescriptor = withRecord<MakeTensorDescriptor>(described, 
     : (described as (...all: unknown[]) => unknown)(base, undefined, undefined, block, ...rest);
 }) as MakeTensorDescriptor);
 
-export const block = { desc: "descriptor", offsets: "values" } as const;
+export const blockOperands = { desc: "descriptor", offsets: "values" } as const;
 
 /** Types of a descriptor and of the offsets of a block in it. */
-function blockOf(op: string, { desc, offsets }: TypedArguments<typeof block>): DescriptorType | string {
+function blockOf(op: string, { desc, offsets }: TypedArguments<typeof blockOperands>): DescriptorType | string {
   const { type } = desc;
   if (type.kind !== "descriptor") return whyDescriptor(op, type);
   const given = offsets.items.map((item) => item.type);
@@ -54,7 +54,7 @@ function blockOf(op: string, { desc, offsets }: TypedArguments<typeof block>): D
 /** The same, where the block is written. */
 export function writtenBlock(
   op: string,
-  args: TypedArguments<typeof block & { value: "tile" }>,
+  args: TypedArguments<typeof blockOperands & { value: "tile" }>,
 ): DescriptorType | string {
   const type = blockOf(op, args);
   if (typeof type === "string") return type;

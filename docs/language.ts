@@ -122,8 +122,9 @@ function entry({ name, text }: Entry): string {
   const op = table.find((candidate) => candidate.name === name);
   const head = op ? `\`${written(op)}\`` : `\`tl.${name}\``;
   const also = op?.method ? " Also a method." : "";
+  const made = op?.parts ? " Derived: a function of the emitted Python, made of other ops." : "";
   const only = op?.needs.targets ? ` ${targetWords(op.needs.targets)}.` : "";
-  return `- ${head}: ${text}${also}${op ? dtypesOf(op) : ""}${only}`;
+  return `- ${head}: ${text}${also}${made}${op ? dtypesOf(op) : ""}${only}`;
 }
 
 const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -135,7 +136,7 @@ function names(): string {
     const { name, spelling } = op;
     if (spelling.form === "call" && spelling.name.startsWith("tl.") && !spelling.name.slice(3).includes("."))
       rows.set(spelling.name.slice(3), `tl.${name}`);
-    else if (spelling.form !== "call" && spelling.form !== "lowered" && isFunction(op))
+    else if (spelling.form !== "call" && spelling.form !== "lowered" && !op.parts && isFunction(op))
       rows.set(snake(name), `tl.${name}`);
   }
   for (const dtype of dtypeNames) rows.set(dtype, `tl.${dtype}`);

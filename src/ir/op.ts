@@ -220,4 +220,6 @@ export interface Op extends OpRules<
   readonly rest: boolean;
   readonly effect: Effect;
   readonly lowering?: OpLowering;
+  /** Of a derived op: the same with other ops. It is a function of the emitted Python, and evaluated by these ops. */
+  readonly parts?: (...operands: any[]) => unknown;
 }

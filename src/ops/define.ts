@@ -24,7 +24,7 @@ type Groups = "facts" | "needs" | "triton36";
 export interface OpRecord<Given extends Operands, Options extends Operands>
   extends
     Pick<Op, "name" | "effect">,
-    Partial<Pick<Op, "method" | "variadic" | "rest" | "lowering">>,
+    Partial<Pick<Op, "method" | "variadic" | "rest" | "lowering" | "parts">>,
     Omit<RulesFor<NoInfer<Given>, NoInfer<Options>>, Groups>,
     Partial<Pick<RulesFor<NoInfer<Given>, NoInfer<Options>>, Groups>> {
   readonly operands: Given;
@@ -42,9 +42,19 @@ export type OpFunction<Signature> = Signature & { readonly [OP]: Op };
  * kernel that is being traced.
  */
 export function defineOp<Signature>() {
+  return <const Given extends Operands, const Options extends Operands = {}>(record: OpRecord<Given, Options>) =>
+    defineCall<Signature>()(record, appends);
+}
+
+/** An op's function with its record, where calling it does something else than `defineOp`'s functions do. */
+export function defineCall<Signature>() {
   return <const Given extends Operands, const Options extends Operands = {}>(
     record: OpRecord<Given, Options>,
-  ): OpFunction<Signature> => functionOf(opFrom(record)) as OpFunction<Signature>;
+    callOf: (op: Op) => (...args: unknown[]) => unknown,
+  ): OpFunction<Signature> => {
+    const op = opFrom(record);
+    return Object.assign(callOf(op), { [OP]: op }) as OpFunction<Signature>;
+  };
 }
 
 /** The rules' arguments are named by the record's own operands, so they are those that readers give by name. */
@@ -53,15 +63,14 @@ function opFrom<Given extends Operands, Options extends Operands>(record: OpReco
   return { ...defaults, ...record } as unknown as Op;
 }
 
-function functionOf(op: Op): unknown {
-  const call = (...args: unknown[]): unknown => {
+function appends(op: Op) {
+  return (...args: unknown[]): unknown => {
     const recorder = builder(`tl.${op.name}`);
     const at = recorder.location();
     if (recorder.place === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), at);
     if (recorder.place === "kernel" && op.needs.hostOnly) fail(hostOnly.onHostOnly(op.name), at);
     return op.variadic ? applyMany(recorder, op, args, at) : apply(recorder, op, args, at);
   };
-  return Object.assign(call, { [OP]: op });
 }
 
 /** The record of an op's function, or undefined for any other value. */
@@ -82,6 +91,13 @@ function applyMany(recorder: Builder, op: Op, args: readonly unknown[], at: Loca
 }
 
 function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): unknown {
+  const { operands, named, types } = checkedArguments(recorder, op, args, at);
+  const results = recorder.op(op, operands, named, types, at).map((value) => new Handle(value));
+  return results.length === 0 ? undefined : results.length === 1 ? results[0] : results;
+}
+
+/** What an author's call gives an op, by the op's own rule, and the types of the results. */
+export function checkedArguments(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined) {
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args, at);
   const operands = names.map((name, i) => toOperand(op, name, op.operands, positional[i], at));
@@ -95,9 +111,7 @@ function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location
     if (argument !== undefined) named[name] = argument;
   }
   for (const argument of [...operands, ...Object.values(named)]) if (argument !== undefined) recorder.use(argument, at);
-  const types = inferTypes(op, operands, named, at);
-  const results = recorder.op(op, operands, named, types, at).map((value) => new Handle(value));
-  return results.length === 0 ? undefined : results.length === 1 ? results[0] : results;
+  return { operands, named, types: inferTypes(op, operands, named, at) };
 }
 
 function splitOptions(op: Op, names: readonly string[], args: readonly unknown[], at: Location | undefined) {

@@ -5,6 +5,7 @@ export * from "./bits.js";
 export { cast, to } from "./cast.js";
 export * from "./combine.js";
 export * from "./compare.js";
+export * from "./compositions.js";
 export * from "./create.js";
 export * from "./debug.js";
 export { loadTensorDescriptor, makeTensorDescriptor, storeTensorDescriptor } from "./descriptor.js";

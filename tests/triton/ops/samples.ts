@@ -70,6 +70,8 @@ add("maximum", each(["float32", "float16"], "T[8], T[8]"), (x, y) => tl.maximum(
 add("where", each(["int8", "float32", "bfloat16"], "int1[8], T[8], T[8]"), (c, x, y) => tl.where(c, x, y));
 
 // Math.
+unary("relu", ALL, "T[8]");
+binary("hypot", WIDE, "T[8], T[8] | T[4, 1], T[8]");
 unary("exp exp2 sin cos erf floor ceil sigmoid", WIDE, "T[8]");
 unary("log log2 sqrt rsqrt", WIDE, "T[8]{0.1,9}");
 unary("sqrtRn", ["float32"], "T[8]{0,9}");

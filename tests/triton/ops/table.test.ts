@@ -86,7 +86,7 @@ test("every op has a sample", () => {
 });
 
 describe("the evaluator", () => {
-  const isModelled = ({ op }: OpCase) => table.find(({ name }) => name === op)?.evaluate !== undefined;
+  const isModelled = ({ op }: OpCase) => table.some(({ name, evaluate, parts }) => name === op && (evaluate ?? parts));
   const runs = all.filter((testCase) => isModelled(testCase) && !testCase.op.startsWith("libdevice"));
 
   test("agrees with Triton's interpreter", { timeout: 600_000 }, async () => {

@@ -6,7 +6,30 @@ import { libdevice, tl } from "tilescript";
 import { libdeviceTable } from "../../../src/rules/libdevice-table.js";
 import { reduceKinds } from "../../../src/rules/descriptor-rules.js";
 import { dtypeOfLetter } from "../../../src/rules/libdevice-rules.js";
+import type { Op } from "../../../src/ir/op.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
+
+/** Ops that other tests try: memory, functions and the author's own Python, in tests of their own. */
+const ELSEWHERE: readonly string[] = [
+  "inBounds",
+  "toPointer",
+  "nextPowerOf2",
+  "bitLength",
+  "raw",
+  "inlineAsmElementwise",
+  "gdcWait",
+  "gdcLaunchDependents",
+  "smid",
+  "hipSmid",
+  "numWarps",
+  "numThreads",
+  "hipNumWarps",
+  "hipNumThreads",
+];
+export function isSampledElsewhere({ name, effect, operands }: Op): boolean {
+  const kinds = Object.values(operands);
+  return effect !== "pure" || ELSEWHERE.includes(name) || kinds.some((kind) => /address|tensor|function/.test(kind));
+}
 
 type Apply = (...operands: any[]) => unknown;
 export interface Sample {

@@ -15,6 +15,7 @@ import type { DTypeName } from "../../../src/types/dtype.js";
 import { requirePython, type CaseError, askScript } from "../../support/python.js";
 import { cases, evaluated, inputsOf, type OpCase, pythonOf } from "./harness.js";
 import { unlike } from "./interpreter-unlike.js";
+import { isSampledElsewhere } from "./samples.js";
 
 const SRC = join(import.meta.dirname, "../../../src");
 const sources = readdirSync(join(SRC, "ops")).map((name) => readFileSync(join(SRC, "ops", name), "utf8"));
@@ -61,28 +62,7 @@ const all = cases();
 
 test("every op has a sample", () => {
   const sampled = new Set(all.map(({ op }) => op));
-  // Memory, functions and the author's own Python are tested where they live: tests/kernels.
-  const elsewhere = [
-    "inBounds",
-    "toPointer",
-    "nextPowerOf2",
-    "bitLength",
-    "raw",
-    "inlineAsmElementwise",
-    "gdcWait",
-    "gdcLaunchDependents",
-    "smid",
-    "hipSmid",
-    "numWarps",
-    "numThreads",
-    "hipNumWarps",
-    "hipNumThreads",
-  ];
-  const isElsewhere = ({ name, effect, operands }: Op) => {
-    const kinds = Object.values(operands);
-    return effect !== "pure" || elsewhere.includes(name) || kinds.some((kind) => /address|tensor|function/.test(kind));
-  };
-  expect(table.filter((op) => !sampled.has(op.name) && !isElsewhere(op)).map(({ name }) => name)).toEqual([]);
+  expect(table.filter((op) => !sampled.has(op.name) && !isSampledElsewhere(op)).map(({ name }) => name)).toEqual([]);
 });
 
 describe("the evaluator", () => {

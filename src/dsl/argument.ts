@@ -1,4 +1,4 @@
-/** What the author gives to control flow, as arguments of the program. */
+/** Turns what the author passes to control flow into arguments of the program. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { argumentList } from "../diagnostics/catalogue/operand-codes.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
@@ -6,12 +6,12 @@ import type { Builder } from "../ir/builder.js";
 import type { Argument } from "../ir/nodes.js";
 import { toArgument } from "../ops/define.js";
 
-/** Refuses when `why` is a sentence. */
+/** Fails with `why`, unless it is empty. */
 export function must(why: string, at: Location | undefined): void {
   if (why !== "") fail(brokenRule(why), at);
 }
 
-/** `what` says what is wrong with anything that cannot be a value. */
+/** `what` is the sentence for something that cannot be a value. */
 export function argumentOf(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {
   const argument = toArgument(given);
   if (argument === undefined) fail(argumentList.notAValue(what), at);

@@ -1,4 +1,4 @@
-/** Branches of the kernel, and the way out of it. */
+/** Branches of the kernel, and its early exit. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalogue/control-codes.js";
@@ -12,13 +12,13 @@ import { argumentOf, must } from "./argument.js";
 
 type Arm = () => unknown;
 
-/** What `tl.when` returns: the branch, to which other arms can be added, and whose value `otherwise` gives. */
+/** What `tl.when` returns: a branch that takes further arms. `otherwise` gives its value. */
 export interface When<R> {
-  /** The next condition, asked where the ones before do not hold. */
+  /** The next condition, tested if none before it holds. */
   elseWhen<const C>(condition: Checked<C, WhyWhen<C, "elseWhen">>, body: () => NoInfer<R>): When<R>;
-  /** The arm that runs where no condition holds. Gives what the arms return. */
+  /** The arm that runs if no condition holds. Gives what the arms return. */
   otherwise(body: () => NoInfer<R>): R;
-  /** What the arm returns, for later arms of the same constexpr condition: without it, there is no value. */
+  /** What the arm returns. Only later arms of the same constexpr condition may use it. */
   readonly value: R;
 }
 
@@ -31,17 +31,17 @@ interface WhenHandle {
 interface Branch {
   readonly statement: Mutable<IfStatement>;
   readonly yields: Yielded;
-  /** What the arm returns; the branch gives it only if every arm does. */
+  /** What the arm returns. The branch has a result only if every arm returns one. */
   readonly returned: readonly Argument[];
-  /** What holds where neither this arm nor one before it runs; undefined where only the program knows. */
+  /** The condition under which neither this arm nor one before it runs; undefined if only the program knows. */
   readonly otherwise: string | undefined;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs. On a
- * constexpr Triton decides when it compiles, and what an arm makes can be used in later arms of the same condition. Arms
- * may return tiles, the same from each, which the chain then gives.
+ * A branch of the kernel: `tl.when(condition, () => { … }).otherwise(() => { … })`. Both arms are traced; one runs.
+ * Triton decides a constexpr condition when it compiles; later arms of the same condition can then use what an arm
+ * makes. Arms may return tiles of the same types, and the chain gives them.
  */
 export const when = ((condition: unknown, body: Arm): WhenHandle => {
   const at = captureLocation();
@@ -51,7 +51,7 @@ export const when = ((condition: unknown, body: Arm): WhenHandle => {
   return chain(recorder, [branch]);
 }) as unknown as <const C, R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
 
-/** `before` is what holds because the arms before it do not run: "" for the first. */
+/** `before` is the condition under which no earlier arm runs: "" for the first arm. */
 function openBranch(
   recorder: Builder,
   condition: unknown,
@@ -69,7 +69,7 @@ function openBranch(
   return { statement, yields, returned: block.yields, otherwise: both(before, text && negated(text)) };
 }
 
-/** The canonical text of a condition that Triton knows. Texts of compound conditions leave their nesting out. */
+/** The canonical text of a condition that Triton knows. Compound conditions are written without their nesting. */
 function textOf(condition: Argument): string | undefined {
   if (!isValue(condition) || condition.type.kind !== "constexpr") return undefined;
   const { text } = condition.type;
@@ -130,7 +130,7 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   };
 }
 
-/** The branch must be the last thing that happened. Pure values that a condition needed move in front of it. */
+/** The branch must be the last statement. Pure values that a condition needed move in front of it. */
 function settle(recorder: Builder, first: Branch, name: string): void {
   const { statements } = recorder;
   const position = statements.indexOf(first.statement);
@@ -142,7 +142,7 @@ function settle(recorder: Builder, first: Branch, name: string): void {
   statements.push(first.statement);
 }
 
-/** Gives every arm of the chain the results that its innermost arms yield. */
+/** Gives every arm of the chain the results that the innermost arms yield. */
 function join(
   recorder: Builder,
   branches: readonly Branch[],
@@ -183,7 +183,7 @@ function join(
 // ---- leaving ----------------------------------------------------------------------------------------------------------
 
 /**
- * Ends the program where a condition holds: `tl.when(pid.ge(count), () => tl.exit())` is `if pid >= count: return`.
+ * Ends the program if a condition holds: `tl.when(pid.ge(count), () => tl.exit())` is `if pid >= count: return`.
  * Triton allows it outside loops, in the kernel itself.
  */
 export function exit(): void {

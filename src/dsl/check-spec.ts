@@ -1,4 +1,4 @@
-/** What the types say of a spec, said again to whoever builds without them or casts them away. */
+/** Checks a spec at build time, for authors who build without the type checker or cast its errors away. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { configSources } from "../diagnostics/catalogue/config-codes.js";
 import { specShapes, specValue } from "../diagnostics/catalogue/definition-codes.js";
@@ -22,7 +22,7 @@ const recordOf =
 const isNames = listOf((given) => typeof given === "string");
 const isTorch: Test = (given) => isFunction(given) || (isRecord(given) && typeof given["source"] === "string");
 
-/** An object that may have these parts and no other. */
+/** An object with these parts and no others. */
 const partsOf =
   (tests: Readonly<Record<string, Test>>, required: readonly string[] = []): Test =>
   (given) =>
@@ -42,7 +42,7 @@ const isAutotune = partsOf(
   ["key", "configs"],
 );
 
-/** What each part may be, and how to write it; the tolerance has a check of its own, `src/contract/tolerance.ts`. */
+/** What each part may be, and how to write it. `src/contract/tolerance.ts` checks the tolerance. */
 const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
   dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
   autotune: [
@@ -63,7 +63,7 @@ const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
   doc: [(given) => typeof given === "string", "a string"],
 };
 
-/** @throws TileScriptError at a part of the spec that is of another form than the build reads. */
+/** @throws TileScriptError at a part of the spec that has the wrong form. */
 export function checkSpec({ name, spec }: KernelDefinition, placeOf: (part: keyof RawSpec) => Location | undefined) {
   for (const part of Object.keys(parts) as (keyof RawSpec)[]) {
     const [test, remedy] = parts[part]!;
@@ -72,7 +72,7 @@ export function checkSpec({ name, spec }: KernelDefinition, placeOf: (part: keyo
   if (spec.autotune && spec.config) fail(configSources.both(name), placeOf("config"));
 }
 
-/** @throws TileScriptError at shapes that miss a size, or give what no caller does. */
+/** @throws TileScriptError at shapes that lack a size, or give something that callers do not pass. */
 export function checkShapes({ name, spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
   const sizes = params.flatMap((param) => (isFreeSize(param) ? [param.name] : []));
   const others = params.flatMap((param) =>
@@ -88,7 +88,7 @@ export function checkShapes({ name, spec }: KernelDefinition, params: readonly P
   }
 }
 
-/** Whether the shapes of arguments bind it. */
+/** Whether an argument's shape sets it. */
 function isFreeSize(param: Param): boolean {
   return param.kind === "size" ? param.derived === undefined : param.kind === "constexpr" && param.from === "dim";
 }

@@ -1,4 +1,4 @@
-/** A function that each launch, or each config, chooses by name: what `constexpr.fn` gives to the body. */
+/** What `constexpr.fn` gives to the body: a function that each launch or config chooses by name. */
 import { builder } from "../ir/builder.js";
 import { Handle } from "../ir/handle.js";
 import { definitionOfHelper } from "../ops/fn.js";
@@ -12,7 +12,7 @@ interface Name {
 type Chain = Pick<ReturnType<typeof when>, "elseWhen" | "otherwise">;
 const branch = when as (condition: unknown, body: () => unknown) => Chain;
 
-/** What the author's call is bound to is the branch, not what this makes on the way. */
+/** Runs `make` without naming its values: the author's variable names the result of the whole branch. */
 function unnamed<T>(make: () => T): T {
   const recorder = builder("constexpr.fn");
   const outer = recorder.anonymous;
@@ -22,7 +22,7 @@ function unnamed<T>(make: () => T): T {
   return made;
 }
 
-/** Calling it is a branch on the name, which Triton decides when it compiles: one arm for each function. */
+/** A call is a branch on the name, with an arm for each function. Triton decides it when it compiles. */
 export function chosenFunction(handle: Handle, functions: Readonly<Record<string, AnyFunction>>): AnyFunction & Name {
   const name = handle as unknown as Name;
   const names = Object.keys(functions);

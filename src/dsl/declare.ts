@@ -1,4 +1,4 @@
-/** A kernel's params as its IR has them, with the values that stand for each, and as its body gets them. */
+/** A kernel's params, as its IR holds them and as its body gets them. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { descriptorBlock, optionalDim, paramName, rangeBound } from "../diagnostics/catalogue/param-codes.js";
 import type { Builder } from "../ir/builder.js";
@@ -53,7 +53,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
   return params;
 }
 
-/** A dim that is also called as something else than a size. */
+/** Fails because a dim has the name of a param that is not a size. */
 function takenName({ name, spec, at }: KernelDefinition, dim: string): never {
   return fail(paramName.taken(name, dim, spec.params[dim]!.kind), at);
 }
@@ -67,7 +67,7 @@ function sizeNames(kernel: KernelDefinition): string[] {
   return [...names];
 }
 
-/** A size is read off a tensor that is always there. */
+/** The wrapper reads a size off a tensor, so one that is not optional must have it. */
 function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
   const tensors = params.filter((param) => param.kind === "tensor");
   const bound = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
@@ -77,7 +77,7 @@ function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
         fail(optionalDim(kernel.name, dim, name), kernel.at);
 }
 
-/** A range ends at numbers, and at sizes that are known when inputs are made. */
+/** The ends of a range are numbers, or sizes that are known when inputs are made. */
 function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDefinition): void {
   const known = params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
   const names = known.map(({ name }) => name);
@@ -96,7 +96,7 @@ function tensorParam(
   p: Described<"tensor">,
   dims: readonly Argument[],
 ): TensorParam {
-  // A trial that begins with zeros says that a launch does.
+  // If autotuning resets the tensor to zero before each trial, launches begin with zeros too.
   const zeroed = p.options.zeroed ?? (p.role === "out" && (spec.autotune?.resetToZero ?? []).includes(name));
   const dtype = elemOf(p.dtype);
   const contiguous = p.options.contiguous ?? false;
@@ -128,7 +128,7 @@ function tensorParam(
   };
 }
 
-/** A tensor that comes as a descriptor: made by the wrapper, its block set once a config is chosen. */
+/** A tensor that the wrapper makes a descriptor of. The chosen config sets its block. */
 function descriptorParam(
   recorder: Builder,
   { name: kernel, at }: KernelDefinition,
@@ -164,7 +164,7 @@ function descriptorParam(
   };
 }
 
-/** Whether the caller gave an argument: Triton knows it when it compiles. */
+/** Whether the caller gave an argument. Triton knows this when it compiles. */
 function givenValue(recorder: Builder, name: string, at: Location | undefined): Value {
   return recorder.value({ kind: "constexpr", of: "bool", text: `${name}.given` }, at, `${name}.given`);
 }
@@ -200,7 +200,7 @@ function configured(kernel: KernelDefinition, name: string): boolean {
   return kernel.spec.autotune?.configs.some((config) => name in config) ?? name in (kernel.spec.config ?? {});
 }
 
-/** The dtype variable behind a constexpr: the author's, or one that has the param's name. */
+/** The dtype variable behind a constexpr: the author's, or one with the param's name. */
 function variableOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"]>): DTypeVariable {
   return elemOf(tokenOf(name, dtype)) as DTypeVariable;
 }
@@ -209,7 +209,7 @@ function tokenOf(name: string, dtype: NonNullable<Described<"constexpr">["dtype"
   return "name" in dtype ? dtype : dtypeVariable(name, dtype);
 }
 
-/** What the body gets for each param: a dtype is a token, a chosen function a function, all else a handle. */
+/** What the body gets for each param: a token for a dtype, a function for a chosen function, else a handle. */
 export function handles(kernel: KernelDefinition, params: readonly Param[]): Record<string, Handle> {
   return Object.fromEntries(
     params.map((param) => {
@@ -217,14 +217,14 @@ export function handles(kernel: KernelDefinition, params: readonly Param[]): Rec
       const described = kernel.spec.params[param.name];
       if (described?.kind !== "constexpr") return [param.name, handle];
       const { dtype, functions } = described;
-      // Handles, functions and dtypes are told apart wherever an argument may be any of them.
+      // Every reader of an argument tells handles, functions and dtypes apart.
       const other = dtype ? tokenOf(param.name, dtype) : functions ? chosenFunction(handle, functions) : handle;
       return [param.name, other as unknown as Handle];
     }),
   );
 }
 
-/** Whether a grid or a requirement may look at it: sizes, scalars and constexprs. */
+/** Whether a grid or a requirement may use it: sizes, scalars and constexprs. */
 export function isMeta(params: readonly Param[], name: string): boolean {
   const param = params.find((p) => p.name === name);
   return param !== undefined && param.kind !== "tensor" && param.kind !== "pointer";

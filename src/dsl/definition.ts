@@ -15,7 +15,7 @@ type RawConfig = Readonly<Record<string, unknown>>;
 export type RawReference =
   ((inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown) | { readonly source: string };
 
-/** `Spec` of `params/spec.ts` without its types: what the build reads. */
+/** `Spec` of `params/spec.ts` as the build reads it, without type parameters. */
 export interface RawSpec {
   readonly params: Readonly<Record<string, ParamDescription>>;
   readonly dims?: Readonly<Record<string, (meta: Meta) => unknown>>;
@@ -44,7 +44,7 @@ export interface RawSpec {
   readonly doc?: string;
 }
 
-/** Each part's name: one that is misspelt would have no effect. */
+/** The name of each part. Others are refused: a misspelt part would have no effect. */
 const specParts: Readonly<Record<keyof RawSpec, true>> = {
   params: true,
   dims: true,
@@ -66,7 +66,7 @@ const specParts: Readonly<Record<keyof RawSpec, true>> = {
   doc: true,
 };
 
-/** What an author defined: what `kernel(…)` returns, without the ways to run it. */
+/** What `kernel(…)` returns, without the ways to run it. */
 export class KernelDefinition {
   constructor(
     readonly name: string,
@@ -85,16 +85,16 @@ export class KernelDefinition {
   }
 }
 
-/** The definition behind a kernel that an author holds. */
+/** The definition behind an author's kernel. */
 export function definitionOf(kernel: unknown): KernelDefinition {
   if (kernel instanceof KernelDefinition) return kernel;
   return fail(notAKernel(), captureLocation());
 }
 
-/** The module, its source map and the file that it is written to first have longer names than the kernel. */
+/** Names of the module, its source map and its temporary file are longer than the kernel's; this leaves room. */
 const LONGEST_NAME = 200;
 
-/** @throws TileScriptError if the name cannot be a Python name, or a required part of the spec is missing. */
+/** @throws TileScriptError if the name is not a valid Python name, or a required part of the spec is missing. */
 export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
   if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
   if (name.length > LONGEST_NAME) fail(pythonName.tooLong(name.length, LONGEST_NAME), at);
@@ -110,7 +110,7 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
   if (typeof body !== "function") fail(missingPart.body(name), at);
 }
 
-/** A config of the spec, launch options apart. */
+/** A config of the spec, with its launch options separate. */
 export function configOf(raw: RawConfig, at: Location | undefined): Config {
   const launch: Record<string, number> = {};
   const values: Record<string, number | boolean | string> = {};

@@ -1,13 +1,13 @@
-/** The value of a tile's dimension, as an author computes with it. */
+/** A tile's dimension as a value that authors compute with. */
 import { builder } from "../ir/builder.js";
 import { readText } from "../types/constexpr-value.js";
 import { Handle } from "../ir/handle.js";
 import * as ops from "../ops/index.js";
 
-/** A constexpr, or a number where the text is one. */
+/** A constexpr, or a number if the text spells one. */
 type Operand = any;
 
-/** A dimension such as `BLOCK`, which is an argument, or `BLOCK * 2`, which is computed unless the kernel has already. */
+/** The value of `BLOCK`, an argument, or of `BLOCK * 2`, computed unless the kernel has done so already. */
 export function dimension(text: string): Operand {
   const known = builder("shape").constexprs.get(text);
   if (known && !known.scope.closed) return new Handle(known);

@@ -1,4 +1,4 @@
-/** A kernel's call inside an operator: what it is given is looked at here, and what it gives stands for new tensors. */
+/** A kernel's call inside an operator: checks its arguments, and stands for the tensors that it makes. */
 import type { KernelLaunch } from "../ir/operator-ir.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
@@ -18,26 +18,26 @@ import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "
 import { argument, tensorProxy } from "../torch/torch-proxy.js";
 import type { KernelDefinition } from "./definition.js";
 
-/** What is known of a tensor before anything runs: the names of its sizes, and its dtype. */
+/** A tensor as known before anything runs: the names of its sizes, and its dtype. */
 export interface Described {
   readonly dims: readonly (string | number | undefined)[];
   readonly dtype: Elem | undefined;
 }
 
-/** What keeps the calls of one operator. */
+/** Collects the calls of one operator. */
 export interface LaunchRecorder {
   readonly name: string;
   kernel(definition: KernelDefinition): KernelIR;
   launched(launch: KernelLaunch): void;
   describe(node: TorchNode): Described | undefined;
   describeAs(node: TorchNode, described: Described): void;
-  /** Whether it is a tensor that the caller of the operator gave. */
+  /** Whether the operator's caller passed this tensor. */
   isInput(node: TorchNode): boolean;
 }
 
 let recorder: LaunchRecorder | undefined;
 
-/** Runs `body`, in which kernels may be called. */
+/** Runs `body`, which may call kernels. */
 export function launching<T>(into: LaunchRecorder, body: () => T): T {
   const before = recorder;
   recorder = into;
@@ -48,7 +48,7 @@ export function launching<T>(into: LaunchRecorder, body: () => T): T {
   }
 }
 
-/** What `kernel.call(…)` does: an object with a tensor for each output of the kernel. */
+/** The implementation of `kernel.call(…)`. Gives an object with a tensor for each output of the kernel. */
 export function launch(definition: KernelDefinition, given: Readonly<Record<string, unknown>>): object {
   const at = captureLocation();
   const { name } = definition;
@@ -67,7 +67,7 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
     if (param.kind !== "tensor" || param.role !== "out") continue;
     let node: Launched | undefined;
     const get = (): unknown => {
-      // Here, because the author's name for it is the one that takes it out of the object.
+      // Made on access, where the author names the variable that takes it.
       node ??= { kind: "launched", launch: call, output: param.name, at: captureLocation() };
       into.describeAs(node, typeOf(param));
       return tensorProxy(node, at);
@@ -76,7 +76,7 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
   }
   return new Proxy(results, {
     get: (target, key, receiver) => {
-      // Whoever looks at it may ask for a promise's `then`.
+      // Some readers test for a promise by its `then`.
       if (typeof key === "string" && key !== "then" && !(key in target))
         fail(kernelCall.noOutput(name, key, Object.keys(target)), captureLocation());
       return Reflect.get(target, key, receiver) as unknown;
@@ -119,7 +119,7 @@ function whyArgument(kernel: KernelIR, param: Param, value: TorchArgument | unde
   return kind === true || value === null || Array.isArray(value) ? whyNumber(name, param.name) : "";
 }
 
-/** Whether it is a tensor, as far as that can be told before anything runs. */
+/** Whether it is a tensor, as far as known before anything runs. */
 function isTensor(node: TorchNode, into: LaunchRecorder): boolean | undefined {
   switch (node.kind) {
     case "input":
@@ -144,14 +144,14 @@ function isArgument(param: Param): boolean {
   return param.kind !== "constexpr" || param.from === "argument" || param.from === "dim";
 }
 
-/** Whether nothing but the caller decides it: no default, no shape of another argument. */
+/** Whether the caller must give it: it has no default, and no other argument's shape sets it. */
 function isRequired({ params }: KernelIR, param: Param): boolean {
   if (param.kind === "tensor" || param.kind === "pointer") return param.given === undefined;
   if (param.kind !== "size" && param.default !== undefined) return false;
   return !isBound(param, params);
 }
 
-/** Whether it is a size that a tensor has which is there in any case. */
+/** Whether it is a size that a required tensor has. */
 function isBound(param: Param, params: readonly Param[]): boolean {
   const isSize = param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
   const binds = (other: Param): boolean =>
@@ -159,7 +159,7 @@ function isBound(param: Param, params: readonly Param[]): boolean {
   return isSize && params.some(binds);
 }
 
-/** Compares shapes and dtypes with the kernel's, as far as they are known, and gives those of its outputs. */
+/** Compares the known shapes and dtypes with the kernel's, and gives those of its outputs. */
 function bindTypes(
   { name, params }: KernelIR,
   args: Readonly<Record<string, TorchArgument>>,
@@ -198,7 +198,7 @@ function bindTypes(
   for (const { name: size } of params) {
     const value = args[size];
     if (typeof value === "number") sizes.set(size, value);
-    // A size of the operator, as it is.
+    // A size of the operator, passed on unchanged.
     if (isTorchNode(value) && value.kind === "input" && !into.describe(value)) sizes.set(size, value.name);
   }
   return {
@@ -210,7 +210,7 @@ function bindTypes(
   };
 }
 
-/** The dtype that an argument names: torch's, or that of a tensor. */
+/** The dtype that an argument names: one of torch's, or a tensor's. */
 function dtypeOf(node: TorchNode, into: LaunchRecorder): Elem | undefined {
   if (node.kind === "dtype") return node.name;
   return node.kind === "attribute" && node.name === "dtype" ? into.describe(node.of)?.dtype : undefined;
@@ -220,7 +220,7 @@ const axesInWords = (rank: number): string => (rank === 1 ? "1 axis" : `${rank} 
 const membersOf = (elem: Elem): readonly string[] => (typeof elem === "string" ? [elem] : elem.members);
 const words = (elem: Elem): string => membersOf(elem).join(" or ");
 
-/** Whether every dtype that the argument may have is one that the kernel takes. */
+/** Whether the kernel takes every dtype that the argument may have. */
 export function includes(allowed: Elem, given: Elem): boolean {
   return membersOf(given).every((member) => membersOf(allowed).includes(member));
 }

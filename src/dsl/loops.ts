@@ -25,9 +25,9 @@ import type { Type } from "../types/types.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /**
- * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. The body runs once, while the kernel is traced;
- * `k` stands for every iteration. With one argument it counts from 0 to that; a negative step counts down, and must be
- * a number or a constexpr. Options are those of `tl.range`: `tl.range(0, K, BLOCK_K, { numStages: 3 })`.
+ * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. Tracing runs the body once; `k` stands for
+ * every iteration. With one argument, the loop counts from 0 to it. A negative step counts down, and must be a number
+ * or a constexpr. Options are Triton's: `tl.range(0, K, BLOCK_K, { numStages: 3 })`.
  */
 export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   const Lo,
@@ -78,7 +78,7 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   return iterate(recorder, { start: start!, end: end!, step: step!, options, unrolled, at }, type);
 }
 
-/** What each option of a loop takes. */
+/** The values that each option of a loop takes. */
 const RANGE_OPTIONS = {
   numStages: "int",
   loopUnrollFactor: "int",
@@ -112,7 +112,7 @@ function optionsOf(
   return options;
 }
 
-/** Yields the symbolic index once: what runs until the next request is the loop's body. */
+/** Yields the symbolic index once. What runs before the next request is the loop's body. */
 function* iterate(
   recorder: Builder,
   head: Omit<ForStatement, "kind" | "index" | "body">,
@@ -134,7 +134,7 @@ function* iterate(
 
 /**
  * A loop that runs as long as its condition holds: `tl.whileLoop(() => i.value.lt(n), () => { … })`. Both functions are
- * traced once; the condition is computed again before each turn.
+ * traced once; the kernel computes the condition again before each iteration.
  */
 export const whileLoop = ((condition: () => unknown, body: () => unknown, given: object = {}): void => {
   const at = captureLocation();

@@ -1,4 +1,4 @@
-/** Gives handles the methods and properties that authors call: those that op records name, and a few of tensors. */
+/** Gives handles their methods and properties: those that op records name, and a few of tensors. */
 import { fail } from "../diagnostics/diagnostic.js";
 import { missingProperty } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
@@ -27,14 +27,14 @@ for (const candidate of Object.values(ops)) {
   });
 }
 
-/** The tensor parameters of the kernels that are being traced, by the value that stands for each. */
+/** The tensor params of the kernels being traced, by value. */
 const tensors = new WeakMap<object, TensorParam>();
 
 export function registerTensor(param: TensorParam): void {
   tensors.set(param.value, param);
 }
 
-/** Of optional arguments, the value that says whether they were given. */
+/** For each optional argument, the value that says whether the caller gave it. */
 const givens = new WeakMap<object, Value>();
 
 export function registerGiven(value: Value, given: Value): void {
@@ -86,7 +86,7 @@ property("given", (handle) => {
 });
 
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
-// Of a tensor `gather` makes a view, of a tile it moves elements, of a descriptor it loads rows.
+// `gather` makes a view of a tensor, moves the elements of a tile, and loads rows of a descriptor.
 method("gather", (handle, ...args) => {
   const { kind } = valueOf(handle).type;
   if (kind === "descriptor") return descriptors.descriptorGather(handle, ...args);
@@ -118,7 +118,7 @@ method("permute", (handle, ...args) => {
   return permuted(handle, args.flat() as number[]);
 });
 
-/** A tensor or a view with its axes in another order. */
+/** A tensor or view with its axes reordered. */
 function permuted(handle: Handle, order: readonly number[]): Handle {
   const result = views.permuteAxes(handle, order) as Handle;
   const param = tensors.get(valueOf(handle));

@@ -1,4 +1,4 @@
-/** An operator of PyTorch, as its author defines it out of kernels. */
+/** An operator of PyTorch, defined out of kernels. */
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { missingPart, pythonName } from "../diagnostics/catalogue/definition-codes.js";
 import {
@@ -43,12 +43,12 @@ export class OperatorDefinition {
 }
 
 /**
- * Defines an operator of PyTorch out of kernels. `forward` is run once while it is built: it calls kernels,
- * `kernel.call({ x })`, and torch between them, and returns the outputs that `params` declare with whatever else
- * `backward` needs. `backward` gets inputs and all that `forward` returned, then the gradients of the outputs, and returns
- * those of inputs; PyTorch keeps the tensors that it looks at.
+ * Defines an operator of PyTorch out of kernels. The build runs `forward` once: it calls kernels, `kernel.call({ x })`,
+ * and torch between them, and returns the outputs that `params` declares and whatever else `backward` needs. `backward`
+ * gets the inputs and all that `forward` returned, then the gradients of the outputs, and returns those of the inputs.
+ * PyTorch keeps the tensors that it uses.
  *
- * @throws TileScriptError if the name cannot be a Python name, or a part is missing.
+ * @throws TileScriptError if the name is not a valid Python name, or a part is missing.
  */
 export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Backward) => {
   const at = captureLocation();
@@ -59,14 +59,14 @@ export const op = ((name: string, spec: RawSpec, forward: Forward, backward?: Ba
   return new OperatorDefinition(name, spec, forward, backward, at);
 }) as unknown as OperatorFunction;
 
-/** The operator's program. `traceKernel` gives the IR of each kernel that it calls. */
+/** The operator's program. `traceKernel` gives the IR of each kernel it calls. */
 export function traceOperator(
   definition: OperatorDefinition,
   traceKernel: (kernel: KernelDefinition) => KernelIR,
   places?: SpecPlaces,
 ): OperatorIR {
   const { name, spec, at } = definition;
-  // Its params are a kernel's; nothing is launched for the operator itself.
+  // Params are declared like a kernel's; the operator itself launches nothing.
   const face = trace(new KernelDefinition(name, { ...spec, grid: () => [1] }, () => undefined, at), places);
   checkParams(face);
   const recording = new Recording(definition, face, traceKernel);
@@ -77,7 +77,7 @@ export function traceOperator(
   return { face, kernels: recording.kernels, forward, backward };
 }
 
-/** An operator's params are what PyTorch can hand over: tensors to read, new tensors, and numbers. */
+/** An operator's params are what PyTorch can pass: tensors to read, new tensors, and numbers. */
 function checkParams(face: KernelIR): void {
   const { name, params, at } = face;
   for (const param of params) {
@@ -127,13 +127,13 @@ class Recording {
             fail(operatorResult.dtype(name, output.name), placeOf(node) ?? at);
         }
         const declared = Object.fromEntries(outputs.map((output) => [output.name, results[output.name]!] as const));
-        // As declared; what only `backward` needs comes after.
+        // Declared outputs come first, then what only `backward` needs.
         return this.definition.backward ? { ...declared, ...results } : declared;
       },
     );
   }
 
-  /** Compares what is known of a shape with the declared one. */
+  /** Compares the known part of a shape with the declared shape. */
   #checkShape({ dimNames }: TensorParam, node: TorchNode, what: string): void {
     const { name, at } = this.definition;
     const dims = this.#describe(node)?.dims;
@@ -218,7 +218,7 @@ class Recording {
       if (!node || this.#isNumber(node)) return fail(operatorResult.rule(whyResult(name, key)), at);
       return [key, node] as const;
     });
-    // PyTorch refuses an operator that gives memory of its inputs, or the same twice.
+    // PyTorch refuses an operator that returns memory of an input, or the same memory twice.
     const owners = new Map<TorchNode, string>();
     for (const [key, node] of results) {
       const of = owner(node);
@@ -254,7 +254,7 @@ class Recording {
   }
 }
 
-/** Torch is recorded as in a reference, whose messages say so. */
+/** Torch is recorded like a reference, so messages about it say "reference". */
 function named<R>(name: string, body: () => R): R {
   try {
     return body();
@@ -265,7 +265,7 @@ function named<R>(name: string, body: () => R): R {
   }
 }
 
-/** Where the author made it. */
+/** Where the author made the node. */
 function placeOf(node: TorchNode): Location | undefined {
   return "at" in node ? node.at : undefined;
 }

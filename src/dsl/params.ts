@@ -1,4 +1,4 @@
-/** How an author declares what a kernel takes. Descriptions only: a value for each is made when the kernel is traced. */
+/** How an author declares a kernel's params. These are descriptions only: tracing makes a value for each. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import {
   descriptorPadding,
@@ -34,7 +34,7 @@ export interface TensorDescription {
   readonly options: InTensorOptions & OutTensorOptions;
   /** Where the author declares it. */
   readonly at: Location | undefined;
-  /** Of a descriptor: the block that it moves, as names of constexprs and numbers. */
+  /** The block that a descriptor moves, as numbers and names of constexprs. */
   readonly block?: readonly (string | number)[];
   readonly paddingOption?: "zero" | "nan" | undefined;
 }
@@ -42,12 +42,12 @@ export interface TensorDescription {
 export interface ConstexprDescription {
   readonly kind: "constexpr";
   readonly of: "int" | "float" | "bool" | "string" | "dtype";
-  /** A size: a config sets it, or a shape. */
+  /** A size, which a config or a shape sets. */
   readonly size: boolean;
   readonly choices?: readonly string[];
-  /** Of a function: what each choice stands for. */
+  /** The function behind each choice. */
   readonly functions?: Readonly<Record<string, (...args: unknown[]) => unknown>>;
-  /** The dtype variable that it binds, or the members of one that gets the param's name. */
+  /** The dtype variable that it binds, or the members of a variable that gets the param's name. */
   readonly dtype?: AnyDType | readonly AnyDType[];
   readonly default?: Constant | undefined;
   /** Computes it from the sizes at each launch. */
@@ -108,19 +108,19 @@ function declareDescriptor(role: Role) {
 }
 
 /**
- * A tensor that the kernel gets as a descriptor: `descriptor(tl.float16, ["M", "K"], ["BLOCK_M", "BLOCK_K"])`,
- * `descriptor.out(…)`, `descriptor.inout(…)`. Callers give tensors.
+ * A tensor that reaches the kernel as a descriptor: `descriptor(tl.float16, ["M", "K"], ["BLOCK_M", "BLOCK_K"])`,
+ * `descriptor.out(…)`, `descriptor.inout(…)`. Callers pass tensors.
  */
 export const descriptor = Object.assign(declareDescriptor("in"), {
   out: declareDescriptor("out"),
   inout: declareDescriptor("inout"),
 }) as unknown as DescriptorBuilder;
 
-/** A raw pointer argument: nothing is known of its extent, nothing is masked. */
+/** A raw pointer argument. Its extent is unknown, so nothing is masked. */
 export const pointer = ((dtype: AnyDType) => {
   if (!isDType(dtype)) fail(paramDType.missing("pointer"), captureLocation());
   const description = { kind: "pointer", dtype } as const;
-  // A function, until `optional()` replaces it: what was declared is not optional.
+  // `optional` is a function until the author calls it; the call replaces it.
   return { ...description, optional: () => ({ ...description, optional: true }) };
 }) as unknown as PointerBuilder;
 

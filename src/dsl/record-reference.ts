@@ -4,7 +4,7 @@ import { referenceFlag, referenceResult, specInputs } from "../diagnostics/catal
 import { inputsOf, type Reference, type TorchNode } from "../torch/torch-node.js";
 import { type Author, isRecord, nodeOf, type Given, record, tensorProxy } from "../torch/torch-proxy.js";
 
-/** Python source for a reference that the recorder has no words for: the body of `reference_fn`. */
+/** Python source for a reference that the recorder cannot express: the body of `reference_fn`. */
 export function python(
   parts: TemplateStringsArray,
   ...values: readonly (string | number)[]
@@ -12,7 +12,7 @@ export function python(
   return { source: String.raw({ raw: parts.raw }, ...values) };
 }
 
-/** Calls the author's function with proxies that write down what is asked of them. */
+/** Calls the author's function with proxies that record each use. */
 export function recordReference(
   author: Author | { readonly source: string } | undefined,
   given: Given,
@@ -40,7 +40,7 @@ export function recordReference(
 }
 
 /**
- * The inputs that an author describes, by name.
+ * The inputs that the author describes, by name.
  *
  * @throws TileScriptError if one is not a tensor that the kernel reads.
  */
@@ -70,7 +70,7 @@ function outputNode(item: unknown, name: string, at: Location | undefined): Torc
   return node;
 }
 
-/** Removes the indentation that the template has in the author's file. */
+/** Removes the template's indentation in the author's file. */
 function dedent(source: string): string {
   const lines = source.replace(/^\n/, "").trimEnd().split("\n");
   const indents = lines.filter((line) => line.trim() !== "").map((line) => /^ */.exec(line)![0].length);

@@ -1,4 +1,4 @@
-/** The parts of a kernel's spec that are torch, recorded: its reference, its providers and its inputs. */
+/** Records the torch parts of a kernel's spec: its reference, its providers and its inputs. */
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../diagnostics/catalogue/definition-codes.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
@@ -7,10 +7,10 @@ import type { TorchNode } from "../torch/torch-node.js";
 import type { KernelDefinition } from "./definition.js";
 import { recordInputs, recordReference } from "./record-reference.js";
 
-/** Names of what is measured beside the author's providers. */
+/** Names of the providers that the benchmark adds to the author's. */
 const RESERVED_PROVIDERS = ["kernel", "eager"];
 
-/** Functions to measure beside the kernel, which are written at `at`. */
+/** Functions to measure beside the kernel. The author wrote them at `at`. */
 export function providersOf(
   kernel: KernelDefinition,
   params: readonly Param[],
@@ -22,7 +22,7 @@ export function providersOf(
     try {
       return [name, recorded(kernel, author, params, at)!] as const;
     } catch (error) {
-      // It is recorded as a reference is, whose messages say "reference".
+      // A provider is recorded like a reference, but the messages would say "reference".
       if (!(error instanceof TileScriptError)) throw error;
       const say = (message: string) => message.replace(/^reference:/, `${kernel.name}: the provider ${name}`);
       throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
@@ -31,7 +31,7 @@ export function providersOf(
   return Object.fromEntries(made);
 }
 
-/** A reference, which is written at `at`. */
+/** The reference. The author wrote it at `at`. */
 export function recorded(
   { spec }: KernelDefinition,
   author: typeof spec.reference,
@@ -52,7 +52,7 @@ export function recorded(
   return recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
 }
 
-/** Inputs are made before a config is chosen. */
+/** The spec's inputs. They are made before a config is chosen, so they see no values of one. */
 export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], at: Location | undefined) {
   if (!spec.inputs) return {};
   const early = (param: Param) =>
@@ -67,7 +67,7 @@ function tensorNames(params: readonly Param[], roles: readonly string[]): readon
   return params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
 }
 
-/** How a reference reads each dtype variable: an argument that names it, or the dtype of an input. */
+/** How a reference reads each dtype variable: from an argument that names it, or from an input's dtype. */
 export function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
   const found: Record<string, TorchNode> = {};
   for (const param of params)

@@ -40,7 +40,7 @@ export class MutHandle {
   }
 }
 
-/** A number becomes a tile of what the variable holds: a bare literal would change the variable's dtype in Triton. */
+/** Turns a number into a tile of the variable's type: a bare literal would change its dtype in Triton. */
 function strong(recorder: Builder, type: Type, value: Argument): Argument {
   if (type.kind !== "tile" || typeOfArgument(value).kind !== "constexpr") return value;
   const shape = type.shape.map((dim): Argument =>

@@ -1,4 +1,4 @@
-/** Runs an author's function once, with symbolic arguments, and keeps what it did as IR. */
+/** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
@@ -25,7 +25,7 @@ import { checkShapes, checkSpec } from "./check-spec.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
-/** The program that a kernel's body, grid and other callbacks describe. `places` say where its parts are written. */
+/** The program that a kernel's body, grid and other callbacks describe. `places` says where the author wrote each. */
 export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
   const placeOf = (part: keyof RawSpec) => places?.parts[part] ?? kernel.at;
@@ -78,7 +78,7 @@ function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], plac
   const { autotune, config } = spec;
   const raw = autotune?.configs ?? [config ?? {}];
   const placeOf = (index: number) => (places?.configs.length === raw.length ? places.configs[index] : at);
-  // What holds zeros when a launch begins must hold them at each trial.
+  // A tensor that holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
     configs: raw.map((values, i) => configOf(values, placeOf(i))),
@@ -101,7 +101,7 @@ function versionOf({ name, spec: { triton }, at }: KernelDefinition): KernelIR["
   return fail(specValue.triton(name, triton), at);
 }
 
-/** Names that the spec's tables may hold. */
+/** The names that the spec's tables may use. */
 function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param[]): void {
   for (const key of Object.keys(spec.heuristics ?? {})) {
     const param = params.find((other) => other.name === key);
@@ -110,7 +110,7 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
   }
 }
 
-/** Adds what is computed on the host before a launch: derived sizes, launch-time constexprs and heuristics. */
+/** Adds what the host computes before a launch: derived sizes, launch-time constexprs and heuristics. */
 function complete(
   param: Param,
   kernel: KernelDefinition,
@@ -128,7 +128,7 @@ function complete(
   return { ...param, compute };
 }
 
-/** What is computed must be of the kind that was declared. */
+/** A computed value must be of the declared kind. */
 function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { block }: HostBlock): void {
   const type = block.yields.length === 1 ? typeOfArgument(block.yields[0]!) : undefined;
   const isBool =
@@ -149,7 +149,7 @@ function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<str
   return recorder.close();
 }
 
-/** What a callback of the spec computes; `place` is where it is written. */
+/** What a callback of the spec computes; `place` is where the author wrote it. */
 function hostBlock(
   recorder: Builder,
   body: () => unknown,

@@ -26,7 +26,7 @@ import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types
  * value; `shape` a list of constexprs; `constant` a number, string or boolean of JavaScript, and `constants` one or a
  * list of them; `dtype` a dtype, or a list of dtypes; `address` a pointer or a view; `tensor`; `tensorOrView`;
  * `descriptor`; `values` a list of values; `tiles` a tile, or a list of them; `function` a helper function. A question
- * mark makes it optional. The op's own rule refuses what does not fit; the kind says what the rule lets through.
+ * mark makes it optional. A kind says what the op's own rule accepts; the rule refuses the rest.
  */
 export type OperandKind = keyof RuntimeOfKind;
 export type Operands = Readonly<Record<string, OperandKind | `${OperandKind}?`>>;
@@ -73,18 +73,18 @@ type ByKind<Given extends Operands, Of extends Record<OperandKind, unknown>> = {
 };
 /** An op's arguments as its type rules get them, by the kinds of its operands and options. */
 export type TypedArguments<Given extends Operands> = ByKind<Given, TypedOfKind>;
-/** The same as `evaluate` gets them. */
+/** An op's arguments as `evaluate` gets them. */
 export type RuntimeArguments<Given extends Operands> = ByKind<Given, RuntimeOfKind>;
 
 /** A call: `tl.sum(x, axis=1)`. */
 export interface CallSpelling {
   readonly form: "call";
   readonly name: string;
-  /** Operands that are given by name. */
+  /** Operands that the call passes by name. */
   readonly keywords?: readonly string[];
-  /** An operand that is a list, given one by one. */
+  /** An operand that is a list, whose items the call passes one by one. */
   readonly spread?: string;
-  /** Where the first part of the name comes from: `from triton.language.extra import libdevice`. */
+  /** The import of the name's first part: `from triton.language.extra import libdevice`. */
   readonly from?: string;
   /** Options whose values are names in Python: `propagate_nan=tl.PropagateNan.ALL`. */
   readonly symbols?: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -102,13 +102,13 @@ export type Spelling =
   | { readonly form: "expand" }
   /** A member of its first operand, a dtype: `x_ptr.dtype.element_ty.primitive_bitwidth`. */
   | { readonly form: "reflect"; readonly member: string; readonly called?: boolean; readonly negated?: boolean }
-  /** `x.to(tl.pointer_type(tl.float16))`, of a pointer by way of its number. */
+  /** `x.to(tl.pointer_type(tl.float16))`; a pointer is cast to its number first. */
   | { readonly form: "pointer" }
-  /** Python that the author wrote, with `{0}` where operands stand. */
+  /** Python that the author wrote, with `{0}` in place of the first operand. */
   | { readonly form: "raw" }
   /** `f(x, y)`: a helper function and the list of its arguments. */
   | { readonly form: "apply" }
-  /** Stands for its first operand: a statement to the checks, nothing in Python. */
+  /** Stands for its first operand. The checks see the op; the Python does not have it. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */
   | { readonly form: "lowered" };
@@ -120,11 +120,11 @@ export type Effect = "pure" | "read" | "write" | "atomic";
 export type OpSpelling<Args> = Spelling & {
   /** On the host, where sizes are Python integers (`triton.cdiv`); absent where the op makes no sense there. */
   readonly host?: Spelling;
-  /** Options that are always written out, because their default decides results and has changed between versions. */
+  /** Options that are always written out: their defaults affect results and differ between versions. */
   readonly pinned?: (args: Args) => Readonly<Record<string, Constant>>;
 };
 
-/** What an op's sign depends on beside the signs of its operands. */
+/** What the sign of an op's result depends on beside the signs of its operands. */
 export interface SignContext<Args> {
   /**
    * Whether Python computes it, on the host or as a constexpr: `//` and `%` floor there, and nothing reports a divisor.
@@ -133,7 +133,7 @@ export interface SignContext<Args> {
   readonly args: Args;
 }
 
-/** What lowering makes of an op, where that is not the op itself. */
+/** How lowering replaces an op. */
 export interface OpLowering {
   /** Makes a view of a tensor: each rank-1 index spans an axis of its own, or all indices broadcast to one shape. */
   readonly view?: "grid" | "lanes";
@@ -141,13 +141,13 @@ export interface OpLowering {
   readonly permutes?: (operands: readonly (Argument | undefined)[], rank: number) => readonly number[];
   /** Makes a descriptor of a base, a shape and strides, which are the tensor's own where the base is a tensor. */
   readonly describes?: boolean;
-  /** What lanes hold that a view masks. */
+  /** The value of the lanes that a view masks. */
   readonly maskedLanes?: number;
 }
 
-/** What analyses read off an op without computing it. */
+/** Properties of an op that analyses use without computing it. */
 export interface OpFacts<Args> {
-  /** Whether each lane of the result comes from the same lane of the operands alone. */
+  /** Whether each lane of the result depends only on the same lane of the operands. */
   readonly lanewise?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
@@ -159,27 +159,27 @@ export interface OpFacts<Args> {
   readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
   /** Says that an index lies in its tensor: a view does not mask it. */
   readonly claimsInBounds?: boolean;
-  /** Gives the elements of its first operand, so what is claimed of that is claimed of the result. */
+  /** Gives the elements of its first operand, so claims about that operand hold for the result. */
   readonly keepsClaims?: boolean;
-  /** Whether lanes of one operand are moved by the other, a scalar, so that a loop can carry the pointers to them. */
+  /** Whether a scalar operand moves the lanes of the other one, so that a loop can carry pointers to them. */
   readonly moves?: boolean;
   /** What the result depends on beside the operands. */
   readonly asks?: "program" | "grid";
 }
 
-/** What an op asks of Triton, of the GPU, and of where it is used. */
+/** What an op requires of Triton, of the GPU, and of the place where it is used. */
 export interface OpNeeds<Args> {
   /** The backends that have it, where not all do. */
   readonly targets?: Targets | undefined;
-  /** The smallest size that Triton takes of some dimensions; asked of every config. */
+  /** The smallest sizes of some dimensions that Triton takes; every config is checked. */
   readonly least?: (args: Args) => readonly Least[];
-  /** Whether these arguments ask for what Triton has since 3.9 only. */
+  /** Whether these arguments need Triton 3.9 or later. */
   readonly since39?: ((args: Args) => boolean) | undefined;
   /** Exists on the host only. */
   readonly hostOnly?: boolean;
 }
 
-/** Where Triton 3.6 computes otherwise than 3.9, so that the emitted Python says more than it would have to. */
+/** Where Triton 3.6 computes differently from 3.9, so that the emitted Python must be more explicit. */
 export interface Triton36<Args> {
   /** Literals get their own dtype, where 3.9 gives them the tile's. */
   readonly strongLiterals?: boolean;
@@ -189,12 +189,12 @@ export interface Triton36<Args> {
   readonly operands?: (args: Args) => Elem | undefined;
 }
 
-/** What an op's record says about arguments that are typed `Args`, and `Values` while a kernel is evaluated. */
+/** An op's rules for arguments of the types `Args`, or `Values` while a kernel is evaluated. */
 export interface OpRules<Args, Values> {
   readonly spelling: OpSpelling<Args>;
   /** The result's type, the types of several results, or the sentence that says what is wrong. */
   readonly infer: (args: Args) => Type | readonly Type[] | string;
-  /** The value for constants, by Python's arithmetic: constexprs, and sizes on the host. */
+  /** The value for constants (constexprs, and sizes on the host), by Python's arithmetic. */
   readonly fold?: (...constants: readonly Constant[]) => Constant;
   /** Computes the op on whole tiles. */
   readonly evaluate?: (args: Values, context: Context) => Runtime | readonly Runtime[];
@@ -203,7 +203,7 @@ export interface OpRules<Args, Values> {
   readonly triton36: Triton36<Args>;
 }
 
-/** An op to all who read it: arguments come by name. */
+/** An op as its readers see it: arguments come by name. */
 export interface Op extends OpRules<
   Readonly<Record<string, Typed | undefined>>,
   Readonly<Record<string, Runtime | undefined>>
@@ -216,10 +216,10 @@ export interface Op extends OpRules<
   readonly method: boolean;
   /** `a.add(b, c)` is `a + b + c`. */
   readonly variadic: boolean;
-  /** The last operand takes all arguments that are left, and they are written side by side. */
+  /** The last operand takes all remaining arguments, and Python gets them side by side. */
   readonly rest: boolean;
   readonly effect: Effect;
   readonly lowering?: OpLowering;
-  /** Of a derived op: the same with other ops. It is a function of the emitted Python, and evaluated by these ops. */
+  /** A derived op in terms of other ops: a function of the emitted Python, which the evaluator also runs. */
   readonly parts?: (...operands: any[]) => unknown;
 }

@@ -18,8 +18,8 @@ type RulesFor<Given extends Operands, Options extends Operands> = OpRules<
 type Groups = "facts" | "needs" | "triton36";
 
 /**
- * What an op's file writes down: the fields of `Op`, those with an obvious default left out. The kinds of the operands
- * and options are literals, so the rules' arguments have the types that these kinds stand for.
+ * An op as its file declares it: the fields of `Op`, of which those with an obvious default may be absent. The kinds of
+ * operands and options are literals, so the rules' arguments get the types of these kinds.
  */
 export interface OpRecord<Given extends Operands, Options extends Operands>
   extends
@@ -46,7 +46,7 @@ export function defineOp<Signature>() {
     defineCall<Signature>()(record, appends);
 }
 
-/** An op's function with its record, where calling it does something else than `defineOp`'s functions do. */
+/** Attaches an op's record to a function that does not behave like those of `defineOp`. */
 export function defineCall<Signature>() {
   return <const Given extends Operands, const Options extends Operands = {}>(
     record: OpRecord<Given, Options>,
@@ -57,7 +57,7 @@ export function defineCall<Signature>() {
   };
 }
 
-/** The rules' arguments are named by the record's own operands, so they are those that readers give by name. */
+/** The rules name their arguments after the record's own operands, as the readers of `Op` pass them. */
 function opFrom<Given extends Operands, Options extends Operands>(record: OpRecord<Given, Options>): Op {
   const defaults = { options: {}, method: false, variadic: false, rest: false, facts: {}, needs: {}, triton36: {} };
   return { ...defaults, ...record } as unknown as Op;
@@ -78,7 +78,7 @@ export function opOf(x: unknown): Op | undefined {
   return typeof x === "function" && OP in x ? (x[OP] as Op) : undefined;
 }
 
-/** `a.add(b, c)`: the author's name belongs only to the last sum. */
+/** `a.add(b, c)`: only the last sum gets the author's name. */
 function applyMany(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): unknown {
   const outer = recorder.anonymous;
   let result = args[0];
@@ -96,7 +96,7 @@ function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location
   return results.length === 0 ? undefined : results.length === 1 ? results[0] : results;
 }
 
-/** What an author's call gives an op, by the op's own rule, and the types of the results. */
+/** The arguments of an author's call, checked by the op's own rule, and the types of the results. */
 export function checkedArguments(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined) {
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args, at);
@@ -123,7 +123,7 @@ function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
 }
 
-/** Gives another function the record of an op, where authors call that one. */
+/** Gives an op's record to another function, which authors call instead. */
 export function withRecord<Signature>(from: OpFunction<unknown>, signature: Signature): OpFunction<Signature> {
   return Object.assign(signature as object, { [OP]: from[OP] }) as OpFunction<Signature>;
 }
@@ -151,7 +151,7 @@ function toOperand(
   return argument;
 }
 
-/** What stands in the program for something that an author wrote, or undefined if nothing can. */
+/** The program's argument for a value of the author, or undefined if the value cannot be one. */
 export function toArgument(given: unknown): Argument | undefined {
   if (isHandle(given)) return valueOf(given);
   if (isDTypeToken(given)) return { kind: "dtype", dtype: elemOf(given) };
@@ -173,7 +173,7 @@ function describe(given: unknown): string {
   return typeof given === "object" ? "an object" : `${String(given)}`;
 }
 
-/** The result types by the record's rule; the build's verifier asks the same rule again. */
+/** The result types by the record's rule. The build's verifier applies the same rule again. */
 function inferTypes(
   op: Op,
   operands: OpStatement["operands"],

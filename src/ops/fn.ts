@@ -1,4 +1,4 @@
-/** `tl.fn`: a function of the author that is one function of the emitted Python, called where the author calls it. */
+/** `tl.fn`: an author's function that becomes one function of the emitted Python. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperFunction, helperResult } from "../diagnostics/catalogue/control-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
@@ -14,7 +14,7 @@ import { actuals, type HelperDefinition, type ResultForm, traceHelper } from "./
 
 const operands = { callee: "function", args: "values" } as const;
 
-/** A call, as an op: one for each effect, which is that of the function's body. */
+/** A call as an op. There is one for each effect, for a call has the effect of the function's body. */
 function callOp(effect: Effect): Op {
   const call = defineOp<unknown>()({
     name: "call",
@@ -47,7 +47,7 @@ function inferCall({ callee, args }: TypedArguments<typeof operands>): readonly 
 
 const STRENGTH: readonly Effect[] = ["pure", "read", "atomic", "write"];
 
-/** What a function does to memory: the most that any of its ops does. */
+/** A function's effect: the strongest of its ops' effects. */
 export function effectOf({ body }: FunctionIR): Effect {
   let strongest = 0;
   walk(body, (statement) => {
@@ -58,13 +58,13 @@ export function effectOf({ body }: FunctionIR): Effect {
 
 const DEFINITION: unique symbol = Symbol("tilescript.helper");
 
-/** What `tl.fn` was given, for those who take functions, such as `tl.reduce`. */
+/** The function that `tl.fn` was given, for ops that take functions, such as `tl.reduce`. */
 export function definitionOfHelper(x: unknown): HelperDefinition | undefined {
   return typeof x === "function" && DEFINITION in x ? (x[DEFINITION] as HelperDefinition) : undefined;
 }
 
 export interface FnOptions {
-  /** Triton calls it instead of copying it into the kernel. It then takes and gives scalars only. */
+  /** Triton calls the function instead of inlining it. It then takes and returns scalars only. */
   noinline?: boolean | undefined;
 }
 type Helper = (...args: any[]) => unknown;
@@ -72,9 +72,9 @@ type Helper = (...args: any[]) => unknown;
 /**
  * A helper function of the emitted Python: `const scaled = tl.fn((x, factor) => x.mul(factor))` is a `@triton.jit`
  * function, written once for each combination of argument types and called wherever the author calls it. Tiles,
- * pointers and constexprs become its parameters; JavaScript's own values, dtypes and tensors are known while it is
- * written, so each makes a function of its own. It gives nothing, a tile, or a list of tiles. An ordinary TypeScript
- * function needs none of this: it is written out where it is called.
+ * pointers and constexprs become its parameters. JavaScript's own values, dtypes and tensors are known while it is
+ * written, so each makes a function of its own. It returns nothing, a tile, or a list of tiles. Use an ordinary
+ * TypeScript function for code to be written out where it is called.
  */
 export function fn<F extends Helper>(body: F, options?: FnOptions): F;
 export function fn<F extends Helper>(name: string, body: F, options?: FnOptions): F;
@@ -91,7 +91,7 @@ export function fn(...given: unknown[]): unknown {
 
 function callFunction(definition: HelperDefinition, args: readonly unknown[], body: Helper): unknown {
   const recorder = builder("a function of tl.fn");
-  // The host is Python already: there a function is written out.
+  // The host's Python needs no separate function: the body is written out.
   if (recorder.place === "host") return body(...args);
   const at = recorder.location();
   const values = actuals(recorder, args, "fn", at);
@@ -99,12 +99,12 @@ function callFunction(definition: HelperDefinition, args: readonly unknown[], bo
   return resultOf(appendCall(recorder, helper, values, at), form);
 }
 
-/** What a call gives to the author. */
+/** The result of a call, as the author gets it. */
 export function resultOf(handles: readonly Handle[], form: ResultForm): unknown {
   return form === "nothing" ? undefined : form === "one" ? handles[0] : handles;
 }
 
-/** Writes down a call. `values` are what each parameter gets. */
+/** Records a call. `values` holds the argument for each parameter. */
 export function appendCall(
   recorder: Builder,
   helper: FunctionIR,

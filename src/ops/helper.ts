@@ -1,4 +1,4 @@
-/** Helper functions: what `tl.fn` and combine functions are made of. Each is traced once for each signature. */
+/** Helper functions, behind `tl.fn` and combine functions. Each is traced once per signature. */
 import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalogue/control-codes.js";
@@ -12,20 +12,20 @@ import { parameterNames } from "./parameter-names.js";
 
 type AuthorFunction = (...args: unknown[]) => unknown;
 
-/** A function of the author that becomes a `@triton.jit` function of its own. */
+/** An author's function that becomes a `@triton.jit` function of its own. */
 export interface HelperDefinition {
   readonly body: AuthorFunction;
-  /** Undefined where the variable that holds it says the name. */
+  /** Undefined if the author's variable gives the name. */
   readonly name: string | undefined;
   readonly noinline: boolean;
   readonly at: Location | undefined;
-  /** `fn`, `reduce` …: who speaks in messages. */
+  /** The op that messages name: `fn`, `reduce` … */
   readonly what: string;
-  /** It is Python already: literals are arguments too. */
+  /** Set for a function that is written in Python: it also gets literals as arguments. */
   readonly extern?: ExternSource;
 }
 
-/** How a function's result looks to the author. */
+/** The form of a function's result, as the author sees it. */
 export type ResultForm = "nothing" | "one" | "list";
 
 export interface TracedHelper {
@@ -36,7 +36,7 @@ export interface TracedHelper {
 const traced = new WeakMap<Builder, Map<AuthorFunction, Map<string, TracedHelper>>>();
 const active = new WeakMap<Builder, Set<AuthorFunction>>();
 
-/** The function for arguments of these types. `given` is what the author's function gets, in the author's form. */
+/** The function for arguments of these types. The author's function gets `given`, in the author's form. */
 export function traceHelper(
   recorder: Builder,
   definition: HelperDefinition,
@@ -107,7 +107,7 @@ function record(
 
 type Names = string | readonly Names[];
 
-/** What the author's function sees in the place of an argument. Values of the program become parameters. */
+/** What the author's function gets for an argument. Values of the program become parameters. */
 function formal(
   recorder: Builder,
   given: unknown,
@@ -127,13 +127,13 @@ function formal(
   if (!isHandle(given) || valueOf(given).type.kind === "tensor") return given;
   const { type } = valueOf(given);
   const value = recorder.value(type, definition.at, typeof name === "string" ? name : "arg");
-  // A dimension of that text is the parameter here.
+  // Inside the function, a dimension of that text is the parameter.
   if (type.kind === "constexpr") recorder.constexprs.set(type.text, value);
   params.push(value);
   return new Handle(value);
 }
 
-/** The values of the program among the arguments: what a call hands over, in order of the parameters. */
+/** The program's values among the arguments. A call passes them in the order of the parameters. */
 export function actuals(
   recorder: Builder,
   given: readonly unknown[],
@@ -153,7 +153,7 @@ export function actuals(
   });
 }
 
-/** JavaScript's own values are known while the function is traced: it is made anew for each. */
+/** Tracing knows JavaScript's own values, so each makes a function of its own. */
 function isPlain(given: unknown): boolean {
   if (given === undefined || given === null || typeof given === "function" || isDType(given)) return true;
   return ["number", "string", "boolean", "bigint"].includes(typeof given);
@@ -162,7 +162,7 @@ function isPlain(given: unknown): boolean {
 const identities = new WeakMap<object, number>();
 let identified = 0;
 
-/** Equal for arguments that one function serves. */
+/** A key, equal for arguments that can share one function. */
 function keyOf(given: unknown): string {
   if (Array.isArray(given)) return `[${given.map(keyOf).join(", ")}]`;
   if (isHandle(given)) {

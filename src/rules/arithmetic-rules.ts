@@ -1,6 +1,6 @@
 /**
- * Signatures of operators: `WhyX<Op, E, S, O>` is what the operand O of a tile of E in S must satisfy, `XOut` what comes
- * out; `inferX` is both for run-time types, with a constexpr on either side.
+ * Signatures of operators: `WhyX<Op, E, S, O>` is the rule for the operand O of a tile of E in S, `XOut` is the type of
+ * the result; `inferX` is both for run-time types, with a constexpr on either side.
  */
 import type { ConstLike } from "../types/constexpr.js";
 import { compareText } from "../types/constexpr-text.js";
@@ -38,14 +38,14 @@ const isBooleanLiteral = (type: ConstexprType): boolean => type.text === "true" 
 
 // ---- one rule, two types --------------------------------------------------------------------------------------------
 
-/** What an operator asks of two dtypes, of a dtype and a number, and of a dtype and a constexpr. */
+/** An operator's rules for two dtypes, for a dtype and a number, and for a dtype and a constexpr. */
 interface BinaryRule {
   tiles(op: string, a: Elem, b: Elem): string;
   number(op: string, elem: Elem, value: number): string;
   weak(op: string, elem: Elem, of: string): string;
   /** The result's dtype. */
   out(a: Elem, b: Elem): Elem | undefined;
-  /** What it asks of two constexprs. */
+  /** The rule for two constexprs. */
   constants(op: string, x: ConstexprType, y: ConstexprType): string;
 }
 
@@ -86,11 +86,11 @@ function inferBinary(rule: BinaryRule, op: string, x: Type, y: Type, text: (a: s
   const right = other.kind === "tile" ? other : tileType(tile.dtype, []);
   const dtype = rule.out(tile.dtype, right.dtype);
   const shape = broadcast(tile.shape, right.shape);
-  // The rule above has a sentence for every pair without a result; a gap in it must not pass for a type.
+  // The rule above has a sentence for every pair without a result. This catches a gap in it.
   return dtype && shape ? tileType(dtype, shape) : `${op}: ${call(tile.dtype)} and ${call(right.dtype)} have no result`;
 }
 
-/** `min(A, B)`, `A + B`: how two constexprs come out, as integers unless one is a float. */
+/** `min(A, B)`, `A + B`: two constexprs give a constexpr, an integer unless one is a float. */
 function constexprOf(x: Type, y: Type, text: string): ConstexprType {
   const isFloat = [x, y].some((type) => type.kind === "constexpr" && type.of === "float");
   return constexprType(isFloat ? "float" : "int", text);
@@ -126,7 +126,7 @@ type ArithWhys<Op extends string, E extends Element, S extends Shape, O> = O ext
     ? [WhyArith<Op, E, S, H>, ...ArithWhysNext<Op, ArithOut<E, S, H>, R>]
     : [];
 type ArithWhysNext<Op extends string, T, R> = T extends TileLike ? ArithWhys<Op, T[El], T[Sh], R> : [];
-/** Several operands, each against the result so far; each sentence stands at its operand. */
+/** Several operands, each against the result so far. Each sentence is at its operand. */
 export type ArithArgs<Op extends string, E extends Element, S extends Shape, O> = {
   readonly [K in keyof O]: Checked<O[K], ArithWhys<Op, E, S, O>[K & keyof ArithWhys<Op, E, S, O>]>;
 };

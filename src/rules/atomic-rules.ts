@@ -1,4 +1,4 @@
-/** Rules of atomics, each with its function twin: which dtypes the hardware changes in one step, and what they take. */
+/** Rules of atomics, each with its function twin: the dtypes that the hardware supports, and the operands. */
 import { type Agree, type Both, type Checked, type IsAny } from "../types/problem.js";
 import {
   call,
@@ -42,7 +42,7 @@ import type { PointerType, Type, ViewType } from "../types/types.js";
 const WORDS = ["int32", "uint32", "int64", "uint64"] as const;
 const FLOATS = ["float32", "float64"] as const;
 
-/** The dtypes that each kind of atomic takes, and how a message calls them. */
+/** The dtypes that each kind of atomic takes, and their name in messages. */
 export const atomicKinds = {
   add: {
     dtypes: [...WORDS, "float16", "bfloat16", ...FLOATS],
@@ -100,7 +100,7 @@ export function whyAtomicRead(op: string, kind: AtomicKind, address: Type): stri
 
 // ---- operands -------------------------------------------------------------------------------------------------------
 
-/** Triton 3.6 gives an atomic's mask and value no new axes, so nobody gets them. */
+/** Triton 3.6 adds no axes to an atomic's mask and value, so the rules refuse them for every version. */
 type SameRank<A extends Shape, B extends Shape> = number extends A["length"] | B["length"]
   ? true
   : B extends readonly []
@@ -122,7 +122,7 @@ function whyRank(op: string, what: string, shape: readonly Dim[], x: Type): stri
   return `${op}: the address is ${showShape(shape)}, the ${what} is ${showShape(x.shape)}; give it the same rank with .row or expandDims`;
 }
 
-/** What is added, exchanged and so on: a number, a scalar, or a tile as large as the address. */
+/** The value to add, exchange and so on: a number, a scalar, or a tile of the address's shape. */
 export type WhyAtomicValue<Op extends string, A, V> = Both<
   WhyValue<Op, Target<A>, Place<A>, V>,
   WhyRank<Op, "value", Place<A>, V>
@@ -131,7 +131,7 @@ export function whyAtomicValue(op: string, { to, shape }: Address, value: Type):
   return whyValue(op, to, shape, value) || whyRank(op, "value", shape, value);
 }
 
-/** Python's True is no mask of an atomic. */
+/** Atomics do not take Python's True as a mask. */
 export type WhyAtomicMask<Op extends string, A, M> = M extends TileLike
   ? Both<WhyMaskFor<Op, A, M>, WhyRank<Op, "mask", Place<A>, M>>
   : M extends boolean
@@ -143,7 +143,7 @@ export function whyAtomicMask(op: string, address: Address, mask: Type): string 
   return whyMaskFor(op, address, mask) || whyRank(op, "mask", address.shape, mask);
 }
 
-/** Python's numbers are int32 and float32 scalars to compare-and-swap, which casts nothing and spreads nothing. */
+/** Compare-and-swap takes Python's numbers as int32 and float32 scalars; it neither casts nor broadcasts. */
 type Exact = "int32" | "uint32" | "float32";
 const EXACT: ReadonlySet<Elem> = new Set(["int32", "uint32", "float32"]);
 
@@ -183,20 +183,20 @@ export type Semantics = "acquire" | "release" | "acq_rel" | "relaxed";
 export type Scope = "gpu" | "cta" | "sys";
 
 interface Ordering<S extends Semantics> {
-  /** What it orders: earlier accesses before it (`release`), later ones after it (`acquire`), both, or none. */
+  /** Which accesses it orders: earlier ones before it (`release`), later ones after it (`acquire`), both, or none. */
   sem?: S | undefined;
   /** Who sees that order: this program, this GPU, or all GPUs and the CPU. */
   scope?: Scope | undefined;
 }
 export interface AtomicOptions<Op extends string, A, M, S extends Semantics = Semantics> extends Ordering<S> {
-  /** Lanes to perform, beside those that lie in the tensor. What other lanes give is undefined. */
+  /** The lanes to perform, of those that lie in the tensor. The result of other lanes is undefined. */
   mask?: Checked<M, WhyAtomicMask<Op, A, M>> | undefined;
 }
 
-/** What an atomic gives: what was there before. */
+/** The result of an atomic: the value before it. */
 export type AtomicOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
 
-/** A call of `tl.atomicAdd` and its kin. */
+/** A call of `tl.atomicAdd` and similar atomics. */
 export type Atomic<Op extends string, K extends AtomicKind> = <A, const V, const M = unknown>(
   address: Checked<A, WhyAtomic<Op, K, A>>,
   value: Checked<V, WhyAtomicValue<Op, A, V>>,

@@ -38,7 +38,7 @@ export function whyMut(initial: Type): string {
     : "mut: needs a tile or a pointer";
 }
 
-/** `state.value = next`. At type level the accessor's own type says it; the build says it in words. */
+/** `state.value = next`. In the editor the accessor's own type is the rule; only the build has a sentence. */
 export function whyAssign(held: Type, next: Type): string {
   if (held.kind === "pointer") {
     if (next.kind !== "pointer") return "value: the variable holds pointers; assign a pointer";
@@ -95,7 +95,7 @@ export function whyStep(step: Type, op = "range"): string {
 }
 
 type IntIn<X> = X extends TileLike ? X[El] : "int32";
-/** The dtype of a loop's index: what its bounds promote to; literals and constexprs are int32. */
+/** The dtype of a loop's index: its bounds promote; literals and constexprs are int32. */
 export type RangeElement<Lo, Hi, Step> = Promote<Promote<IntIn<Lo>, IntIn<Hi>>, IntIn<Step>>;
 export function rangeElement(...bounds: readonly Type[]): Elem {
   const elements = bounds.map((bound): Elem => (bound.kind === "tile" ? bound.dtype : "int32"));
@@ -109,12 +109,12 @@ export interface RangeOptions {
   /** How many iterations are in flight when the loop is pipelined. */
   numStages?: IntOption;
   loopUnrollFactor?: IntOption;
-  /** The accumulator of a dot in the loop is not double-buffered. */
+  /** Do not double-buffer the accumulator of a dot in the loop. */
   disallowAccMultiBuffer?: FlagOption;
-  /** This loop and the one around it become one. */
+  /** Merge this loop with the one around it. */
   flatten?: FlagOption;
   warpSpecialize?: FlagOption;
-  /** What does not change in the loop is not moved out of it. */
+  /** Do not move loop-invariant code out of the loop. */
   disableLicm?: FlagOption;
 }
 

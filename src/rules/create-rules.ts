@@ -59,7 +59,7 @@ export function inferArange(start: Type, end: Type): Type | string {
   return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);
 }
 
-/** The value of `full`: a number that the dtype holds, a constexpr, or a scalar. */
+/** The value of `full`: a number that the dtype can hold, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
   ? WhyLiteral<"full", E, V>
   : V extends ConstLike<any, "int" | "float" | "bool">

@@ -1,4 +1,4 @@
-/** Rules of tensor descriptors, each with its function twin: what they are made of, and what their methods take. */
+/** Rules of tensor descriptors and of their methods, each with its function twin. */
 import { type ConstLike, type DimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import type { Bl, De, Descriptor, DescriptorLike, Us } from "./descriptor-types.js";
 import {
@@ -46,7 +46,7 @@ type WhyBlockRank<Ds extends Shape, X extends readonly unknown[]> = number exten
     ? WhyRank<X["length"]>
     : `${Make}: ${Show<Ds>} needs one block dimension an axis, ${X["length"]} given`;
 
-/** The tensor that a descriptor is of. */
+/** The tensor behind a descriptor. */
 export type WhyDescribed<T> =
   IsAny<T> extends true
     ? ""
@@ -55,7 +55,7 @@ export type WhyDescribed<T> =
       : T extends AddressLike
         ? `${Make}: a pointer also needs its shape and strides, one an axis`
         : `${Make}: needs a tensor, or a pointer with its shape and strides`;
-/** Its block. */
+/** The block of a descriptor. */
 export type WhyBlock<T, X extends readonly unknown[]> =
   T extends TensorLike<infer Ds extends Shape> ? WhyBlockRank<Ds, X> : "";
 export type Described<T, X> =
@@ -121,7 +121,7 @@ type Nan<E> =
       ? `${Make}: integers have no NaN; they are padded with 0`
       : "nan";
 export interface DescriptorOptions<E> {
-  /** What elements outside the tensor read as: 0, or NaN. */
+  /** The value of elements outside the tensor: 0, or NaN. */
   paddingOption?: "zero" | Nan<E> | undefined;
 }
 type HeldBy<T> = T extends Tensor<infer E, any, any> ? E : T extends AddressLike ? T[Ta] : any;
@@ -222,7 +222,7 @@ export type WhyOffsetCount<Op extends string, B, I extends readonly unknown[]> =
       ? ""
       : `${Op}: a block ${Show<B>} needs one offset an axis, ${I["length"]} given`
   : "";
-/** The count, and each of them. */
+/** The number of offsets, and each offset. */
 export function whyBlockOffsets(op: string, block: readonly Dim[], offsets: readonly Type[]): string {
   if (offsets.length !== block.length)
     return `${op}: a block ${showShape(block)} needs one offset an axis, ${offsets.length} given`;
@@ -238,7 +238,7 @@ export function whyBlockWrite(op: string, { access }: DescriptorType): string {
   return access === "in" ? `${op}: this descriptor is of an input; declare that .out(...) or .inout(...)` : "";
 }
 
-/** What is written: exactly the block's shape and dtype. */
+/** The value to write: exactly the block's shape and dtype. */
 export type WhyBlockValue<Op extends string, E, B extends Shape, V> = V extends TileLike
   ? Agree<E, V[El]> extends true
     ? SameShape<B, AsShape<V[Sh]>> extends true
@@ -301,7 +301,7 @@ export const rowsShape = ({ shape }: DescriptorType, rows: Type): Dim[] => [
 // ---- reductions into memory -----------------------------------------------------------------------------------------
 
 const WORDS = ["int32", "uint32", "int64", "uint64"] as const;
-/** The dtypes that each kind of reduction takes, and how a message calls them. */
+/** The dtypes that each kind of reduction takes, and their name in messages. */
 export const reduceKinds = {
   add: {
     dtypes: ["int32", "uint32", "uint64", "float16", "bfloat16", "float32"],
@@ -325,7 +325,7 @@ export function whyReduced(op: string, kind: ReduceKind, elem: Elem): string {
     : `${op}: a descriptor does not do this on ${call(elem)}, but on ${words}`;
 }
 
-/** `desc.atomicAdd(offsets, value)` and its kin. */
+/** `desc.atomicAdd(offsets, value)` and similar methods. */
 export type Reduce<Op extends string, K extends ReduceKind, E extends Element, B extends Shape, A> = <
   const I extends readonly unknown[],
   const V,

@@ -18,7 +18,7 @@ import type { Access } from "../types/types.js";
 declare const $held: unique symbol;
 declare const $block: unique symbol;
 declare const $use: unique symbol;
-/** The part of a descriptor that rules look at: elements of dtype E, moved in blocks of shape B. */
+/** The part of a descriptor that rules read: elements of dtype E, moved in blocks of shape B. */
 export interface DescriptorLike<E = any, B = any, A = any> {
   readonly [$held]: E;
   readonly [$block]: B;
@@ -30,8 +30,8 @@ export type Bl = typeof $block;
 export type Us = typeof $use;
 
 /**
- * A tensor that is read and written in blocks, by the copy engine where the GPU has one (TMA). What lies outside the
- * tensor reads as padding and is not written: there are no masks. Offsets are in elements; the last is a multiple of 16
+ * A tensor that is read and written in blocks, by the copy engine if the GPU has one (TMA). Elements outside the tensor
+ * read as padding and are not written, so there are no masks. Offsets are in elements; the last is a multiple of 16
  * bytes.
  */
 export interface Descriptor<
@@ -41,7 +41,7 @@ export interface Descriptor<
 > extends DescriptorLike<E, B, A> {
   readonly dtype: DType<E>;
   readonly shape: NoInfer<ShapeValues<B>>;
-  /** The block that starts at these offsets, one an axis: `a_desc.load([i, k])`. */
+  /** The block that starts at these offsets, one per axis: `a_desc.load([i, k])`. */
   load<const I extends readonly unknown[]>(
     offsets: Checked<BlockOffsets<"load", I>, WhyOffsetCount<"load", B, I>>,
   ): Tile<E, B>;
@@ -51,29 +51,29 @@ export interface Descriptor<
     offsets: Checked<BlockOffsets<"store", I>, WhyOffsetCount<"store", B, I>>,
     value: Checked<V, WhyBlockValue<"store", E, B, V>>,
   ): void;
-  /** Rows by their numbers, from one column on, of a descriptor with blocks [1, N]: `x_desc.gather(rows, j)`. */
+  /** The rows with these numbers, starting at column `j`, if blocks have the shape [1, N]: `x_desc.gather(rows, j)`. */
   gather<const R, const C>(
     rows: Checked<R, WhyRows<"gather", B, R>>,
     column: Checked<C, WhyBlockOffset<"gather", C>>,
   ): Tile<E, RowsShape<B, R>>;
-  /** Writes rows by their numbers: `x_desc.scatter(value, rows, j)`. */
+  /** Writes the rows with these numbers: `x_desc.scatter(value, rows, j)`. */
   scatter<const V, const R, const C>(
     this: Checked<Descriptor<E, B, A>, WhyBlockWrite<"scatter", A>>,
     value: Checked<V, WhyBlockValue<"scatter", E, RowsShape<B, R>, V>>,
     rows: Checked<R, WhyRows<"scatter", B, R>>,
     column: Checked<C, WhyBlockOffset<"scatter", C>>,
   ): void;
-  /** Adds a block to memory, element by element in one step: `c_desc.atomic_add([i, j], x)`. */
+  /** Adds a block to memory, each element atomically: `c_desc.atomic_add([i, j], x)`. */
   atomicAdd: Reduce<"atomicAdd", "add", E, B, A>;
-  /** Keeps the greater. Floats need sm_90 or later. */
+  /** Keeps the greater element. Floats need sm_90 or later. */
   atomicMax: Reduce<"atomicMax", "extreme", E, B, A>;
-  /** Keeps the lesser. Floats need sm_90 or later. */
+  /** Keeps the lesser element. Floats need sm_90 or later. */
   atomicMin: Reduce<"atomicMin", "extreme", E, B, A>;
-  /** Bits that both have. */
+  /** Bitwise and. */
   atomicAnd: Reduce<"atomicAnd", "bits", E, B, A>;
-  /** Bits that either has. */
+  /** Bitwise or. */
   atomicOr: Reduce<"atomicOr", "bits", E, B, A>;
-  /** Bits that one of the two has. */
+  /** Bitwise exclusive or. */
   atomicXor: Reduce<"atomicXor", "bits", E, B, A>;
   readonly then: NotACondition;
 }

@@ -88,23 +88,23 @@ function whyInner(a: readonly Dim[], b: readonly Dim[]): string {
   return sameShape(a.slice(0, -2), b.slice(0, -2)) ? "" : `dot: batch dimensions differ, ${show}`;
 }
 
-/** The second operand: everything against the first. */
+/** The second operand, checked against the first. */
 export type WhyDotSecond<A, B> = A extends TileLike
   ? B extends TileLike
     ? Both<Both<WhyDotTypes<A[El], B[El]>, WhyInner<A[Sh], B[Sh]>>, WhyMixed<A[El]>>
     : NotATile<"dot", B>
   : "";
 
-/** The members of a dtype variable must add up in one dtype. */
+/** The members of a dtype variable must accumulate in one dtype. */
 type WhyMixed<E extends Element> =
   IsUnion<DotAcc<E>> extends true
     ? `dot: the members of ${Call<E>} add up in different dtypes; cast with .to(tl.float16)`
     : "";
 
 type DotElement<M> = M extends "int8" ? "int32" : M extends "float64" ? "float64" : "float32";
-/** What products of E add up in. */
+/** The dtype in which products of E accumulate. */
 export type DotAcc<E> = IsAny<E> extends true ? any : DotElement<Members<E>>;
-/** Undefined where the members of a variable differ. */
+/** The same at run time; undefined if the members of a variable differ. */
 export function dotAcc(elem: Elem): Elem | undefined {
   const results = new Set(
     members(elem).map((name): Elem => (name === "int8" ? "int32" : name === "float64" ? "float64" : "float32")),
@@ -135,7 +135,7 @@ export type WhyDotAcc<A, B, C> = WhyAcc<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A
 export type DotOut<A, B, C> = DotOutOf<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
 type DotOutOf<E extends Element, S extends Shape, C> = WhyAcc<E, S, C> extends "" ? Tile<E, S> : Tile<any, any>;
 
-/** What stands at the third place: the accumulator, or the options. */
+/** The third argument: the accumulator, or the options. */
 export type AccOrOptions<A, B, C> = C extends undefined
   ? undefined
   : [keyof C] extends [keyof DotOptions]

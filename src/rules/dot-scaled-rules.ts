@@ -8,7 +8,7 @@ import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { tileType, type TileType, type Type } from "../types/types.js";
 
-/** How elements are held: `e2m1` two in a byte, `e4m3` and `e5m2` as 8-bit floats or their bytes. */
+/** The storage of elements: two per byte for `e2m1`, 8-bit floats or their bytes for `e4m3` and `e5m2`. */
 export type ScaledFormat = "e2m1" | "e4m3" | "e5m2" | "bf16" | "fp16";
 interface Holds {
   e2m1: "uint8";
@@ -25,7 +25,7 @@ const holds: Readonly<Record<ScaledFormat, readonly string[]>> = {
   fp16: ["float16", "uint16"],
 };
 
-/** One side: its dtype is one that holds the format, its rank 2 or 3. */
+/** One side: its dtype can hold the format, and its rank is 2 or 3. */
 export type WhyScaledSide<A, F> = A extends TileLike
   ? F extends ScaledFormat
     ? A[El] extends Holds[F]
@@ -43,7 +43,7 @@ function whySide(side: Type, format: ScaledFormat): string {
   return fits ? "" : `dotScaled: needs tiles of rank 2 or 3, this is ${showShape(side.shape)}`;
 }
 
-/** K as elements: two in a byte where the format is packed along it. */
+/** K in elements: two per byte where the format is packed along it. */
 type Unpacked<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? D : Double<D>) : D;
 type Rows<S> = S extends readonly [...any, infer M, any] ? M : any;
 type Columns<S> = S extends readonly [...any, any, infer N] ? N : any;
@@ -101,7 +101,7 @@ export interface ScaledSide {
   readonly type: Type;
   readonly scale: Type | undefined;
   readonly format: ScaledFormat;
-  /** Whether two in a byte lie along K. */
+  /** Whether the two elements of a byte lie along K. */
   readonly kPack: boolean;
 }
 /** How many elements share a scale, where the sizes are numbers. */

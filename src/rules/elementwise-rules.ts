@@ -1,4 +1,4 @@
-/** Signatures of elementwise functions that ask for certain dtypes, or take three operands: fdiv, umulhi, clamp, fma. */
+/** Signatures of elementwise functions that need certain dtypes, or take three operands: fdiv, umulhi, clamp, fma. */
 import type { ConstLike } from "../types/constexpr.js";
 import {
   call,
@@ -111,14 +111,14 @@ export function inferUmulhi(x: Type, y: Type): Type | string {
   const why = whyWideInt("umulhi", x.dtype) || (y.kind === "tile" ? whyWideInt("umulhi", y.dtype) : "");
   return why || inferArith("umulhi", x, y, () => "");
 }
-/** A tile and what it meets. */
+/** A tile and its other operand. */
 export type PairOf<X, Y> = X extends TileLike ? ArithOut<X[El], X[Sh], Y> : Tile<any, any>;
 
 // ---- three operands -------------------------------------------------------------------------------------------------
 
 /** The second operand of clamp and fma, against the first. */
 export type WhySecond<Op extends string, X, Y> = X extends TileLike ? WhyArith<Op, X[El], X[Sh], Y> : "";
-/** The third, against what the first two give. */
+/** The third operand, against the result of the first two. */
 export type WhyThird<Op extends string, X, Y, Z> = WhySecond<Op, PairOf<X, Y>, Z>;
 /** The first: a tile. fma takes floats only. */
 export type WhyClamped<Op extends string, X> = X extends TileLike ? WhyNoDouble<Op, X[El]> : NotATile<Op, X>;

@@ -1,4 +1,4 @@
-/** Signatures of what is not modelled: raw Python and inline assembly. The author declares what comes out. */
+/** Signatures of raw Python and inline assembly, which are not modelled: the author declares the results. */
 import type { DType, Dt, Elem } from "../types/dtype.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
 import { type AsShape, broadcast, type Broadcast, type Dim, type Shape, whyBroadcast } from "../types/shape.js";

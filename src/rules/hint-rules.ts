@@ -19,7 +19,7 @@ type WhyHinted<Op extends string, E extends Element> = [Exclude<Members<E>, IntN
   ? ""
   : `${Op}: hints are about integers and pointers`;
 
-/** One value an axis; a multiple may be a scalar's, which takes one. */
+/** One value per axis. multipleOf also takes a scalar, with one value. */
 export type WhyHint<Op extends string, X, V> = X extends TileLike
   ? WhyCount<Op, X[Sh], V>
   : X extends AddressLike
@@ -59,7 +59,7 @@ export type WhyZeroed<X, M> = Both<
   X extends TileLike ? (M extends TileLike ? WhyBroadcast<"expectZero", X[Sh], M[Sh]> : "") : ""
 >;
 
-/** What `tl.assume` takes for granted: one truth value. */
+/** The operand of `tl.assume`: one truth value. */
 export type WhyAssumed<C> = C extends TileLike
   ? C[Sh] extends readonly []
     ? WhyCond<"assume", C>

@@ -1,4 +1,4 @@
-/** Signatures of libdevice: one of the overloads, exactly. Nothing promotes. */
+/** Signatures of libdevice: a call must match an overload exactly. Nothing promotes. */
 import { call, type Call, type DTypeName, type Elem, members, type OneOf, sameElem } from "../types/dtype.js";
 import type { ConstLike } from "../types/constexpr.js";
 import type { libdeviceTable } from "./libdevice-table.js";
@@ -27,11 +27,11 @@ const letters: Partial<Record<DTypeName, string>> = {
   float32: "f",
   float64: "d",
 };
-/** The dtype that a letter of the table stands for. */
+/** The dtype behind a letter of the table. */
 export const dtypeOfLetter = (letter: string): DTypeName =>
   (Object.keys(letters) as DTypeName[]).find((name) => letters[name] === letter)!;
 
-/** The letter of a dtype; a question mark for those that libdevice has no functions of. */
+/** The letter of a dtype; a question mark if libdevice has no functions for it. */
 export const letterOf = (elem: Elem): string => (typeof elem === "string" ? letters[elem] : undefined) ?? "?";
 
 export type LibdeviceName = keyof typeof libdeviceTable;
@@ -46,7 +46,7 @@ type VariableIn<A> = A extends readonly [infer H, ...infer R]
     : VariableIn<R>
   : never;
 /**
- * What an argument is to an overload, where a dtype variable V is its member M: a number is what the tile before it is, if
+ * An argument's letter, with member M for a dtype variable V. A number takes the dtype of the tile before it, if
  * that is float32 or int32.
  */
 type LetterOf<E, V, M> =
@@ -106,7 +106,7 @@ type Given<A> = A extends readonly [infer H, ...infer R]
   ? `${H extends TileLike ? Call<H[El]> : "a number"}${R extends readonly [] ? "" : `, ${Given<R>}`}`
   : "";
 
-/** Whether the arguments are those of an overload. */
+/** Whether the arguments match an overload. */
 export type WhyLibdevice<Name extends LibdeviceName, A> = A extends readonly [infer H, ...infer R]
   ? H extends TileLike
     ? Result<Name, A> extends "none"

@@ -1,4 +1,4 @@
-/** Signatures of elementwise functions: exp and its kin, minimum and maximum, where, cdiv. */
+/** Signatures of elementwise functions: exp and similar ones, minimum and maximum, where, cdiv. */
 import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
 import { call, sameElem, type Call } from "../types/dtype.js";
@@ -35,7 +35,7 @@ export type WhyTile<Op extends string, X> = X extends TileLike ? "" : NotATile<O
 export function whyTile(op: string, x: Type): string {
   return x.kind === "tile" ? "" : notATile(op, x);
 }
-/** A tile as such: a subtype of it loses what it had besides. */
+/** The plain tile type: a subtype loses its further properties. */
 export type Plain<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Tile<any, any>;
 export type ShapeOf<X> = X extends TileLike ? X[Sh] : [];
 export type ElementIn<X> = X extends TileLike ? X[El] : any;
@@ -90,7 +90,7 @@ export type PairOut<Name extends string, X, Y> =
       : Y extends TileLike
         ? Tile<Y[El], Y[Sh]>
         : ConstCall<Name, X, Y>;
-/** minimum, maximum and their kin; `name` is Python's, for the text of two constexprs. */
+/** minimum, maximum and similar functions; `name` is Python's, for the text of two constexprs. */
 export function inferPair(op: string, x: Type, y: Type, name: string): Type | string {
   return inferArith(op, x, y, (a, b) => callText(name, a, b));
 }
@@ -147,7 +147,7 @@ export type WhyWhereSecond<C, X, Y> = X extends AddressLike
       : Y extends Num
         ? "where: two numbers have no dtype; write one as tl.full([], x, dtype)"
         : NotATile<"where", Y>;
-/** Truth values and 8-bit floats may be chosen, though they have no arithmetic. */
+/** `where` also takes truth values and 8-bit floats, though they have no arithmetic. */
 type WhyChosen<E, S extends Shape, O> = O extends number
   ? WhyNumber<"where", E, O>
   : O extends TileLike

@@ -72,7 +72,7 @@ export function offsetOut(pointer: PointerType, offset: Type): PointerType {
 type OffsetWhys<S extends Shape, O> = O extends readonly [infer H, ...infer R]
   ? [WhyOffset<"add", S, H>, ...OffsetWhys<OffsetOperand<S, H>, R>]
   : [];
-/** Several offsets, each against the pointer so far, each sentence at its operand. */
+/** Several offsets, each against the pointer so far. Each sentence is at its operand. */
 export type OffsetArgs<S extends Shape, O> = {
   readonly [K in keyof O]: Checked<O[K], OffsetWhys<S, O>[K & keyof OffsetWhys<S, O>]>;
 };
@@ -137,7 +137,7 @@ type SpansOf<I, Done extends unknown[] = []> = I extends readonly [infer H, ...i
           : any
       : SpansOf<R, Done>
   : Done;
-/** The shape of `t.at(…)`: what the rank-1 tiles span, in order. */
+/** The shape of `t.at(…)`: the spans of the rank-1 tiles, in order. */
 export type Spans<I> = AsShape<SpansOf<I>>;
 export function spans(indices: readonly Type[]): Dim[] {
   return indices.flatMap((index) => (index.kind === "tile" ? index.shape : []));
@@ -190,7 +190,7 @@ export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
   return shape;
 }
 
-/** `tl.inBounds(index)`: the author says that every lane lies in the tensor. */
+/** `tl.inBounds(index)`: the author asserts that every lane lies in the tensor. */
 export type WhyInBounds<X> = X extends TileLike
   ? WhyInt<"inBounds", X[El]>
   : "inBounds: needs an index, a tile of integers";
@@ -223,7 +223,7 @@ export type WhyLoad<A, Op extends string = "load"> = A extends AddressLike ? "" 
 export function whyLoad(address: Type, op = "load"): string {
   return isAddress(address) ? "" : notAddress(op, address);
 }
-/** What a load gives. */
+/** The result of a load. */
 export type LoadOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any, any>;
 export function loadOut(address: AddressType): TileType {
   return tileType(address.to, address.shape);
@@ -267,7 +267,7 @@ export function whyMaskFor(op: string, address: AddressType, mask: Type): string
     : `${op}: the mask is ${showShape(mask.shape)}, the address is ${showShape(address.shape)}`;
 }
 
-/** A value for elements of E in shape S: a scalar is spread, anything else has the address's shape. */
+/** A value for elements of E in shape S: a scalar is broadcast, anything else has the address's shape. */
 export type WhyValue<Op extends string, E, S extends Shape, V> = V extends number
   ? WhyLiteral<Op, E, V>
   : V extends TileLike
@@ -323,9 +323,9 @@ export function whyOther(address: AddressType, hasMask: boolean, value: Type): s
 export interface LoadOptions<A, M, V> {
   /** Lanes to load, beside those that lie in the tensor. */
   mask?: Checked<M, WhyMaskFor<"load", A, M>> | undefined;
-  /** What masked lanes hold. A view's masked lanes hold 0 unless you say otherwise. */
+  /** The value of masked lanes. The default for a view is 0. */
   other?: Checked<V, WhyOther<A, M, V>> | undefined;
-  /** Where it is cached: `.ca` everywhere, `.cg` in L2, `.cv` not at all, `.cs` as read once (needs Triton 3.9). */
+  /** The cache to use: `.ca` all levels, `.cg` L2, `.cv` none, `.cs` for data that is read once (needs Triton 3.9). */
   cacheModifier?: "" | ".ca" | ".cg" | ".cv" | ".cs" | undefined;
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
   volatile?: boolean | undefined;

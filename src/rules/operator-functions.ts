@@ -29,7 +29,7 @@ import type {
   WhyQuotient,
 } from "./arithmetic-rules.js";
 
-/** How each comparison is written in Python. */
+/** Python's sign for each comparison. */
 interface Signs {
   lt: "<";
   le: "<=";
@@ -38,7 +38,7 @@ interface Signs {
   eq: "==";
   ne: "!=";
 }
-/** How Python names the operators of two truth values. */
+/** Python's operators for two truth values. */
 interface Truths {
   and: "and";
   or: "or";
@@ -46,7 +46,7 @@ interface Truths {
 }
 type Whole = "floorDiv" | "mod" | "shl" | "shr";
 
-/** What the operator asks of a tile and another operand. */
+/** The operator's rule for a tile and another operand. */
 type WhyWithTile<Op extends string, E, S extends Shape, O> = Op extends keyof Signs
   ? WhyCmp<Op, E, S, O>
   : Op extends "div" | "mod"
@@ -56,7 +56,7 @@ type WhyWithTile<Op extends string, E, S extends Shape, O> = Op extends keyof Si
       : Op extends keyof Truths | "shl" | "shr"
         ? WhyBits<Op, E, S, O>
         : WhyArith<Op, E, S, O>;
-/** What it asks of a constexpr on one side. */
+/** The rule for a constexpr on one side. */
 type WhyConstant<Op extends string, X> = Op extends Whole
   ? WhyConstInt<Op, X>
   : Op extends keyof Truths
@@ -65,7 +65,7 @@ type WhyConstant<Op extends string, X> = Op extends Whole
       : WhyConstInt<Op, X>
     : WhyConst<Op, X, "int">;
 
-/** The first operand: whether it is one. The rest is said at the second. */
+/** The first operand: whether it can be an operand. Everything else is reported at the second. */
 export type WhyOperatorFirst<Op extends string, X> = X extends TileLike | number | boolean | ConstLike
   ? ""
   : NotAnOperand<Op, X>;
@@ -101,7 +101,7 @@ type OutOfConstants<Op extends string, X, Y, A extends string, B extends string>
         ? ConstBool<CallText<Truths[Op], A, B>>
         : ConstPair<X, Y, CallText<Truths[Op], A, B>>
       : ConstPair<X, Y, Op extends keyof Texts<A, B> ? Texts<A, B>[Op] : CallText<Op, A, B>>;
-/** What comes out. */
+/** The type of the result. */
 export type OperatorOut<Op extends string, X, Y> =
   IsAny<X> extends true
     ? any

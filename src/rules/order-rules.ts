@@ -36,7 +36,7 @@ export type WhySort<Op extends string, X> = X extends TileLike
         X[Sh] extends readonly [...any, 1] ? `${Op}: the last axis has one element, which is in order` : ""
       >
   : NotATile<Op, X>;
-/** The axis, which Triton wants counted from the front. */
+/** The axis. Triton takes only axes counted from the front. */
 export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
   ? number extends X[Sh]["length"]
     ? ""
@@ -60,7 +60,7 @@ export function inferSort(op: string, x: Type, dim: number | undefined): Type | 
 
 // ---- topk -----------------------------------------------------------------------------------------------------------
 
-/** Whether k takes the whole axis: then nothing widens. */
+/** Whether k is the whole axis: then nothing widens. */
 type TakesAll<S extends Shape, K> = S extends readonly [...any, infer D] ? Same<D, DimOf<K>> : false;
 type TopElement<X, K> = X extends TileLike ? (TakesAll<X[Sh], K> extends true ? X[El] : MaxElement<X[El]>) : any;
 export type TopOut<X, K> = Tile<TopElement<X, K>, AsShape<SetAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], -1>, DimOf<K>>>>;
@@ -84,7 +84,7 @@ export function inferTop(x: Type, k: Type, dim: number | undefined): Type | stri
 // ---- swizzle2d ------------------------------------------------------------------------------------------------------
 
 type Cell<I, J, SJ> = PairOf<PairOf<I, SJ>, J>;
-/** All of it, reported at the last operand; the first is a tile or scalar. */
+/** The whole rule, reported at the last operand; the first is a tile or scalar. */
 export type WhySwizzle<I, J, SI, SJ, SG> = I extends TileLike
   ? Both<
       Both<WhyInts<"swizzle2d", I>, WhyInts<"swizzle2d", J>>,
@@ -104,7 +104,7 @@ export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: 
   if (i.kind !== "tile") return notATile("swizzle2d", i);
   const why = [i, j, sizeI, sizeJ, sizeG].map((type) => whyInts("swizzle2d", type)).find((sentence) => sentence !== "");
   if (why) return why;
-  // Triton mixes in int32 of its own: only the two widest signed integers come out as they went in.
+  // Triton adds int32 values of its own, so only the two widest signed integers keep their dtype.
   const fits = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
   if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
   const then = (x: Type | string, y: Type) => {

@@ -49,7 +49,7 @@ export function inferRandom(op: string, seed: Type, offset: Type, dtype: "float3
 
 type Wide<E> = E extends "int32" | "uint32" ? "uint32" : E extends "int64" | "uint64" ? "uint64" : any;
 const wide = (elem: Elem): Elem => (elem === "int32" || elem === "uint32" ? "uint32" : "uint64");
-/** Counters of one width; 64-bit ones are no scalars, for Triton's own key has a shape of [1] there. */
+/** Counters of one width. 64-bit counters cannot be scalars: Triton's own key then has the shape [1]. */
 export type WhyCounter<X, C> = C extends TileLike
   ? Both<
       Both<WhyWideInt<"philox", C[El]>, WhyRank<C[El], C[Sh]>>,

@@ -35,7 +35,7 @@ import type { ElementIn, Plain, ShapeOf, WhyTile } from "./math-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
 import { sameType, showType, tileType, type Type, type Typed } from "../types/types.js";
 
-/** What a reduction asks of its operand's dtype, and which dtype it gives. */
+/** A reduction's rule for its operand's dtype, and the dtype that it gives. */
 interface ReduceRule {
   why(op: string, elem: Elem): string;
   out(elem: Elem): Elem | undefined;
@@ -45,13 +45,13 @@ const keep = (elem: Elem): Elem => elem;
 const summing: ReduceRule = { why: whyNoArithmetic, out: sumElement };
 /** max, min: everything widens to 32 bits. */
 const comparing: ReduceRule = { why: () => "", out: maxElement };
-/** argmax, argmin: elements are compared as they are. */
+/** argmax, argmin: elements are compared without widening. */
 const indexing: ReduceRule = { why: whyNoArithmetic, out: () => "int32" };
 /** max, min with indices. */
 const picking: ReduceRule = { why: whyNoArithmetic, out: keep };
 /** xorSum, reduceOr. */
 const combining: ReduceRule = { why: whyInt, out: keep };
-/** `tl.reduce`: what the combine function gives. */
+/** `tl.reduce`: the combine function decides the dtype. */
 const folding: ReduceRule = { why: () => "", out: keep };
 /** sigmoid, softmax. */
 const normalising: ReduceRule = { why: whyFloat32, out: keep };
@@ -75,12 +75,12 @@ export type WhyReduceAxis<Op extends string, X, Ax> = X extends TileLike
       : `${Op}: the axis is a number`
   : "";
 
-/** The axis that was given, undefined where none was; NaN for anything but a number. */
+/** The given axis, or undefined if there is none; NaN for anything but a number. */
 export function axisNumber(axis: Typed | undefined): number | undefined {
   return axis && (typeof axis.literal === "number" ? axis.literal : Number.NaN);
 }
 
-/** A tile of E with the axis taken out, or kept as 1. */
+/** A tile of E with the axis removed, or kept as 1. */
 export type ReduceOut<X, E extends Element, Ax, Keep> = X extends TileLike
   ? Tile<E, AsShape<Reduce<X[Sh], Ax, Keep>>>
   : Tile<E, any>;
@@ -107,7 +107,7 @@ export function inferReduce(
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
-/** Where the greatest or least element is. */
+/** The index of the greatest or least element. */
 export type WhyIndexed<Op extends string, X> = X extends TileLike ? WhyNoArithmetic<Op, X[El]> : NotATile<Op, X>;
 /** max and min: with indices the value keeps its dtype. */
 export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyIndexed<Op, X> : WhyMax<Op, X>;
@@ -125,7 +125,7 @@ export function inferReduceIndexed(
   return [value, tileType("int32", value.shape)];
 }
 
-/** The type of a scan: the shape stays. */
+/** The type of a scan, which keeps the shape. */
 export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, dtype?: Elem): Type | string {
   const reduced = inferReduce(rule, op, x, axis, false, dtype);
   return typeof reduced === "string" || reduced.kind !== "tile" || x.kind !== "tile"
@@ -135,7 +135,7 @@ export function inferScan(rule: ReduceRule, op: string, x: Type, axis: number, d
 
 // ---- with a combine function ----------------------------------------------------------------------------------------
 
-/** What a combine function takes and gives: scalars of the tiles' dtypes. */
+/** The signature of a combine function: scalars of the tiles' dtypes. */
 export type Lanes<X> = X extends readonly unknown[]
   ? { -readonly [K in keyof X]: Scalar<ElementIn<X[K]>> }
   : Scalar<ElementIn<X>>;
@@ -183,7 +183,7 @@ export type WhyFoldAxis<Op extends string, X, Ax> = [Ax] extends [number]
   ? WhyReduceAxis<Op, X, Ax>
   : `${Op}: needs an axis; fold one axis at a time, tl.${Op}(x, 0, …)`;
 
-/** What a helper function takes and gives. */
+/** The signature of a helper function. */
 interface Signature {
   readonly params: readonly Type[];
   readonly results: readonly Type[];

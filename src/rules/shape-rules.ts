@@ -133,7 +133,7 @@ export function inferPermute(x: Type, order: readonly number[]): Type | string {
     (shape) => permuteShape(shape, order),
   );
 }
-/** trans: with an order it is permute, else the last two axes swap. */
+/** trans: permute if it has an order, else a swap of the last two axes. */
 export type WhyTransposed<X, P> = X extends TileLike
   ? [P] extends [undefined]
     ? WhyTrans<X[Sh]>
@@ -150,7 +150,7 @@ export function inferTrans(x: Type, order: readonly number[] | undefined): Type 
 
 // ---- reshape, ravel -------------------------------------------------------------------------------------------------
 
-/** The new shape, once each of its entries is right. */
+/** The new shape, checked once each of its entries is valid. */
 export type WhyReshaped<Op extends string, X, D> =
   IsAny<X> extends true ? "" : X extends TileLike ? WhyReshape<Op, X[Sh], AsShape<DimsOf<D>>> : NotATile<Op, X>;
 export function inferReshape(op: string, x: Type, shape: Typed): Type | string {

@@ -73,7 +73,7 @@ export interface MutPointer<
 
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
-/** A rectangle or a gather of a tensor, masked to the tensor on every axis that is not in bounds. */
+/** A rectangle or a gather of a tensor, masked on every axis that may leave the tensor. */
 export interface View<in out E extends Element, in out S extends Shape, in out A extends Access> extends AddressLike<
   E,
   S,
@@ -99,7 +99,7 @@ export interface Tensor<
   readonly dtype: DType<E>;
   /** Address of its first element. */
   readonly ptr: Pointer<E, [], A>;
-  /** One index an axis: a scalar drops its axis, a tile of rank 1 spans it. */
+  /** One index per axis: a scalar drops its axis, a tile of rank 1 spans it. */
   at<const I extends readonly unknown[]>(
     this: Checked<Tensor<E, Ds, A>, WhyCount<"at", Ds, I>>,
     ...indices: IndexArgs<I>
@@ -116,7 +116,7 @@ export interface Tensor<
       ? Tensor<E, [N, M], A>
       : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
   permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
-  /** Elements from one index to the next on an axis. */
+  /** The distance from one index of an axis to the next, in elements. */
   stride<const Ax extends number>(
     axis: Checked<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
   ): Scalar<"int64">;

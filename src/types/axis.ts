@@ -1,4 +1,4 @@
-/** Axes of a shape: counting from either end, and taking out, replacing or putting in one dimension. */
+/** Axes of a shape: counting from either end, and removing, replacing or inserting one dimension. */
 import { showShape, type Dim, type Shape, type Show } from "./shape.js";
 
 /** Axes of each rank, by number and by negative number. A table is cheaper than counting tuples. */
@@ -87,7 +87,7 @@ export type InsertAt<S extends Shape, I, D> =
 /** Dimension I of S. */
 export type DimAt<S extends Shape, I> = SplitAt<S, I> extends [Shape, readonly [infer D, ...Shape]] ? D : any;
 
-/** What a reduction over `Ax` leaves. `Ax` undefined means all axes. */
+/** The shape after a reduction over `Ax`. `Ax` undefined means all axes. */
 export type Reduce<S extends Shape, Ax, Keep> = [Ax] extends [undefined]
   ? Keep extends true
     ? Ones<S>

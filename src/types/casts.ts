@@ -20,7 +20,7 @@ import { unify, type Unify } from "./promote.js";
 type Common = "float16" | "float32";
 
 /**
- * `.to(dtype)`. Everything goes but what Triton has no code for: 8-bit floats to and from anything but float16,
+ * `.to(dtype)`. All casts exist but those that Triton has no code for: 8-bit floats to and from anything but float16,
  * bfloat16 and float32, and float8e4b15 to and from bfloat16. The first test is a union of tuples so that it is decided
  * when either side is a type parameter.
  */
@@ -35,7 +35,7 @@ export type WhyCast<From, To> = [From, To] extends [Common, any] | [any, Common]
         : [CastClash<Members<From>, Members<To>>] extends [never]
           ? ""
           : `to: ${Call<From>} cannot be cast to ${Call<To>} directly; go through tl.float32`;
-/** A pair of members that does not cast, or never. */
+/** A pair of members without a cast, or never. */
 type CastClash<F, T> = F extends IntName | "float64"
   ? Extract<T, Fp8Name>
   : F extends Fp8Name
@@ -54,7 +54,7 @@ export function whyCast(from: Elem, to: Elem): string {
   return clash ? `to: ${call(from)} cannot be cast to ${call(to)} directly; go through tl.float32` : "";
 }
 
-/** Bits of every member. */
+/** The width of every member in bits. */
 type Bits<E> = Members<E> extends infer M extends DTypeName ? (typeof Table)[M]["bits"] : never;
 /** `.to(dtype, { bitcast: true })`: the widths must be equal. */
 export type WhyBitcast<From, To> =
@@ -78,7 +78,7 @@ type SumOne<M> = M extends "int8" | "int16" ? "int32" : M extends "int1" | "uint
 const sumOne = (name: DTypeName): DTypeName =>
   !isInt(name) || dtypeTable[name].bits >= 32 ? name : dtypeTable[name].signed ? "int32" : "uint32";
 
-/** What sum and cumsum give: small integers widen to 32 bits, floats stay. */
+/** The result of sum and cumsum: small integers widen to 32 bits, floats keep their dtype. */
 export type SumElement<E> = IsAny<E> extends true ? any : Unify<E, SumOne<Members<E>>>;
 export function sumElement(elem: Elem): Elem | undefined {
   return unify(elem, sumOne);
@@ -91,13 +91,13 @@ type MaxOne<M> = M extends "float16" | "bfloat16" | Fp8Name
     : M;
 const maxOne = (name: DTypeName): DTypeName => (dtypeTable[name].bits >= 32 ? name : isInt(name) ? "int32" : "float32");
 
-/** What max and min give: everything widens to 32 bits. */
+/** The result of max and min: everything widens to 32 bits. */
 export type MaxElement<E> = IsAny<E> extends true ? any : Unify<E, MaxOne<Members<E>>>;
 export function maxElement(elem: Elem): Elem | undefined {
   return unify(elem, maxOne);
 }
 
-/** Members of a variable must agree on what a reduction gives, or its result has no dtype. */
+/** The members of a variable must agree on a reduction's dtype, or its result has none. */
 export type WhyReduceElement<Op extends string, E, R> =
   IsAny<E> extends true
     ? ""

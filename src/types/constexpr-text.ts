@@ -1,11 +1,11 @@
 /**
- * How an expression over constexprs is called: the same at type level and at run time, for it names dimensions.
+ * The text of an expression over constexprs, the same at type level and at run time: it names dimensions.
  *
  * One expression, one name. A size times or over a power of two is kept as `BLOCK * 4` or `BLOCK // 2`, so that
  * BLOCK.mul(2).mul(2), BLOCK.mul(8).floorDiv(2) and BLOCK.mul(4) are one dimension. Dimensions are powers of two and the
  * build checks each config's values, so `BLOCK // 2 * 2` may be called BLOCK here.
  *
- * The right operand of every operator stands in parentheses unless it is one word or one call. So an operator at the
+ * The right operand of every operator is in parentheses unless it is one word or one call. So an operator at the
  * end of a text is always the outermost one, and a suffix may be cancelled.
  */
 
@@ -61,13 +61,13 @@ const bare = (text: string): string =>
 
 // ---- powers of two --------------------------------------------------------------------------------------------------
 
-/** [base, log2 of what it is multiplied by, log2 of what it is divided by] */
+/** [base, log2 of its factor, log2 of its divisor] */
 type Scaled<T> = T extends `${infer B} * ${infer N extends PowerText}`
   ? [B, Log2[N], []]
   : T extends `${infer B} // ${infer N extends PowerText}`
     ? [B, [], Log2[N]]
     : [T, [], []];
-/** The base is what stands before the first operator, as the checker infers it. */
+/** The base is the text before the first operator, as the checker infers it. */
 function scaled(text: string): [base: string, times: number, over: number] {
   for (const [operator, sign] of [
     [" * ", 1],
@@ -87,7 +87,7 @@ type Scale<B, Times extends 0[], Over extends 0[]> = Times extends [...Over, ...
   : Over extends [...Times, ...infer R]
     ? `${Atom<B>} // ${Power<R["length"]>}`
     : never;
-/** Beyond 1024 the exponent is not in the table and the checker knows no more than that it is a number. */
+/** Beyond 1024 the exponent is not in the table; the checker only knows that it is a number. */
 type Power<N> = N extends keyof Powers ? Powers[N] & string : `${number}`;
 function scale(base: string, exponent: number): string {
   if (exponent === 0) return bare(base);
@@ -169,5 +169,5 @@ export const compareText = (a: string, sign: string, b: string): string => `${a}
 export type CallText<Name extends string, A extends string, B extends string> = `${Name}(${A}, ${B})`;
 export const callText = (name: string, a: string, b: string): string => `${name}(${a}, ${b})`;
 
-/** Twice as much: what cat and interleave do to a dimension. */
+/** Twice a dimension, as cat and interleave make it. */
 export type TwiceText<A extends string> = MulText<A, "2">;

@@ -2,10 +2,10 @@
 
 type Numbers = Readonly<Record<string, unknown>>;
 
-/** What a text is made into: a number, or values of a kernel. */
+/** How to read a text: as a number, or as values of a kernel. */
 export interface Algebra<T> {
   number(value: number): T;
-  /** Of a constexpr, a size, or an index of an unrolled loop. */
+  /** Reads a constexpr, a size, or the index of an unrolled loop. */
   name(name: string): T;
   neg(x: T): T;
   binary: Readonly<Record<Operator, (x: T, y: T) => T>>;
@@ -94,7 +94,7 @@ export function bitLength(x: number): number {
 
 /**
  * The number that a text stands for, given those of its names.
- * @throws Error if the text names something that has no value here.
+ * @throws Error if the text has a name without a value here.
  */
 export function constexprValue(text: string, numbers: Numbers): number {
   const name = (token: string): number => {

@@ -21,7 +21,7 @@ import type { El, NotACondition, Sh, Tile, TileLike } from "./tile.js";
 
 declare const $text: unique symbol;
 declare const $kind: unique symbol;
-/** The part of a constexpr that rules look at. */
+/** The part of a constexpr that rules read. */
 export interface ConstLike<Text = any, Kind = any> {
   readonly [$text]: Text;
   readonly [$kind]: Kind;
@@ -32,7 +32,7 @@ export type TextOf<O> = O extends number ? `${O}` : O extends ConstLike ? O[type
 
 // ---- arithmetic -----------------------------------------------------------------------------------------------------
 
-/** What may stand beside a constexpr: numbers, constexprs, and tiles, to which it is a number. */
+/** The operands that a constexpr takes: numbers, constexprs, and tiles, which treat it as a number. */
 export type WhyConst<Op extends string, O, Kind> = O extends number
   ? ""
   : O extends ConstLike<any, "int" | "float">
@@ -100,7 +100,7 @@ type Operands<Op extends string, O> = { readonly [K in keyof O]: Checked<O[K], W
 /** At least one operand. */
 export type Some1 = readonly [unknown, ...unknown[]];
 
-/** Methods of an integer constexpr beyond these may be declared by ops, as for `TileOps`. */
+/** Ops may declare further methods of an integer constexpr, as for `TileOps`. */
 export interface ConstexprOps<Name extends string> {
   add<const O extends Some1>(...others: Operands<"add", O>): Sum<Name, O>;
   sub<const O>(other: Checked<O, WhyConst<"sub", O, "int">>): ConstOut<O, SubText<Name, TextOf<O>>>;
@@ -166,7 +166,7 @@ export interface ConstString<Name extends string, Choice extends string> extends
   readonly then: NotACondition;
 }
 
-/** A function out of several, by name. A call is a branch, decided when Triton compiles the kernel. */
+/** One of several functions, chosen by name. A call is a branch, which Triton decides when it compiles the kernel. */
 export type ConstFn<Name extends string, Choice extends string, F> = F & Pick<ConstString<Name, Choice>, "eq" | "ne">;
 
 // ---- constexprs as dimensions ---------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ export function whyDim(op: string, type: Type): string {
   return type.kind === "constexpr" && type.of === "int" ? "" : `${op}: a dimension must be a constexpr or a number`;
 }
 
-/** The shape argument of `zeros`, `full`, `reshape`: each entry is checked where it stands. */
+/** The shape argument of `zeros`, `full`, `reshape`: each entry is checked at its place. */
 export type ShapeArg<Op extends string, X> = { readonly [K in keyof X]: Checked<X[K], WhyDim<Op, X[K]>> };
 /** The first sentence about a shape argument, or about its size. */
 export function whyDims(op: string, types: readonly Type[]): string {

@@ -51,8 +51,8 @@ export function whyPermute(shape: readonly Dim[], order: readonly number[]): str
 }
 
 // ---- reshape --------------------------------------------------------------------------------------------------------
-// The factors of both shapes are cancelled against each other. Only what certainly differs is an error; the rest (a
-// number against a name, a quotient) is settled at build time, where each config has values.
+// The factors of both shapes cancel each other. Only a certain difference is an error; the build settles the rest (a
+// number against a name, a quotient), for it has the values of each config.
 
 type Factors<S, Out extends unknown[] = []> = S extends readonly [infer H, ...infer R]
   ? H extends 1
@@ -79,7 +79,7 @@ type Remove<L, X, Done extends unknown[] = []> = L extends [infer H, ...infer R]
     ? [...Done, ...R]
     : Remove<R, X, [...Done, H]>
   : "absent";
-/** What is left of both lists when equal entries are struck out in pairs. */
+/** Both lists without the entries that they share, removed in pairs. */
 type Cancel<A, B, Left extends unknown[] = []> = A extends [infer H, ...infer R]
   ? Remove<B, H> extends infer B2 extends unknown[]
     ? Cancel<R, B2, Left>
@@ -151,7 +151,7 @@ type Differ<A, B> = A extends [infer NA, infer LA extends 0[]]
           : false
     : false
   : false;
-/** Certainly different: other numbers, a name that must be below 1, or other names and no number to make up for it. */
+/** Certainly different: other numbers, a name that would have to be below 1, or other names that no number balances. */
 function differ(a: ReturnType<typeof sort>, b: ReturnType<typeof sort>): boolean {
   if (a === "open" || b === "open") return false;
   if (a.names === 0 && b.names === 0) return a.log2 !== b.log2;

@@ -49,7 +49,7 @@ type NamesWhere<Property> = { [N in keyof Table]: Table[N] extends Property ? N 
 export type DTypeName = keyof Table;
 export type IntName = NamesWhere<{ kind: "int" }>;
 export type SignedName = NamesWhere<{ kind: "int"; signed: true }>;
-/** Integers without sign; a truth value is none of them. */
+/** Unsigned integers, without truth values. */
 export type UnsignedName = Exclude<NamesWhere<{ kind: "int"; signed: false }>, "int1">;
 export type Fp8Name = NamesWhere<{ kind: "float"; bits: 8 }>;
 
@@ -69,31 +69,31 @@ export interface OneOf<Name extends string, Members extends readonly DTypeName[]
 }
 /** A dtype variable at run time. */
 export type DTypeVariable = OneOf<string, readonly DTypeName[]>;
-/** The element type of a tile: a dtype's name, or a dtype variable. The type parameter of `Tile`. */
+/** A tile's element type, the type parameter of `Tile`: a dtype's name, or a dtype variable. */
 export type Element = DTypeName | OneOf<any, any>;
 /** The element type at run time. */
 export type Elem = DTypeName | DTypeVariable;
 
-/** The concrete dtypes that an element type may be. */
+/** The concrete dtypes of an element type: itself, or the members of a variable. */
 export type Members<E> =
   IsAny<E> extends true ? never : E extends OneOf<any, infer M> ? M[number] : E extends DTypeName ? E : never;
 export function members(elem: Elem): readonly DTypeName[] {
   return typeof elem === "string" ? [elem] : elem.members;
 }
 
-/** Whether two element types are one. */
+/** Whether two element types are the same. */
 export function sameElem(a: Elem, b: Elem): boolean {
   if (typeof a === "string" || typeof b === "string") return a === b;
   return a.name === b.name && a.members.join() === b.members.join();
 }
 
-/** How a message calls a dtype. */
+/** A dtype's name in messages. */
 export type Call<E> = E extends string ? E : E extends OneOf<infer Name, any> ? Name : "this dtype";
 export function call(elem: Elem): string {
   return typeof elem === "string" ? elem : elem.name;
 }
 
-/** How an author writes it. */
+/** A dtype as an author writes it. */
 export type Token<E> = E extends string ? `tl.${E}` : Call<E>;
 export function token(elem: Elem): string {
   return typeof elem === "string" ? `tl.${elem}` : elem.name;
@@ -130,7 +130,7 @@ export interface DType<in out E extends Element> {
   readonly name: string;
   /** The dtypes that a variable stands for; a concrete dtype has none. */
   readonly members?: readonly DTypeName[] | undefined;
-  /** A number; of a variable whose members differ, a constexpr to be asked inside the kernel. */
+  /** A number, or a constexpr for a variable whose members differ: use it inside the kernel. */
   readonly bits: Shared<E, "bits", Constexpr<`${Call<E>}.bits`>>;
   readonly isFloating: IsKind<Shared<E, "kind", Flag<E, "isFloating">>, "float">;
   readonly isInteger: IsKind<Shared<E, "kind", Flag<E, "isInteger">>, "int">;
@@ -138,17 +138,17 @@ export interface DType<in out E extends Element> {
   readonly isSigned: Shared<E, "signed", Flag<E, "isSigned">>;
 }
 
-/** What can be asked of a dtype. */
+/** The properties of a dtype that authors can read. */
 export type Reflection = "bits" | "isFloating" | "isInteger" | "isSigned";
 
-/** The answer for one dtype. */
+/** A property's value for one dtype. */
 export function reflect(name: DTypeName, property: Reflection): number | boolean {
   const { bits, kind, signed } = dtypeTable[name];
   if (property === "bits") return bits;
   return property === "isSigned" ? signed : kind === (property === "isFloating" ? "float" : "int");
 }
 
-/** Set by the op that asks while Triton compiles, which lies above this module. */
+/** Set by the op that reads the property while Triton compiles: it lies above this module. */
 let askLater: ((dtype: DType<any>, property: Reflection) => unknown) | undefined;
 export function onReflection(ask: NonNullable<typeof askLater>): void {
   askLater = ask;
@@ -220,7 +220,7 @@ export function dtype<const Name extends string, const M extends readonly DType<
   return new DTypeValue(name, names, true) as unknown as DType<OneOf<Name, NamesOf<M>>>;
 }
 
-/** The element type that a dtype value stands for. */
+/** The element type of a dtype value. */
 export function elemOf(value: DType<any>): Elem {
   return value.members ? { name: value.name, members: value.members } : (value.name as DTypeName);
 }

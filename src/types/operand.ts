@@ -1,11 +1,11 @@
-/** What may stand where a tile is wanted, and what is said of anything else. */
+/** What may stand where a tile is expected, and the sentences for anything else. */
 import type { StateLike } from "./tile.js";
 import type { Type } from "./types.js";
 
 declare const $target: unique symbol;
 declare const $place: unique symbol;
 declare const $access: unique symbol;
-/** The part of an address that rules look at: elements of dtype E in shape S. */
+/** The part of an address that rules read: elements of dtype E in shape S. */
 export interface AddressLike<E = any, S = any, A = any> {
   readonly [$target]: E;
   readonly [$place]: S;
@@ -17,7 +17,7 @@ export type Pl = typeof $place;
 export type Ac = typeof $access;
 
 declare const $dims: unique symbol;
-/** A whole tensor: what rules look at to say "load a tile of it first". */
+/** A whole tensor: rules recognize it to say "load a tile of it first". */
 export interface TensorLike<Ds = any> {
   readonly [$dims]: Ds;
 }

@@ -1,12 +1,12 @@
 /**
- * Errors as sentences. A rule is a type that is `""` when it holds and a sentence when it does not; beside it, in the
- * same file, stands a function of the same idea that returns `""` or the very same sentence. The type speaks in the
- * editor, the function speaks in the build, where every value is known.
+ * Errors as sentences. A rule is a type that is `""` when it holds and a sentence when it does not. Beside it, in the
+ * same file, its function twin returns `""` or the same sentence. The type
+ * speaks in the editor, the function speaks in the build, where every value is known.
  */
 
 declare const sentence: unique symbol;
 
-/** What a property is when its rule does not hold. The type argument says why. */
+/** The type of a property whose rule does not hold. The type argument says why. */
 export interface Problem<Sentence extends string> {
   readonly [sentence]: Sentence;
 }
@@ -17,7 +17,7 @@ export type Checked<Operand, Why> = Why extends "" ? Operand : Why;
 /** The first sentence of two rules. Functions write `whyA(…) || whyB(…)`. */
 export type Both<A, B> = A extends "" ? B : A;
 
-/** Of an option whose values are words: what was given, where it is none of them. */
+/** For an option whose values are words: the given value, if it is not one of them. */
 export function whyChoice(option: string, given: unknown, choices: readonly string[]): string {
   if (given === undefined || choices.includes(given as string)) return "";
   return `${option} is ${JSON.stringify(given)}; it is one of ${choices.map((choice) => JSON.stringify(choice)).join(", ")}`;
@@ -33,7 +33,7 @@ export type Same<A, B> = (<T>() => T extends [A] ? 1 : 2) extends <T>() => T ext
 /** Whether the checker knows nothing about T: after an error elsewhere, or because the author said so. */
 export type IsAny<T> = 0 extends 1 & T ? true : false;
 
-/** The same, as far as the checker knows: `any` agrees with everything, so that one mistake gives one error. */
+/** `Same`, as far as the checker knows: `any` agrees with everything, so that one mistake gives one error. */
 export type Agree<A, B> = Same<A, B> extends true ? true : IsAny<A> extends true ? true : IsAny<B>;
 
 /** One object type, not an intersection, so that a missing name is reported by name, and an editor shows them all. */

@@ -33,7 +33,7 @@ import type { Both, IsAny, IsUnion, Same } from "./problem.js";
 interface Column {
   int1: 0; int8: 1; uint8: 2; int16: 3; uint16: 4; int32: 5; uint32: 6; int64: 7; uint64: 8; float16: 9; bfloat16: 10; float32: 11; float64: 12;
 }
-/** Result of `+ - *`, one row a left operand, one column a right one. 8-bit floats have no arithmetic and no row. */
+/** Result of `+ - *`: one row per left operand, one column per right operand. 8-bit floats have no arithmetic. */
 // prettier-ignore
 export interface PromoteTable {
   int1:     ["int1",    "int8",    "uint8",   "int16",   "uint16",  "int32",   "uint32",  "int64",   "uint64",  "float16", "float32",  "float32", "float64"];
@@ -113,7 +113,7 @@ export function whyInt(op: string, elem: Elem): string {
   return members(elem).every(isInt) ? "" : `${op}: needs integers, got ${call(elem)}; cast with .to(tl.int32)`;
 }
 
-/** "" when every member is float32 or float64: what exp and its kin work on. */
+/** "" when every member is float32 or float64, as exp and similar functions require. */
 export type WhyFloat32<Op extends string, E> =
   IsAny<E> extends true
     ? ""
@@ -192,7 +192,7 @@ function whySigns(op: string, a: Elem, b: Elem): string {
   return differ ? `${op}: ${call(a)} and ${call(b)} differ in sign; cast one side with .to(${token(a)})` : "";
 }
 
-/** `/` and `%`: as `+`, and integers must agree in sign. */
+/** `/` and `%`: as for `+`, and integers must agree in signedness. */
 export type WhyDivide<Op extends string, A, B> = Both<
   Same<A, B> extends true ? WhyMask<Op, A> : WhyMixed<Op, A, B>,
   Both<WhySigns<Op, A, B>, Both<WhyNoArithmetic<Op, A>, WhyNoArithmetic<Op, B>>>
@@ -253,7 +253,7 @@ export function modulo(a: Elem, b: Elem): Elem | undefined {
 
 type Fraction = `${string}.${string}` | `${string}e-${string}`;
 
-/** A literal where only an integer will do: an index, a bound, an offset. */
+/** A literal where only an integer is allowed: an index, a bound, an offset. */
 export type WhyWhole<Op extends string, L extends number> = `${L}` extends Fraction
   ? `${Op}: ${L} is not a whole number; give an integer`
   : "";
@@ -262,7 +262,7 @@ export function whyWhole(op: string, literal: string): string {
   return Number.isInteger(Number(literal)) ? "" : `${op}: ${literal} is not a whole number; give an integer`;
 }
 
-/** Whether E can hold a JavaScript number: what `full`, `store` and `other` ask. */
+/** Whether E can hold a JavaScript number, as `full`, `store` and `other` require. */
 export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends Fraction
   ? HasAny<E, IntName> extends true
     ? `${Op}: ${L} is not a whole number and the tile is ${Call<E>}; cast it first, .to(tl.float32)`
@@ -272,7 +272,7 @@ export type WhyLiteral<Op extends string, E, L extends number> = `${L}` extends 
       ? `${Op}: ${L} is negative and the tile is ${Call<E>}; cast it first, .to(tl.int32)`
       : ""
     : "";
-/** The same, and ranges besides: that a dtype cannot hold a value is a sentence that only the build speaks. */
+/** The same with ranges: only the build reports a value that the dtype cannot hold. */
 export function whyLiteral(op: string, elem: Elem, value: number): string {
   if (!Number.isInteger(value)) {
     return hasAny(elem, isInt)
@@ -285,7 +285,7 @@ export function whyLiteral(op: string, elem: Elem, value: number): string {
   return whyRange(op, elem, value);
 }
 
-/** A JavaScript number is weak: it takes the tile's dtype, and must be a value of it. */
+/** A JavaScript number is weak: it takes the tile's dtype, which must be able to hold it. */
 export type WhyNumber<Op extends string, E, L extends number> = Both<
   WhyNoArithmetic<Op, E>,
   Both<WhyMask<Op, E>, WhyLiteral<Op, E, L>>
@@ -304,7 +304,7 @@ function whyRange(op: string, elem: Elem, value: number): string {
   return tight ? `${op}: ${value} is out of range for ${tight}; cast the tile to a wider dtype first` : "";
 }
 
-/** A constexpr of kind K against a tile of E. A constexpr int is taken for a value that fits. */
+/** A constexpr of kind K against a tile of E. A constexpr int is assumed to fit. */
 export type WhyWeak<Op extends string, E, K> = K extends "int"
   ? Both<WhyNoArithmetic<Op, E>, WhyMask<Op, E>>
   : K extends "float"

@@ -4,7 +4,7 @@ import type { IsAny, Same } from "./problem.js";
 /** A dimension: a number, or the text of an expression over constexprs. Texts are canonical, so equal means equal. */
 export type Dim = number | string;
 
-/** Whether it depends on the index of an unrolled loop, whose text no author can write. */
+/** Whether it depends on the index of an unrolled loop. No author can write that index's text. */
 export function isUnrolled(dim: Dim): boolean {
   return typeof dim === "string" && dim.includes("@");
 }
@@ -20,7 +20,7 @@ export type Join<S> = S extends readonly [infer H]
   : S extends readonly [infer H, ...infer R]
     ? `${H & Dim}, ${Join<R>}`
     : "";
-/** How a message calls a shape: `[BLOCK_M, 1]`, or `a scalar`. */
+/** A shape in messages: `[BLOCK_M, 1]`, or `a scalar`. */
 export type Show<S> = S extends readonly [] ? "a scalar" : `[${Join<S>}]`;
 export function showShape(shape: readonly Dim[]): string {
   return shape.length === 0 ? "a scalar" : `[${shape.join(", ")}]`;
@@ -99,7 +99,7 @@ export function whyBroadcast(op: string, a: readonly Dim[], b: readonly Dim[]): 
   if (typeof clash !== "string") return "";
   return `${op}: ${showShape(a)} and ${showShape(b)} do not broadcast, ${clash}${hint(a, b)}`;
 }
-/** The remedy, where the shapes show what was meant. */
+/** The remedy, if the shapes show what the author meant. */
 type Hint<A, B> = [A, B] extends [readonly [any], readonly [any]]
   ? "; make a grid of them with .col and .row"
   : [A, B] extends [readonly [infer M, any], readonly [infer N]]
@@ -119,7 +119,7 @@ function hint(a: readonly Dim[], b: readonly Dim[]): string {
 
 // ---- equality -------------------------------------------------------------------------------------------------------
 
-/** Equal shapes, as far as the checker knows. The first test settles nearly every call. */
+/** Equal shapes, as far as the checker knows. The first test decides nearly every call. */
 export type SameShape<A extends Shape, B extends Shape> =
   Same<A, B> extends true
     ? true
@@ -143,7 +143,7 @@ export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
   return a.length === b.length && a.every((dim, axis) => dim === b[axis]);
 }
 
-/** Whether B stretches to A as it stands: what a mask must do, or the tile would grow. */
+/** Whether B stretches to A without widening A, as a mask must: otherwise the tile would grow. */
 export type FitsIn<A extends Shape, B extends Shape> =
   SameShape<A, B> extends true ? true : Fit<A, B> extends [infer R extends Shape] ? SameShape<R, A> : false;
 export function fitsIn(a: readonly Dim[], b: readonly Dim[]): boolean {

@@ -1,13 +1,13 @@
-/** Which of Triton's backends have what, where not all do. Tests ask Triton whether this is so. */
+/** Features that only some of Triton's backends have. Tests compare them with Triton. */
 import type { DTypeName } from "./dtype.js";
 
-/** NVIDIA's and AMD's backend, as `GPUTarget` names them. */
+/** NVIDIA's and AMD's backends, as `GPUTarget` names them. */
 export type Backend = "cuda" | "hip";
 
-/** The backends that have something, each with the Triton that had it first, of those we support. */
+/** The backends that have a feature, each with the first supported Triton version that has it. */
 export type Targets = Readonly<Partial<Record<Backend, "3.6" | "3.9">>>;
 
-/** Dtypes that one backend alone has: the others are on both. */
+/** Dtypes that only one backend has; both have the others. */
 export const dtypeTargets: Readonly<Partial<Record<DTypeName, Targets>>> = {
   float8e4b15: { cuda: "3.6" },
   float8e4b8: { hip: "3.6" },

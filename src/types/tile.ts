@@ -1,4 +1,4 @@
-/** Tiles and state as authors see them. Types only: the handles behind them are made when a kernel is traced. */
+/** Tiles and state as authors see them. Types only: tracing makes the handles behind them. */
 import type { Constexpr } from "./constexpr.js";
 import type { DType, Element } from "./dtype.js";
 import type { IsAny, Problem } from "./problem.js";
@@ -7,8 +7,8 @@ import type { Shape, Show } from "./shape.js";
 declare const $element: unique symbol;
 declare const $shape: unique symbol;
 /**
- * The part of a tile that rules look at: two phantoms. Rules look them up, `T[El]`, instead of inferring them: that is
- * cheaper, and decided when a type parameter is inside.
+ * The part of a tile that rules read: two phantoms. Rules look them up, `T[El]`, instead of inferring them: that is
+ * cheaper, and the checker can decide it when a type parameter is inside.
  */
 export interface TileLike<E = any, S = any> {
   readonly [$element]: E;
@@ -68,7 +68,7 @@ export interface Tile<in out E extends Element, in out S extends Shape> extends 
   readonly row: Row<E, S>;
   /** Rows and columns swapped. */
   readonly T: Transposed<E, S>;
-  /** Never there. Makes the checker refuse a tile in `if`, `&&` and `?:`, behind the build's own pass over the source. */
+  /** Never present. Makes the checker refuse a tile in `if`, `&&` and `?:`, as the build does in the source. */
   readonly then: NotACondition;
 }
 /** Looks like a promise to the checker, which asks about conditions only of promises and functions. */
@@ -80,14 +80,14 @@ export type Scalar<E extends Element> = Tile<E, []>;
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 declare const $state: unique symbol;
-/** State of any kind: what rules look at to say "read it with .value". */
+/** State of any kind: rules recognize it to say "read it with .value". */
 export interface StateLike {
   readonly [$state]: true;
 }
 
 /**
- * State that loops and branches change. Not a tile: `value` reads it at that point of the program, and writes it. What
- * is written has the dtype and shape that it began with; a JavaScript number takes them.
+ * State that loops and branches change. Not a tile: `value` reads it at that point of the program, and writes it. A
+ * written value has the dtype and shape of the first one; a JavaScript number takes them.
  */
 export interface Mut<in out E extends Element, in out S extends Shape> extends StateLike {
   get value(): Tile<E, S>;

@@ -1,4 +1,4 @@
-/** Types of traced values at run time. The function twins of all rules are written in terms of these. */
+/** Types of traced values at run time, on which the function twins of all rules work. */
 import { call, type Elem } from "./dtype.js";
 import { showShape, type Dim } from "./shape.js";
 
@@ -35,15 +35,15 @@ export interface TensorType {
   readonly dims: readonly Dim[];
   readonly access: Access;
 }
-/** A tensor in memory and the block of it that one access moves: what the copy engines of GPUs work on. */
+/** A tensor in memory and the block that one access moves, for the copy engines of GPUs. */
 export interface DescriptorType {
   readonly kind: "descriptor";
   readonly to: Elem;
-  /** The block's. */
+  /** The block's shape. */
   readonly shape: readonly Dim[];
   readonly access: Access;
 }
-/** Known when Triton compiles the kernel. A literal of JavaScript is of this kind, with its own text. */
+/** A value known when Triton compiles the kernel. A JavaScript literal is one, with its own text. */
 export interface ConstexprType {
   readonly kind: "constexpr";
   readonly of: ConstKind;
@@ -55,13 +55,13 @@ export interface NoneType {
 }
 export type Type = TileType | PointerType | ViewType | TensorType | DescriptorType | ConstexprType | NoneType;
 
-/** An argument as type rules see it. A number is a constexpr whose value is known. */
+/** An argument as type rules see it. A number is a constexpr with a known value. */
 export interface Typed {
   readonly type: Type;
   readonly literal?: number | bigint | boolean | string;
   readonly dtype?: Elem;
   readonly items?: readonly Typed[];
-  /** Of a helper function. */
+  /** The name of a helper function. */
   readonly signature?: { readonly params: readonly Type[]; readonly results: readonly Type[] };
 }
 /** A list among the arguments. */
@@ -77,7 +77,7 @@ export const none: NoneType = { kind: "none" };
 export function tileType(dtype: Elem, shape: readonly Dim[]): TileType {
   return { kind: "tile", dtype, shape };
 }
-/** The type of a literal of JavaScript. */
+/** The type of a JavaScript literal. */
 export function literalType(value: number | bigint | boolean | string): ConstexprType {
   const of =
     typeof value === "bigint" || Number.isInteger(value)
@@ -100,7 +100,7 @@ export function literalValue(type: ConstexprType): number | undefined {
   return Number.isNaN(value) && type.text !== "NaN" ? undefined : value;
 }
 
-/** A type as text, the same for the same type: `float16[BLOCK_M, BLOCK_K]`, `*float32`, `view<float16[BLOCK]>`. */
+/** A type as text, equal for equal types: `float16[BLOCK_M, BLOCK_K]`, `*float32`, `view<float16[BLOCK]>`. */
 export function showType(type: Type): string {
   switch (type.kind) {
     case "tile":
@@ -123,7 +123,7 @@ export function showType(type: Type): string {
 }
 const suffix = (shape: readonly Dim[]): string => (shape.length === 0 ? "" : showShape(shape));
 
-/** Whether two types are one, in every field. */
+/** Whether two types are equal in every field. */
 export function sameType(a: Type, b: Type): boolean {
   if (a.kind === "tile" && b.kind === "tile")
     return showFull(a.dtype) === showFull(b.dtype) && sameDims(a.shape, b.shape);

@@ -1,7 +1,7 @@
 /**
  * Errors as sentences. A rule is a type that is `""` when it holds and a sentence when it does not. Beside it, in the
- * same file, its function twin returns `""` or the same sentence. The type
- * speaks in the editor, the function speaks in the build, where every value is known.
+ * same file, its function twin returns `""` or the same sentence. The type speaks in the editor; the function speaks in
+ * the build, where every value is known.
  */
 
 declare const sentence: unique symbol;

@@ -64,17 +64,15 @@ interface TypedOfKind extends Record<Exclude<OperandKind, "values" | "function">
   function: TypedFunction;
 }
 
-type ByKind<Given extends Operands, Of extends Record<OperandKind, unknown>> = {
-  readonly [Name in keyof Given]: Given[Name] extends OperandKind
-    ? Of[Given[Name]]
-    : Given[Name] extends `${infer Kind extends OperandKind}?`
-      ? Of[Kind] | undefined
-      : never;
-};
+/** Adds the kinds with a question mark. */
+type OrMissing<Of extends object> = Of & { readonly [Kind in keyof Of & string as `${Kind}?`]: Of[Kind] | undefined };
+type TypedOf = OrMissing<TypedOfKind>;
+type RuntimeOf = OrMissing<RuntimeOfKind>;
+
 /** An op's arguments as its type rules get them, by the kinds of its operands and options. */
-export type TypedArguments<Given extends Operands> = ByKind<Given, TypedOfKind>;
+export type TypedArguments<Given extends Operands> = { readonly [Name in keyof Given]: TypedOf[Given[Name]] };
 /** An op's arguments as `evaluate` gets them. */
-export type RuntimeArguments<Given extends Operands> = ByKind<Given, RuntimeOfKind>;
+export type RuntimeArguments<Given extends Operands> = { readonly [Name in keyof Given]: RuntimeOf[Given[Name]] };
 
 /** A call: `tl.sum(x, axis=1)`. */
 export interface CallSpelling {
@@ -198,16 +196,15 @@ export interface OpRules<Args, Values> {
   readonly fold?: (...constants: readonly Constant[]) => Constant;
   /** Computes the op on whole tiles. */
   readonly evaluate?: (args: Values, context: Context) => Runtime | readonly Runtime[];
-  readonly facts: OpFacts<Args>;
-  readonly needs: OpNeeds<Args>;
-  readonly triton36: Triton36<Args>;
+  readonly facts?: OpFacts<Args>;
+  readonly needs?: OpNeeds<Args>;
+  readonly triton36?: Triton36<Args>;
 }
 
+type AnyArguments = Readonly<Record<string, Typed | undefined>>;
+
 /** An op as its readers see it: arguments come by name. */
-export interface Op extends OpRules<
-  Readonly<Record<string, Typed | undefined>>,
-  Readonly<Record<string, Runtime | undefined>>
-> {
+export interface Op extends OpRules<AnyArguments, Readonly<Record<string, Runtime | undefined>>> {
   /** The author's name, such as `floorDiv`. */
   readonly name: string;
   readonly operands: Operands;
@@ -219,6 +216,9 @@ export interface Op extends OpRules<
   /** The last operand takes all remaining arguments, and Python gets them side by side. */
   readonly rest: boolean;
   readonly effect: Effect;
+  readonly facts: OpFacts<AnyArguments>;
+  readonly needs: OpNeeds<AnyArguments>;
+  readonly triton36: Triton36<AnyArguments>;
   readonly lowering?: OpLowering;
   /** A derived op in terms of other ops: a function of the emitted Python, which the evaluator also runs. */
   readonly parts?: (...operands: any[]) => unknown;

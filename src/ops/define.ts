@@ -11,12 +11,6 @@ import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArgumen
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 
-type RulesFor<Given extends Operands, Options extends Operands> = OpRules<
-  TypedArguments<Given> & TypedArguments<Options>,
-  RuntimeArguments<Given> & RuntimeArguments<Options>
->;
-type Groups = "facts" | "needs" | "triton36";
-
 /**
  * An op as its file declares it: the fields of `Op`, of which those with an obvious default may be absent. The kinds of
  * operands and options are literals, so the rules' arguments get the types of these kinds.
@@ -25,8 +19,7 @@ export interface OpRecord<Given extends Operands, Options extends Operands>
   extends
     Pick<Op, "name" | "effect">,
     Partial<Pick<Op, "method" | "variadic" | "rest" | "lowering" | "parts">>,
-    Omit<RulesFor<NoInfer<Given>, NoInfer<Options>>, Groups>,
-    Partial<Pick<RulesFor<NoInfer<Given>, NoInfer<Options>>, Groups>> {
+    OpRules<NoInfer<TypedArguments<Given & Options>>, NoInfer<RuntimeArguments<Given & Options>>> {
   readonly operands: Given;
   readonly options?: Options;
 }

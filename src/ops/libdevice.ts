@@ -73,6 +73,6 @@ function evaluator(name: LibdeviceName) {
 }
 
 /** Functions of CUDA's libdevice and of AMD's OCML, by Triton's names in camelCase. */
-export const libdevice = Object.fromEntries(
+export const libdevice = Object.fromEntries<unknown>(
   (Object.keys(libdeviceTable) as LibdeviceName[]).map((name) => [name, define(name)]),
 ) as { readonly [Name in LibdeviceName]: OpFunction<Libdevice<Name>> };

@@ -1,28 +1,36 @@
 /** Constexprs that a caller passes and that are tile dimensions. A launch checks them as the build checks configs. */
 import { compiledOps } from "./compiled-ops.js";
+import { dtypeBindings, substitution } from "./dtype-bindings.js";
 import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
-import { typedArguments } from "../ir/typed.js";
+import { type Substitution, typedArguments } from "../ir/typed.js";
 import { resultsOf } from "../ir/walk.js";
 
 export interface TileSize {
   /** A tile dimension, so it must be a power of two. */
   readonly param: ConstexprParam;
-  /** The smallest value that an op accepts, such as for the inner dimension of a dot. */
+  /** The smallest value that every op accepts for some choice of dtypes, such as for the inner dimension of a dot. */
   readonly least: number;
 }
 
 export function tileSizes(ir: KernelIR): readonly TileSize[] {
   const dimensions = new Set<number | string>();
-  const least = new Map<number | string, number>();
-  for (const statement of compiledOps(ir)) {
+  for (const statement of compiledOps(ir))
     for (const { type } of resultsOf(statement))
       if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
-    for (const bound of statement.op.needs.least?.(typedArguments(statement)) ?? [])
-      least.set(bound.dim, Math.max(bound.least, least.get(bound.dim) ?? 1));
-  }
-  return ir.params.flatMap((param) =>
-    param.kind === "constexpr" && (param.from === "dim" || param.from === "argument") && dimensions.has(param.name)
-      ? [{ param, least: least.get(param.name) ?? 1 }]
-      : [],
+  const params = ir.params.filter(
+    (param): param is ConstexprParam =>
+      param.kind === "constexpr" && (param.from === "dim" || param.from === "argument") && dimensions.has(param.name),
   );
+  if (params.length === 0) return [];
+  const least = dtypeBindings(ir).map((binding) => leastSizes(ir, substitution(binding)));
+  return params.map((param) => ({ param, least: Math.min(...least.map((sizes) => sizes.get(param.name) ?? 1)) }));
+}
+
+/** What every op accepts at least for each dimension, for one choice of dtypes. */
+function leastSizes(ir: KernelIR, bound: Substitution): ReadonlyMap<number | string, number> {
+  const least = new Map<number | string, number>();
+  for (const statement of compiledOps(ir))
+    for (const { dim, least: size } of statement.op.needs.least?.(typedArguments(statement, bound)) ?? [])
+      least.set(dim, Math.max(size, least.get(dim) ?? 1));
+  return least;
 }

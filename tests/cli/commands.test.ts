@@ -48,8 +48,8 @@ describe("mistakes", { timeout: 60_000 }, () => {
     [["run", "kernel.ts", "--watch"], /unknown option '--watch'/],
     [["doctor", "--nope"], /unknown option '--nope'/],
     [["new"], /missing required argument 'name'/],
-    [["new", "Add Relu"], /Add Relu is no name for a kernel; use words of a-z/],
-    [["new", "kernel"], /kernel.ts is there already/],
+    [["new", "Add Relu"], /Add Relu cannot be the name of a kernel; use words of a-z/],
+    [["new", "kernel"], /kernel.ts already exists/],
   ])("%j should end with one line and code 2", async (args, message) => {
     await writeFile(join(folder, "plain.ts"), "export const nothing = 1;\n");
     await starter("kernel.ts");

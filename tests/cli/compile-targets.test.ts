@@ -90,9 +90,9 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect(json!.compiled.map(({ layouts }) => layouts)).toEqual([undefined, { a: "sliced", b: "sliced" }]);
   });
 
-  it("should say that no input may lie so", async () => {
+  it("should say that no input can have the layout", async () => {
     const { cases, left } = compileCases(await build(vectorAdd), { seed: 0 }, ["sliced", "offset"]);
-    expect(left).toEqual(["sliced: no input may lie so"]);
+    expect(left).toEqual(["sliced: no input can have this layout"]);
     expect(cases.map(({ layouts }) => layouts)).toEqual([{ x: "offset", y: "offset" }]);
   });
 

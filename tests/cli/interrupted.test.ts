@@ -85,8 +85,8 @@ async function contentOf(file: string): Promise<string> {
 
 describe("a worker that fails once", { timeout: 120_000 }, () => {
   it.each([
-    ["is killed", once, "    os.kill(os.getpid(), signal.SIGKILL)", "crash", /ended by SIGKILL .*memory runs out/],
-    ["crashes", once, "    os.abort()", "crash", /ended by SIGABRT/],
+    ["is killed", once, "    os.kill(os.getpid(), signal.SIGKILL)", "crash", /killed by SIGKILL .*memory runs out/],
+    ["crashes", once, "    os.abort()", "crash", /killed by SIGABRT/],
     [
       "runs out of memory",
       single,

@@ -29,7 +29,8 @@ const tileOf = (dtype: DTypeName, hex: string): TileArray => {
 /** What the evaluator gives for the operands. */
 function evaluated(name: string, given: readonly TileArray[], result: DTypeName): TileArray {
   const args = Object.fromEntries(["x", "y", "z", "w"].slice(0, given.length).map((key, i) => [key, given[i]]));
-  const context = { results: [tileType(result, given[0]!.shape)] };
+  const type = tileType(result, given[0]!.shape);
+  const context = { result: type, results: [type] };
   return opOf(libdevice[name as "sin"])!.evaluate!(args, context as never) as TileArray;
 }
 

@@ -7,7 +7,7 @@ export const imports = defineCode("import", {
 });
 
 export const kernelFile = defineCode("kernel-file", {
-  waits: () => "a kernel file awaits something that never comes; look at its awaits",
+  waits: () => "a kernel file awaits a promise that never settles; check its awaits",
   exits: () => "a kernel file ended the process; leave process.exit to other files",
 });
 
@@ -15,7 +15,7 @@ export const syntax = defineCode("syntax", (message: string) => message);
 
 export const exception = defineCode("exception", {
   thrown: (name: string, message: string, remedy: string) => `${name}: ${message}${remedy}`,
-  notAnError: (value: unknown) => `${String(value)} was thrown, which is not an Error; throw new Error("why") instead`,
+  notAnError: (value: unknown) => `${String(value)} was thrown and is not an Error; throw new Error("why") instead`,
 });
 
 /** What compiling for a target showed: the targets and configs where it is so stand before the remedy. */

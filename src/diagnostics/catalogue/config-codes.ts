@@ -31,7 +31,7 @@ export const configName = defineCode("config-name", {
 
 export const configRepeated = defineCode(
   "config-repeated",
-  (where: string, first: number) => `${where}: it is config ${first} again; leave one out`,
+  (where: string, first: number) => `${where}: it repeats config ${first}; leave one out`,
 );
 
 export const configSources = defineCode("config-sources", {

@@ -10,7 +10,7 @@ export const scopeEscape = defineCode(
 export const helperCapture = defineCode("helper-capture", {
   value: (value: string) =>
     `${value} was made outside the helper function, which Triton compiles on its own; pass it as an argument`,
-  elements: (op: string) => `${op}: Triton gives the function nothing but elements; use its arguments and numbers only`,
+  elements: (op: string) => `${op}: Triton gives the function only elements; use its arguments and numbers only`,
   extern: (what: string, value: string) => `${what}: evaluate looks at ${value} of the kernel; make it a parameter`,
 });
 
@@ -19,9 +19,9 @@ export const helperArgument = defineCode("helper-argument", {
     `${what}: an argument is a tile, a pointer, a constexpr, a tensor or plain JavaScript; read state with .value`,
   extern: (what: string) => `${what}: an argument is a tile, a pointer, a constexpr, a dtype or a number`,
   view: (what: string) =>
-    `${what}: a view cannot be handed over; load it before the call, or give the tensor and the indices`,
+    `${what}: a view cannot be passed; load it before the call, or give the tensor and the indices`,
   externView: (what: string, kind: string) =>
-    `${what}: a ${kind} cannot be handed over; load it before the call, or give its ptr`,
+    `${what}: a ${kind} cannot be passed; load it before the call, or give its ptr`,
   tiles: () => "mapElementwise: its arguments are tiles; read state with .value, and write numbers in the function",
   noinline: (type: string) =>
     `fn: a function that is not inlined takes and gives scalars, this is ${type}; leave noinline out`,
@@ -73,7 +73,7 @@ export const misplacedExit = defineCode("misplaced-exit", {
 
 export const unreachable = defineCode(
   "unreachable",
-  () => "this stands after tl.exit() and never runs; put it before, or in another arm",
+  () => "this comes after tl.exit() and never runs; move it before, or in another arm",
 );
 
 export const outsideKernel = defineCode(
@@ -90,7 +90,7 @@ export const loopBounds = defineCode("loop-bounds", {
 });
 
 export const loopFunctions = defineCode("loop-functions", {
-  condition: () => "whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
+  condition: () => "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
   body: () => "whileLoop: the second argument is the body; give a function",
   result: () => "whileLoop: the body gives nothing; hold what a loop computes in tl.mut(…)",
 });

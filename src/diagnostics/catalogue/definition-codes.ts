@@ -18,7 +18,7 @@ export const pythonName = defineCode("python-name", {
 export const reservedName = defineCode("reserved-name", {
   namespace: (operator: string, namespace: string, owner: string) =>
     `${operator}: the namespace ${namespace} is ${owner}'s own; use your project's name`,
-  provider: (kernel: string, name: string) => `${kernel}: ${name} is measured anyway; give the provider another name`,
+  provider: (kernel: string, name: string) => `${kernel}: ${name} is always measured; give the provider another name`,
 });
 
 export const missingPart = defineCode("missing-part", {
@@ -50,7 +50,7 @@ export const specShapes = defineCode("spec-shapes", {
   missing: (kernel: string, index: number, sizes: readonly string[]) =>
     `${kernel}: shapes[${index}] has no ${sizes.join(", no ")}; give each size a number`,
   unknown: (kernel: string, index: number, key: string, known: readonly string[]) =>
-    `${kernel}: shapes[${index}] gives ${key}, which no caller does; it may give ${known.join(", ") || "nothing"}`,
+    `${kernel}: shapes[${index}] gives ${key}, which callers do not pass; it may give ${known.join(", ") || "nothing"}`,
   notASize: (kernel: string, index: number, size: string, value: unknown) =>
     `${kernel}: shapes[${index}]: ${size} is ${JSON.stringify(value)}; it is a whole number from 0 up`,
 });
@@ -69,11 +69,11 @@ export const unusedTensor = defineCode(
 export const noSource = defineCode(
   "no-source",
   (kernel: string) =>
-    `${kernel}: its source cannot be read, so names come from ops and hidden coercions are not looked for; build from the TypeScript file`,
+    `${kernel}: its source cannot be read, so names come from ops and hidden coercions go unnoticed; build from the TypeScript file`,
 );
 
 export const tritonVersion = defineCode("triton-version", {
   /** The kernel was written for 3.6. */
-  refused: (needs: string) => `${needs}, and the kernel says triton: "3.6"; say triton: "3.9"`,
-  needed: (needs: string) => `${needs}; say triton: "3.9" in the kernel if that is meant`,
+  refused: (needs: string) => `${needs}, and the kernel sets triton: "3.6"; set triton: "3.9"`,
+  needed: (needs: string) => `${needs}; set triton: "3.9" in the kernel if you want that`,
 });

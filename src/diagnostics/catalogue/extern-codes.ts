@@ -3,8 +3,8 @@ import { defineCode } from "./define-code.js";
 
 export const externFile = defineCode("extern-file", {
   missing: () => 'extern: the first argument is a Python file beside this one, such as "./ops.py"',
-  notThere: (file: string) => `extern: there is no file ${file} beside this one that can be read`,
-  unreadable: (name: string) => `extern: ${name} is copied from a file, and none can be read here`,
+  notThere: (file: string) => `extern: the file ${file} beside this one cannot be read`,
+  unreadable: (name: string) => `extern: ${name} is copied from a file, but files cannot be read here`,
 });
 
 export const externMeaning = defineCode(

@@ -41,7 +41,7 @@ export const race = defineCode(
 export const laneConflict = defineCode(
   "lane-conflict",
   (element: string, value: string, other: string, lane: string) =>
-    `${element} gets ${value} from this lane and ${other} from ${lane} of the same store, and which of them stays is not known; mask all lanes but one, reduce them first, or use an atomic`,
+    `${element} gets ${value} from this lane and ${other} from ${lane} of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic`,
 );
 
 export const neverWritten = defineCode(
@@ -104,7 +104,7 @@ export const falseHint = defineCode(
   (op: string, claim: string) => `${op} says that ${claim}, which does not hold`,
 );
 
-export const falseAssume = defineCode("false-assume", () => "what is assumed does not hold");
+export const falseAssume = defineCode("false-assume", () => "the assumption does not hold");
 export const failedAssert = defineCode("failed-assert", (message: string | undefined) =>
   message === undefined ? "the assertion fails" : `the assertion fails: ${message}`,
 );

@@ -8,13 +8,14 @@ export const gridAxes = defineCode("grid-axes", {
 });
 
 export const hostOnly = defineCode("host-only", {
-  notOnHost: (op: string) => `${op} does not exist on the host; sizes know integer arithmetic, tl.cdiv and their kin`,
+  notOnHost: (op: string) =>
+    `${op} does not exist on the host; compute sizes with integer arithmetic, tl.cdiv and similar functions`,
   onHostOnly: (op: string) => `${op} exists on the host only; use it in constexpr.launch(…), the grid or requires`,
-  extern: (what: string) => `${what}: runs on the GPU; it cannot be asked before a launch`,
+  extern: (what: string) => `${what}: runs on the GPU; it cannot run before a launch`,
 });
 
 export const hostResult = defineCode("host-result", {
-  notAValue: () => "this callback returns something else than sizes, constexprs and numbers; compute it from them",
+  notAValue: () => "this callback returns something other than sizes, constexprs and numbers; compute it from them",
   wrongKind: (kernel: string, param: string, wanted: string, remedy: string) =>
     `${kernel}: what computes ${param} must give ${wanted}${remedy}`,
 });

@@ -4,7 +4,7 @@ import { defineCode } from "./define-code.js";
 export const operatorParams = defineCode("operator-params", {
   param: (operator: string, param: string, why: string) => `${operator}: ${param} ${why}`,
   noInput: (operator: string) => `${operator}: an operator needs a tensor that it reads`,
-  noOutput: (operator: string) => `${operator}: an operator gives something; declare it, y: tensor.out(…)`,
+  noOutput: (operator: string) => `${operator}: an operator needs an output; declare it, y: tensor.out(…)`,
   kernel: (operator: string, kernel: string, why: string) =>
     `${operator}: its kernel ${kernel} cannot be part of it; ${why}`,
   alone: (kernel: string, why: string) => `${kernel}: ${why}`,
@@ -30,17 +30,17 @@ export const operatorResult = defineCode("operator-result", {
 export const operatorAlias = defineCode(
   "operator-alias",
   (operator: string, result: string, other: string) =>
-    `${operator}: ${result} has the memory of ${other}; return a copy, .clone()`,
+    `${operator}: ${result} shares memory with ${other}; return a copy, .clone()`,
 );
 
 export const operatorGradient = defineCode("operator-gradient", {
   /** What the rule of gradients says, which is a type too. */
   rule: (sentence: string) => sentence,
   integers: (operator: string, input: string) =>
-    `${operator}: ${input} is of integers, which have no gradient; leave it out`,
-  noTensor: (operator: string) => `${operator}: backward looks at no tensor; use the gradient of an output`,
+    `${operator}: ${input} holds integers, which have no gradient; leave it out`,
+  noTensor: (operator: string) => `${operator}: backward uses no tensor; use the gradient of an output`,
   size: (operator: string, size: string) =>
-    `${operator}: no tensor that is looked at has the size ${size}; use one that has`,
+    `${operator}: no tensor that backward uses has the size ${size}; use one that has`,
 });
 
 export const tritonOp = defineCode("triton-op", {

@@ -62,7 +62,7 @@ export const paramChoices = defineCode("param-choices", {
 
 export const paramDefault = defineCode(
   "param-default",
-  (builder: string, value: string, choices: string) => `${builder}: the default ${value} is none of ${choices}`,
+  (builder: string, value: string, choices: string) => `${builder}: the default ${value} is not one of ${choices}`,
 );
 
 export const dtypeName = defineCode(
@@ -81,5 +81,5 @@ export const dtypeVariable = defineCode("dtype-variable", {
   twice: (kernel: string, variable: string, one: string, other: string) =>
     `${kernel}: two dtype variables are called ${variable}, of ${one} and of ${other}; rename one`,
   unknown: (kernel: string, variable: string, param: string) =>
-    `${kernel}: nothing that the caller gives says which dtype ${variable} is, of ${param}; add a param constexpr.dtype(${variable})`,
+    `${kernel}: no argument gives the dtype ${variable} of ${param}; add a param constexpr.dtype(${variable})`,
 });

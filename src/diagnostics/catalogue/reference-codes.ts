@@ -9,7 +9,7 @@ export const referenceCoercion = defineCode("reference-coercion", {
 
 export const referenceArgument = defineCode("reference-argument", {
   method: (key: string, known: readonly string[]) => `reference: a number has no .${key}; it has ${known.join(", ")}`,
-  torchItself: () => "reference: torch itself is called; call one of its functions, such as torch.matmul(a, b)",
+  torchItself: () => "reference: torch is not a function; call one of its functions, such as torch.matmul(a, b)",
   choose: () => "reference: choose takes two tensors or two numbers",
   dtype: (name: string) => `reference: no input and no constexpr has the dtype ${name}`,
   path: (path: string) => `reference: torch.${path} is not a value here; dtypes are those of tl`,
@@ -29,7 +29,7 @@ export const referenceResult = defineCode("reference-result", {
 export const referenceFlag = defineCode(
   "reference-flag",
   (flag: string) =>
-    `reference: takes ${flag}, and no result depends on it; JavaScript takes every recorded value for true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
+    `reference: takes ${flag}, and no result depends on it; JavaScript treats every recorded value as true, so write ${flag}.choose(a, b) instead of ${flag} ? a : b, or leave ${flag} out`,
 );
 
 export const torchCall = defineCode("torch-call", (name: string, why: string) => `${name}: ${why}`);

@@ -42,7 +42,7 @@ export const configurations = {
   },
   "config-repeated": {
     means: "Two configs are the same, so one of them is measured for nothing.",
-    says: "example: config 1 (BLOCK: 16): it is config 0 again; leave one out",
+    says: "example: config 1 (BLOCK: 16): it repeats config 0; leave one out",
     fails: { config: configs("{ BLOCK: 16 }, { BLOCK: 16 }") },
     passes: { config: configs(TWO) },
   },
@@ -136,7 +136,7 @@ export const host = {
   },
   "host-result": {
     means: "What computes a grid, a size or a constexpr returns what was declared.",
-    says: "this callback returns something else than sizes, constexprs and numbers; compute it from them",
+    says: "this callback returns something other than sizes, constexprs and numbers; compute it from them",
     fails: { grid: "() => undefined" },
     passes: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
   },

@@ -86,7 +86,7 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
   },
   "helper-argument": {
     means: "A helper function takes tiles, pointers, constexprs and tensors; a view is loaded first.",
-    says: "fn: a view cannot be handed over; load it before the call, or give the tensor and the indices",
+    says: "fn: a view cannot be passed; load it before the call, or give the tensor and the indices",
     fails: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(x.at(i)));" },
     passes: { before: "const twice = tl.fn((v) => v.mul(2));", body: "tl.store(y.at(i), twice(tl.load(x.at(i))));" },
   },
@@ -127,7 +127,7 @@ tl.store(y.at(i), plus(v, v));`,
   },
   "loop-functions": {
     means: "`tl.whileLoop` takes two functions: the condition, which is computed before each iteration, and the body.",
-    says: "whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
+    says: "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
     fails: {
       body: `const k = tl.mut(tl.full([], 0, tl.int32));
 tl.whileLoop(k.value.lt(4), () => {
@@ -219,7 +219,7 @@ tl.store(y.at(i), tl.broadcastTo(sum.value, [BLOCK]));`,
   },
   unreachable: {
     means: "A statement after `tl.exit` in the same arm never runs.",
-    says: "this stands after tl.exit() and never runs; put it before, or in another arm",
+    says: "this comes after tl.exit() and never runs; move it before, or in another arm",
     fails: {
       body: `tl.when(tl.programId(0).eq(0), () => {
   tl.exit();

@@ -21,7 +21,7 @@ export const definitions = {
   "no-source": {
     means:
       "The kernel was built where its TypeScript file cannot be read, as in a page. Names in the Python come from ops, and JavaScript operators on traced values are not found before they throw.",
-    says: "example: its source cannot be read, so names come from ops and hidden coercions are not looked for; build from the TypeScript file",
+    says: "example: its source cannot be read, so names come from ops and hidden coercions go unnoticed; build from the TypeScript file",
     command: "node bundled.js",
     remedy: "npx tilescript check kernel.ts",
   },
@@ -47,7 +47,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "reserved-name": {
     means: "Python, PyTorch or a measurement uses this name already.",
-    says: "example: eager is measured anyway; give the provider another name",
+    says: "example: eager is always measured; give the provider another name",
     fails: { spec: "providers: { eager: ({ x }) => x.clone() }," },
     passes: { spec: "providers: { clone: ({ x }) => x.clone() }," },
   },
@@ -65,7 +65,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "triton-version": {
     means: "The kernel uses what Triton has since 3.9. It is an error where the kernel says that it runs on 3.6.",
-    says: 'example: tl.expect_zero, used like this, needs Triton 3.9; say triton: "3.9" in the kernel if that is meant',
+    says: 'example: tl.expect_zero, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
     fails: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.expectZero(tl.load(x.at(i)), tl.load(x.at(i)).lt(0));" },
     passes: {
       spec: 'triton: "3.9",',

@@ -23,7 +23,7 @@ export const findings = {
   },
   "false-assume": {
     means: "The compiler was told to take a condition for granted that does not hold.",
-    says: "what is assumed does not hold (and 2 more like it)",
+    says: "the assumption does not hold (and 2 more like it)",
     fails: { body: "tl.assume(N.gt(100));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     passes: { body: "tl.assume(N.gt(0));\ntl.store(y.at(i), tl.load(x.at(i)));" },
     run,
@@ -51,7 +51,7 @@ export const findings = {
   },
   "lane-conflict": {
     means: "Lanes of one store write different values to one element.",
-    says: "y[0] gets -1.9425969123840332 from this lane and -1.2546682357788086 from lane (15) of the same store, and which of them stays is not known; mask all lanes but one, reduce them first, or use an atomic",
+    says: "y[0] gets -1.9425969123840332 from this lane and -1.2546682357788086 from lane (15) of the same store, and which of them remains is undefined; mask all lanes but one, reduce them first, or use an atomic",
     fails: {
       grid: "() => [1]",
       params: SUM,

@@ -166,7 +166,7 @@ const CALL = "tl.store(y.at(i), twice(tl.load(x.at(i))));";
 export const externs = {
   "extern-file": {
     means: "A function that is Python already is copied from a file beside the author's.",
-    says: "extern: there is no file ./missing.py beside this one that can be read",
+    says: "extern: the file ./missing.py beside this one cannot be read",
     fails: { before: 'const twice = tl.extern("./missing.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
     passes: { before: 'const twice = tl.extern("./ops.py", "twice", { evaluate: (v) => v.mul(2) });', body: CALL },
     beside: PYTHON,

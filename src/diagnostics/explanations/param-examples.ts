@@ -47,7 +47,7 @@ export const params = {
   },
   "dtype-variable": {
     means: "Each call must decide which dtype a variable is: an input has it, or a param `constexpr.dtype` says it.",
-    says: "example: nothing that the caller gives says which dtype T is, of y; add a param constexpr.dtype(T)",
+    says: "example: no argument gives the dtype T of y; add a param constexpr.dtype(T)",
     fails: {
       before: `const T = tl.dtype("T", [tl.float16, tl.float32]);`,
       params: `${X}, y: tensor.out(T, ["N"]), ${BLOCK}`,
@@ -87,7 +87,7 @@ export const params = {
   },
   "param-default": {
     means: "The default of a constexpr is one of its choices.",
-    says: 'constexpr.string: the default "slow" is none of "fast", "exact"',
+    says: 'constexpr.string: the default "slow" is not one of "fast", "exact"',
     fails: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "slow" }), ${BLOCK}` },
     passes: { params: `${X}, ${Y}, MODE: constexpr.string(["fast", "exact"], { default: "fast" }), ${BLOCK}` },
   },

@@ -35,7 +35,7 @@ export const references = {
   },
   "reference-flag": {
     means: "JavaScript takes a recorded flag for true, so `?:` never records the other side.",
-    says: "reference: takes NEGATE, and no result depends on it; JavaScript takes every recorded value for true, so write NEGATE.choose(a, b) instead of NEGATE ? a : b, or leave NEGATE out",
+    says: "reference: takes NEGATE, and no result depends on it; JavaScript treats every recorded value as true, so write NEGATE.choose(a, b) instead of NEGATE ? a : b, or leave NEGATE out",
     fails: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), NEGATE: constexpr.bool(), BLOCK: constexpr()`,
       spec: "reference: ({ x, NEGATE }) => (NEGATE ? x.neg() : x),",
@@ -75,7 +75,7 @@ export const operators = {
   },
   "operator-alias": {
     means: "PyTorch refuses an operator that returns memory of its inputs, or the same memory twice.",
-    says: "plus: y has the memory of x; return a copy, .clone()",
+    says: "plus: y shares memory with x; return a copy, .clone()",
     fails: operator("({ x }) => {\n  addOne.call({ x });\n  return { y: x };\n}"),
     passes: GOOD,
   },
@@ -93,7 +93,7 @@ export const operators = {
   },
   "operator-params": {
     means: "PyTorch hands an operator tensors to read and numbers, and gets new tensors.",
-    says: "plus: an operator gives something; declare it, y: tensor.out(…)",
+    says: "plus: an operator needs an output; declare it, y: tensor.out(…)",
     fails: operator("({ x }) => ({ y: addOne.call({ x }).y })", `{ params: { x: tensor(tl.float32, ["N"]) } }`),
     passes: GOOD,
   },

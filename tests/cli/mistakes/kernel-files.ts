@@ -21,7 +21,7 @@ export const kernelFiles: readonly Mistake[] = [
     args: "check FILE",
     file: "throw undefined;\n",
     code: 1,
-    says: "undefined was thrown, which is not an Error; throw new Error",
+    says: "undefined was thrown and is not an Error; throw new Error",
   },
   {
     title: "a promise that is rejected on import",
@@ -42,7 +42,7 @@ export const kernelFiles: readonly Mistake[] = [
     args: "check FILE",
     file: `export const add = await new Promise(() => {});\n`,
     code: 1,
-    says: "awaits something that never comes; look at its awaits",
+    says: "awaits a promise that never settles; check its awaits",
   },
   {
     title: "a file that ends the process",

@@ -52,7 +52,7 @@ export const semantics: readonly Mistake[] = [
     args: "check FILE",
     file: add({ grid: "() => undefined as any" }),
     code: 1,
-    says: "something else than sizes, constexprs and numbers; compute it from them",
+    says: "something other than sizes, constexprs and numbers; compute it from them",
   },
   {
     title: "a grid of four axes",

@@ -44,7 +44,7 @@ export const specs: readonly Mistake[] = [
     10,
     "shapes of what configs choose",
     { spec: "shapes: [{ N: 3, BLOCK: 4 }] as any," },
-    "gives BLOCK, which no caller",
+    "gives BLOCK, which callers do not pass",
   ),
   at(
     10,
@@ -97,7 +97,7 @@ export const specs: readonly Mistake[] = [
     7,
     "a grid of a later time",
     { grid: "(async () => [1]) as any" },
-    "something else than sizes, constexprs and numbers",
+    "something other than sizes, constexprs and numbers",
   ),
   at(3, "a name of 300 letters", { name: "x".repeat(300) }, "a name of 300 letters is too long for a file's"),
   at(

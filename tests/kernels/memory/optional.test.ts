@@ -322,7 +322,7 @@ describe("nothing but an optional input", () => {
     expect(() => compile(kernel("copy", { params: inPlace, ...spec }, body))).not.toThrow();
     const allocated = { ...params, out: tensor.out(T, ["N"]) };
     expect(() => compile(kernel("copy", { params: allocated, ...spec }, body))).toThrow(
-      "nothing that the caller gives says which dtype T is",
+      "no argument gives the dtype T of out",
     );
   });
 });

@@ -102,7 +102,7 @@ describe("what is refused", () => {
     {
       title: "a view as a result",
       wrong: ({ x, weight }) => ({ y: scaled.call({ x, weight }) && x.view(1, -1) }),
-      says: "wrong: y has the memory of x; return a copy, .clone()",
+      says: "wrong: y shares memory with x; return a copy, .clone()",
       right: ({ x, weight }) => ({ y: scaled.call({ x, weight }) && x.view(1, -1).clone() }),
     },
     {
@@ -167,7 +167,7 @@ describe("what is refused", () => {
     {
       title: "a gradient that is the output's own",
       wrong: (_, { y }) => ({ x: y }),
-      says: "wrong: x has the memory of grad_y; return a copy, .clone()",
+      says: "wrong: x shares memory with grad_y; return a copy, .clone()",
       right: (_, { y }) => ({ x: y.clone() }),
     },
     {
@@ -176,7 +176,7 @@ describe("what is refused", () => {
         const { y } = scaled.call({ x, weight });
         return { x: y, wide: y };
       },
-      says: "wrong: wide has the memory of x; return a copy, .clone()",
+      says: "wrong: wide shares memory with x; return a copy, .clone()",
       right: ({ x, weight }) => {
         const { y } = scaled.call({ x, weight });
         return { x: y, wide: y.sum(0) };
@@ -185,7 +185,7 @@ describe("what is refused", () => {
     {
       title: "a gradient of integers",
       wrong: ({ index }) => ({ index: index.clone() }),
-      says: "wrong: index is of integers, which have no gradient; leave it out",
+      says: "wrong: index holds integers, which have no gradient; leave it out",
       right: ({ weight }) => ({ weight: weight.clone() }),
     },
   ];

@@ -88,7 +88,7 @@ describe("configs", () => {
           { BLOCK: 64, BLOCK_K: 32 },
         ],
       },
-      "config-repeated: product: config 2 (BLOCK: 64, BLOCK_K: 32): it is config 0 again; leave one out",
+      "config-repeated: product: config 2 (BLOCK: 64, BLOCK_K: 32): it repeats config 0; leave one out",
     ],
     ["there is none", { configs: [] }, "config-sources: product: autotune has no configs; list at least one"],
     [
@@ -201,15 +201,15 @@ describe("what needs Triton 3.9", () => {
   test("is a warning where it stands", async () => {
     const { warnings, python } = await build(newer());
     expect(lines(warnings)).toEqual([
-      'checks.test.ts: newer: tl.load, used like this, needs Triton 3.9; say triton: "3.9" in the kernel if that is meant',
-      'checks.test.ts: newer: tl.unsqueeze, used like this, needs Triton 3.9; say triton: "3.9" in the kernel if that is meant',
+      'checks.test.ts: newer: tl.load, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
+      'checks.test.ts: newer: tl.unsqueeze, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
     ]);
     expect(python).toContain('raise ImportError("tl.load, tl.unsqueeze: needs Triton 3.9 or later")');
   });
 
   test("is an error where the kernel says 3.6, and silent where it says 3.9", async () => {
     await expect(build(newer("3.6"))).rejects.toThrow(
-      'newer: tl.load, used like this, needs Triton 3.9, and the kernel says triton: "3.6"; say triton: "3.9"',
+      'newer: tl.load, used like this, needs Triton 3.9, and the kernel sets triton: "3.6"; set triton: "3.9"',
     );
     expect((await build(newer("3.9"))).warnings).toEqual([]);
     await expect(build(newer("3.7" as never))).rejects.toThrow('triton is "3.7"; it is "3.6" or "3.9"');

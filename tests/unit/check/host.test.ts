@@ -105,7 +105,7 @@ test.each<[string, () => unknown, string]>([
   [
     "a dtype that nobody gives",
     () => around({}, { z: tensor.out(tl.dtype("Z", [tl.float16, tl.float32]), ["N"]) }),
-    "around: nothing that the caller gives says which dtype Z is, of z; add a param constexpr.dtype(Z)",
+    "around: no argument gives the dtype Z of z; add a param constexpr.dtype(Z)",
   ],
   [
     "two dtype variables of one name",
@@ -122,12 +122,12 @@ test.each<[string, () => unknown, string]>([
   [
     "a default that is no choice",
     () => constexpr.string(["a", "b"], { default: "c" as never }),
-    'constexpr.string: the default "c" is none of "a", "b"',
+    'constexpr.string: the default "c" is not one of "a", "b"',
   ],
   [
     "a default that is no dtype of the list",
     () => constexpr.dtype([tl.float16], { default: tl.int8 as never }),
-    "constexpr.dtype: the default int8 is none of float16",
+    "constexpr.dtype: the default int8 is not one of float16",
   ],
 ])("%s", async (_, kernel, message) => {
   expect(await messagesOf(kernel)).toContain(message);

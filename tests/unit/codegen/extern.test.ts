@@ -102,7 +102,7 @@ test("what is not modelled is not evaluated", async () => {
 });
 
 test.each([
-  ["./none.py", "f", "there is no file ./none.py beside this one that can be read"],
+  ["./none.py", "f", "the file ./none.py beside this one cannot be read"],
   [OPS, "absent", "has no function absent at its top level"],
   [OPS, "plain", "plain is an ordinary Python function; put @triton.jit above it"],
   [OPS, "tuned", "tuned has the decorators @triton.autotune(configs=[],key=[])@triton.jit; only @triton.jit can be"],
@@ -133,8 +133,6 @@ test("what it is called with and what it says are checked", async () => {
   const handed = kernel("handed", { params: { x: tensor.inout(tl.float32, ["N"]) }, grid: () => [1] }, ({ x }) => {
     any(OPS, "_bounded", { result: () => undefined })(x);
   });
-  await expect(build(handed)).rejects.toThrow(
-    "a tensor cannot be handed over; load it before the call, or give its ptr",
-  );
-  expect(() => compile(through(tl.extern(OPS, "tangent", { result: same })))).toThrow("none can be read here");
+  await expect(build(handed)).rejects.toThrow("a tensor cannot be passed; load it before the call, or give its ptr");
+  expect(() => compile(through(tl.extern(OPS, "tangent", { result: same })))).toThrow("files cannot be read here");
 });

@@ -113,7 +113,7 @@ describe("what is refused", () => {
     ],
     [
       "what follows an exit",
-      "unreachable: this stands after tl.exit() and never runs; put it before, or in another arm",
+      "unreachable: this comes after tl.exit() and never runs; move it before, or in another arm",
       ({ N, BLOCK }) => {
         tl.when(N.gt(1), () => {
           tl.exit();
@@ -123,7 +123,7 @@ describe("what is refused", () => {
     ],
     [
       "a condition that is no function",
-      "loop-functions: whileLoop: the condition is asked before each turn; give a function, () => i.value.lt(n)",
+      "loop-functions: whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
       ({ N }) => tl.whileLoop(N.gt(1), () => {}),
     ],
     [

@@ -96,7 +96,7 @@ describe("what is recorded", () => {
       "all arms return a value, or none does",
     );
     expect(() => constexpr.fn({} as any)).toThrow("give the functions by name");
-    expect(() => constexpr.fn({ a: (v: any) => v }, { default: "b" as any })).toThrow('the default "b" is none of');
+    expect(() => constexpr.fn({ a: (v: any) => v }, { default: "b" as any })).toThrow('the default "b" is not one of');
   });
 
   test("folds with functions on scalars, along an axis that counts from the front", () => {
@@ -215,7 +215,7 @@ describe("what is refused", () => {
     ],
     [
       "a view as an argument",
-      "helper-argument: fn: a view cannot be handed over; load it before the call, or give the tensor and the indices",
+      "helper-argument: fn: a view cannot be passed; load it before the call, or give the tensor and the indices",
       (args) => anyFn((a: any) => tl.load(a))(args.x.at(lanes(args))),
     ],
     [
@@ -293,7 +293,7 @@ describe("what is refused", () => {
     ],
     [
       "a function that looks at the kernel's arguments",
-      "helper-capture: reduce: Triton gives the function nothing but elements; use its arguments and numbers only",
+      "helper-capture: reduce: Triton gives the function only elements; use its arguments and numbers only",
       (args) => anyTl.reduce(lanes(args), 0, (a: any, b: any) => a.add(b).add(args.N)),
     ],
     [

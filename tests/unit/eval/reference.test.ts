@@ -264,7 +264,7 @@ describe("torch functions of places", () => {
     const record = (author: (given: Record<"FLAG" | "x", any>) => unknown) => () =>
       recordReference(author as never, { tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] }, ["out"], undefined);
     expect(record(({ FLAG, x }) => (FLAG ? x : x.neg()))).toThrow(
-      "reference: takes FLAG, and no result depends on it; JavaScript takes every recorded value for true, so write FLAG.choose(a, b) instead of FLAG ? a : b, or leave FLAG out",
+      "reference: takes FLAG, and no result depends on it; JavaScript treats every recorded value as true, so write FLAG.choose(a, b) instead of FLAG ? a : b, or leave FLAG out",
     );
     expect(record(({ x, ...others }) => x.mul(Object.keys(others).length))).not.toThrow();
     expect(record(({ FLAG, x }) => FLAG.choose(x, 1))).toThrow("choose takes two tensors or two numbers");

@@ -128,7 +128,7 @@ describe.skipIf(!mounted)("a full disk", { timeout: 120_000 }, () => {
     const cache = join(disk, "cache");
     await mkdir(cache);
     await fill();
-    await expectFull(["setup"], /set XDG_CACHE_HOME to a (folder that can be written to|larger disk)/, {
+    await expectFull(["setup"], /set XDG_CACHE_HOME to a (writable folder|larger disk)/, {
       XDG_CACHE_HOME: cache,
       TILESCRIPT_PYTHON: "",
     });

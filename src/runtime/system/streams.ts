@@ -25,7 +25,7 @@ export const terminal: Streams = {
 export function watchOutput(): void {
   process.stdout.once("error", ({ code }: NodeJS.ErrnoException) => {
     if (code === "EPIPE") process.exit(exitCodes.ok);
-    process.stderr.write(`error: ${writeProblem("standard output", code)}\n`);
+    process.stderr.write(`error environment: ${writeProblem("standard output", code)}\n`);
     process.exit(exitCodes.environment);
   });
 }

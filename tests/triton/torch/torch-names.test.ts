@@ -91,7 +91,7 @@ describe("names of torch in Python", () => {
       const found = outcome(place, name);
       if (!("refused" in found)) throw new Error(`${JSON.stringify(name)} was recorded:\n${found.module}`);
       const { code, message, at } = found.refused.diagnostics[0]!;
-      expect(code).toBe("reference");
+      expect(code).toBe("python-name");
       expect(message).toContain(`${JSON.stringify(name)} cannot be the name of a `);
       expect(at?.file).toMatch(/torch-names\.test\.ts$/);
       const line = Object.keys(places).indexOf(place);

@@ -13,14 +13,14 @@ export interface Location {
   readonly column: number;
 }
 
-/** A change of the author's text that mends it: what stands from `at` to `end` becomes `text`. */
+/** A change of the author's text that mends it: `text` replaces everything from `at` to `end`. */
 export interface Edit {
   readonly at: Location;
   readonly end: Location;
   readonly text: string;
 }
 
-/** One thing that is wrong, or (as a warning) that the author should know. */
+/** A mistake, or (as a warning) something that the author should know. */
 export interface Diagnostic {
   /** Stable name of the rule, such as `scope-escape`. */
   readonly code: DiagnosticCode;

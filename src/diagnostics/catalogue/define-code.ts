@@ -1,12 +1,12 @@
-/** How an entry of the catalogue is written: a code, and the sentences that are said under it. */
+/** The form of a catalogue entry: a code and its sentences. */
 
-/** One thing that is said: its code, and a sentence that ends with the remedy. */
+/** A message: its code, and a sentence that ends with the remedy. */
 export interface Message<Code extends string = string> {
   readonly code: Code;
   readonly message: string;
 }
 
-/** Makes a sentence out of what is known at the place that refuses. */
+/** Makes a sentence out of facts from the place that reports it. */
 type Sentence = (...facts: never[]) => string;
 type Sentences = Readonly<Record<string, Sentence>>;
 
@@ -14,7 +14,7 @@ type Sentences = Readonly<Record<string, Sentence>>;
 type Builder<Code extends string, S extends Sentence> = (...facts: Parameters<S>) => Message<Code>;
 /** A code with one sentence: called, it gives the message. */
 type Single<Code extends string, S extends Sentence> = Builder<Code, S> & { readonly code: Code };
-/** A code whose mistake has several forms, each a builder by its name. */
+/** A code whose mistake has several forms, with a builder for each by name. */
 type Several<Code extends string, S extends Sentences> = { readonly [Form in keyof S]: Builder<Code, S[Form]> } & {
   readonly code: Code;
 };
@@ -22,7 +22,7 @@ type Several<Code extends string, S extends Sentences> = { readonly [Form in key
 /**
  * Defines a code. One code is one kind of mistake with one remedy; `docs/diagnostics.md` has an example of each.
  *
- * @param sentences one, or one for each form that the mistake has
+ * @param sentences one sentence, or one per form of the mistake
  */
 export function defineCode<const Code extends string, S extends Sentence>(code: Code, sentence: S): Single<Code, S>;
 export function defineCode<const Code extends string, S extends Sentences>(code: Code, sentences: S): Several<Code, S>;

@@ -1,4 +1,4 @@
-/** What can be wrong with the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
+/** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
 import { defineCode } from "./define-code.js";
 
 export const pythonName = defineCode("python-name", {

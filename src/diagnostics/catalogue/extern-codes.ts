@@ -1,4 +1,4 @@
-/** What can be wrong with functions that are Python already: `tl.extern`. */
+/** Mistakes with functions that are written in Python: `tl.extern`. */
 import { defineCode } from "./define-code.js";
 
 export const externFile = defineCode("extern-file", {

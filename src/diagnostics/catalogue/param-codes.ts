@@ -1,4 +1,4 @@
-/** What can be wrong with what a kernel's `params` declare. */
+/** Mistakes in a kernel's `params`. */
 import { defineCode } from "./define-code.js";
 
 export const paramKind = defineCode(

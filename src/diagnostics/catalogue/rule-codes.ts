@@ -1,6 +1,6 @@
 /**
- * What the type rules of ops say. A rule is a type as well as a function, and both give a sentence: there is no place
- * beside it for a code, so the code is read off the words.
+ * Codes for the sentences of type rules. A rule is a type as well as a function, and both give only a sentence. So the
+ * code is read off its words.
  */
 import { tileSize } from "./config-codes.js";
 import { branchCondition, branchValues, helperResult, loopBounds, stateType } from "./control-codes.js";
@@ -24,7 +24,7 @@ export const wrongAxis = defineCode("wrong-axis", sentence);
 export const optionValue = defineCode("option-value", sentence);
 export const operandKind = defineCode("operand-kind", sentence);
 
-/** The first whose words stand in a sentence has it. */
+/** The first entry whose words match gives the code. */
 const families = [
   [/this is state/, stateAsValue],
   [/: this is a whole tensor;/, tensorAsValue],

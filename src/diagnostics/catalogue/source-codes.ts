@@ -1,7 +1,7 @@
 /** What JavaScript would do silently with a traced value, and what to write instead. */
 import { defineCode } from "./define-code.js";
 
-/** The method that means for values of the program what the operator means for JavaScript's numbers. */
+/** The method of traced values for each operator of JavaScript. */
 const METHODS: Readonly<Record<string, string>> = {
   "+": "add",
   "-": "sub",
@@ -25,7 +25,7 @@ const METHODS: Readonly<Record<string, string>> = {
   "!==": "ne",
 };
 
-/** Where the operands change places, `1 < x` is `x.gt(1)`. */
+/** Operators for swapped operands: `1 < x` is `x.gt(1)`. */
 const MIRRORED: Readonly<Record<string, string>> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 const COMMUTATIVE = ["+", "*", "&", "|", "^", "==", "===", "!=", "!=="];
 
@@ -102,7 +102,7 @@ function call(left: string, method: string, right: string): string {
   return `${subject(left)}.${method}(${simple(right, 40) ? right : "b"})`;
 }
 
-/** The author's own text where a method can be called on it. */
+/** The author's own text, if a method can be called on it. */
 function subject(text: string): string {
   return simple(text, 30) ? text : "a";
 }

@@ -1,4 +1,4 @@
-/** What `tilescript explain` and `docs/diagnostics.md` tell about a code. */
+/** The explanation of a code in `tilescript explain` and `docs/diagnostics.md`. */
 
 /** Parts of a kernel file; the rest of the file is `y = x`. */
 export interface Parts {

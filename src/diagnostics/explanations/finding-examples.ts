@@ -221,7 +221,7 @@ export const commands = {
     remedy: "Correct the path, or install the package.",
   },
   "kernel-file": {
-    means: "A kernel file ended the process, or awaits something that never comes.",
+    means: "A kernel file ended the process, or awaits a promise that never settles.",
     says: "a kernel file ended the process; leave process.exit to other files",
     file: "process.exit();\n",
     command: "npx tilescript check kernel.ts",

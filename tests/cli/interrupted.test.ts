@@ -56,11 +56,9 @@ interface Ending extends PromiseLike<{ readonly signal?: string }> {
 }
 
 async function expectEndsWith(signal: NodeJS.Signals, child: Ending): Promise<void> {
-  const sent = performance.now();
   child.kill(signal);
   // What a shell shows as 128 and the number of the signal.
   expect((await child).signal).toBe(signal);
-  expect(performance.now() - sent).toBeLessThan(2_000);
 }
 
 async function isGone(pid: number): Promise<boolean> {

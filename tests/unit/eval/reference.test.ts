@@ -152,10 +152,11 @@ describe("torch functions", () => {
 
   test("should compute a product of 512³ quickly", () => {
     const big = { dtype: "float32", shape: [512, 512], data: new Float32Array(512 * 512).fill(0.5) };
-    const start = performance.now();
+    // Not time on the clock, of which other processes take their share.
+    const start = process.cpuUsage();
     expect(values((a, t) => t.matmul(a, a), big).data[7]).toBe(128);
     // 150 ms on the machine it was written on.
-    expect(performance.now() - start).toBeLessThan(1000);
+    expect(process.cpuUsage(start).user / 1000).toBeLessThan(1000);
   });
 
   test("should take the items of several results, which do not end where nobody asks", () => {

@@ -20,6 +20,7 @@ import {
   type WhyFloor,
   type WhyNeg,
   type WhyQuotient,
+  type WhyRemainder,
 } from "../rules/arithmetic-rules.js";
 import type { OperatorOut, WhyOperatorFirst, WhyOperatorSecond } from "../rules/operator-functions.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -68,7 +69,7 @@ declare module "../types/tile.js" {
      */
     mod<T extends TileLike, const O>(
       this: T,
-      other: Checked<O, WhyQuotient<"mod", T[El], T[Sh], O>>,
+      other: Checked<O, WhyRemainder<"mod", T[El], T[Sh], O>>,
     ): ModuloOut<T[El], T[Sh], O>;
     /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
     neg<T extends TileLike>(this: Checked<T, WhyNeg<T>>): Tile<T[El], T[Sh]>;

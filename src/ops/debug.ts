@@ -9,6 +9,8 @@ import { reportFalse } from "./hints.js";
 
 const nothing = { kind: "none" } as const;
 type Printable = TileLike | ConstLike | number | boolean | string;
+/** Text is printed while Triton compiles only. */
+type RunTimePrintable = TileLike | ConstLike<any, "int" | "float" | "bool"> | number | boolean;
 
 /**
  * Ends the program with a message if a condition is false: `tl.device_assert(x >= 0, "negative")`. Triton checks it
@@ -37,7 +39,9 @@ export const deviceAssert = defineOp<
 });
 
 /** Prints values from the GPU, one line per element: `tl.device_print("x", x)`. The evaluator prints nothing. */
-export const devicePrint = defineOp<(prefix: string, ...values: readonly (Printable | { hex?: boolean })[]) => void>()({
+export const devicePrint = defineOp<
+  (prefix: string, ...values: readonly (RunTimePrintable | { hex?: boolean })[]) => void
+>()({
   name: "devicePrint",
   operands: { prefix: "constant", values: "values" },
   options: { hex: "constant?" },

@@ -7,9 +7,12 @@ import type { Context } from "../values/runtime-values.js";
 import { leastInner } from "../rules/dot-rules.js";
 import {
   inferDotScaled,
+  type FirstRows,
   type ScaledFormat,
   type ScaledOut,
   type ScaledShape,
+  type SecondRows,
+  type WhyPack,
   type WhyScale,
   type WhyScaledAcc,
   type WhyScaledSecond,
@@ -18,13 +21,13 @@ import {
 import { defineOp } from "./define.js";
 import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
 
-interface ScaledOptions<PA, PB> {
+interface ScaledOptions<PA, PB, FA, FB> {
   /** Lets Triton trade accuracy for speed. */
   fastMath?: boolean;
   /** Whether the two e2m1 elements of a byte lie along K (the default) or along M. */
-  lhsKPack?: PA;
+  lhsKPack?: Checked<PA, WhyPack<PA, FA>>;
   /** The same for the second operand: along K or along N. */
-  rhsKPack?: PB;
+  rhsKPack?: Checked<PB, WhyPack<PB, FB>>;
 }
 
 const operands = {
@@ -65,13 +68,13 @@ export const dotScaled = defineOp<
     const PB = true,
   >(
     lhs: Checked<A, WhyScaledSide<A, FA>>,
-    lhsScale: Checked<SA, WhyScale<SA, A, FA>>,
+    lhsScale: Checked<SA, WhyScale<SA, A, FA, FirstRows<A, FA, PA>>>,
     lhsFormat: FA,
     rhs: Checked<B, WhyScaledSecond<A, FA, PA, B, FB, PB>>,
-    rhsScale: Checked<SB, WhyScale<SB, B, FB>>,
+    rhsScale: Checked<SB, WhyScale<SB, B, FB, SecondRows<B, FB, PB>>>,
     rhsFormat: FB,
     acc?: Checked<C, WhyScaledAcc<ScaledShape<A, FA, PA, B, FB, PB>, C>>,
-    options?: ScaledOptions<PA, PB>,
+    options?: ScaledOptions<PA, PB, FA, FB>,
   ) => ScaledOut<ScaledShape<A, FA, PA, B, FB, PB>>
 >()({
   name: "dotScaled",

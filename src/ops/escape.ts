@@ -37,10 +37,10 @@ const raws = { pure: rawOp("pure"), read: rawOp("read"), write: rawOp("write") }
 export const raw = withRecord(raws.pure, ((
   code: unknown,
   args: unknown = [],
-  options: Record<string, unknown> = {},
+  options?: Record<string, unknown> | null,
 ) => {
   // Without a result it must have an effect.
-  const { effect = options.dtype ? "pure" : "write", ...rest } = options;
+  const { effect = options?.["dtype"] ? "pure" : "write", ...rest } = options ?? {};
   const op = raws[effect as Effects];
   if (!op) fail(unknownEffect.raw(effect), captureLocation());
   return op(code, args, rest);
@@ -66,7 +66,10 @@ function asmOp(effect: "pure" | "write"): OpFunction<Call> {
     effect,
     spelling: { form: "call", name: "tl.inline_asm_elementwise", keywords: ["isPure", "pack"] },
     infer: ({ args, dtype }) =>
-      inferAsm(itemTypes(args), dtype.items ? dtype.items.map((item) => item.dtype!) : [dtype.dtype!]),
+      inferAsm(
+        itemTypes(args),
+        (dtype.items ?? [dtype]).map((item) => item.dtype),
+      ),
   });
 }
 const asms = { pure: asmOp("pure"), write: asmOp("write") };
@@ -81,11 +84,11 @@ export const inlineAsmElementwise = withRecord(asms.pure, ((
   constraints: unknown,
   args: unknown,
   dtype: unknown,
-  { isPure = true, pack = 1 }: { isPure?: boolean; pack?: number } = {},
-) => (isPure ? asms.pure : asms.write)(asm, constraints, args, dtype, isPure, pack, {})) as unknown as <
-  const A extends readonly unknown[],
-  const D extends DType<any> | readonly DType<any>[],
->(
+  options?: Record<string, unknown> | null,
+) => {
+  const { isPure = true, pack = 1, ...rest } = options ?? {};
+  return (isPure ? asms.pure : asms.write)(asm, constraints, args, dtype, isPure, pack, rest);
+}) as unknown as <const A extends readonly unknown[], const D extends DType<any> | readonly DType<any>[]>(
   asm: string,
   constraints: string,
   args: Checked<A, WhyAsmArgs<A>>,

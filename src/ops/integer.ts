@@ -1,6 +1,6 @@
 /** Integer helpers, also for the host. */
 import type { Checked } from "../types/problem.js";
-import type { Constexpr, ConstLike } from "../types/constexpr.js";
+import type { Constexpr } from "../types/constexpr.js";
 import {
   type CdivOut,
   type BitLengthOut,
@@ -55,12 +55,8 @@ export const cdiv = defineOp<
   facts: { nonNegative: (signs) => signs.every(Boolean) },
 });
 
-type HostInt<Op extends string, X> = X extends TileLike | number | ConstLike<any, "int">
-  ? WhyInts<Op, X>
-  : `${Op}: needs a size`;
-
 /** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */
-export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
+export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
   name: "nextPowerOf2",
   operands: { x: "value" },
   effect: "pure",
@@ -76,7 +72,7 @@ export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, HostInt<"nextPowerO
 });
 
 /** The number of bits of an integer, on the host: `(N - 1).bit_length()` is log2 of the next power of two. */
-export const bitLength = defineOp<<const X>(x: Checked<X, HostInt<"bitLength", X>>) => BitLengthOut<X>>()({
+export const bitLength = defineOp<<const X>(x: Checked<X, WhyInts<"bitLength", X>>) => BitLengthOut<X>>()({
   name: "bitLength",
   operands: { x: "value" },
   effect: "pure",

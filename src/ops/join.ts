@@ -14,7 +14,7 @@ import {
 } from "../numerics/array.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import { map1 } from "../numerics/array-map.js";
-import type { Checked } from "../types/problem.js";
+import type { Both, Checked } from "../types/problem.js";
 import type { Context, Constant } from "../values/runtime-values.js";
 import {
   type CatOut,
@@ -46,7 +46,10 @@ declare module "../types/tile.js" {
     /** Splits the last axis, of size 2, into two tiles: `tl.split(x)`. */
     split<T extends TileLike>(this: Checked<T, WhySplit<T>>): SplitOut<T>;
     /** Reverses an axis, by default the last: `tl.flip(x, 0)`. */
-    flip<T extends TileLike, const Ax extends number = -1>(this: T, dim?: Checked<Ax, WhyFlip<T, Ax>>): Plain<T>;
+    flip<T extends TileLike, const Ax extends number = -1>(
+      this: Checked<T, WhyFlip<T, -1>>,
+      dim?: Checked<Ax, WhyFlip<T, Ax>>,
+    ): Plain<T>;
     /** Picks elements along an axis by an index tile: `tl.gather(x, index, 0)`. */
     gather<T extends TileLike, I, const Ax extends number>(
       this: T,
@@ -130,7 +133,10 @@ export const cat = defineOp<
 
 /** Reverses an axis, by default the last: `tl.flip(x, dim=1)`. An axis counted from the end needs Triton 3.9. */
 export const flip = defineOp<
-  <X, const Ax extends number = -1>(x: Checked<X, WhyTile<"flip", X>>, dim?: Checked<Ax, WhyFlip<X, Ax>>) => Plain<X>
+  <X, const Ax extends number = -1>(
+    x: Checked<X, Both<WhyTile<"flip", X>, WhyFlip<X, -1>>>,
+    dim?: Checked<Ax, WhyFlip<X, Ax>>,
+  ) => Plain<X>
 >()({
   name: "flip",
   operands: { x: "tile", dim: "constant?" },

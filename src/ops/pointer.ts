@@ -1,7 +1,7 @@
 /** Pointers: casts to and from numbers, and address arithmetic while a kernel is evaluated. */
 import { broadcastShapes, broadcastTo, either, sizeOf, type TileArray, tileArray } from "../numerics/array.js";
 import { dtypeTable, type DType, type DTypeName, type Dt } from "../types/dtype.js";
-import type { AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
+import type { Ac, Access, AddressLike, Pl, Pointer } from "../rules/tensor-types.js";
 import { isBig, type NumberData } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import type { Addresses, Context, Runtime } from "../values/runtime-values.js";
@@ -13,7 +13,8 @@ import { defineOp } from "./define.js";
 import { isAddresses, tileOf } from "../values/operands.js";
 
 type PlaceOf<X> = X extends TileLike ? AsShape<X[Sh]> : X extends AddressLike ? AsShape<X[Pl]> : any;
-type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>> : never;
+type AccessOf<X> = X extends AddressLike ? (X[Ac] extends Access ? X[Ac] : never) : "inout";
+type PointerTo<D, X> = D extends DType<any> ? Pointer<D[Dt], PlaceOf<X>, AccessOf<X>> : never;
 
 declare module "../types/tile.js" {
   interface TileOps {

@@ -12,6 +12,7 @@ import {
   type Reshaped,
   type Together,
   type WhyBroadcastArg,
+  type WhyRavel,
   type WhyReshaped,
   type WhyTogether,
 } from "../rules/shape-rules.js";
@@ -37,7 +38,7 @@ declare module "../types/tile.js" {
       shape: NewShape<"view", T, D>,
     ): Reshaped<T, DimsOf<D>>;
     /** Flattens a tile: `tl.ravel(x)`. */
-    ravel<T extends TileLike>(this: T, options?: ReorderOption): RavelOut<T>;
+    ravel<T extends TileLike>(this: Checked<T, WhyRavel<T>>, options?: ReorderOption): RavelOut<T>;
     /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
     broadcastTo<T extends TileLike, const D extends readonly unknown[]>(
       this: T,
@@ -83,7 +84,7 @@ export const view = defineOp<
 });
 
 /** Flattens a tile: `tl.ravel(x)`. */
-export const ravel = defineOp<<X>(x: Checked<X, WhyTile<"ravel", X>>, options?: ReorderOption) => RavelOut<X>>()({
+export const ravel = defineOp<<X>(x: Checked<X, WhyRavel<X>>, options?: ReorderOption) => RavelOut<X>>()({
   name: "ravel",
   operands: { x: "value" },
   options: { canReorder: "constant?" },

@@ -6,7 +6,7 @@ import { scan, scanBig } from "../numerics/array-reduce.js";
 import { bitonicMerge as mergeArray, sortLast } from "../numerics/array-sort.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
-import type { ConstLike } from "../types/constexpr.js";
+import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
@@ -22,7 +22,6 @@ import type { RuntimeArguments } from "../ir/op.js";
 
 type ScanOut<X, D> = X extends TileLike ? Tile<SumOf<X, D>, X[Sh]> : Tile<any, any>;
 type WhyScanAxis<Op extends string, X, Ax> = X extends TileLike ? WhyAxis<Op, X[Sh], Ax> : "";
-type Counted = number | ConstLike<any, "int">;
 
 interface ScanOptions<D> {
   /** From the last element to the first. */
@@ -50,9 +49,9 @@ declare module "../types/tile.js" {
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
     /** How often each of 0, 1, …, bins - 1 occurs: `tl.histogram(x, 64)`. */
-    histogram<T extends TileLike, const B extends Counted, M = undefined>(
+    histogram<T extends TileLike, const B, M = undefined>(
       this: Checked<T, WhyHistogram<T>>,
-      numBins: B,
+      numBins: Checked<B, WhyDim<"histogram", B>>,
       options?: { mask?: Checked<M, WhyHistogramMask<T, M>> },
     ): HistogramOut<B>;
   }
@@ -188,9 +187,9 @@ const masked = { mask: "mask?" } as const;
 
 /** Counts the occurrences of 0, 1, …, `numBins` - 1 and ignores other elements: `tl.histogram(x, 64)`. */
 export const histogram = defineOp<
-  <X, const B extends Counted, M = undefined>(
+  <X, const B, M = undefined>(
     x: Checked<X, WhyHistogram<X>>,
-    numBins: B,
+    numBins: Checked<B, WhyDim<"histogram", B>>,
     options?: { mask?: Checked<M, WhyHistogramMask<X, M>> },
   ) => HistogramOut<B>
 >()({

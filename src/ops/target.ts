@@ -1,5 +1,7 @@
 /** The target that Triton compiles for, as truth values that Triton knows, so that it folds `tl.when` on them. */
 import type { ConstBool } from "../types/constexpr.js";
+import type { Checked } from "../types/problem.js";
+import { whyWhole, type WhyWhole } from "../types/promote.js";
 import { constexprType } from "../types/types.js";
 import { defineOp } from "./define.js";
 
@@ -27,17 +29,19 @@ export const isHipGfx1250 = query("isHipGfx1250", "is_hip_gfx1250", true);
 
 /** Whether Triton compiles for this CUDA capability or above: `tl.target_info.cuda_capability_geq(9, 0)`. */
 export const cudaCapabilityGeq = defineOp<
-  <const Major extends number, const Minor extends number = 0>(
-    major: Major,
-    minor?: Minor,
-  ) => ConstBool<`cuda_capability_geq(${Major}, ${Minor})`>
+  <const Major extends number, const Minor extends number | undefined = undefined>(
+    major: Checked<Major, WhyWhole<"cudaCapabilityGeq", Major>>,
+    minor?: Checked<Minor, Minor extends number ? WhyWhole<"cudaCapabilityGeq", Minor> : "">,
+  ) => ConstBool<`cuda_capability_geq(${Major}, ${Minor extends number ? Minor : 0})`>
 >()({
   name: "cudaCapabilityGeq",
   operands: { major: "constant", minor: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.target_info.cuda_capability_geq" },
-  infer: ({ major, minor }) =>
-    Number.isInteger(major.literal) && Number.isInteger(minor?.literal ?? 0)
-      ? constexprType("bool", `cuda_capability_geq(${String(major.literal)}, ${String(minor?.literal ?? 0)})`)
-      : "cudaCapabilityGeq: needs numbers, such as 9, 0",
+  infer: ({ major, minor }) => {
+    const given = [major.literal, minor ? minor.literal : 0];
+    if (!given.every((number) => typeof number === "number")) return "cudaCapabilityGeq: needs numbers, such as 9, 0";
+    const why = given.map((number) => whyWhole("cudaCapabilityGeq", String(number))).find(Boolean);
+    return why ?? constexprType("bool", `cuda_capability_geq(${given.join(", ")})`);
+  },
 });

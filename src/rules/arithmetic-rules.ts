@@ -26,6 +26,7 @@ import {
   type WhyDivide,
   type WhyFloorDivide,
   type WhyInt,
+  type WhyNoResult,
   type WhyNumber,
   type WhyPromote,
   type WhyWeak,
@@ -182,6 +183,11 @@ export function inferDivide(op: string, x: Type, y: Type, text: (a: string, b: s
 export type ModuloOut<E extends Element, S extends Shape, O> = O extends TileLike
   ? Tile<Modulo<E, O[El]>, Broadcast<S, O[Sh]>>
   : Tile<Modulo<E, E>, S>;
+/** The operand of `%`: as of `/`, and there is one dtype that comes out. */
+export type WhyRemainder<Op extends string, E, S extends Shape, O> = Both<
+  WhyQuotient<Op, E, S, O>,
+  WhyNoResult<Op, E, O extends TileLike ? O[El] : E>
+>;
 const remainder: BinaryRule = { ...division, out: modulo, constants: whyIntegers };
 /** `%` */
 export function inferModulo(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {

@@ -1,6 +1,6 @@
 /** Signatures that make tiles or change their dtype and shape: arange, full, zeros, to, reshape, trans, join, split, … */
 import { MAX_NUMEL } from "../types/limits.js";
-import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis } from "../types/axis.js";
+import { axisOf, type Axis, type DropAt, type WhyAxis, whyAxis, type WhyScalar } from "../types/axis.js";
 import { whyBitcast, whyCast, type WhyBitcast, type WhyCast } from "../types/casts.js";
 import {
   dimOf,
@@ -161,7 +161,7 @@ export function inferSplit(x: Type): readonly Type[] | string {
 export type WhyCat<X, Y> = Both<
   WhyTile<"cat", Y>,
   SameShape<ShapeOf<X>, ShapeOf<Y>> extends true
-    ? WhyJoin<"cat", X, Y>
+    ? Both<WhyJoin<"cat", X, Y>, WhyScalar<"cat", ShapeOf<X>>>
     : `cat: the tiles must have one shape, got ${Show<ShapeOf<X>>} and ${Show<ShapeOf<Y>>}`
 >;
 export type CatOut<X, Ax> = Tile<ElementIn<X>, DoubleAt<ShapeOf<X>, Axis<ShapeOf<X>["length"], Ax>>>;

@@ -169,7 +169,7 @@ export function inferDot(a: Type, b: Type, acc?: Type): Type | string {
   if (elem === undefined)
     return `dot: the members of ${call(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
   const shape = [...a.shape.slice(0, -1), b.shape.at(-1) ?? 1];
-  if (acc === undefined || acc.kind === "none") return tileType(elem, shape);
+  if (acc === undefined) return tileType(elem, shape);
   if (acc.kind !== "tile") return notATile("dot", acc);
   if (!sameElem(elem, acc.dtype)) {
     return `dot: accumulates in ${call(elem)}, the accumulator is ${call(acc.dtype)}; cast it with .to(${token(elem)})`;

@@ -60,21 +60,32 @@ export type WhyScaledSecond<A, FA, PA, B, FB, PB> = Both<
 >;
 type Wide<D, F, Pack> = F extends "e2m1" ? (Pack extends false ? Double<D> : D) : D;
 export type ScaledShape<A, FA, PA, B, FB, PB> = AsShape<
-  [...Batch<ShapeOf<A>>, Wide<Rows<ShapeOf<A>>, FA, PA>, Wide<Columns<ShapeOf<B>>, FB, PB>]
+  [...Batch<ShapeOf<A>>, FirstRows<A, FA, PA>, SecondRows<B, FB, PB>]
 >;
 /** A scale: bytes (exponents of 2), or float8e4nv, of the side's rank; null where there is none. */
-export type WhyScale<S, A, F> = S extends null
+export type WhyScale<S, A, F, Outer> = S extends null | undefined
   ? F extends "e2m1"
     ? "dotScaled: e2m1 needs a scale; give one"
     : ""
-  : WhyScaleTile<S, A>;
-type WhyScaleTile<S, A> = S extends TileLike
+  : WhyScaleTile<S, A, Outer>;
+type WhyScaleTile<S, A, Outer> = S extends TileLike
   ? S[El] extends "uint8" | "float8e4nv"
     ? ShapeOf<A>["length"] extends S[Sh]["length"]
-      ? ""
+      ? WhyScaleRows<S[Sh], Outer>
       : `dotScaled: the scale ${Show<S[Sh]>} and its tile ${Show<ShapeOf<A>>} differ in rank`
     : `dotScaled: a scale is uint8 or float8e4nv, this is ${Call<S[El]>}`
   : NotATile<"dotScaled", S>;
+type WhyScaleRows<S extends Shape, Outer> =
+  Rows<S> extends Outer
+    ? ""
+    : `dotScaled: a scale has a row for each of ${Outer & (string | number)} rows, this is ${Show<S>}`;
+/** How many rows the scale of the first side has, and that of the second. */
+export type FirstRows<A, F, Pack> = Wide<Rows<ShapeOf<A>>, F, Pack>;
+export type SecondRows<B, F, Pack> = Wide<Columns<ShapeOf<B>>, F, Pack>;
+/** Only e2m1 has two elements in a byte, so only e2m1 may have them along another axis than K. */
+export type WhyPack<Pack, F> = Pack extends false ? (F extends "e2m1" ? "" : WhyPacked) : "";
+type WhyPacked = "dotScaled: only e2m1 is packed along another axis than K";
+const PACKED: WhyPacked = "dotScaled: only e2m1 is packed along another axis than K";
 function whyScale({ scale, format }: ScaledSide, side: TileType, outer: Dim): string {
   if (!scale) return format === "e2m1" ? "dotScaled: e2m1 needs a scale; give one" : "";
   if (scale.kind !== "tile") return notATile("dotScaled", scale);
@@ -113,19 +124,23 @@ function groupOf({ scale }: ScaledSide, k: Dim): number | undefined {
 export function inferDotScaled(a: ScaledSide, b: ScaledSide, acc: Type | undefined): Type | string {
   for (const { format, kPack } of [a, b]) {
     if (!(format in holds)) return `dotScaled: a format is one of ${Object.keys(holds).join(", ")}`;
-    if (!kPack && format !== "e2m1") return "dotScaled: only e2m1 is packed along another axis than K";
+    if (!kPack && format !== "e2m1") return PACKED;
   }
-  const why = whySide(a.type, a.format) || whySide(b.type, b.format);
-  if (why || a.type.kind !== "tile" || b.type.kind !== "tile") return why;
-  const [s, t] = [a.type.shape, b.type.shape];
   const unpack = (dim: Dim, side: ScaledSide, along: boolean) =>
     side.format === "e2m1" && side.kPack === along ? double(dim) : dim;
+  const first = whySide(a.type, a.format);
+  if (first || a.type.kind !== "tile") return first;
+  const s = a.type.shape;
+  const m = unpack(s.at(-2)!, a, false);
+  const second = whyScale(a, a.type, m) || whySide(b.type, b.format);
+  if (second || b.type.kind !== "tile") return second;
+  const t = b.type.shape;
   const [left, right] = [unpack(s.at(-1)!, a, true), unpack(t.at(-2)!, b, true)];
   if (left !== right || !sameShape(s.slice(0, -2), t.slice(0, -2)))
     return `dotScaled: inner dimensions differ, ${showShape(s)} x ${showShape(t)}`;
-  const [m, n] = [unpack(s.at(-2)!, a, false), unpack(t.at(-1)!, b, false)];
-  const scales = whyScale(a, a.type, m) || whyScale(b, b.type, n);
-  if (scales) return scales;
+  const n = unpack(t.at(-1)!, b, false);
+  const scale = whyScale(b, b.type, n);
+  if (scale) return scale;
   const groups = [a, b].map((side) => groupOf(side, left));
   const [group = groups[1], other = group] = groups;
   if (group !== other || (group !== undefined && group !== 16 && group !== 32))

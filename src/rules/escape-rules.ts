@@ -1,10 +1,19 @@
 /** Signatures of raw Python and inline assembly, which are not modelled: the author declares the results. */
 import type { DType, Dt, Elem } from "../types/dtype.js";
 import { dimsOf, whyDims } from "../types/constexpr.js";
-import { type AsShape, broadcast, type Broadcast, type Dim, type Shape, whyBroadcast } from "../types/shape.js";
+import {
+  type AsShape,
+  broadcast,
+  type Broadcast,
+  type Dim,
+  type Shape,
+  whyBroadcast,
+  type WhyBroadcast,
+} from "../types/shape.js";
+import type { Both } from "../types/problem.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { ShapeOf } from "./math-rules.js";
-import type { Tile, TileLike } from "../types/tile.js";
+import type { Sh, Tile, TileLike } from "../types/tile.js";
 import { none, tileType, type Type } from "../types/types.js";
 
 /** `tl.raw`: the declared tile, or nothing. */
@@ -22,9 +31,9 @@ export function inferRaw(
   return why || tileType(dtype, shape ? dimsOf(shape) : []);
 }
 
-type FirstWrong<A> = A extends readonly [infer H, ...infer R]
+type FirstWrong<A, S extends Shape = []> = A extends readonly [infer H, ...infer R]
   ? H extends TileLike
-    ? FirstWrong<R>
+    ? Both<WhyBroadcast<"inlineAsmElementwise", S, H[Sh]>, FirstWrong<R, AsShape<Broadcast<S, H[Sh]>>>>
     : NotATile<"inlineAsmElementwise", H>
   : "";
 /** The operands of `tl.inlineAsmElementwise`. */
@@ -37,7 +46,7 @@ type AsmTile<D, S extends Shape> = D extends DType<any> ? Tile<D[Dt], S> : never
 export type AsmOut<A, D> = D extends readonly unknown[]
   ? { -readonly [K in keyof D]: AsmTile<D[K], AllShapes<A>> }
   : AsmTile<D, AllShapes<A>>;
-export function inferAsm(args: readonly Type[], dtypes: readonly Elem[]): readonly Type[] | string {
+export function inferAsm(args: readonly Type[], dtypes: readonly (Elem | undefined)[]): readonly Type[] | string {
   let shape: readonly Dim[] = [];
   for (const arg of args) {
     if (arg.kind !== "tile") return notATile("inlineAsmElementwise", arg);
@@ -45,5 +54,8 @@ export function inferAsm(args: readonly Type[], dtypes: readonly Elem[]): readon
     if (why !== "") return why;
     shape = broadcast(shape, arg.shape)!;
   }
-  return dtypes.map((dtype) => tileType(dtype, shape));
+  const outs = dtypes.filter((dtype) => dtype !== undefined);
+  return outs.length === dtypes.length
+    ? outs.map((dtype) => tileType(dtype, shape))
+    : "inlineAsmElementwise: needs the dtype of the result, such as tl.float32, or a list of dtypes";
 }

@@ -2,7 +2,7 @@
 import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
 import { call, sameElem, type Call } from "../types/dtype.js";
-import type { Ac, AddressLike, Pl, Pointer, Ta } from "./tensor-types.js";
+import type { Ac, AddressLike, Pl, Pointer, Ta, View } from "./tensor-types.js";
 import type { Both, IsAny } from "../types/problem.js";
 import {
   promote,
@@ -128,18 +128,25 @@ export function whyCond(op: string, condition: Type): string {
     : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
 }
 
-type Num = number | ConstLike;
+type Num = number | ConstLike<any, "int" | "float" | "bool">;
+/** A truth value or text that the author wrote: no tile, and no number. */
+const isNoNumber = (type: Type): boolean =>
+  type.kind !== "constexpr" || type.of === "string" || type.text === "true" || type.text === "false";
 /** At x: its kind, and its shape against the condition's. */
 export type WhyWhereFirst<C, X> = X extends TileLike
   ? WhyBroadcast<"where", ShapeOf<C>, X[Sh]>
-  : X extends Num | AddressLike
-    ? ""
-    : NotATile<"where", X>;
+  : X extends View<any, any, any>
+    ? NotATile<"where", X>
+    : X extends Num | AddressLike
+      ? ""
+      : NotATile<"where", X>;
 /** At y: everything else. */
 export type WhyWhereSecond<C, X, Y> = X extends AddressLike
-  ? Y extends AddressLike
-    ? WhyBroadcast<"where", X[Pl], Y[Pl]>
-    : "where: one side is an address, the other is not; load it first"
+  ? Y extends View<any, any, any>
+    ? NotATile<"where", Y>
+    : Y extends AddressLike
+      ? WhyBroadcast<"where", X[Pl], Y[Pl]>
+      : "where: one side is an address, the other is not; load it first"
   : X extends TileLike
     ? Both<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
     : Y extends TileLike
@@ -176,9 +183,8 @@ export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
   }
   const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind !== "tile") {
-    return tile.kind === "constexpr" && other.kind === "constexpr"
-      ? "where: two numbers have no dtype; write one as tl.full([], x, dtype)"
-      : notATile("where", x.kind === "constexpr" ? y : x);
+    const wrong = [x, y].find(isNoNumber);
+    return wrong ? notATile("where", wrong) : "where: two numbers have no dtype; write one as tl.full([], x, dtype)";
   }
   const chosen = whyChosen(tile, other) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : "");
   if (chosen) return chosen;
@@ -187,6 +193,7 @@ export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
   return tileType(promote(tile.dtype, right.dtype) ?? tile.dtype, shape ?? tile.shape);
 }
 function wherePointers(lanes: readonly (string | number)[], x: Type & { kind: "pointer" }, y: Type): Type | string {
+  if (y.kind === "view") return notATile("where", y);
   if (y.kind !== "pointer") return "where: one side is an address, the other is not; load it first";
   const why = whyBroadcast("where", x.shape, y.shape) || whyBroadcast("where", lanes, x.shape);
   if (why) return why;

@@ -27,6 +27,7 @@ import type {
   WhyCmp,
   WhyFloor,
   WhyQuotient,
+  WhyRemainder,
 } from "./arithmetic-rules.js";
 
 /** Python's sign for each comparison. */
@@ -49,13 +50,15 @@ type Whole = "floorDiv" | "mod" | "shl" | "shr";
 /** The operator's rule for a tile and another operand. */
 type WhyWithTile<Op extends string, E, S extends Shape, O> = Op extends keyof Signs
   ? WhyCmp<Op, E, S, O>
-  : Op extends "div" | "mod"
+  : Op extends "div"
     ? WhyQuotient<Op, E, S, O>
-    : Op extends "floorDiv"
-      ? WhyFloor<Op, E, S, O>
-      : Op extends keyof Truths | "shl" | "shr"
-        ? WhyBits<Op, E, S, O>
-        : WhyArith<Op, E, S, O>;
+    : Op extends "mod"
+      ? WhyRemainder<Op, E, S, O>
+      : Op extends "floorDiv"
+        ? WhyFloor<Op, E, S, O>
+        : Op extends keyof Truths | "shl" | "shr"
+          ? WhyBits<Op, E, S, O>
+          : WhyArith<Op, E, S, O>;
 /** The rule for a constexpr on one side. */
 type WhyConstant<Op extends string, X> = Op extends Whole
   ? WhyConstInt<Op, X>

@@ -2,7 +2,7 @@
 import { axisOf, whyAxis, type SetAt, type Axis, type WhyAxis } from "../types/axis.js";
 import { maxElement, whyReduceElement, type MaxElement, type WhyReduceElement } from "../types/casts.js";
 import { dimOf, whyDim, type DimOf, type WhyDim } from "../types/constexpr.js";
-import type { Both, Same } from "../types/problem.js";
+import type { Both, IsAny, Same } from "../types/problem.js";
 import { whyNoArithmetic, type WhyNoArithmetic } from "../types/promote.js";
 import { type AsShape, type Dim, type Shape, type Show, showShape } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
@@ -91,12 +91,17 @@ export type WhySwizzle<I, J, SI, SJ, SG> = I extends TileLike
       Both<
         Both<WhyInts<"swizzle2d", SI>, WhyInts<"swizzle2d", SJ>>,
         Both<
-          WhyInts<"swizzle2d", SG>,
+          Both<WhyInts<"swizzle2d", SG>, WhyMixes<DtypeOf<I> | DtypeOf<J> | DtypeOf<SI> | DtypeOf<SJ> | DtypeOf<SG>>>,
           Both<WhyOf<I, SJ>, Both<WhyOf<PairOf<I, SJ>, J>, Both<WhyOf<Cell<I, J, SJ>, SG>, WhyOf<Cell<I, J, SJ>, SI>>>>
         >
       >
     >
   : NotATile<"swizzle2d", I>;
+/** Triton adds int32 values of its own, so only the two widest signed integers keep their dtype. */
+type WhyMixes<X> = [Exclude<X, "int32" | "int64">] extends [never] ? "" : WhyWidth;
+type DtypeOf<X> = X extends TileLike ? (IsAny<X[El]> extends true ? never : X[El]) : never;
+type WhyWidth = "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
+const WIDTH: WhyWidth = "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
 type WhyOf<X, Y> = X extends TileLike ? Both<WhySecond<"swizzle2d", X, Y>, WhyFloor<"swizzle2d", X[El], X[Sh], Y>> : "";
 type Place<I, J, SI, SJ, SG> = Plain<PairOf<PairOf<Cell<I, J, SJ>, SG>, SI>>;
 export type Swizzled<I, J, SI, SJ, SG> = [Place<I, J, SI, SJ, SG>, Place<I, J, SI, SJ, SG>];
@@ -104,9 +109,8 @@ export function inferSwizzle(i: Type, j: Type, sizeI: Type, sizeJ: Type, sizeG: 
   if (i.kind !== "tile") return notATile("swizzle2d", i);
   const why = [i, j, sizeI, sizeJ, sizeG].map((type) => whyInts("swizzle2d", type)).find((sentence) => sentence !== "");
   if (why) return why;
-  // Triton adds int32 values of its own, so only the two widest signed integers keep their dtype.
   const fits = (type: Type) => type.kind !== "tile" || type.dtype === "int32" || type.dtype === "int64";
-  if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return "swizzle2d: works on int32 and int64; cast with .to(tl.int32)";
+  if (![i, j, sizeI, sizeJ, sizeG].every(fits)) return WIDTH;
   const then = (x: Type | string, y: Type) => {
     if (typeof x === "string") return x;
     const floor = inferFloorDivide("swizzle2d", x, y, () => "");

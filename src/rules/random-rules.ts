@@ -1,7 +1,7 @@
 /** Signatures of the random numbers: a seed, and a counter for each lane. */
 import type { ConstLike } from "../types/constexpr.js";
-import { call, type Call, type Elem, type Members } from "../types/dtype.js";
-import type { Both, IsAny } from "../types/problem.js";
+import { call, members, type Call, type Elem, type Members } from "../types/dtype.js";
+import type { Both, IsAny, IsUnion } from "../types/problem.js";
 import { whyInt, whyWhole, type WhyInt, type WhyWhole } from "../types/promote.js";
 import {
   broadcast,
@@ -47,12 +47,22 @@ export function inferRandom(op: string, seed: Type, offset: Type, dtype: "float3
 
 // ---- philox ---------------------------------------------------------------------------------------------------------
 
-type Wide<E> = E extends "int32" | "uint32" ? "uint32" : E extends "int64" | "uint64" ? "uint64" : any;
-const wide = (elem: Elem): Elem => (elem === "int32" || elem === "uint32" ? "uint32" : "uint64");
+type WideName<M> = M extends "int32" | "uint32" ? "uint32" : M extends "int64" | "uint64" ? "uint64" : any;
+type Wide<E> = IsAny<E> extends true ? any : WideName<Members<E>>;
+const wide = (elem: Elem): Elem =>
+  members(elem).every((name) => name === "int32" || name === "uint32") ? "uint32" : "uint64";
+/** The members of a variable must have one width. */
+type WhyWidth<E> =
+  IsUnion<Wide<E>> extends true ? `philox: the members of ${Call<E>} differ in width; cast with .to(tl.int32)` : "";
+function whyWidth(elem: Elem): string {
+  return new Set(members(elem).map(wide)).size > 1
+    ? `philox: the members of ${call(elem)} differ in width; cast with .to(tl.int32)`
+    : "";
+}
 /** Counters of one width. 64-bit counters cannot be scalars: Triton's own key then has the shape [1]. */
 export type WhyCounter<X, C> = C extends TileLike
   ? Both<
-      Both<WhyWideInt<"philox", C[El]>, WhyRank<C[El], C[Sh]>>,
+      Both<Both<WhyWideInt<"philox", C[El]>, WhyWidth<C[El]>>, WhyRank<C[El], C[Sh]>>,
       X extends TileLike
         ? Wide<X[El]> extends Wide<C[El]>
           ? WhyBroadcast<"philox", X[Sh], C[Sh]>
@@ -77,7 +87,7 @@ export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Typ
   let dtype: Elem | undefined;
   for (const counter of counters) {
     if (counter.kind !== "tile") return notATile("philox", counter);
-    const width = whyWideInt("philox", counter.dtype);
+    const width = whyWideInt("philox", counter.dtype) || whyWidth(counter.dtype);
     if (width) return width;
     if (wide(counter.dtype) === "uint64" && counter.shape.length === 0)
       return "philox: counters of 64 bits are tiles, not scalars";

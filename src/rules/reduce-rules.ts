@@ -1,5 +1,5 @@
 /** Signatures of reductions and scans: `tl.sum(x, axis, { keepDims, dtype })`. */
-import { reduceShape, whyAxis, type Reduce, type WhyAxis } from "../types/axis.js";
+import { reduceShape, whyAxis, type Reduce, type WhyAxis, type WhyScalar } from "../types/axis.js";
 import {
   maxElement,
   sumElement,
@@ -58,12 +58,17 @@ const normalising: ReduceRule = { why: whyFloat32, out: keep };
 export const reduceRules = { summing, comparing, indexing, combining, folding, normalising } as const;
 
 export type WhySum<Op extends string, X, D = undefined> = X extends TileLike
-  ? Both<WhyNoArithmetic<Op, X[El]>, D extends DType<any> ? "" : WhyReduceElement<Op, X[El], SumElement<X[El]>>>
+  ? Both<
+      Both<WhyNoArithmetic<Op, X[El]>, D extends DType<any> ? "" : WhyReduceElement<Op, X[El], SumElement<X[El]>>>,
+      WhyScalar<Op, X[Sh]>
+    >
   : NotATile<Op, X>;
 export type WhyMax<Op extends string, X> = X extends TileLike
-  ? WhyReduceElement<Op, X[El], MaxElement<X[El]>>
+  ? Both<WhyReduceElement<Op, X[El], MaxElement<X[El]>>, WhyScalar<Op, X[Sh]>>
   : NotATile<Op, X>;
-export type WhyCombine<Op extends string, X> = X extends TileLike ? WhyInt<Op, X[El]> : NotATile<Op, X>;
+export type WhyCombine<Op extends string, X> = X extends TileLike
+  ? Both<WhyInt<Op, X[El]>, WhyScalar<Op, X[Sh]>>
+  : NotATile<Op, X>;
 export type WhyNormalise<Op extends string, X> = X extends TileLike ? WhyFloat32<Op, X[El]> : NotATile<Op, X>;
 
 /** The axis; undefined means all. */
@@ -102,13 +107,15 @@ export function inferReduce(
   const elem = dtype ?? rule.out(x.dtype);
   const open = whyReduceElement(op, x.dtype, elem);
   if (open || elem === undefined) return open;
+  if (x.shape.length === 0) return `${op}: a scalar has no axis`;
   if (Number.isNaN(axis)) return `${op}: the axis is a number`;
-  if (axis === undefined && x.shape.length === 0) return `${op}: a scalar has no axis`;
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }
 /** The index of the greatest or least element. */
-export type WhyIndexed<Op extends string, X> = X extends TileLike ? WhyNoArithmetic<Op, X[El]> : NotATile<Op, X>;
+export type WhyIndexed<Op extends string, X> = X extends TileLike
+  ? Both<WhyNoArithmetic<Op, X[El]>, WhyScalar<Op, X[Sh]>>
+  : NotATile<Op, X>;
 /** max and min: with indices the value keeps its dtype. */
 export type WhyExtremum<Op extends string, X, Ret> = Ret extends true ? WhyIndexed<Op, X> : WhyMax<Op, X>;
 export type ExtremumOut<X, Ax, Keep, Ret> = Ret extends true

@@ -178,9 +178,11 @@ type Product<S> = S extends readonly [infer A]
         : 1;
 type Times<A extends Dim, B extends Dim> = number extends A | B ? any : MulText<`${A}`, `${B}`>;
 export type RavelOut<X> = Tile<ElementIn<X>, number extends ShapeOf<X>["length"] ? [any] : [Product<ShapeOf<X>>]>;
+type WhyOneLane = "ravel: a scalar has no axis; spread it with tl.broadcastTo(x, [1])";
+const ONE_LANE: WhyOneLane = "ravel: a scalar has no axis; spread it with tl.broadcastTo(x, [1])";
+export type WhyRavel<X> = X extends TileLike ? (X[Sh] extends readonly [] ? WhyOneLane : "") : NotATile<"ravel", X>;
 export function inferRavel(x: Type): Type | string {
-  if (x.kind === "tile" && x.shape.length === 0)
-    return "ravel: a scalar has no axis; spread it with tl.broadcastTo(x, [1])";
+  if (x.kind === "tile" && x.shape.length === 0) return ONE_LANE;
   return reshaped(
     "ravel",
     x,

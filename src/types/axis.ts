@@ -41,6 +41,8 @@ export type WhyAxis<Op extends string, S extends Shape, Ax> = number extends S["
       ? `${Op}: a scalar has no axis`
       : `${Op}: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
     : "";
+/** For ops that may be called without an axis: a scalar has none. */
+export type WhyScalar<Op extends string, S extends Shape> = S extends readonly [] ? `${Op}: a scalar has no axis` : "";
 export function whyAxis(op: string, shape: readonly Dim[], axis: number): string {
   if (axisOf(shape.length, axis) !== undefined) return "";
   return shape.length === 0

@@ -12,7 +12,15 @@ import type {
 } from "./constexpr-text.js";
 import { call, type Call, type DType, type Element } from "./dtype.js";
 import type { Both, Checked } from "./problem.js";
-import { whyWhole, type Divide, type Modulo, type WhyInt, type WhyWeak, type WhyWhole } from "./promote.js";
+import {
+  whyWhole,
+  type Divide,
+  type Modulo,
+  type WhyInt,
+  type WhyNoResult,
+  type WhyWeak,
+  type WhyWhole,
+} from "./promote.js";
 import type { NotAnOperand } from "./operand.js";
 import { isPowerOfTwo, type PowerOfTwo } from "./dims.js";
 import { showShape, type Dim } from "./shape.js";
@@ -41,7 +49,9 @@ export type WhyConst<Op extends string, O, Kind> = O extends number
       ? WhyWeak<Op, O[El], Kind>
       : NotAnOperand<Op, O>;
 /** The same for `%`. */
-export type WhyConstMod<Op extends string, O> = O extends TileLike ? WhyWeak<Op, O[El], "int"> : WhyConstInt<Op, O>;
+export type WhyConstMod<Op extends string, O> = O extends TileLike
+  ? Both<WhyWeak<Op, O[El], "int">, WhyNoResult<Op, O[El], O[El]>>
+  : WhyConstInt<Op, O>;
 /** The same for `//` and bit operations. */
 export type WhyConstInt<Op extends string, O> = O extends number
   ? WhyWhole<Op, O>

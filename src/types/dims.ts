@@ -206,7 +206,7 @@ export type DoubleLast<S extends Shape> = number extends S["length"]
   ? any
   : S extends readonly [...infer R, infer a]
     ? [...R, Double<a>]
-    : any;
+    : [2];
 /** split: without the last dimension. */
 export type DropLast<S extends Shape> = number extends S["length"]
   ? any

@@ -249,6 +249,16 @@ export function modulo(a: Elem, b: Elem): Elem | undefined {
   return isInt(a) && isInt(b) ? promote(a, b) : a === "float64" || b === "float64" ? "float64" : "float32";
 }
 
+/** Where the members of a variable come out in several dtypes. */
+export type WhyNoResult<Op extends string, A, B> =
+  IsAny<A> extends true
+    ? ""
+    : IsAny<B> extends true
+      ? ""
+      : IsAny<Modulo<A, B>> extends true
+        ? `${Op}: ${Call<A>} and ${Call<B>} have no result`
+        : "";
+
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
 type Fraction = `${string}.${string}` | `${string}e-${string}`;

@@ -17,6 +17,9 @@ const isSentence = (editor: string) => /type '"[\w.]+: [^']*"'/.test(editor);
 /** Options given where an optional operand stands. */
 const optionsEarly = /^tl\.(sum|max|min|xorSum|cumsum|cumprod|sort|bitonicMerge|topk|flip|dotScaled)\(.*\{ /;
 
+/** A function of tiles, called with an address. */
+const onAddress = /^tl\.(add|sub|trans|permute|expandDims|broadcastTo)\([pv]_/;
+
 /** Both refuse; the editor in TypeScript's own words, or at another place. */
 export const standIns: readonly Apart[] = [
   {
@@ -33,12 +36,21 @@ export const standIns: readonly Apart[] = [
   },
   {
     reason: "a parameter whose type is a plain TypeScript type, such as a number or a word: TypeScript says which",
-    covers: (_, editor) => isOneOf(editor, 2322, 2345, 2739, 2740, 2741, 2769) && !isSentence(editor),
+    covers: (_, editor) => isOneOf(editor, 2322, 2345, 2375, 2379, 2739, 2740, 2741, 2769) && !isSentence(editor),
   },
   {
     reason:
       "what JavaScript passes besides values (nothing, null, an object, a function) is refused before rules are asked",
     covers: ({ code }, editor) => code === "arguments" && isSentence(editor),
+  },
+  {
+    reason: "state is refused before rules are asked; the editor says what the rule wants there",
+    covers: ({ sentence }, editor) =>
+      sentence?.endsWith(": this is state; read it with .value") === true && isSentence(editor),
+  },
+  {
+    reason: "the editor offers addresses their own methods, and the functions of tl for tiles",
+    covers: ({ call }, editor) => onAddress.test(call) && isSentence(editor),
   },
   {
     reason: "the build adds what else may stand there: a list of tiles, or a number written in the function",
@@ -78,6 +90,15 @@ export const onlyTheEditor: readonly Apart[] = [
     covers: (_, editor) => isOneOf(editor, 2322, 2345, 2554, 2559, 2739, 2740, 2741) && !isSentence(editor),
   },
   {
+    reason:
+      "the project's exactOptionalPropertyTypes refuses an option that is undefined; JavaScript passes one as left out",
+    covers: ({ call }, editor) => isOneOf(editor, 2375, 2379) && call.includes(": undefined"),
+  },
+  {
+    reason: "the editor offers addresses their own methods, and the functions of tl for tiles",
+    covers: ({ call }, editor) => onAddress.test(call) && isSentence(editor),
+  },
+  {
     reason: "options in the place of an optional operand have no type here; write undefined before them",
     covers: ({ call }, editor) => optionsEarly.test(call) && isSentence(editor),
   },
@@ -96,6 +117,22 @@ export const onlyTheBuild: readonly Apart[] = [
   {
     reason: "the order of several axes is not typed",
     covers: ({ sentence }) => /^expandDims: .* must count up$/.test(sentence ?? ""),
+  },
+  {
+    reason: "types do not divide K by the columns of a scale",
+    covers: ({ sentence }) => sentence?.startsWith("dotScaled: a scale is of 16 or 32 elements along K") === true,
+  },
+  {
+    reason: "types do not compare the widths of two floats",
+    covers: ({ sentence }) => sentence === "to: fpDowncastRounding is for casts of floats to narrower floats",
+  },
+  {
+    reason: "the type of what a helper function returns is inferred from it and is not checked",
+    covers: ({ sentence }) => sentence === "mapElementwise: a number has no dtype; return tl.full([], x, dtype)",
+  },
+  {
+    reason: "types do not read the placeholders in Python source",
+    covers: ({ sentence }) => /^raw: \{\d+\} has no operand; /.test(sentence ?? ""),
   },
   {
     reason: "an option that is undefined counts as given in the editor",

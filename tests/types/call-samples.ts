@@ -23,6 +23,8 @@ const functions = [
   "tl.not(int1_M)",
   ...each("exp exp2 log log2 sin cos sqrt rsqrt erf floor ceil sigmoid sqrtRn abs", (op) => `tl.${op}(${f})`),
   ...each("fdiv divRn", (op) => `tl.${op}(${f}, ${f})`),
+  `tl.relu(${f})`,
+  `tl.hypot(${f}, ${f})`,
   `tl.fma(${f}, ${f}, 1)`,
   `tl.clamp(${f}, 0, 1)`,
   `tl.umulhi(${i}, ${i})`,

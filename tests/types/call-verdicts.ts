@@ -31,11 +31,13 @@ function resultText(value: unknown): string {
     : typeText(type);
 }
 
-/** Whether the function exists on the host only. */
-function isOnHost(call: string): boolean {
+/** The op of a function of tl. */
+function opCalled(call: string): Op | undefined {
   const name = /^tl\.(\w+)\(/.exec(call)?.[1];
-  return name !== undefined && opOf((tl as unknown as Record<string, unknown>)[name])?.needs.hostOnly === true;
+  return name === undefined ? undefined : opOf((tl as unknown as Record<string, unknown>)[name]);
 }
+/** A derived op, of which the program has the parts only. */
+const derivedOp = (call: string): Op | undefined => (opCalled(call)?.parts ? opCalled(call) : undefined);
 
 export function built(calls: readonly string[]): Built[] {
   return inKernel(operandsOf(calls), (values, recorder) =>
@@ -43,12 +45,12 @@ export function built(calls: readonly string[]): Built[] {
       const before = recorder.statements.length;
       const { depth } = recorder;
       const used = [...new Set(call.match(/\b[A-Za-z]\w*/g))].filter((name) => name in values);
-      recorder.place = isOnHost(call) ? "host" : "kernel";
+      recorder.place = opCalled(call)?.needs.hostOnly ? "host" : "kernel";
       try {
         const run = new Function("tl", "libdevice", ...used, `return ${call};`) as (...args: unknown[]) => unknown;
         const result = resultText(run(tl, libdevice, ...used.map((name) => values[name])));
         const last = recorder.statements.slice(before).findLast((statement) => statement.kind === "op");
-        return { call, op: last?.op, result };
+        return { call, op: derivedOp(call) ?? last?.op, result };
       } catch (error) {
         while (recorder.depth > depth) recorder.close();
         if (error instanceof TileScriptError) {

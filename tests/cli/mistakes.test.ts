@@ -4,8 +4,9 @@ import { mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { requirePython } from "../support/python.js";
+import { type Answer, type Call, closeResidents, tilescript } from "../support/resident-cli.js";
 import { commandLine } from "./mistakes/command-line.js";
 import { kernelFiles } from "./mistakes/kernel-files.js";
 import { semantics } from "./mistakes/kernels.js";
@@ -38,6 +39,19 @@ async function project({ file = add(), beside = {} }: Mistake): Promise<string> 
 /** The traceback of an author's Python is in the report, for programs; text has it with --verbose. */
 const withoutRaw = (key: string, value: unknown): unknown => (key === "raw" ? undefined : value);
 
+/** The command as a user starts it. */
+async function inProcess({ cwd, env, args }: Call): Promise<Answer> {
+  const options = { cwd, env, extendEnv: false, reject: false, timeout: 100_000 } as const;
+  const { exitCode, stdout, stderr } = await execa(
+    process.execPath,
+    [join(root, "bin/tilescript.js"), ...args],
+    options,
+  );
+  return { exitCode, stdout, stderr };
+}
+
+afterAll(closeResidents);
+
 describe.each(Object.entries(tables))("a mistake %s", { timeout: 120_000 }, (_, table) => {
   it.concurrent.each(table)("$title: code $code", async (mistake) => {
     const folder = await project(mistake);
@@ -48,11 +62,8 @@ describe.each(Object.entries(tables))("a mistake %s", { timeout: 120_000 }, (_, 
       TILESCRIPT_PYTHON: await requirePython(),
       ...mistake.env,
     };
-    const ran = await execa(
-      process.execPath,
-      [join(root, "bin/tilescript.js"), ...args, ...(args.includes("--json") ? [] : ["--json"])],
-      { cwd: folder, env, extendEnv: false, reject: false, timeout: 100_000 },
-    );
+    const words = [...args, ...(args.includes("--json") ? [] : ["--json"])];
+    const ran = await (mistake.process ? inProcess : tilescript)({ cwd: folder, env, args: words });
     const said = ran.stdout + ran.stderr;
     expect({ code: ran.exitCode, said }).toEqual({ code: mistake.code, said: expect.stringContaining(mistake.says) });
     if (mistake.line !== undefined)

@@ -25,6 +25,7 @@ export const commandLine: readonly Mistake[] = [
   },
   {
     title: "a pattern beside tests",
+    process: true,
     args: "check *.ts",
     beside: { "kernel.test.ts": "throw 1;\n" },
     code: 0,

@@ -4,6 +4,7 @@ import { add, type Mistake } from "./mistake.js";
 export const kernelFiles: readonly Mistake[] = [
   {
     title: "a syntax error",
+    process: true,
     args: "check FILE",
     file: "export const add = kernel(;\n",
     code: 1,
@@ -25,6 +26,7 @@ export const kernelFiles: readonly Mistake[] = [
   },
   {
     title: "a promise that is rejected on import",
+    process: true,
     args: "check FILE",
     file: add({ after: `void Promise.reject(new Error("unhandled"));` }),
     code: 1,
@@ -32,6 +34,7 @@ export const kernelFiles: readonly Mistake[] = [
   },
   {
     title: "an error after the import",
+    process: true,
     args: "check FILE",
     file: add({ after: `setImmediate(() => { throw new TypeError("too late"); });` }),
     code: 1,
@@ -39,6 +42,7 @@ export const kernelFiles: readonly Mistake[] = [
   },
   {
     title: "an import that never ends",
+    process: true,
     args: "check FILE",
     file: `export const add = await new Promise(() => {});\n`,
     code: 1,
@@ -46,6 +50,7 @@ export const kernelFiles: readonly Mistake[] = [
   },
   {
     title: "a file that ends the process",
+    process: true,
     args: "check FILE",
     file: `process.exit(0);\n`,
     code: 1,

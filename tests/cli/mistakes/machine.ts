@@ -17,6 +17,7 @@ export const machine: readonly Mistake[] = [
   { title: "a Python that is no program", args: "run FILE --python ./kernel.ts", code: 3, says: "is it a Python?" },
   {
     title: "a Python of the environment that is not there",
+    process: true,
     args: "run FILE",
     env: { TILESCRIPT_PYTHON: "/nowhere/python" },
     code: 3,
@@ -60,6 +61,7 @@ export const machine: readonly Mistake[] = [
   },
   {
     title: "no folder for temporary files",
+    process: true,
     args: "run FILE --device interpreter",
     env: { TMPDIR: "/dev/null", TSX_DISABLE_CACHE: "1" },
     code: 3,

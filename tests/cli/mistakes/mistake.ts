@@ -9,6 +9,8 @@ export interface Mistake {
   /** Other files by their path. */
   readonly beside?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Told by a process of its own, since the mistake ends the process or is about its streams. The rest share a few. */
+  readonly process?: true;
   readonly code: 0 | 1 | 2 | 3;
   /** A part of the message: what is wrong and what to do. */
   readonly says: string;

@@ -14,6 +14,7 @@ export const outputs: readonly Mistake[] = [
   },
   {
     title: "a module where nothing can be written",
+    process: true,
     args: "emit FILE --out /proc/add.py",
     code: 3,
     says: "/proc/add.py can't be written (ENOENT): name another place",

@@ -82,7 +82,12 @@ export const commandLine: readonly Mistake[] = [
     code: 1,
     says: "a GPU allows 2147483647",
   },
-  { title: "a size that fits no memory", args: `${evaluated} --shape N=100000000000`, code: 1, says: "out-of-memory" },
+  {
+    title: "a size that int32 offsets do not reach",
+    args: `${evaluated} --shape N=100000000000`,
+    code: 1,
+    says: "spans more elements than int32 offsets reach",
+  },
   { title: "an unknown size", args: `${evaluated} --shape M=3`, code: 2, says: "there is no size M; the sizes are N" },
   {
     title: "an unknown dtype variable",
@@ -119,7 +124,7 @@ export const commandLine: readonly Mistake[] = [
     title: "a case with an unknown key",
     args: `verify FILE --device eval --case {"N":3}`,
     code: 2,
-    says: "there is no N; it has sizes",
+    says: "unknown key N; a case has sizes",
   },
   {
     title: "a case with a size that is an object",
@@ -152,7 +157,12 @@ export const commandLine: readonly Mistake[] = [
     code: 2,
     says: "add --device eval",
   },
-  { title: "an unknown target", args: "compile FILE --targets cuda:91", code: 2, says: "cuda:91 is no target" },
+  {
+    title: "an unknown target",
+    args: "compile FILE --targets cuda:91",
+    code: 2,
+    says: "cuda:91 is not a known target",
+  },
   { title: "no target", args: "compile FILE", code: 2, says: "--targets is missing; name GPUs" },
   {
     title: "a sweep without an end",
@@ -176,7 +186,7 @@ export const commandLine: readonly Mistake[] = [
     title: "an operator's option without the operator",
     args: "emit FILE --triton-op",
     code: 2,
-    says: "--triton-op goes with --emit-op",
+    says: "--triton-op needs --emit-op",
   },
   {
     title: "a namespace that is none",
@@ -185,14 +195,19 @@ export const commandLine: readonly Mistake[] = [
     says: "cannot be a namespace; use letters, digits and _",
   },
   { title: "a package without a folder", args: "package FILE", code: 2, says: "--out is missing" },
-  { title: "a package's name that is none", args: "package FILE --out 1-2", code: 2, says: "give --package-name" },
+  {
+    title: "a package's name that is none",
+    args: "package FILE --out 1-2",
+    code: 2,
+    says: "choose one with --package-name",
+  },
   {
     title: "a new kernel's name that is none",
     args: "new Add!",
     code: 2,
     says: "use words of a-z and 0-9, such as add-relu",
   },
-  { title: "a new kernel that is there", args: "new kernel", code: 2, says: "kernel.ts is there already" },
+  { title: "a new kernel that is there", args: "new kernel", code: 2, says: "kernel.ts already exists" },
   { title: "a plot of no report", args: "plot FILE", code: 2, says: "is not a report of bench" },
   {
     title: "a plot of a report that is not there",

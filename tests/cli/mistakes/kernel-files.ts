@@ -127,7 +127,7 @@ export const kernelFiles: readonly Mistake[] = [
     args: "check data.json",
     beside: { "data.json": "{}" },
     code: 2,
-    says: "data.json is no TypeScript file",
+    says: "data.json is not a TypeScript file",
   },
   {
     title: "a file of no text",

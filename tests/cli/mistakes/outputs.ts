@@ -38,7 +38,7 @@ export const outputs: readonly Mistake[] = [
     args: "new sub --project",
     beside: { sub: "" },
     code: 2,
-    says: "sub is there already",
+    says: "sub already exists",
   },
   {
     title: "a plot where nothing can be written",

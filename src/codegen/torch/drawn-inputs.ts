@@ -2,6 +2,7 @@
  * `get_inputs`: fresh arguments for the wrapper, of a typical size unless the caller names others. `draw_inputs`: those
  * that the author describes.
  */
+import { wordList } from "../../diagnostics/word-list.js";
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
 import type {
   ConstexprParam,
@@ -64,17 +65,13 @@ export function drawFunction(
       name: DRAW,
       decorators: [],
       params: [...numbers, { name: "device" }],
-      docstring: `${listed(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
+      docstring: `${wordList(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
       body: [...written.statements, py.returns(values.length === 1 ? values[0] : py.tuple(...values))],
     },
   ];
 }
 
 const DRAW = "draw_inputs";
-
-function listed(names: readonly string[]): string {
-  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(", ")} and ${names.at(-1)!}`;
-}
 
 /** The tensors that the author describes. */
 export function drawnTensors(ir: KernelIR): readonly TensorParam[] {

@@ -2,8 +2,8 @@
 
 An element is right when ``|got - expected| <= atol + rtol * |expected|`` with ``expected`` in float64, when it is
 exactly what rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it
-is due), or when both are NaN. The tolerance comes with the request: ``src/contract/tolerance.ts`` decides it. Gradients may
-differ by what rounding leaves of them besides (``rounding.py``).
+is due), or when both are NaN. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients
+may also differ by what rounding leaves of them (``rounding.py``).
 """
 
 from __future__ import annotations

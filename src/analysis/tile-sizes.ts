@@ -1,7 +1,7 @@
 /** Constexprs that a caller passes and that are tile dimensions. A launch checks them as the build checks configs. */
 import { compiledOps } from "./compiled-ops.js";
 import { dtypeBindings, substitution } from "./dtype-bindings.js";
-import type { ConstexprParam, KernelIR } from "../ir/nodes.js";
+import { type ConstexprParam, type KernelIR, paramsOf } from "../ir/nodes.js";
 import { type Substitution, typedArguments } from "../ir/typed.js";
 import { resultsOf } from "../ir/walk.js";
 
@@ -17,9 +17,8 @@ export function tileSizes(ir: KernelIR): readonly TileSize[] {
   for (const statement of compiledOps(ir))
     for (const { type } of resultsOf(statement))
       if (type.kind === "tile") for (const dim of type.shape) dimensions.add(dim);
-  const params = ir.params.filter(
-    (param): param is ConstexprParam =>
-      param.kind === "constexpr" && (param.from === "dim" || param.from === "argument") && dimensions.has(param.name),
+  const params = paramsOf(ir, "constexpr").filter(
+    ({ from, name }) => (from === "dim" || from === "argument") && dimensions.has(name),
   );
   if (params.length === 0) return [];
   const least = dtypeBindings(ir).map((binding) => leastSizes(ir, substitution(binding)));

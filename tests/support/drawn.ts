@@ -25,7 +25,7 @@ export interface LeftOut {
   readonly of: number;
 }
 
-/** Read when it is asked for: `python-setup.ts` decides the seed of a run before any test file is loaded. */
+/** Read when it is asked for: `global-setup.ts` decides the seed of a run before any test file is loaded. */
 export const seedOfRun = (): number => Number(process.env["TILESCRIPT_SEED"] ?? dayOf(new Date()));
 export const isFullRun = (): boolean => process.env["TILESCRIPT_TESTS"] === "full";
 

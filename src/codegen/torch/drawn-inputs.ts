@@ -4,15 +4,17 @@
  */
 import { wordList } from "../../diagnostics/word-list.js";
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
-import type {
-  ConstexprParam,
-  KernelIR,
-  Param,
-  PointerParam,
-  ScalarParam,
-  SizeParam,
-  TensorParam,
-  Value,
+import {
+  type ConstexprParam,
+  type KernelIR,
+  type Param,
+  type PointerParam,
+  type ScalarParam,
+  type SizeParam,
+  type TensorParam,
+  type Value,
+  paramsOf,
+  tensorsOf,
 } from "../../ir/nodes.js";
 import { TorchPython } from "./torch-python.js";
 import { inputsOf } from "../../torch/torch-node.js";
@@ -75,14 +77,14 @@ const DRAW = "draw_inputs";
 
 /** The tensors that the author describes. */
 export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
-  return ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.name in ir.inputs);
+  return paramsOf(ir, "tensor").filter(({ name }) => name in ir.inputs);
 }
 
 /** `get_inputs`: a list of arguments, whose sizes are parameters with a default. */
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
-  const tensors = ir.params.filter((param): param is TensorParam => param.kind === "tensor" && param.role !== "out");
+  const tensors = tensorsOf(ir, "in", "inout");
   const sizes = sizesOf(ir, tensors);
   const bindings = sizes.filter(isDerived).map((param) => {
     const [computed] = hostExpressions(param.derived!, local);

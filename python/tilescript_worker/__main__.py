@@ -1,4 +1,4 @@
-"""Starts the worker: ``python -m tilescript_worker --device auto|cuda|hip|interpreter|compiler``."""
+"""Starts the worker: ``python -m tilescript_worker --device auto|cuda|hip|interpreter|compiler --channel FD``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from .protocol import Handler, serve
 
 
 def main() -> None:
-    """Reads the options, keeps standard output for the protocol alone, and serves requests until told to stop."""
+    """Reads the options, says on the channel that it is ready, and serves requests until told to stop."""
     parser = argparse.ArgumentParser(prog="tilescript_worker")
     parser.add_argument("--device", choices=["auto", "cuda", "hip", "interpreter", "compiler"], default="auto")
+    parser.add_argument("--channel", type=int, required=True, help="a file descriptor to read from and write to")
     options = parser.parse_args()
-    # Whatever the kernel's module prints, also from C, must not end up between two replies.
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    # And what it reads, such as for a breakpoint, must not be the requests.
-    requests = os.fdopen(os.dup(0), encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    # Nothing that the kernel's module starts may hold it open or write to it.
+    os.set_inheritable(options.channel, False)
+    requests = os.fdopen(options.channel, encoding="utf-8", closefd=False)
+    replies = os.fdopen(os.dup(options.channel), "w", encoding="utf-8")
 
     # A runner that was killed can't stop its worker, which may be in the middle of a kernel that never ends.
     end_with(os.getppid())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from typing import Any, TextIO
 
-VERSION = 7
+VERSION = 8
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -35,7 +36,9 @@ def serve(requests: TextIO, replies: TextIO, make_handlers: Callable[[], dict[st
 
     The handlers are made on the first request, so that a failing import of torch is a reply too.
     """
+    served_by = os.getpid()
     handlers: dict[str, Handler] | None = None
+    _send(replies, {"v": VERSION, "ready": True})
     for line in requests:
         request = json.loads(line)
         reply: dict[str, Any] = {"v": VERSION, "id": request["id"]}
@@ -52,10 +55,14 @@ def serve(requests: TextIO, replies: TextIO, make_handlers: Callable[[], dict[st
             reply |= {"ok": True, "result": handlers[request["type"]](request)}
         except RequestError as error:
             reply |= {"ok": False, "error": {"kind": error.kind, "message": str(error), "frames": [], "fatal": False}}
-        except Exception as error:
+        except BaseException as error:
+            # The kernel's module may also leave by SystemExit.
             from .failures import describe
 
             reply |= {"ok": False, "error": describe(error, request.get("module"))}
+        if os.getpid() != served_by:
+            # The kernel's module has forked, and this is the child: the parent answers.
+            os._exit(0)
         _send(replies, reply)
 
 

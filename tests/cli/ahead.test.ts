@@ -21,7 +21,8 @@ import type { VerifyRequest } from "../../src/runtime/python/protocol.js";
 import { openWorkspace, verifyRequest, type Workspace } from "../../src/runtime/devices/request.js";
 import { specialisationOf } from "../../src/runtime/cases/specialisation.js";
 import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
-import { pythonFolder, Worker } from "../../src/runtime/python/worker.js";
+import { pythonFolder } from "../../src/runtime/python/start-python.js";
+import { Worker } from "../../src/runtime/python/worker.js";
 import { requirePython } from "../support/python.js";
 
 const target = parseTargets("cuda:90")[0]!.triton;

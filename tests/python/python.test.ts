@@ -4,7 +4,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { pythonFolder } from "../../src/runtime/python/worker.js";
+import { pythonFolder } from "../../src/runtime/python/start-python.js";
 import { requirePython } from "../support/python.js";
 
 const tests = fileURLToPath(new URL("./", import.meta.url));

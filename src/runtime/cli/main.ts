@@ -20,8 +20,7 @@ export function main(meta: FileMeta, ...kernels: readonly Runnable[]): void {
   const program = process.argv[1];
   const file = meta.url === undefined ? meta.filename : fileURLToPath(meta.url);
   if (file === undefined || program === undefined || !sameFile(file, program)) return;
-  // Imported here, because a kernel that is only imported needs no command line. And execa can't be required, which is
-  // what tsx does with every static import of a file in a CommonJS package.
+  // Imported here, because a kernel that is only imported needs no command line.
   void import("./cli.js").then(async ({ runCli }) => {
     process.exitCode = await runCli(program, process.argv.slice(2), kernels);
   });

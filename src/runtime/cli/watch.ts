@@ -1,7 +1,7 @@
 /** `--watch`: runs the command again, in a new process, whenever a source file changes. */
-import { execa } from "execa";
 import { existsSync, readFileSync, watch as watchFolder } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { Group } from "../system/process-group.js";
 import type { Streams } from "../system/streams.js";
 
 /** An editor writes a file in several steps. */
@@ -13,11 +13,14 @@ export async function watch(files: readonly string[], streams: Streams): Promise
   for (;;) {
     const sources = sourcesOf(files);
     const change = nextChange(sources);
-    const child = execa(process.execPath, [...process.execArgv, ...args], { stdio: "inherit", reject: false });
-    void child.then(() => streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}\n`));
+    const { child, ended } = new Group(process.execPath, [...process.execArgv, ...args], {
+      env: process.env,
+      stdio: "inherit",
+    });
+    void ended.then(() => streams.err(`watching ${sources.size} file${sources.size === 1 ? "" : "s"}\n`));
     const changed = await change;
-    child.kill();
-    await child;
+    child?.kill();
+    await ended;
     streams.err(`${relative(process.cwd(), changed)} changed\n`);
   }
 }

@@ -1,4 +1,3 @@
-import { execa } from "execa";
 import { existsSync } from "node:fs";
 import pc from "picocolors";
 import { closeDevice, missingPython, openDevice, type Device } from "../devices/devices.js";
@@ -6,6 +5,7 @@ import { findPython, type Discovery } from "../python/environment.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import type { DoctorReport } from "../report/reports.js";
+import { runProgram } from "../system/run-program.js";
 import { printJson, progress } from "../system/streams.js";
 import { table } from "../report/text-table.js";
 import type { PlainCommand } from "../invocation/command.js";
@@ -90,8 +90,8 @@ function deviceFact(device: Device | Error | undefined, discovery: Discovery): F
 async function gpuFact(device: Device | undefined): Promise<Fact> {
   const seen = device && device.kind !== "eval" ? device.hello.gpus : [];
   if (seen.length > 0) return { name: "gpus", status: "ok", found: seen.join(", ") };
-  const { stdout = "", failed } = await execa("nvidia-smi", ["-L"], { reject: false, timeout: 10_000 });
-  const listed = failed ? "" : stdout.trim();
+  const { stdout, exitCode } = await runProgram("nvidia-smi", ["-L"], { deadlineMs: 10_000 });
+  const listed = exitCode === 0 ? stdout.trim() : "";
   const found = listed || (existsSync("/dev/kfd") ? "an AMD GPU (/dev/kfd)" : "");
   if (found)
     return {

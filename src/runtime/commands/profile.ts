@@ -7,7 +7,7 @@ import { measuring, options, type JsonOptions, type MeasuringOptions } from "../
 import { exitCodes, UsageError } from "../system/problems.js";
 import type { ProfileReport } from "../report/reports.js";
 import { printJson } from "../system/streams.js";
-import { pythonFolder } from "../python/worker.js";
+import { pythonFolder } from "../python/start-python.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 interface ProfileOptions extends JsonOptions, Pick<MeasuringOptions, "shapes" | "dtype"> {

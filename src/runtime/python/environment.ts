@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder, environmentFolder, readyMarker, venvPython } from "../system/cache-folder.js";
 import { probePython, type Probe } from "./probe.js";
-import { pythonFolder } from "./worker.js";
+import { pythonFolder } from "./start-python.js";
 
 export interface PythonEnvironment {
   readonly python: string;

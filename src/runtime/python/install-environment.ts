@@ -2,7 +2,6 @@
  * `tilescript setup`: creates the Python environment of the lock file in the cache folder. Safe to run twice, even at
  * once.
  */
-import { execa } from "execa";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +10,9 @@ import { lockFile } from "./environment.js";
 import { replaceFile } from "../system/files.js";
 import { acquireLock } from "../system/process-lock.js";
 import { EnvironmentError } from "../system/problems.js";
-import { pythonPath } from "./worker.js";
+import { runProgram } from "../system/run-program.js";
+import { defaultStartMs } from "./worker.js";
+import { pythonEnv, pythonModule, pythonScript } from "./start-python.js";
 
 export interface SetupOptions {
   /** The Python that creates the environment; default: the first suitable one on PATH. */
@@ -25,6 +26,8 @@ export interface SetupOptions {
 
 const SIZE = "about 3 GB to download and 5.8 GB on disk, most of it CUDA libraries";
 const NEEDED_BYTES = 7e9;
+/** A slow network takes an hour for the packages. */
+const STEP_MS = 7_200_000;
 const candidates = ["python3", "python3.13", "python3.12", "python3.11", "python3.14"];
 
 /** Creates the environment unless it exists, and returns its Python executable. Throws EnvironmentError. */
@@ -106,19 +109,15 @@ async function make({ folder, venv, lock, env, say, full, options }: Making): Pr
 }
 
 /** Python's arguments for a module that ends with this process. */
-const module = (...args: readonly string[]): readonly string[] => [
-  "-m",
-  "tilescript_worker.parent",
-  String(process.pid),
-  ...args,
-];
+const module = (...args: readonly string[]): readonly string[] =>
+  pythonModule("tilescript_worker.parent", String(process.pid), ...args);
 
 /** The first Python for which the lock's packages have builds. */
 async function basePython(named: string | undefined, env: NodeJS.ProcessEnv): Promise<string> {
   const check = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))";
   for (const candidate of named ? [named] : candidates) {
-    const ran = await execa(candidate, ["-c", check], { reject: false, env, extendEnv: false });
-    if (!ran.failed) return candidate;
+    const ran = await runProgram(candidate, pythonScript(check), { env, deadlineMs: defaultStartMs });
+    if (ran.exitCode === 0) return candidate;
   }
   throw new EnvironmentError(
     named
@@ -146,25 +145,19 @@ async function run(
   say: (line: string) => void,
 ): Promise<void> {
   const started = Date.now();
-  const child = execa(command, args, {
-    all: true,
-    reject: false,
-    env: { ...env, PYTHONPATH: pythonPath(env), PYTHONDONTWRITEBYTECODE: "1" },
-    extendEnv: false,
-    // A group of its own, which `tilescript_worker.parent` ends as a whole.
-    detached: true,
-  });
   const beat = setInterval(() => say(`  … ${Math.round((Date.now() - started) / 1000)} s`), 15_000);
-  child.all.on("data", (chunk: Buffer) => {
-    for (const line of chunk.toString().split("\n")) {
+  const onOutput = (text: string): void => {
+    for (const line of text.split("\n"))
       if (/^\s*(Downloading|Using cached|Installing collected)/.test(line)) say(`  ${line.trim().slice(0, 100)}`);
-    }
-  });
-  const ran = await child;
+  };
+  const ran = await runProgram(command, args, { env: pythonEnv(env), deadlineMs: STEP_MS, onOutput });
   clearInterval(beat);
-  if (ran.failed) {
-    const last = ran.all.trim().split("\n").slice(-3).join(" ");
-    const remedy = /No space left|Disk quota/.test(ran.all) ? "; set XDG_CACHE_HOME to a larger disk" : "";
-    throw new EnvironmentError(`${step} failed: ${last || ran.shortMessage}${remedy}`);
+  if (ran.exitCode !== 0) {
+    const printed = `${ran.stdout}\n${ran.stderr}`.trim();
+    const last = ran.late ? "it took more than two hours" : printed.split("\n").slice(-3).join(" ");
+    const remedy = /No space left|Disk quota/.test(printed) ? "; set XDG_CACHE_HOME to a larger disk" : "";
+    throw new EnvironmentError(
+      `${step} failed: ${last || (ran.unstarted ?? ran.signal ?? "it said nothing")}${remedy}`,
+    );
   }
 }

@@ -1,8 +1,10 @@
 /** The packages of a Python, read from metadata, because importing torch would take seconds. */
-import { execa } from "execa";
 import { realpath, stat } from "node:fs/promises";
 import { delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { readCached, writeCached } from "../system/cached.js";
+import { lastLine, type Ran, runProgram } from "../system/run-program.js";
+import { defaultStartMs } from "./worker.js";
+import { pythonScript } from "./start-python.js";
 
 export interface Probe {
   /** The executable itself, behind launchers such as pyenv's. */
@@ -32,11 +34,13 @@ found = {
     "triton": version("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm"),
     "numpy": version("numpy"),
 }
-print(json.dumps({
+answer = json.dumps({
     "executable": sys.executable,
     "versions": {name: value for name, value in found.items() if value},
     "folders": [path for path in sys.path if os.path.isdir(path)],
-}))
+})
+sys.stdout.flush()
+os.write(1, f"\\n{answer}\\n".encode())
 `;
 
 interface Entry {
@@ -48,21 +52,21 @@ interface Entry {
  * Probes an executable. The answer is cached in `cacheFolder` until a package is installed or removed. Throws a
  * message.
  */
-export async function probePython(command: string, cacheFolder: string, env: NodeJS.ProcessEnv): Promise<Probe> {
+export async function probePython(
+  command: string,
+  cacheFolder: string,
+  env: NodeJS.ProcessEnv,
+  deadlineMs = defaultStartMs,
+): Promise<Probe> {
   const python = await locate(command, env);
   const file = join(cacheFolder, "probes.json");
   const known = (await readCached<Record<string, Entry>>(file)) ?? {};
   const entry = known[python];
   if (entry && entry.stamp === (await stampOf(python, entry.probe))) return entry.probe;
 
-  const ran = await execa(python, ["-c", script], { reject: false, timeout: 20_000, env, extendEnv: false });
-  // The command that failed is our script: only what it said is of use.
-  if (ran.failed)
-    throw new Error(
-      ran.stderr?.trim().split("\n").at(-1) ||
-        `it can't be started (${ran.code ?? ran.exitCode ?? ran.signal}); is it a Python?`,
-    );
-  const probe = parsed(ran.stdout);
+  const ran = await runProgram(python, pythonScript(script), { env, deadlineMs });
+  const probe = answerOf(ran.stdout);
+  if (!probe) throw new Error(unanswered(ran, deadlineMs));
   // A launcher may start another Python tomorrow, without any file of it changing: those are asked each time.
   if (resolve(probe.executable) === python) {
     await writeCached(file, { ...known, [python]: { stamp: await stampOf(python, probe), probe } });
@@ -70,14 +74,27 @@ export async function probePython(command: string, cacheFolder: string, env: Nod
   return probe;
 }
 
-function parsed(answer: string): Probe {
-  try {
-    return JSON.parse(answer) as Probe;
-  } catch {
-    throw new Error(
-      `it did not list its packages, but printed ${JSON.stringify(answer.slice(0, 80))}; is it a Python?`,
-    );
+/** The line that our script printed: a `sitecustomize` may print others, before it and after it. */
+function answerOf(printed: string): Probe | undefined {
+  for (const line of printed.split("\n").filter((each) => each.startsWith("{"))) {
+    try {
+      const answer = JSON.parse(line) as Partial<Probe>;
+      if (answer.executable && answer.versions?.python && answer.folders) return answer as Probe;
+    } catch {
+      // It is not ours.
+    }
   }
+  return undefined;
+}
+
+/** Why there is no answer. The command that failed is our script: only what it said is of use. */
+function unanswered({ late, stdout, stderr, ...ending }: Ran, deadlineMs: number): string {
+  if (late) return `it did not answer within ${deadlineMs / 1000} s and was stopped; is it a Python?`;
+  if (ending.exitCode === 0)
+    return `it did not list its packages, but printed ${JSON.stringify(stdout.slice(0, 80))}; is it a Python?`;
+  return (
+    lastLine(stderr) || `it can't be started (${ending.unstarted ?? ending.exitCode ?? ending.signal}); is it a Python?`
+  );
 }
 
 async function locate(command: string, env: NodeJS.ProcessEnv): Promise<string> {

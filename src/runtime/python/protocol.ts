@@ -5,7 +5,7 @@
 import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
-export const PROTOCOL_VERSION = 7;
+export const PROTOCOL_VERSION = 8;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -20,7 +20,6 @@ export interface WireTensor {
   readonly fill: Fill;
 }
 
-/**
 /**
  * Where a tensor's values come from: the normal distribution, with special values among them, numbers or integers from
  * `low` up to but not including `high`, or a file of its elements in row-major order.
@@ -272,7 +271,7 @@ export interface WireFailure {
   readonly fatal: boolean;
 }
 
-/** The reply to each request. */
+/** The result of each request. */
 export interface Results {
   readonly hello: HelloResult;
   readonly verify: VerifyResult;

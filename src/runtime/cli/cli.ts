@@ -9,6 +9,7 @@ import { wordList } from "../../diagnostics/word-list.js";
 import { environment, kernelFile, usage } from "../../diagnostics/catalogue/command-codes.js";
 import { diagnosticText, explainHint } from "../report/code-frame.js";
 import type { KernelCommand, PlainCommand, Runnable } from "../invocation/command.js";
+import { thisMachine } from "../devices/machine.js";
 import { kernelCommands, plainCommands } from "../commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
@@ -34,8 +35,11 @@ export function runCli(
 ): Promise<number> {
   return guarded(args, to, (running, streams) => {
     const program = rootCommand(basename(file), "Verify, measure, tune and emit the kernels of this file.", streams);
-    for (const { name, description, flag } of kernelCommands)
-      program.addOption(new Option(flag?.text ?? `--${name}`, description));
+    for (const { name, description, flag, options } of kernelCommands) {
+      const made = new Option(flag?.text ?? `--${name}`, description);
+      const parse = options.find((each) => each.attributeName() === flag?.option)?.parseArg;
+      program.addOption(parse ? made.argParser(parse) : made);
+    }
     // A flag with a value also sets the option that it stands for.
     const all = new Set(
       kernelCommands.flatMap(({ options, flag }) => options.filter((each) => each.attributeName() !== flag?.option)),
@@ -56,7 +60,8 @@ export function runCli(
         if (!command.options.includes(option) && program.getOptionValueSource(option.attributeName()) === "cli")
           throw new UsageError(`${option.long} cannot be combined with --${command.name}`);
       const value = command.flag && { [command.flag.option]: given[command.name] };
-      running(command, () => runKernels(command, [file], async () => kernels, { ...given, ...value }, streams));
+      const read = { files: async () => [file], kernels: async () => kernels };
+      running(command, () => runKernels(command, read, { ...given, ...value }, streams));
     });
     return program;
   });
@@ -76,9 +81,9 @@ export function runBinary(args: readonly string[], to: Streams = terminal): Prom
       sub(command.name, command.description, command.options)
         .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
         .action((names: string[], given: Given) =>
-          running(command, async () => {
-            const files = await kernelFiles(names);
-            return runKernels(command, files, () => importKernels(files, names), given, streams);
+          running(command, () => {
+            const read = { files: () => kernelFiles(names), kernels: (files: Files) => importKernels(files, names) };
+            return runKernels(command, read, given, streams);
           }),
         );
     for (const command of plainCommands) {
@@ -94,15 +99,25 @@ export function runBinary(args: readonly string[], to: Streams = terminal): Prom
   });
 }
 
+type Files = readonly string[];
+
+interface Read {
+  readonly files: () => Promise<Files>;
+  readonly kernels: (files: Files) => Promise<readonly Runnable[]>;
+}
+
+/** From what is checked at once to what takes seconds: the options, the files, the kernels, and Python at last. */
 async function runKernels(
   command: KernelCommand,
-  files: readonly string[],
-  kernels: () => Promise<readonly Runnable[]>,
+  { files: find, kernels }: Read,
   given: Given,
   streams: Streams,
 ): Promise<number> {
+  command.checkOptions?.(given);
+  const files = await find();
   if (given.watch) return watch(files, streams);
-  return command.run(choose(await kernels(), given.kernel), given, streams);
+  const job = await command.plan(choose(await kernels(files), given.kernel), given, streams);
+  return job(thisMachine);
 }
 
 type Running = (command: KernelCommand | PlainCommand, action: () => Promise<number>) => void;

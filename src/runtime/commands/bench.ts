@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import pc from "picocolors";
 import { aheadText } from "../compile/ahead.js";
 import { bench as measure, defaultIterations, type Benchmark } from "../measure/benchmark.js";
-import { closeDevice, openGpu } from "../devices/devices.js";
+import { closeDevice } from "../devices/devices.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
@@ -42,44 +42,46 @@ export const bench: KernelCommand<BenchOptions> = {
     options.json,
     options.verbose,
   ],
-  async run(kernels, given, streams) {
+  async plan(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
     const file = given.out === undefined ? undefined : join(given.out, "bench.json");
     if (file !== undefined) await checkOutput(file);
     const instead = "`tilescript run` verifies and `tilescript compile` counts registers";
-    const device = await openGpu({ what: "a benchmark", instead }, pythonOf(given, streams));
-    const show = progress(streams);
-    const found: Benchmark[] = [];
-    try {
-      for (const [i, kernel] of compiled.entries()) {
-        const { cases, left } = plans[i]!;
-        const benchmark = await measure(kernel, device, {
-          cases,
-          tuned: given.config === undefined,
-          compiled: given.torchCompile,
-          warmup: given.warmup,
-          iterations: given.iterations,
-          onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
-          onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
-        });
-        found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });
+    return async (machine) => {
+      const device = await machine.gpu({ what: "a benchmark", instead }, pythonOf(given, streams));
+      const show = progress(streams);
+      const found: Benchmark[] = [];
+      try {
+        for (const [i, kernel] of compiled.entries()) {
+          const { cases, left } = plans[i]!;
+          const benchmark = await measure(kernel, device, {
+            cases,
+            tuned: given.config === undefined,
+            compiled: given.torchCompile,
+            warmup: given.warmup,
+            iterations: given.iterations,
+            onCompiled: (done, planned) => show(aheadText(kernel, done, planned)),
+            onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
+          });
+          found.push({ ...benchmark, refused: [...left, ...benchmark.refused] });
+        }
+      } finally {
+        show("");
+        await closeDevice(device);
       }
-    } finally {
-      show("");
-      await closeDevice(device);
-    }
-    const { warmup, iterations, sweep } = given;
-    const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
-    const colors = pc.createColors(streams.color);
-    if (given.json) printJson(streams, report);
-    else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
-    if (file !== undefined) {
-      await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
-      streams.err(`wrote ${file}\n`);
-      await writePlots(report, dirname(file), streams);
-    }
-    return report.ok ? exitCodes.ok : exitCodes.failed;
+      const { warmup, iterations, sweep } = given;
+      const report = benchJson(found, device, { warmup, iterations, ...(sweep && { sweep: sweep.names }) });
+      const colors = pc.createColors(streams.color);
+      if (given.json) printJson(streams, report);
+      else for (const each of report.kernels) streams.out(`${benchText(report, each, colors)}\n`);
+      if (file !== undefined) {
+        await writeOutput(file, `${JSON.stringify(report, null, 2)}\n`);
+        streams.err(`wrote ${file}\n`);
+        await writePlots(report, dirname(file), streams);
+      }
+      return report.ok ? exitCodes.ok : exitCodes.failed;
+    };
   },
 };

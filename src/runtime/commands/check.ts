@@ -10,7 +10,7 @@ export const check: KernelCommand<JsonOptions> = {
   name: "check",
   description: "build and check only; write nothing and run nothing",
   options: [options.kernel, options.watch, options.json],
-  async run(kernels, { json }, streams) {
+  async plan(kernels, { json }, streams) {
     const found: CheckReport["kernels"][number][] = [];
     for (const kernel of kernels) {
       try {
@@ -30,6 +30,6 @@ export const check: KernelCommand<JsonOptions> = {
     const wrong = found.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (wrong) streams.err(`${explainHint(wrong.code)}\n`);
     if (json) printJson(streams, { ok, kernels: found } satisfies CheckReport);
-    return ok ? exitCodes.ok : exitCodes.failed;
+    return async () => (ok ? exitCodes.ok : exitCodes.failed);
   },
 };

@@ -4,18 +4,16 @@ import { diagnosticText } from "../report/code-frame.js";
 import type { Layout } from "../../contract/compiled.js";
 import { allLayouts } from "../cases/cases.js";
 import { compileForTargets } from "../compile/compile-targets.js";
-import { missingPython } from "../devices/devices.js";
-import { findPython } from "../python/environment.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { options, selectionFor, type SelectionOptions } from "../invocation/options.js";
-import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/problems.js";
 import { compileDiagnostics, compileJson, compileText } from "../report/report-compile.js";
 import { printJson, progress } from "../system/streams.js";
-import { parseTargets, targets as known } from "../system/gpu-targets.js";
+import { parseTargets, type Target, targets as known } from "../system/gpu-targets.js";
 import type { KernelCommand } from "../invocation/command.js";
 
 interface CompileOptions extends SelectionOptions {
-  readonly targets?: string;
+  readonly targets?: readonly Target[];
   readonly layouts?: readonly Layout[];
 }
 
@@ -23,7 +21,9 @@ export const compile: KernelCommand<CompileOptions> = {
   name: "compile",
   description: "compile every config for any GPU, without having one: registers, spills, occupancy",
   options: [
-    new Option("--targets <list>", `GPUs to compile for: ${known.map(({ name }) => name).join(", ")}`),
+    new Option("--targets <list>", `GPUs to compile for: ${known.map(({ name }) => name).join(", ")}`).argParser(
+      parseTargets,
+    ),
     options.shape,
     options.dtype,
     options.config,
@@ -39,43 +39,44 @@ export const compile: KernelCommand<CompileOptions> = {
     options.verbose,
   ],
   flag: { text: "--compile <targets>", option: "targets" },
-  async run(kernels, given, streams) {
-    if (given.targets === undefined)
-      throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
-    const targets = parseTargets(given.targets);
+  checkOptions({ targets }) {
+    if (!targets) throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
+  },
+  async plan(kernels, given, streams) {
     const started = Date.now();
     const built = await compileAll(kernels);
     warn(built, streams);
     const compiled = built.flatMap((kernel) => kernel.parts ?? [kernel]);
     const selections = compiled.map((kernel) => selectionFor(kernel, given));
-    const discovery = await findPython({ python: given.python });
-    if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
-    const show = progress(streams);
-    const found = await compileForTargets(compiled, {
-      environment: discovery.environment,
-      targets,
-      selections,
-      layouts: given.layouts,
-      processes: given.processes,
-      onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
-      ...(given.verbose && { onOutput: streams.err }),
-    });
-    show("");
-    const { versions, python } = discovery.environment;
-    const facts = { triton: versions.triton ?? "", python, seconds: (Date.now() - started) / 1000 };
-    const diagnostics = found.map(compileDiagnostics);
-    const ok = diagnostics.flat().every(({ severity }) => severity !== "error");
-    if (given.json) printJson(streams, compileJson(found, diagnostics, facts));
-    else {
-      const colors = pc.createColors(streams.color);
-      for (const each of found) streams.out(`${compileText(each, facts, colors)}\n`);
-    }
-    for (const diagnostic of diagnostics.flat()) streams.err(`${diagnosticText(diagnostic)}\n`);
-    if (given.verbose) {
-      const failures = found.flatMap(({ compilations }) => compilations.flatMap(({ failure }) => failure?.raw ?? []));
-      for (const raw of new Set(failures)) streams.err(`${raw}\n`);
-    }
-    return ok ? exitCodes.ok : exitCodes.failed;
+    return async (machine) => {
+      const environment = await machine.python({ python: given.python });
+      const show = progress(streams);
+      const found = await compileForTargets(compiled, {
+        environment,
+        targets: given.targets ?? [],
+        selections,
+        layouts: given.layouts,
+        processes: given.processes,
+        onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
+        ...(given.verbose && { onOutput: streams.err }),
+      });
+      show("");
+      const { versions, python } = environment;
+      const facts = { triton: versions.triton ?? "", python, seconds: (Date.now() - started) / 1000 };
+      const diagnostics = found.map(compileDiagnostics);
+      const ok = diagnostics.flat().every(({ severity }) => severity !== "error");
+      if (given.json) printJson(streams, compileJson(found, diagnostics, facts));
+      else {
+        const colors = pc.createColors(streams.color);
+        for (const each of found) streams.out(`${compileText(each, facts, colors)}\n`);
+      }
+      for (const diagnostic of diagnostics.flat()) streams.err(`${diagnosticText(diagnostic)}\n`);
+      if (given.verbose) {
+        const failures = found.flatMap(({ compilations }) => compilations.flatMap(({ failure }) => failure?.raw ?? []));
+        for (const raw of new Set(failures)) streams.err(`${raw}\n`);
+      }
+      return ok ? exitCodes.ok : exitCodes.failed;
+    };
   },
 };
 

@@ -31,32 +31,36 @@ export const emit: KernelCommand<EmitOptions> = {
     options.json,
   ],
   flag: { text: "--emit [path]", option: "out" },
-  async run(kernels, { out, emitOp: namespace, tritonOp, json }, streams) {
+  checkOptions({ out, emitOp, tritonOp }) {
+    if (typeof out === "string" && (out === "" || isScript(out)))
+      throw new UsageError(
+        `${out || "an empty path"} cannot hold a Python module; name a file such as gemm.py, or a folder`,
+      );
+    if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
+  },
+  async plan(kernels, { out, emitOp: namespace, tritonOp, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     if (kernels.length > 1 && !folder && !json) {
       const names = kernels.map(({ name }) => name).join(", ");
       throw new UsageError(`a file holds one kernel; choose it with --kernel ${names}, or name a folder such as out/`);
     }
-    if (typeof out === "string" && (out === "" || isScript(out)))
-      throw new UsageError(
-        `${out || "an empty path"} cannot hold a Python module; name a file such as gemm.py, or a folder`,
-      );
-    if (tritonOp && namespace === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
     const form = tritonOp ? "triton_op" : "custom_op";
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
-    const modules: EmitReport["modules"][number][] = [];
-    for (const kernel of compiled) {
-      const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace, form } });
-      const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
-      if (path !== undefined) {
-        await write(path, python, map);
-        if (!json) streams.err(`wrote ${path} and ${path}.map\n`);
-      } else if (!json) streams.out(python);
-      modules.push(moduleReport(kernel, python, map, path));
-    }
-    if (json) printJson(streams, { ok: true, modules } satisfies EmitReport);
-    return exitCodes.ok;
+    return async () => {
+      const modules: EmitReport["modules"][number][] = [];
+      for (const kernel of compiled) {
+        const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace, form } });
+        const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
+        if (path !== undefined) {
+          await write(path, python, map);
+          if (!json) streams.err(`wrote ${path} and ${path}.map\n`);
+        } else if (!json) streams.out(python);
+        modules.push(moduleReport(kernel, python, map, path));
+      }
+      if (json) printJson(streams, { ok: true, modules } satisfies EmitReport);
+      return exitCodes.ok;
+    };
   },
 };
 

@@ -31,30 +31,42 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     options.json,
   ],
   flag: { text: "--package <dir>", option: "out" },
-  async run(kernels, { out, packageName, tritonOp, json }, streams) {
-    if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
-    const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
-    if (!/^[a-z_][a-z0-9_]*$/.test(name))
-      throw new UsageError(
-        `${name} cannot be the name of a Python package; choose one with --package-name, such as my_kernels`,
-      );
+  checkOptions(given) {
+    destination(given);
+  },
+  async plan(kernels, given, streams) {
+    const { out, name } = destination(given);
+    const { tritonOp, json } = given;
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     checkNames(compiled, name);
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));
     const files = await packageFiles(resolve(out), name, packaged);
-    for (const [path, text] of files) await writeOutput(join(out, path), text);
-    const paths = [...files.keys()].map((path) => join(out, path));
-    if (json) printJson(streams, { ok: true, package: name, files: paths } satisfies PackageReport);
-    else {
-      for (const path of paths) streams.out(`wrote ${path}\n`);
-      const [folder, tests] = [resolve(out), join(resolve(out), "tests")].map(shellWord);
-      streams.out(`next: pip install ${folder}, and python -m unittest discover ${tests} tests it\n`);
-    }
-    return exitCodes.ok;
+    return async () => {
+      for (const [path, text] of files) await writeOutput(join(out, path), text);
+      const paths = [...files.keys()].map((path) => join(out, path));
+      if (json) printJson(streams, { ok: true, package: name, files: paths } satisfies PackageReport);
+      else {
+        for (const path of paths) streams.out(`wrote ${path}\n`);
+        const [folder, tests] = [resolve(out), join(resolve(out), "tests")].map(shellWord);
+        streams.out(`next: pip install ${folder}, and python -m unittest discover ${tests} tests it\n`);
+      }
+      return exitCodes.ok;
+    };
   },
 };
+
+/** The folder to write, and the name that Python imports. */
+function destination({ out, packageName }: PackageOptions): { readonly out: string; readonly name: string } {
+  if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
+  const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
+  if (!/^[a-z_][a-z0-9_]*$/.test(name))
+    throw new UsageError(
+      `${name} cannot be the name of a Python package; choose one with --package-name, such as my_kernels`,
+    );
+  return { out, name };
+}
 
 function checkNames(kernels: readonly CompiledKernel[], name: string): void {
   const names = kernels.map(({ signature }) => signature.name);

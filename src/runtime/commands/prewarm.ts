@@ -1,6 +1,6 @@
 import { aheadText, compileAhead, inEveryConfig } from "../compile/ahead.js";
 import { caseText } from "../cases/case-text.js";
-import { closeDevice, openGpu, type PythonDevice } from "../devices/devices.js";
+import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { measuredCases } from "../cases/measured-cases.js";
@@ -21,35 +21,37 @@ export const prewarm: KernelCommand<MeasuringOptions> = {
   name: "prewarm",
   description: "compile on a GPU into Triton's cache, so that later processes start fast",
   options: [...measuringOptions, options.json, options.verbose],
-  async run(kernels, given, streams) {
+  async plan(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const plans = compiled.map((kernel) => measuredCases(kernel, measuring(kernel, given)));
     const instead = "`tilescript compile` compiles, but fills no cache of Triton's,";
-    const device = await openGpu({ what: "prewarming", instead }, pythonOf(given, streams));
-    const show = progress(streams);
-    const found: Warmed[] = [];
-    let folder = "";
-    try {
-      for (const [i, kernel] of compiled.entries()) {
-        const { cases, left } = plans[i]!;
-        const warmed = await warm(kernel, device, cases, {
-          onCompiled: (done, all) => show(aheadText(kernel, done, all)),
-          onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
-        });
-        folder = warmed.folder ?? folder;
-        found.push({ ...warmed.kernel, failed: [...left, ...warmed.kernel.failed] });
+    return async (machine) => {
+      const device = await machine.gpu({ what: "prewarming", instead }, pythonOf(given, streams));
+      const show = progress(streams);
+      const found: Warmed[] = [];
+      let folder = "";
+      try {
+        for (const [i, kernel] of compiled.entries()) {
+          const { cases, left } = plans[i]!;
+          const warmed = await warm(kernel, device, cases, {
+            onCompiled: (done, all) => show(aheadText(kernel, done, all)),
+            onDone: (done) => show(`${kernel.signature.name}: ${done} of ${cases.length} cases`),
+          });
+          folder = warmed.folder ?? folder;
+          found.push({ ...warmed.kernel, failed: [...left, ...warmed.kernel.failed] });
+        }
+      } finally {
+        show("");
+        await closeDevice(device);
       }
-    } finally {
-      show("");
-      await closeDevice(device);
-    }
-    const ok = found.every(({ failed, cases }) => failed.length === 0 && cases.length > 0);
-    const { deviceName: device_name, versions } = device.hello;
-    const report: PrewarmReport = { ok, device_name, triton: versions.triton, folder, kernels: found };
-    if (given.json) printJson(streams, report);
-    else streams.out(`${prewarmText(report)}\n`);
-    return ok ? exitCodes.ok : exitCodes.failed;
+      const ok = found.every(({ failed, cases }) => failed.length === 0 && cases.length > 0);
+      const { deviceName: device_name, versions } = device.hello;
+      const report: PrewarmReport = { ok, device_name, triton: versions.triton, folder, kernels: found };
+      if (given.json) printJson(streams, report);
+      else streams.out(`${prewarmText(report)}\n`);
+      return ok ? exitCodes.ok : exitCodes.failed;
+    };
   },
 };
 

@@ -18,26 +18,31 @@ export const profile: KernelCommand<ProfileOptions> = {
   name: "profile",
   description: "emit the module and print the commands that profile it",
   options: [options.shapes, options.dtype, options.kernel, options.folder, options.json],
-  async run(kernels, given, streams) {
+  async plan(kernels, given, streams) {
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     const folder = given.out ?? "profile";
-    const found: ProfileReport["kernels"][number][] = [];
-    for (const kernel of compiled) {
+    const plans = compiled.map((kernel) => {
       const { cases, left } = measuredCases(kernel, measuring(kernel, { ...given, seed: 0 }));
       const [at] = cases;
       if (!at) throw new UsageError(`${kernel.signature.name}: ${left.join("; ")}`);
-      const file = join(folder, kernel.file);
-      await writeOutput(file, kernel.emit({ dtypes: at.dtypes }).python);
-      found.push({ kernel: kernel.signature.name, file, commands: commandsFor(kernel, at, file, folder) });
-    }
-    if (given.json) printJson(streams, { ok: true, kernels: found } satisfies ProfileReport);
-    else
-      for (const { kernel, file, commands } of found) {
-        streams.out(`${kernel}: wrote ${file}; on a machine with a GPU run one of\n`);
-        for (const line of Object.values(commands)) streams.out(`\n  ${line}\n`);
+      return { kernel, at };
+    });
+    return async () => {
+      const found: ProfileReport["kernels"][number][] = [];
+      for (const { kernel, at } of plans) {
+        const file = join(folder, kernel.file);
+        await writeOutput(file, kernel.emit({ dtypes: at.dtypes }).python);
+        found.push({ kernel: kernel.signature.name, file, commands: commandsFor(kernel, at, file, folder) });
       }
-    return exitCodes.ok;
+      if (given.json) printJson(streams, { ok: true, kernels: found } satisfies ProfileReport);
+      else
+        for (const { kernel, file, commands } of found) {
+          streams.out(`${kernel}: wrote ${file}; on a machine with a GPU run one of\n`);
+          for (const line of Object.values(commands)) streams.out(`\n  ${line}\n`);
+        }
+      return exitCodes.ok;
+    };
   },
 };
 

@@ -9,7 +9,7 @@ import { UsageError } from "../system/problems.js";
 import { jsonProblem } from "../report/report-json.js";
 import { verify } from "../verify/verify-cases.js";
 import type { KernelCommand } from "../invocation/command.js";
-import { verifyAll } from "./verifying.js";
+import { planVerification } from "./verifying.js";
 
 export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
   name: "run",
@@ -31,13 +31,15 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
     options.verbose,
   ],
   problem: jsonProblem,
-  run: (kernels, given, streams) =>
-    verifyAll(kernels, given, streams, (kernel) => {
+  checkOptions({ order, device }) {
+    if (order && device !== "eval")
+      throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
+  },
+  plan: (kernels, given, streams) =>
+    planVerification(kernels, given, streams, (kernel) => {
       const selection = selectionFor(kernel, given);
-      return (device, show, onCompiled) => {
-        if (given.order && device.kind !== "eval")
-          throw new UsageError("--order: only the evaluator runs programs in a chosen order; add --device eval");
-        return verify(kernel, device, {
+      return (device, show, onCompiled) =>
+        verify(kernel, device, {
           selection,
           tolerance: toleranceOf(given),
           order: given.order,
@@ -45,6 +47,5 @@ export const run: KernelCommand<SelectionOptions & DeviceOptions> = {
           deadlineMs: given.deadline * 1000,
           onOutcome: (_, done, planned) => show(done, planned),
         });
-      };
     }),
 };

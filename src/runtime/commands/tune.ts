@@ -3,18 +3,19 @@ import pc from "picocolors";
 import type { Case, CompiledKernel, Config } from "../../contract/compiled.js";
 import { aheadText } from "../compile/ahead.js";
 import { compileForTargets } from "../compile/compile-targets.js";
-import { closeDevice, missingPython, openGpu, type PythonDevice } from "../devices/devices.js";
-import { findPython } from "../python/environment.js";
+import { closeDevice, type PythonDevice } from "../devices/devices.js";
+import type { Machine } from "../devices/machine.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
-import { measuredCases, type Measured } from "../cases/measured-cases.js";
+import type { Selection } from "../cases/cases.js";
+import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
-import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
+import { exitCodes, UsageError } from "../system/problems.js";
 import { problemsOf } from "../report/report-compile.js";
 import { type Facts, type Found, tuneJson, tuneText } from "../report/report-tune.js";
 import { rewriteConfigs } from "../invocation/rewrite.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
-import { parseTargets } from "../system/gpu-targets.js";
+import { parseTargets, type Target } from "../system/gpu-targets.js";
 import {
   bestOf,
   candidatesOf,
@@ -31,7 +32,7 @@ import type { KernelCommand, Runnable } from "../invocation/command.js";
 interface TuneOptions extends MeasuringOptions {
   readonly budget: Budget;
   readonly dryRun?: true;
-  readonly targets?: string;
+  readonly targets?: readonly Target[];
   readonly write?: true;
   readonly bake?: string;
 }
@@ -44,48 +45,63 @@ export const tune: KernelCommand<TuneOptions> = {
     new Option("--budget <amount>", "when to stop: after a time (60s, 5m) or a number of configs")
       .argParser(parseBudget)
       .default(parseBudget("2m"), "2m"),
-    new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90"),
+    new Option("--targets <list>", "first drop configs that do not compile for these GPUs, such as cuda:90").argParser(
+      parseTargets,
+    ),
     new Option("--dry-run", "only list the configs that would be tried; needs no GPU"),
     new Option("--write", "write the configs found into the kernel's file"),
     new Option("--bake <path>", "write the Python module with the configs found"),
     options.json,
     options.verbose,
   ],
-  async run(kernels, given, streams) {
+  checkOptions({ dryRun, write, bake }) {
+    if (dryRun && (write || bake !== undefined))
+      throw new UsageError("--dry-run has no configs to write; leave out --write and --bake");
+  },
+  async plan(kernels, given, streams) {
     const [runnable, other] = kernels;
     if (!runnable || other)
       throw new UsageError(
         `tune works on one kernel at a time; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
-    if (given.dryRun && (given.write || given.bake !== undefined))
-      throw new UsageError("--dry-run has no configs to write; leave out --write and --bake");
-    const plan = await planOf(runnable, given, streams);
-    const print = (found: Found): boolean => {
-      const report = tuneJson(plan.facts, found);
-      if (given.json) printJson(streams, report);
-      else streams.out(`${tuneText(report, pc.createColors(streams.color))}\n`);
-      return report.ok;
-    };
-    if (given.dryRun) {
-      print({ configs: plan.kernel.configs.filter((_, i) => !plan.skip.has(i)) });
-      return exitCodes.ok;
-    }
+    const byRules = await planOf(runnable, given, streams);
     if (given.bake !== undefined) await checkOutput(given.bake);
-    const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
-    const device = await openGpu({ what: "tuning", instead }, pythonOf(given, streams));
-    try {
-      const found = await searchOn(device, plan, given, streams);
-      const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {
-        // The search took minutes: print its result even if the file can't be written.
-        print({ ...found, device });
-        throw error;
-      });
-      return print({ ...found, device, ...written }) ? exitCodes.ok : exitCodes.failed;
-    } finally {
-      await closeDevice(device);
-    }
+    return (machine) => tuneOn(machine, runnable, byRules, given, streams);
   },
 };
+
+async function tuneOn(
+  machine: Machine,
+  runnable: Runnable,
+  byRules: Plan,
+  given: TuneOptions,
+  streams: Streams,
+): Promise<number> {
+  const plan = await withoutMisfits(byRules, machine, given, streams);
+  const print = (found: Found): boolean => {
+    const report = tuneJson(plan.facts, found);
+    if (given.json) printJson(streams, report);
+    else streams.out(`${tuneText(report, pc.createColors(streams.color))}\n`);
+    return report.ok;
+  };
+  if (given.dryRun) {
+    print({ configs: plan.kernel.configs.filter((_, i) => !plan.skip.has(i)) });
+    return exitCodes.ok;
+  }
+  const instead = "`--dry-run` prunes, with `--targets cuda:90` by compiling too,";
+  const device = await machine.gpu({ what: "tuning", instead }, pythonOf(given, streams));
+  try {
+    const found = await searchOn(device, plan, given, streams);
+    const written = await write(runnable, plan.source, found.configs, given).catch((error: unknown) => {
+      // The search took minutes: print its result even if the file can't be written.
+      print({ ...found, device });
+      throw error;
+    });
+    return print({ ...found, device, ...written }) ? exitCodes.ok : exitCodes.failed;
+  } finally {
+    await closeDevice(device);
+  }
+}
 
 /** What is tried. */
 interface Plan {
@@ -95,6 +111,7 @@ interface Plan {
   /** The kernel with the candidates that the rules leave as its configs. */
   readonly kernel: CompiledKernel;
   readonly cases: readonly Case[];
+  readonly selection: Selection;
   /** Configs of `kernel` that run at none of the cases, each with the reason. */
   readonly skip: ReadonlyMap<number, string>;
   readonly facts: Facts;
@@ -109,12 +126,26 @@ async function planOf(runnable: Runnable, given: TuneOptions, streams: Streams):
   // The author's configs were checked by the build.
   const kernel = await runnable.compile(byRules.kept);
   const { cases } = measuredCases(kernel, asked);
-  const skip = refusedEverywhere(kernel, cases);
-  if (given.targets !== undefined)
-    for (const [config, reason] of await misfits(kernel, asked, given, streams)) skip.set(config, reason);
-  const bySizes = [...skip].map(([config, reason]): Pruned => ({ config: kernel.configs[config]!, reason }));
-  const facts = { kernel, candidates: all.length, pruned: [...byRules.pruned, ...bySizes] };
-  return { name: runnable.name, source, kernel, cases, skip, facts };
+  const plan = {
+    name: runnable.name,
+    source,
+    kernel,
+    cases,
+    selection: asked.selection,
+    skip: new Map<number, string>(),
+    facts: { kernel, candidates: all.length, pruned: byRules.pruned },
+  };
+  return without(plan, refusedEverywhere(kernel, cases));
+}
+
+/** The plan without further configs, each with the reason. */
+function without(plan: Plan, more: ReadonlyMap<number, string>): Plan {
+  const pruned = [...more].map(([config, reason]): Pruned => ({ config: plan.kernel.configs[config]!, reason }));
+  return {
+    ...plan,
+    skip: new Map([...plan.skip, ...more]),
+    facts: { ...plan.facts, pruned: [...plan.facts.pruned, ...pruned] },
+  };
 }
 
 async function searchOn(
@@ -142,19 +173,19 @@ async function searchOn(
   }
 }
 
-/** Candidates that do not compile for a target, or that it has no room for. */
-async function misfits(
-  kernel: CompiledKernel,
-  { selection }: Measured,
+/** The plan without candidates that do not compile for a target, or that it has no room for. */
+async function withoutMisfits(
+  plan: Plan,
+  machine: Machine,
   { targets, python, processes }: TuneOptions,
   streams: Streams,
-): Promise<Map<number, string>> {
-  const discovery = await findPython({ python });
-  if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
+): Promise<Plan> {
+  if (!targets) return plan;
+  const { kernel, selection } = plan;
   const show = progress(streams);
   const [found] = await compileForTargets([kernel], {
-    environment: discovery.environment,
-    targets: parseTargets(targets!),
+    environment: await machine.python({ python }),
+    targets,
     selections: [selection],
     processes,
     onDone: (done, planned) => show(`compiled ${done} of ${planned}`),
@@ -163,9 +194,10 @@ async function misfits(
   const reasons = new Map<number, string>();
   for (const compilation of found!.compilations) {
     const error = problemsOf(compilation, undefined).find(({ severity }) => severity === "error");
-    if (error) reasons.set(compilation.at.config, `${compilation.target.name}: ${error.what}`);
+    if (error && !plan.skip.has(compilation.at.config))
+      reasons.set(compilation.at.config, `${compilation.target.name}: ${error.what}`);
   }
-  return reasons;
+  return without(plan, reasons);
 }
 
 interface Written {

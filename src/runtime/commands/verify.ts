@@ -10,7 +10,7 @@ import { UsageError } from "../system/problems.js";
 import { jsonProblem } from "../report/report-json.js";
 import { verifyGiven, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
-import { verifyAll } from "./verifying.js";
+import { planVerification } from "./verifying.js";
 
 interface VerifyOptions extends SelectionOptions, DeviceOptions {
   readonly runs: number;
@@ -43,12 +43,12 @@ export const verify: KernelCommand<VerifyOptions> = {
     options.verbose,
   ],
   problem: jsonProblem,
-  run: (kernels, given, streams) => {
+  plan: async (kernels, given, streams) => {
     if (given.case && kernels.length > 1)
       throw new UsageError(
         `--case: a case belongs to one kernel; choose it with --kernel ${kernels.map(({ name }) => name).join(", ")}`,
       );
-    return verifyAll(kernels, given, streams, (kernel) => {
+    return planVerification(kernels, given, streams, (kernel) => {
       const tolerance = toleranceOf(given);
       const deadlineMs = given.deadline * 1000;
       if (given.case) {

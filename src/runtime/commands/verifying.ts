@@ -1,9 +1,9 @@
-/** The common part of `run` and `verify`: building the kernels, opening the device, and the reports. */
+/** The common part of `run` and `verify`: building the kernels, then the device and the reports. */
 import pc from "picocolors";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { FindingCode } from "../../diagnostics/catalogue/index.js";
 import { aheadText } from "../compile/ahead.js";
-import { closeDevice, openDevice, type Device } from "../devices/devices.js";
+import { closeDevice, type Device } from "../devices/devices.js";
 import { compileAll, warn } from "../invocation/kernels.js";
 import { pythonOf, type DeviceOptions, type SelectionOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
@@ -14,7 +14,7 @@ import type { RunReport } from "../report/reports.js";
 import { printJson, progress, type Streams } from "../system/streams.js";
 import { summarize } from "../verify/summary.js";
 import type { Verification } from "../verify/verify-cases.js";
-import type { Runnable } from "../invocation/command.js";
+import type { Job, Runnable } from "../invocation/command.js";
 
 /** How a command verifies one kernel; `show` displays its progress. */
 export type Verify = (
@@ -23,46 +23,53 @@ export type Verify = (
   onCompiled: (done: number, planned: number) => void,
 ) => Promise<Verification>;
 
-/** Verifies kernels one after another. `prepare` checks the options against each kernel before a device is opened. */
-export async function verifyAll(
+/** Builds the kernels; `prepare` checks the options against each. The job verifies one after another. */
+export async function planVerification(
   kernels: readonly Runnable[],
   given: SelectionOptions & DeviceOptions,
   streams: Streams,
   prepare: (kernel: CompiledKernel) => Verify,
+): Promise<Job> {
+  const compiled = await compileAll(kernels);
+  warn(compiled, streams);
+  const prepared = compiled.map((kernel) => ({ kernel, verify: prepare(kernel) }));
+  return async (machine) => {
+    const show = progress(streams);
+    show("starting the device …");
+    const device = await machine.device({ device: given.device, ...pythonOf(given, streams) });
+    try {
+      return await verifyEach(prepared, device, given, streams);
+    } finally {
+      show("");
+      await closeDevice(device);
+    }
+  };
+}
+
+async function verifyEach(
+  prepared: readonly { readonly kernel: CompiledKernel; readonly verify: Verify }[],
+  device: Device,
+  given: SelectionOptions,
+  streams: Streams,
 ): Promise<number> {
   const colors = pc.createColors(streams.color && !given.json);
-  // Python takes seconds to start, so start it while the kernels are built.
-  const opening = openDevice({ device: given.device, ...pythonOf(given, streams) });
-  opening.catch(() => undefined);
   const show = progress(streams);
-  let device: Device | undefined;
-  try {
-    const compiled = await compileAll(kernels);
-    warn(compiled, streams);
-    const prepared = compiled.map(prepare);
-    show("starting the device …");
-    device = await opening;
-    const reports: RunReport[] = [];
-    let correct = true;
-    let found: FindingCode | undefined;
-    for (const [i, kernel] of compiled.entries()) {
-      const verification = await prepared[i]!(
-        device,
-        (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
-        (done, planned) => show(aheadText(kernel, done, planned)),
-      );
-      show("");
-      found ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;
-      correct &&= summarize(verification, device).correct;
-      if (given.json) reports.push(jsonReport(verification, device));
-      else streams.out(`${textReport(verification, device, colors, given.verbose === true)}\n`);
-    }
-    if (found) streams.err(`${explainHint(found)}\n`);
-    if (given.json) printJson(streams, joinReports(reports));
-    return correct ? exitCodes.ok : exitCodes.failed;
-  } finally {
+  const reports: RunReport[] = [];
+  let correct = true;
+  let found: FindingCode | undefined;
+  for (const { kernel, verify } of prepared) {
+    const verification = await verify(
+      device,
+      (done, planned) => show(`${kernel.signature.name}: ${done} of ${planned} cases`),
+      (done, planned) => show(aheadText(kernel, done, planned)),
+    );
     show("");
-    device ??= await opening.catch(() => undefined);
-    if (device) await closeDevice(device);
+    found ??= verification.outcomes.flatMap(({ findings }) => findings)[0]?.code;
+    correct &&= summarize(verification, device).correct;
+    if (given.json) reports.push(jsonReport(verification, device));
+    else streams.out(`${textReport(verification, device, colors, given.verbose === true)}\n`);
   }
+  if (found) streams.err(`${explainHint(found)}\n`);
+  if (given.json) printJson(streams, joinReports(reports));
+  return correct ? exitCodes.ok : exitCodes.failed;
 }

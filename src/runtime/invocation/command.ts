@@ -1,6 +1,7 @@
 /** The interface of commands. Each command has a file in `commands`, named after it, and a place in its `index.ts`. */
 import type { Option } from "commander";
 import type { CompiledKernel, Config } from "../../contract/compiled.js";
+import type { Machine } from "../devices/machine.js";
 import type { Streams } from "../system/streams.js";
 
 /** What a command needs from a kernel: a name, and a way to build it. */
@@ -16,11 +17,17 @@ interface CommandBase {
   readonly options: readonly Option[];
 }
 
+/** The work of a command after its checks; returns the exit code. Only here a Python is looked for. */
+export type Job = (machine: Machine) => Promise<number>;
+
 /** A command on the kernels of files: `tilescript NAME FILE…`, and the flag `--NAME` of a kernel file. */
 export interface KernelCommand<Options = any> extends CommandBase {
   /** The flag of a kernel file if it takes a value, and the option that the value sets: `--emit [file]` sets `out`. */
   readonly flag?: { readonly text: string; readonly option: string };
-  run(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<number>;
+  /** Refuses options that are wrong whatever the kernels are, before their files are read. */
+  checkOptions?(options: Options): void;
+  /** Builds the kernels and checks the options against them. */
+  plan(kernels: readonly Runnable[], options: Options, streams: Streams): Promise<Job>;
   /** What `--json` prints when the command ends before its report. */
   problem?(details: string): object;
 }

@@ -1,0 +1,23 @@
+/** What the machine offers: a Python, devices. To ask takes seconds, so commands ask after all their checks. */
+import { EnvironmentError } from "../system/problems.js";
+import { findPython, type DiscoveryOptions, type PythonEnvironment } from "../python/environment.js";
+import { type Device, type DeviceOptions, missingPython, openDevice, openGpu, type PythonDevice } from "./devices.js";
+
+export interface Machine {
+  /** Throws EnvironmentError if there is none. */
+  python(options: DiscoveryOptions): Promise<PythonEnvironment>;
+  /** The requested device, or the best one for `auto`. Throws EnvironmentError if it is not available. */
+  device(options: DeviceOptions): Promise<Device>;
+  /** Throws EnvironmentError if there is none. */
+  gpu(purpose: Parameters<typeof openGpu>[0], options: Omit<DeviceOptions, "device">): Promise<PythonDevice>;
+}
+
+export const thisMachine: Machine = {
+  async python(options) {
+    const discovery = await findPython(options);
+    if (!discovery.environment) throw new EnvironmentError(missingPython(discovery));
+    return discovery.environment;
+  },
+  device: openDevice,
+  gpu: openGpu,
+};

@@ -106,16 +106,16 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     expect((await compile(changed, "cuda:90", { config: 2 })).compilations[0]!.cached).toBe(false);
   });
 
-  it("should refuse a config that can't run and warn of spills, at its line", async () => {
+  it("should warn of a config that can't run and of spills, at its line", async () => {
     const found = await compile(large, "cuda:90");
-    const [error, ...warnings] = compileDiagnostics(found);
-    const lines = readFileSync(error!.at!.file, "utf8").split("\n");
+    const [misfit, ...warnings] = compileDiagnostics(found);
+    const lines = readFileSync(misfit!.at!.file, "utf8").split("\n");
     const lineOf = (text: string) => lines.findIndex((line) => line.includes(text)) + 1;
-    expect(error).toMatchObject({
-      severity: "error",
+    expect(misfit).toMatchObject({
+      severity: "warning",
       code: "compile-resources",
       message: expect.stringMatching(
-        /^too_large: it needs \d+ bytes of shared memory; the limit is 232448 for a program \(cuda:90, config 0\); make/,
+        /^too_large: it needs \d+ bytes of shared memory; the limit is 232448 for a program \(cuda:90, config 0\); Triton's autotuner passes over it/,
       ),
       at: { line: lineOf("{ BLOCK: 256, numWarps: 8, numStages: 3 }") },
     });
@@ -130,8 +130,8 @@ describe("compiling for targets", { timeout: 300_000 }, () => {
     const facts = { triton: environment.versions.triton!, python: environment.python, seconds: 1 };
     const text = compileText(found, facts, pc.createColors(false));
     expect(text).toMatch(/cuda:90 +0 BLOCK=256 numWarps=8 numStages=3 .* can't run/);
-    const json = compileJson([found], [[error!, ...warnings]], facts);
-    expect(json).toMatchObject({ ok: false, kernels: [{ compiled: [{ config: 0 }, { config: 1 }, { config: 2 }] }] });
+    const json = compileJson([found], [[misfit!, ...warnings]], facts);
+    expect(json).toMatchObject({ ok: true, kernels: [{ compiled: [{ config: 0 }, { config: 1 }, { config: 2 }] }] });
     expect(json.kernels[0]!.compiled[1]!.spilled_bytes).toBeGreaterThan(0);
   });
 

@@ -188,7 +188,8 @@ export const commands = {
     remedy: "npx tilescript tune kernel.ts",
   },
   "compile-resources": {
-    means: "A program of this config needs more shared memory, tensor memory or registers than the target has.",
+    means:
+      "A program of this config needs more shared memory, tensor memory or registers than the target has. This is a warning while another config fits the target, because Triton's autotuner takes that one.",
     says: "example: it takes 262144 bytes of shared memory, and a program may have 232448 (cuda:90, config 0); make the blocks smaller or lower numStages",
     command: "npx tilescript compile kernel.ts --target cuda:90",
     remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numStages: 2 }] }',

@@ -24,10 +24,13 @@ export interface CompileFacts {
 /** The problems; one that occurs for several targets, configs and dtypes at a line is reported once. */
 export function compileDiagnostics({ kernel, compilations }: KernelCompilations): Diagnostic[] {
   const { name } = kernel.signature;
+  const served = new Set(compilations.filter((each) => !misfitOf(each)).map(callOf));
   const groups = new Map<string, { readonly say: Say; readonly where: Compilation[] }>();
   for (const compilation of compilations) {
-    for (const say of problemsOf(compilation, kernel.configs[compilation.at.config]?.at)) {
-      const key = JSON.stringify([say.rule.code, say.what, say.at]);
+    for (const found of problemsOf(compilation, kernel.configs[compilation.at.config]?.at)) {
+      const isPassedOver = found.rule === compileResources && served.has(callOf(compilation));
+      const say = isPassedOver ? { ...found, severity: "warning" as const, remedy: PASSED_OVER } : found;
+      const key = JSON.stringify([say.severity, say.rule.code, say.what, say.at]);
       const group = groups.get(key) ?? { say, where: [] };
       group.where.push(compilation);
       groups.set(key, group);
@@ -37,6 +40,19 @@ export function compileDiagnostics({ kernel, compilations }: KernelCompilations)
     const make = say.severity === "error" ? problem : warning;
     return make(say.rule(name, say.what, placesOf(where), say.remedy), say.at);
   });
+}
+
+/** Triton's autotuner goes on to the next config where one has no room. */
+const PASSED_OVER = "; Triton's autotuner passes over it there and takes another config";
+
+/** Whether this config can't run on this target. */
+function misfitOf(compilation: Compilation): boolean {
+  return problemsOf(compilation, undefined).some(({ severity }) => severity === "error");
+}
+
+/** What the autotuner has one choice of a config for: a target, and what the caller gives. */
+function callOf(compilation: Compilation): string {
+  return `${compilation.target.name} ${variantText(compilation)}`;
 }
 
 interface Say {

@@ -117,8 +117,8 @@ export interface CompileReport {
     /** What was not compiled, or whose machine code was not checked, and why. */
     readonly not_checked: readonly string[];
     /**
-     * Located at the configs: `compile-error`, `compile-resources`, `compile-miscompiled`, and the warning
-     * `compile-spill`.
+     * Located at the configs: the errors `compile-error` and `compile-miscompiled`, the warning `compile-spill`, and
+     * `compile-resources`, which is a warning while another config fits the target.
      */
     readonly diagnostics: readonly Diagnostic[];
   }[];

@@ -4,6 +4,7 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { branchCondition, branchOrder, branchValues, misplacedExit } from "../diagnostics/catalogue/control-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
+import { type Body, type ResultForm, runBody } from "../ir/entries.js";
 import { Handle } from "../ir/handle.js";
 import { type Argument, type Block, type IfStatement, isValue, type Value } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
@@ -30,7 +31,7 @@ interface WhenHandle {
 
 interface Branch {
   readonly statement: Mutable<IfStatement>;
-  readonly yields: Yielded;
+  readonly form: ResultForm;
   /** What the arm returns. The branch has a result only if every arm returns one. */
   readonly returned: readonly Argument[];
   /** The condition under which neither this arm nor one before it runs; undefined if only the program knows. */
@@ -46,7 +47,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export const when = ((condition: unknown, body: Arm): WhenHandle => {
   const at = captureLocation();
   const recorder = builder("tl.when");
-  const branch = openBranch(recorder, condition, body, "", at);
+  const branch = openBranch(recorder, condition, body, 0, "", at);
   recorder.append(branch.statement);
   return chain(recorder, [branch]);
 }) as unknown as <const C, R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
@@ -56,6 +57,7 @@ function openBranch(
   recorder: Builder,
   condition: unknown,
   body: Arm,
+  index: number,
   before: string | undefined,
   at: Location | undefined,
 ): Branch {
@@ -63,10 +65,10 @@ function openBranch(
   const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
   must(whyCondition(typeOfArgument(argument)), at);
   const text = textOf(argument);
-  const { block, yields } = arm(recorder, body, both(before, text), at);
+  const { block, form } = arm(recorder, body, index, both(before, text), at);
   const then = { ...block, yields: [] };
   const statement = { kind: "if" as const, condition: argument, then, otherwise: EMPTY, results: [], at };
-  return { statement, yields, returned: block.yields, otherwise: both(before, text && negated(text)) };
+  return { statement, form, returned: block.yields, otherwise: both(before, text && negated(text)) };
 }
 
 /** The canonical text of a condition that Triton knows. Compound conditions are written without their nesting. */
@@ -87,21 +89,20 @@ function both(before: string | undefined, text: string | undefined): string | un
 
 const EMPTY: Block = { statements: [], yields: [] };
 
-/** How an arm's result looks to the author: nothing, one value, or a list. */
-type Yielded = "nothing" | "one" | "list";
-
 function arm(
   recorder: Builder,
   body: Arm,
+  index: number,
   condition: string | undefined,
   at: Location | undefined,
-): { block: Block; yields: Yielded } {
-  recorder.open("this branch", at, "branch", condition);
-  const given = body();
-  if (given === undefined) return { block: recorder.close(), yields: "nothing" };
-  const items = Array.isArray(given) ? given : [given];
-  const values = items.map((item) => argumentOf(recorder, item, "when: an arm returns tiles, or nothing", at));
-  return { block: recorder.close(values), yields: Array.isArray(given) ? "list" : "one" };
+): Body {
+  return runBody(recorder, { what: "this branch", kind: "branch", at, arm: index, condition }, () => {
+    const given = body();
+    if (given === undefined) return { yields: [], form: "nothing" };
+    const items = Array.isArray(given) ? given : [given];
+    const yields = items.map((item) => argumentOf(recorder, item, "when: an arm returns tiles, or nothing", at));
+    return { yields, form: Array.isArray(given) ? "list" : "one" };
+  });
 }
 
 function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
@@ -109,23 +110,23 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
   return {
     elseWhen(condition, body) {
       settle(recorder, branches[0]!, "elseWhen");
-      const branch = openBranch(recorder, condition, body, last.otherwise, captureLocation());
+      const branch = openBranch(recorder, condition, body, branches.length, last.otherwise, captureLocation());
       last.statement.otherwise = { statements: [branch.statement], yields: [] };
       return chain(recorder, [...branches, branch]);
     },
     otherwise(body) {
       const here = captureLocation();
       settle(recorder, branches[0]!, "otherwise");
-      const { block, yields } = arm(recorder, body, last.otherwise, here);
+      const { block, form } = arm(recorder, body, branches.length, last.otherwise, here);
       last.statement.otherwise = { ...block, yields: [] };
-      if (branches.every((branch) => branch.yields === "nothing") && yields === "nothing") return undefined;
-      if (branches.some((branch) => branch.yields !== yields)) fail(branchValues.count(), here);
-      return join(recorder, branches, block, yields, here);
+      if (branches.every((branch) => branch.form === "nothing") && form === "nothing") return undefined;
+      if (branches.some((branch) => branch.form !== form)) fail(branchValues.count(), here);
+      return join(recorder, branches, block, form, here);
     },
     get value() {
       if (branches.length > 1) fail(branchValues.chain(), captureLocation());
       const handles = last.returned.map((argument) => (isValue(argument) ? new Handle(argument) : argument));
-      return last.yields === "list" ? handles : handles[0];
+      return last.form === "list" ? handles : handles[0];
     },
   };
 }
@@ -147,7 +148,7 @@ function join(
   recorder: Builder,
   branches: readonly Branch[],
   otherwise: Block,
-  yields: Yielded,
+  form: ResultForm,
   at: Location | undefined,
 ): unknown {
   const types = otherwise.yields.map((argument, i) => {
@@ -177,7 +178,7 @@ function join(
     if (parent) parent.statement.otherwise = { statements: [statement], yields: results };
   }
   const handles = results.map((value) => new Handle(value));
-  return yields === "one" ? handles[0] : handles;
+  return form === "one" ? handles[0] : handles;
 }
 
 // ---- leaving ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import { unknownOption } from "../diagnostics/catalogue/operand-codes.js";
 import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Constexpr, ConstLike } from "../types/constexpr.js";
+import type { Elem } from "../types/dtype.js";
+import { enterBody, type Returned, runBody } from "../ir/entries.js";
 import { Handle, isHandle } from "../ir/handle.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
@@ -25,8 +27,8 @@ import type { Type } from "../types/types.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /**
- * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. Tracing runs the body once; `k` stands for
- * every iteration. With one argument, the loop counts from 0 to it. A negative step counts down, and must be a number
+ * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. `k` stands for every iteration: tracing records
+ * the body once, and runs it again only to see that JavaScript does nothing else the second time. With one argument, the loop counts from 0 to it. A negative step counts down, and must be a number
  * or a constexpr. Options are Triton's: `tl.range(0, K, BLOCK_K, { numStages: 3 })`.
  */
 export const range = ((...args: unknown[]) => loop("range", args, false)) as <
@@ -72,10 +74,8 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   const [start, end, step] =
     bounds.length === 1 ? [literal(0), bounds[0], literal(1)] : [bounds[0], bounds[1], bounds[2] ?? literal(1)];
   const options = optionsOf(recorder, name, hasOptions ? last : {}, unrolled ? {} : RANGE_OPTIONS, at);
-  const type: Type = unrolled
-    ? { kind: "constexpr", of: "int", text: recorder.uniqueText("index") }
-    : { kind: "tile", dtype: rangeElement(...bounds.map(typeOfArgument)), shape: [] };
-  return iterate(recorder, { start: start!, end: end!, step: step!, options, unrolled, at }, type);
+  const dtype = unrolled ? undefined : rangeElement(...bounds.map(typeOfArgument));
+  return new Loop(recorder, { start: start!, end: end!, step: step!, options, unrolled, at }, dtype);
 }
 
 /** The values that each option of a loop takes. */
@@ -112,24 +112,47 @@ function optionsOf(
   return options;
 }
 
-/** Yields the symbolic index once. What runs before the next request is the loop's body. */
-function* iterate(
-  recorder: Builder,
-  head: Omit<ForStatement, "kind" | "index" | "body">,
-  type: Type,
-): Generator<Handle, void> {
-  recorder.open("the loop", head.at, "loop");
-  const depth = recorder.depth;
-  const index = recorder.value(type, head.at);
-  let complete = false;
-  try {
-    yield new Handle(index);
-    complete = true;
-  } finally {
-    if (!complete) fail(earlyExit.leftHere(), head.at);
+type LoopHead = Omit<ForStatement, "kind" | "index" | "body">;
+
+/** What `tl.range` gives. Each iteration over it is a loop of the program. */
+class Loop implements Iterable<Handle> {
+  readonly #recorder: Builder;
+  readonly #head: LoopHead;
+  /** The dtype of the index; undefined if Triton unrolls the loop. */
+  readonly #dtype: Elem | undefined;
+
+  constructor(recorder: Builder, head: LoopHead, dtype: Elem | undefined) {
+    this.#recorder = recorder;
+    this.#head = head;
+    this.#dtype = dtype;
+    recorder.loops.add(this);
   }
-  if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.at);
-  recorder.append({ kind: "for", ...head, index, body: recorder.close() });
+
+  get at(): Location | undefined {
+    return this.#head.at;
+  }
+
+  /** Yields a symbolic index. What runs before the next request is the loop's body. */
+  *[Symbol.iterator](): Generator<Handle, void> {
+    const [recorder, head, dtype] = [this.#recorder, this.#head, this.#dtype];
+    recorder.loops.delete(this);
+    const type: Type = dtype
+      ? { kind: "tile", dtype, shape: [] }
+      : { kind: "constexpr", of: "int", text: recorder.uniqueText("index") };
+    for (const bound of [head.start, head.end, head.step]) recorder.use(bound, head.at);
+    const { params, block } = yield* enterBody(recorder, { what: "the loop", kind: "loop", at: head.at }, function* () {
+      const index = recorder.value(type, head.at);
+      let complete = false;
+      try {
+        yield new Handle(index);
+        complete = true;
+      } finally {
+        if (!complete) fail(earlyExit.leftHere(), head.at);
+      }
+      return { params: [index], yields: [], form: "nothing" };
+    });
+    recorder.append({ kind: "for", ...head, index: params[0]!, body: block });
+  }
 }
 
 /**
@@ -142,18 +165,25 @@ export const whileLoop = ((condition: () => unknown, body: () => unknown, given:
   if (typeof condition !== "function") fail(loopFunctions.condition(), at);
   if (typeof body !== "function") fail(loopFunctions.body(), at);
   const options = optionsOf(recorder, "whileLoop", given, WHILE_OPTIONS, at);
-  recorder.open("the loop's condition", at, "loop");
-  const asked = condition();
-  if (typeof asked === "boolean") must(whyWhile({ kind: "constexpr", of: "bool", text: String(asked) }), at);
-  const test = argumentOf(recorder, asked, "whileLoop: the condition is a scalar of int1", at);
-  must(whyWhile(typeOfArgument(test)), at);
-  const asking = recorder.close([test]);
-  recorder.open("the loop", at, "loop");
-  const depth = recorder.depth;
-  const result = body();
-  if (recorder.depth !== depth) fail(earlyExit.leftInside(), at);
-  if (result !== undefined) fail(loopFunctions.result(), at);
-  recorder.append({ kind: "while", condition: asking, options, body: recorder.close(), at });
+  const asking = (): Returned => {
+    const asked = condition();
+    if (typeof asked === "boolean") must(whyWhile({ kind: "constexpr", of: "bool", text: String(asked) }), at);
+    const test = argumentOf(recorder, asked, "whileLoop: the condition is a scalar of int1", at);
+    must(whyWhile(typeOfArgument(test)), at);
+    return { yields: [test], form: "one" };
+  };
+  const working = (): Returned => {
+    if (body() !== undefined) fail(loopFunctions.result(), at);
+    return { yields: [], form: "nothing" };
+  };
+  // One body holds both, since the condition is computed again after the work.
+  const { block } = runBody(recorder, { what: "the loop", kind: "loop", at }, () => {
+    const asked = runBody(recorder, { what: "the loop's condition", kind: "loop", at }, asking);
+    const worked = runBody(recorder, { what: "the loop", kind: "loop", at }, working);
+    recorder.append({ kind: "while", condition: asked.block, options, body: worked.block, at });
+    return { yields: [], form: "nothing" };
+  });
+  block.statements.forEach((statement) => recorder.append(statement));
 }) as unknown as <const C>(
   condition: () => Checked<C, WhyWhile<C>>,
   body: () => void,

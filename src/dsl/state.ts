@@ -14,29 +14,35 @@ import { argumentOf, literal, must } from "./argument.js";
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
 export class MutHandle {
   readonly [STATE] = true;
-  readonly #variable: Variable;
+  readonly #made: Variable;
 
   constructor(variable: Variable) {
-    this.#variable = variable;
+    this.#made = variable;
+  }
+
+  get #variable(): Variable {
+    return this.#made.recorded ?? this.#made;
   }
 
   get value(): Handle {
     const at = captureLocation();
     const recorder = builder("tl.mut(…).value");
-    recorder.useVariable(this.#variable, at);
-    const result = recorder.value(this.#variable.type, at);
-    recorder.append({ kind: "read", variable: this.#variable, result, at });
+    const variable = this.#variable;
+    recorder.useVariable(variable, at);
+    const result = recorder.value(variable.type, at);
+    recorder.append({ kind: "read", variable, result, at });
     return new Handle(result);
   }
 
   set value(given: unknown) {
     const at = captureLocation();
     const recorder = builder("tl.mut(…).value");
-    recorder.useVariable(this.#variable, at);
+    const variable = this.#variable;
+    recorder.useVariable(variable, at);
     const value = argumentOf(recorder, given, "value: this cannot be held in a tl.mut", at);
-    const { type } = this.#variable;
+    const { type } = variable;
     must(whyAssign(type, typeOfArgument(value)), at);
-    recorder.append({ kind: "write", variable: this.#variable, value: strong(recorder, type, value), at });
+    recorder.append({ kind: "write", variable, value: strong(recorder, type, value), at });
   }
 }
 

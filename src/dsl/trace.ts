@@ -1,12 +1,14 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
-import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { changedState, earlyExit, loopBounds } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
+import { runBody } from "../ir/entries.js";
 import type { Handle } from "../ir/handle.js";
 import {
+  type Block,
   type ConstexprParam,
   type HostBlock,
   isLiteral,
@@ -42,7 +44,8 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
     checkShapes(kernel, completed, placeOf("shapes"));
-    const body = traceBody(recorder, kernel, args);
+    // The body may keep handles and is entered again, so it gets new ones each time.
+    const body = traceBody(recorder, kernel, () => handles(kernel, params));
     const grid = host(() => asList(kernel.spec.grid(meta)), placeOf("grid"));
     const requires = host(() => kernel.spec.requires?.(meta) ?? [], placeOf("requires"));
     checkGrid(grid, placeOf("grid"));
@@ -140,13 +143,30 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   fail(hostResult.wrongKind(name, param.name, wanted, declared), at);
 }
 
-function traceBody(recorder: Builder, kernel: KernelDefinition, args: Record<string, Handle>) {
-  recorder.open("the kernel", kernel.at);
-  const depth = recorder.depth;
-  const result: unknown = kernel.body(args);
-  if (result !== undefined) fail(kernelResult(kernel.name), kernel.at);
-  if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);
-  return recorder.close();
+/** Says of an error in a body that is entered again why it came only now. */
+function explained<T>(recorder: Builder, body: () => T): T {
+  try {
+    return body();
+  } catch (error) {
+    if (!recorder.entry?.again) throw error;
+    const [first] = error instanceof TileScriptError ? error.diagnostics : [];
+    if (first?.code === "changed-state") throw error;
+    const { what, at } = recorder.entry.head;
+    fail(changedState.throws(what, first?.message ?? String(error)), first?.at ?? at);
+  }
+}
+
+function traceBody(recorder: Builder, kernel: KernelDefinition, args: () => Record<string, Handle>): Block {
+  const { block } = runBody(recorder, { what: "the kernel", kind: "kernel", at: kernel.at }, () => {
+    const { depth } = recorder;
+    const result: unknown = explained(recorder, () => kernel.body(args()));
+    if (result !== undefined) fail(kernelResult(kernel.name), kernel.at);
+    if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);
+    return { yields: [], form: "nothing" };
+  });
+  const [unused] = recorder.loops;
+  if (unused) fail(loopBounds.unused(), unused.at);
+  return block;
 }
 
 /** What a callback of the spec computes; `place` is where the author wrote it. */

@@ -21,6 +21,7 @@ import {
 } from "./nodes.js";
 import type { Op } from "./op.js";
 import type { Type } from "../types/types.js";
+import type { Entry } from "./entries.js";
 import { valuesIn } from "./walk.js";
 
 interface Frame {
@@ -51,6 +52,12 @@ export class Builder {
   anonymous = false;
   /** Set while appending ops for one that the author wrote elsewhere. */
   pinned: Location | undefined;
+
+  /** The loops that nothing has iterated over yet. */
+  readonly loops = new Set<{ readonly at: Location | undefined }>();
+
+  /** The innermost body that is entered; undefined outside of the author's bodies. */
+  entry: Entry | undefined;
 
   /** Set while rewriting a finished kernel, whose values come from closed blocks. */
   rewriting = false;
@@ -128,10 +135,21 @@ export class Builder {
     return this.#frames.map(({ scope }) => scope).reverse();
   }
 
-  #texts = 0;
+  /** How many unique texts there are. */
+  texts = 0;
   /** A unique text for a constexpr. Authors' names never contain `@`. */
   uniqueText(base: string): string {
-    return `${base}@${++this.#texts}`;
+    return `${base}@${++this.texts}`;
+  }
+
+  /** Makes a function that forgets all that was numbered or listed since. */
+  mark(): () => void {
+    const [id, texts, functions] = [this.#nextId, this.texts, this.functions.length];
+    return () => {
+      this.#nextId = id;
+      this.texts = texts;
+      this.functions.length = functions;
+    };
   }
 
   /** The helper functions made so far, callees before callers. */
@@ -142,9 +160,12 @@ export class Builder {
     return this.#frames.length;
   }
 
-  /** Refuses a value whose block is closed: it does not exist at this point of the program. */
+  /**
+   * Refuses a value whose block is closed: it does not exist at this point of the program. A body that is entered again
+   * is compared with what was recorded instead.
+   */
   use(argument: Argument, at: Location | undefined): void {
-    if (this.rewriting) return;
+    if (this.rewriting || this.entry?.again) return;
     if (isList(argument) || isFunction(argument)) for (const item of valuesIn(argument)) this.use(item, at);
     else if (isValue(argument)) {
       const isShared = argument.parameter !== undefined || argument.type.kind === "constexpr";
@@ -153,6 +174,7 @@ export class Builder {
   }
 
   useVariable(variable: Variable, at: Location | undefined): void {
+    if (this.entry?.again) return;
     this.#checkScope(variable.scope, variable.at, "this tl.mut", at);
   }
 

@@ -24,6 +24,11 @@ export class Handle {
     fail(coercion(showType(this[VALUE].type)), captureLocation());
   }
 
+  /** JavaScript calls this for `JSON.stringify`. */
+  toJSON(): never {
+    return this[Symbol.toPrimitive]();
+  }
+
   /** The text that `console.log` shows. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `${showType(this[VALUE].type)} %${this[VALUE].id}`;
@@ -42,5 +47,6 @@ export function isHandle(x: unknown): x is Handle {
 }
 
 export function valueOf(handle: Handle): Value {
-  return handle[VALUE];
+  const value = handle[VALUE];
+  return value.recorded ?? value;
 }

@@ -38,6 +38,8 @@ export type ScopeKind = "kernel" | "loop" | "branch" | "helper";
 /** A value of the program: made once, by one statement or as a parameter. */
 export class Value {
   readonly kind = "value";
+  /** For a value of a body that was entered again: the recorded value that it stands for. */
+  recorded: Value | undefined;
   constructor(
     readonly id: number,
     readonly type: Type,
@@ -74,6 +76,8 @@ export type Argument = Value | Literal | DTypeArgument | FunctionArgument | read
 
 /** State that loops and branches change. */
 export class Variable {
+  /** As in {@link Value}. */
+  recorded: Variable | undefined;
   constructor(
     readonly id: number,
     readonly type: Type,

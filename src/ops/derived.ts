@@ -23,15 +23,15 @@ interface DerivedRecord<Given extends Operands> extends Pick<
 export function derived<Signature>() {
   return <const Given extends Operands>({ parts, ...record }: DerivedRecord<Given>) =>
     defineCall<Signature>()<Given>({ ...record, parts, effect: "pure", spelling: { form: "apply" } }, (op) => {
-      const definition = { body: parts, name: op.name, noinline: false, at: undefined, what: op.name };
+      const definition = { body: parts, name: op.name, noinline: false, at: undefined, what: op.name, isLibrary: true };
       return (...args) => {
         const recorder = builder(`tl.${op.name}`);
         const at = recorder.location();
         if (recorder.place === "host") fail(hostOnly.notOnHost(op.name), at);
         checkedArguments(recorder, op, args, at);
         const values = actuals(recorder, args, op.name, at);
-        const { helper, form } = traceHelper(recorder, definition, args, at);
-        return resultOf(appendCall(recorder, helper, values, at), form);
+        const { helper, body } = traceHelper(recorder, definition, args, at);
+        return resultOf(appendCall(recorder, helper, values, at), body.form);
       };
     });
 }

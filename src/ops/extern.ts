@@ -95,10 +95,10 @@ function callExtern(definition: HelperDefinition, given: readonly unknown[]): un
   const at = recorder.location();
   if (recorder.place === "host") fail(hostOnly.extern(what), at);
   const values = given.map((each) => handedOver(recorder, each, what, at));
-  const { helper, form } = traceHelper(recorder, definition, given, at);
+  const { helper, body } = traceHelper(recorder, definition, given, at);
   const [captured] = capturesOf(helper);
   if (captured) fail(helperCapture.extern(what, captured.parameter ?? "a value"), at);
-  return resultOf(appendCall(recorder, helper, values, at), form);
+  return resultOf(appendCall(recorder, helper, values, at), body.form);
 }
 
 function handedOver(recorder: Builder, given: unknown, what: string, at: Location | undefined): Argument {

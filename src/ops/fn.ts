@@ -3,6 +3,7 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { helperFunction, helperResult } from "../diagnostics/catalogue/control-codes.js";
 import { builder, type Builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
+import type { ResultForm } from "../ir/entries.js";
 import { Handle } from "../ir/handle.js";
 import type { FunctionIR, OpStatement } from "../ir/nodes.js";
 import type { Effect, Op, TypedArguments } from "../ir/op.js";
@@ -10,7 +11,7 @@ import type { Runtime } from "../values/runtime-values.js";
 import { sameType, showType, type Type } from "../types/types.js";
 import { walk } from "../ir/walk.js";
 import { defineOp, opOf } from "./define.js";
-import { actuals, type HelperDefinition, type ResultForm, traceHelper } from "./helper.js";
+import { actuals, type HelperDefinition, traceHelper } from "./helper.js";
 
 const operands = { callee: "function", args: "values" } as const;
 
@@ -81,22 +82,22 @@ export function fn<F extends Helper>(name: string, body: F, options?: FnOptions)
 export function fn(...given: unknown[]): unknown {
   const at = captureLocation();
   const name = typeof given[0] === "string" ? given[0] : undefined;
-  const [body, options] = (name === undefined ? given : given.slice(1)) as [Helper, FnOptions | undefined];
+  const [author, options] = (name === undefined ? given : given.slice(1)) as [Helper, FnOptions | undefined];
   if (name !== undefined && !/^[A-Za-z_]\w*$/.test(name)) fail(helperFunction.name(name), at);
-  if (typeof body !== "function") fail(helperFunction.missing(), at);
-  const definition: HelperDefinition = { body, name, noinline: options?.noinline === true, at, what: "fn" };
-  const call = (...args: unknown[]): unknown => callFunction(definition, args, body);
+  if (typeof author !== "function") fail(helperFunction.missing(), at);
+  const definition: HelperDefinition = { body: author, name, noinline: options?.noinline === true, at, what: "fn" };
+  const call = (...args: unknown[]): unknown => callFunction(definition, args, author);
   return Object.assign(call, { [DEFINITION]: definition });
 }
 
-function callFunction(definition: HelperDefinition, args: readonly unknown[], body: Helper): unknown {
+function callFunction(definition: HelperDefinition, args: readonly unknown[], author: Helper): unknown {
   const recorder = builder("a function of tl.fn");
   // The host's Python needs no separate function: the body is written out.
-  if (recorder.place === "host") return body(...args);
+  if (recorder.place === "host") return author(...args);
   const at = recorder.location();
   const values = actuals(recorder, args, "fn", at);
-  const { helper, form } = traceHelper(recorder, definition, args, at);
-  return resultOf(appendCall(recorder, helper, values, at), form);
+  const { helper, body } = traceHelper(recorder, definition, args, at);
+  return resultOf(appendCall(recorder, helper, values, at), body.form);
 }
 
 /** The result of a call, as the author gets it. */

@@ -3,6 +3,7 @@ import { typeOfArgument } from "../ir/typed.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { earlyExit, helperArgument, helperResult, recursion } from "../diagnostics/catalogue/control-codes.js";
 import type { Builder } from "../ir/builder.js";
+import { type Body, type Returned, runHelper } from "../ir/entries.js";
 import { isDType } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import { type Argument, type ExternSource, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
@@ -23,14 +24,13 @@ export interface HelperDefinition {
   readonly what: string;
   /** Set for a function that is written in Python: it also gets literals as arguments. */
   readonly extern?: ExternSource;
+  /** Set for TileScript's own, which keep no state. */
+  readonly isLibrary?: boolean;
 }
-
-/** The form of a function's result, as the author sees it. */
-export type ResultForm = "nothing" | "one" | "list";
 
 export interface TracedHelper {
   readonly helper: FunctionIR;
-  readonly form: ResultForm;
+  readonly body: Body;
 }
 
 const traced = new WeakMap<Builder, Map<AuthorFunction, Map<string, TracedHelper>>>();
@@ -50,12 +50,18 @@ export function traceHelper(
   );
   const key = given.map((each) => keyOf(each)).join("; ");
   const before = known.get(key);
-  if (before) return before;
   const running = entry(active, recorder, () => new Set<AuthorFunction>());
-  if (running.has(definition.body)) fail(recursion(definition.what), at);
-  running.add(definition.body);
-  const made = record(recorder, definition, given, at);
-  running.delete(definition.body);
+  const once = (): Returned => {
+    if (running.has(definition.body)) fail(recursion(definition.what), at);
+    running.add(definition.body);
+    const returned = inOwnScope(recorder, () => enterOnce(recorder, definition, given, at));
+    running.delete(definition.body);
+    return returned;
+  };
+  const head = { what: "the helper function", kind: "helper", at: definition.at } as const;
+  const body = runHelper(recorder, head, before?.body, definition.isLibrary === true, once);
+  if (before) return before;
+  const made = { helper: functionOf(recorder, definition, body, at), body };
   known.set(key, made);
   return made;
 }
@@ -70,39 +76,52 @@ function entry<K extends object, V>(
   return value;
 }
 
-function record(
+/** The caller's constexprs come back afterwards: inside, a dimension may be a parameter. */
+function inOwnScope<T>(recorder: Builder, body: () => T): T {
+  const outer = new Map(recorder.constexprs);
+  const isAnonymous = recorder.anonymous;
+  recorder.anonymous = false;
+  const made = body();
+  recorder.anonymous = isAnonymous;
+  recorder.constexprs.clear();
+  for (const [text, value] of outer) recorder.constexprs.set(text, value);
+  return made;
+}
+
+function enterOnce(
   recorder: Builder,
   definition: HelperDefinition,
   given: readonly unknown[],
   at: Location | undefined,
-): TracedHelper {
-  const outer = new Map(recorder.constexprs);
-  const isAnonymous = recorder.anonymous;
-  recorder.anonymous = false;
-  recorder.open("the helper function", definition.at, "helper");
-  const depth = recorder.depth;
+): Returned {
+  const { depth } = recorder;
   const params: Value[] = [];
   const names = parameterNames(definition.body);
   const inside = given.map((each, i) => formal(recorder, each, names[i] ?? `arg${i}`, params, definition));
   const result = definition.body(...inside);
   if (recorder.depth !== depth) fail(earlyExit.left(definition.what), at);
   const items = result === undefined ? [] : Array.isArray(result) ? result : [result];
-  const results = items.map((item) => resultOf(recorder, item, definition, at));
-  const body = recorder.close(results);
-  recorder.anonymous = isAnonymous;
-  recorder.constexprs.clear();
-  for (const [text, value] of outer) recorder.constexprs.set(text, value);
+  const yields = items.map((item) => resultOf(recorder, item, definition, at));
+  return { params, yields, form: result === undefined ? "nothing" : Array.isArray(result) ? "list" : "one" };
+}
+
+function functionOf(
+  recorder: Builder,
+  definition: HelperDefinition,
+  { params, block }: Body,
+  at: Location | undefined,
+): FunctionIR {
   const helper: FunctionIR = {
     name: definition.name,
     params,
-    body,
+    body: block,
     noinline: definition.noinline,
     ...(definition.extern && { extern: definition.extern }),
     at: definition.at,
   };
   if (definition.noinline) checkNoinline(helper, at);
   recorder.functions.push(helper);
-  return { helper, form: result === undefined ? "nothing" : Array.isArray(result) ? "list" : "one" };
+  return helper;
 }
 
 type Names = string | readonly Names[];

@@ -7,6 +7,7 @@ import { checkOptional } from "../check/optional.js";
 import { checkStage } from "../check/stages.js";
 import { checkStructure } from "../check/structure.js";
 import { checkVersions } from "../check/triton-versions.js";
+import { checkUnused } from "../check/unused-values.js";
 import type { Config } from "../contract/compiled.js";
 import { type Diagnostic, TileScriptError, warning } from "../diagnostics/diagnostic.js";
 import { noSource } from "../diagnostics/catalogue/definition-codes.js";
@@ -43,6 +44,7 @@ export function traceAndCheck(
     ...checkOptional(ir),
     ...checkVersions(ir),
     ...unusedParams(ir),
+    ...checkUnused(ir),
   );
   if (!source) seen.push(withoutSource(ir));
   return { ir, seen };

@@ -37,6 +37,16 @@ export const helperResult = defineCode("helper-result", {
   rule: (sentence: string) => sentence,
 });
 
+const STATE = "what JavaScript counts or remembers is no state of the kernel; hold it in tl.mut(…)";
+
+export const changedState = defineCode("changed-state", {
+  differs: (body: string) =>
+    `JavaScript gives something else here when ${body} is traced a second time, or without the loops and branches in it: ${STATE}`,
+  results: (body: string) => `${body} returns something else when it is traced a second time: ${STATE}`,
+  throws: (body: string, message: string) =>
+    `JavaScript fails when ${body} is traced a second time (${message}): ${STATE}`,
+});
+
 export const helperFunction = defineCode("helper-function", {
   missing: () => "fn: needs a function; write tl.fn((x) => x.mul(2))",
   name: (name: unknown) => `fn: ${JSON.stringify(name)} cannot be a Python name; use letters, digits and _`,
@@ -85,6 +95,8 @@ export const outsideKernel = defineCode(
 export const loopBounds = defineCode("loop-bounds", {
   count: (loop: string) => `${loop}: takes an end, a start and an end, or a start, an end and a step`,
   static: () => "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
+  unused: () =>
+    "nothing iterates over this, so the kernel has no such loop; write for (const i of tl.range(…)) { … } (`for … in` asks for names of properties)",
   /** What the rule of bounds says. */
   rule: (sentence: string) => sentence,
 });
@@ -116,6 +128,12 @@ export const branchValues = defineCode("branch-values", {
   chain: () => "value: only the arm of tl.when itself has one; end the chain with otherwise",
   /** What the rule of arms says. */
   rule: (sentence: string) => sentence,
+});
+
+export const unusedValue = defineCode("unused-value", {
+  truth: (op: string) =>
+    `${op}: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it`,
+  result: (op: string) => `${op}: nothing uses its result; hold it, store it or return it, or remove it`,
 });
 
 export const stateType = defineCode("state-type", (sentence: string) => sentence);

@@ -66,6 +66,29 @@ first.otherwise(() => tl.store(y.at(i), 0));`,
       body: "const v = tl.when(N.gt(100), () => tl.load(x.at(i))).otherwise(() => tl.zeros([BLOCK], tl.float32));\ntl.store(y.at(i), v);",
     },
   },
+  "changed-state": {
+    means:
+      "JavaScript runs a loop's body, an arm or a helper function while the kernel is traced, not as often as the kernel will. What it counts or remembers in a variable, object or class meanwhile is no state of the kernel. To find such state, the build traces each body a second time and compares the statements.",
+    says: "JavaScript gives something else here when the loop is traced a second time, or without the loops and branches in it: what JavaScript counts or remembers is no state of the kernel; hold it in tl.mut(…)",
+    fails: {
+      body: `const seen = { count: 0 };
+const sum = tl.mut(tl.load(x.at(i)));
+for (const k of tl.range(0, 4)) {
+  seen.count++;
+  sum.value = sum.value.mul(seen.count);
+}
+tl.store(y.at(i), sum.value);`,
+    },
+    passes: {
+      body: `const count = tl.mut(tl.full([], 0, tl.int32));
+const sum = tl.mut(tl.load(x.at(i)));
+for (const k of tl.range(0, 4)) {
+  count.value = count.value.add(1);
+  sum.value = sum.value.mul(count.value);
+}
+tl.store(y.at(i), sum.value);`,
+    },
+  },
   "early-exit": {
     means:
       "A traced loop's body runs once while the kernel is traced, so JavaScript cannot leave it for one iteration.",
@@ -202,6 +225,13 @@ tl.store(y.at(i), values[0]);`,
 for (const k of tl.range(0, 4)) last.value = tl.load(x.at(i));
 tl.store(y.at(i), last.value);`,
     },
+  },
+  "unused-value": {
+    means:
+      "The kernel computes something that nothing uses. A truth value that nothing uses is an error, because JavaScript takes every traced value for true: a predicate of `some`, a condition behind a getter. Another result is a warning.",
+    says: "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
+    fails: { body: `const first = [0, 1].some((p) => tl.programId(0).eq(p));\nif (first) ${STORE}` },
+    passes: { body: `tl.when(tl.programId(0).le(1), () => {\n  ${STORE}\n});` },
   },
   "state-type": {
     means: "State keeps the dtype and shape that it was made with.",

@@ -66,10 +66,10 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   "triton-version": {
     means: "The kernel uses what Triton has since 3.9. It is an error where the kernel says that it runs on 3.6.",
     says: 'example: tl.expect_zero, used like this, needs Triton 3.9; set triton: "3.9" in the kernel if you want that',
-    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.expectZero(tl.load(x.at(i)), tl.load(x.at(i)).lt(0));" },
+    fails: { body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.expectZero(v, v.lt(0)));" },
     passes: {
       spec: 'triton: "3.9",',
-      body: "tl.store(y.at(i), tl.load(x.at(i)));\ntl.expectZero(tl.load(x.at(i)), tl.load(x.at(i)).lt(0));",
+      body: "const v = tl.load(x.at(i));\ntl.store(y.at(i), tl.expectZero(v, v.lt(0)));",
     },
   },
   "unknown-part": {

@@ -39,11 +39,10 @@ function gemm(name: string, wrong: Gemm) {
         const y = tl.load(b.ptr.add(rows, columns), { mask: rk.col.lt(K).and(rn.row.lt(N)), other: 0 }); // blame: strides
         acc.value = tl.dot(x, y, acc.value);
       }
-      const inside = rm.col.lt(M).and(rn.row.lt(N));
       const pointers = c.ptr.add(rm.col.mul(c.stride(0)), rn.row.mul(c.stride(1)));
       if (wrong.mask)
         tl.store(pointers, acc.value); // blame: mask
-      else tl.store(pointers, acc.value, { mask: inside });
+      else tl.store(pointers, acc.value, { mask: rm.col.lt(M).and(rn.row.lt(N)) });
     },
   );
 }

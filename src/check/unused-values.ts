@@ -1,0 +1,70 @@
+/**
+ * Values that nothing uses. JavaScript takes every traced value for true without asking it, so a truth value that the
+ * program does not use was probably meant to decide something.
+ */
+import { unusedValue } from "../diagnostics/catalogue/control-codes.js";
+import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
+import type {
+  Argument,
+  Block,
+  HostBlock,
+  KernelIR,
+  OpStatement,
+  ReadStatement,
+  Statement,
+  Value,
+} from "../ir/nodes.js";
+import { argumentsOf, bodiesOf, resultsOf, valuesIn } from "../ir/walk.js";
+import type { Type } from "../types/types.js";
+
+export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
+  const unused = [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)].flatMap(unusedIn);
+  // A line that is traced several times says it once.
+  const found = new Map<string, Diagnostic>();
+  for (const statement of unused) {
+    const { at } = statement;
+    const name = statement.kind === "op" ? statement.op.name : "value";
+    const isTruth = resultsOf(statement).some(({ type }) => isTruthType(type));
+    const said = isTruth ? problem(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
+    found.set(`${at?.file}:${at?.line}:${at?.column}:${name}`, said);
+  }
+  return [...found.values()];
+}
+
+function hostBlocksOf({ params, grid, requires }: KernelIR): readonly HostBlock[] {
+  const computed = params.map((param) =>
+    param.kind === "size" ? param.derived : param.kind === "constexpr" ? param.compute : undefined,
+  );
+  return [grid, requires, ...computed.filter((block) => block !== undefined)];
+}
+
+function isTruthType(type: Type): boolean {
+  return type.kind === "constexpr" ? type.of === "bool" : type.kind === "tile" && type.dtype === "int1";
+}
+
+/** The statements whose results nothing uses, from the last to the first: uses come after what they use. */
+function unusedIn(block: Block): readonly (OpStatement | ReadStatement)[] {
+  const used = new Set<Value>();
+  const found: (OpStatement | ReadStatement)[] = [];
+  const use = (argument: Argument): void => valuesIn(argument).forEach((value) => used.add(value));
+  const visit = ({ statements, yields }: Block, results: readonly Value[] | undefined): void => {
+    yields.forEach((each, i) => (!results || used.has(results[i]!)) && use(each));
+    for (const statement of statements.toReversed()) {
+      if (mayBeUnused(statement) && !resultsOf(statement).some((value) => used.has(value))) found.unshift(statement);
+      if (statement.kind === "for") visit(statement.body, undefined);
+      if (statement.kind === "while") [statement.body, statement.condition].forEach((each) => visit(each, undefined));
+      if (statement.kind === "if")
+        [statement.otherwise, statement.then].forEach((arm) => visit(arm, statement.results));
+      argumentsOf(statement).forEach(use);
+    }
+  };
+  visit(block, undefined);
+  return found;
+}
+
+/** Whether a statement does nothing but give its results. */
+function mayBeUnused(statement: Statement): statement is OpStatement | ReadStatement {
+  if (statement.kind === "read") return true;
+  if (statement.kind !== "op" || statement.results.length === 0) return false;
+  return statement.op.effect === "pure" || statement.op.effect === "read";
+}

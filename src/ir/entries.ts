@@ -1,0 +1,199 @@
+/**
+ * Bodies of the author that the kernel runs when it decides: of loops, branches and helper functions. JavaScript runs
+ * them while the kernel is traced, however often the kernel will, so JavaScript state that a body changes would become
+ * part of the program. To find it, each body is entered again after it was recorded and must give the same statements:
+ * with the bodies inside it, with one arm of each branch at a time, and with none of them.
+ */
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { changedState, earlyExit } from "../diagnostics/catalogue/control-codes.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import type { Builder } from "./builder.js";
+import type { Handle } from "./handle.js";
+import type { Argument, Block, ScopeKind, Value } from "./nodes.js";
+import { differenceOf } from "./same-statements.js";
+
+/** The form of what a body returns, as the author sees it. */
+export type ResultForm = "nothing" | "one" | "list";
+
+/** A body as it was recorded. */
+export interface Body {
+  readonly head: BodyHead;
+  /** A loop's index, or a helper function's parameters. */
+  readonly params: readonly Value[];
+  readonly block: Block;
+  readonly form: ResultForm;
+  /** The bodies inside it, in the order in which they were entered. */
+  readonly inner: readonly Body[];
+  readonly callsHelpers: boolean;
+  /** How many unique texts there were before and after it. */
+  readonly texts: readonly [number, number];
+}
+
+export interface BodyHead {
+  /** What messages call it: `the loop`. */
+  readonly what: string;
+  readonly kind: ScopeKind;
+  readonly at: Location | undefined;
+  /** For an arm of a branch: which one, and whether all further conditions lead to it. */
+  readonly arm?: number;
+  readonly isLast?: boolean;
+  /** For a constexpr branch, the condition that holds inside, as canonical text. */
+  readonly condition?: string | undefined;
+}
+
+/** Runs the author's code of a body once, yielding to it where a loop does. */
+export type Once = () => Generator<Handle, Returned>;
+
+export interface Returned {
+  readonly params?: readonly Value[];
+  readonly yields: readonly Argument[];
+  readonly form: ResultForm;
+}
+
+/** A body that is being entered. */
+export interface Entry {
+  readonly head: BodyHead;
+  readonly inner: Body[];
+  callsHelpers: boolean;
+  /** Set if it was recorded before. */
+  readonly again: Again | undefined;
+}
+
+interface Again {
+  readonly known: Body;
+  readonly round: Round;
+  /** The position of the next body among the inner ones of `known`. */
+  next: number;
+  /** The helper function that was entered last: calls of one function in a row enter it once. */
+  helper: Body | undefined;
+}
+
+/** Which bodies inside a body are entered, when it is entered again. */
+interface Round {
+  readonly loops: boolean;
+  arm(arm: number): boolean;
+}
+
+const ALL: Round = { loops: true, arm: () => true };
+const NONE: Round = { loops: false, arm: () => false };
+/** Longer chains of arms are entered several arms at a time. */
+const MOST_ARMS = 8;
+
+function roundsOf(body: Body): readonly Round[] {
+  if (body.inner.length === 0 && !body.callsHelpers) return [ALL];
+  const arms = Math.min(longestChain(body), MOST_ARMS);
+  const single = Array.from({ length: arms < 2 ? 0 : arms }, (_, i): Round => {
+    return { loops: true, arm: (arm) => arm % MOST_ARMS === i };
+  });
+  return [ALL, ...single, NONE];
+}
+
+function longestChain({ head, inner }: Body): number {
+  return Math.max(head.arm === undefined ? 0 : head.arm + 1, ...inner.map(longestChain));
+}
+
+/** Records a body and enters it again; inside a body that is entered again, enters it or leaves it as it was. */
+export function* enterBody(recorder: Builder, head: BodyHead, once: Once): Generator<Handle, Body> {
+  const outer = recorder.entry;
+  if (outer?.again) {
+    const known = nextOf(outer.again, head);
+    const isEntered = head.arm === undefined ? outer.again.round.loops : outer.again.round.arm(head.arm);
+    if (isEntered) return yield* enter(recorder, head, once, againAt(known, outer.again.round));
+    recorder.texts = known.texts[1];
+    return known;
+  }
+  const body = yield* enter(recorder, head, once);
+  outer?.inner.push(body);
+  for (const round of roundsOf(body)) yield* enterAgain(recorder, body, round, once);
+  return body;
+}
+
+/** As {@link enterBody}, for a body without a loop of its own. */
+export function runBody(recorder: Builder, head: BodyHead, once: () => Returned): Body {
+  return finish(enterBody(recorder, head, plain(once)));
+}
+
+/**
+ * Records a helper function, which is entered once for all calls of one signature: `known` is the function if it was
+ * recorded before. Where the caller is entered again, so is the function.
+ */
+export function runHelper(
+  recorder: Builder,
+  head: BodyHead,
+  known: Body | undefined,
+  isLibrary: boolean,
+  once: () => Returned,
+): Body {
+  const { entry } = recorder;
+  if (isLibrary) return known ?? finish(enter(recorder, head, plain(once)));
+  if (entry) entry.callsHelpers = true;
+  if (!known) {
+    const body = finish(enter(recorder, head, plain(once)));
+    if (!entry?.again) for (const round of roundsOf(body)) finish(enterAgain(recorder, body, round, plain(once)));
+    return body;
+  }
+  const again = entry?.again;
+  if (again?.round.loops && again.helper !== known) {
+    again.helper = known;
+    finish(enterAgain(recorder, known, again.round, plain(once)));
+  }
+  return known;
+}
+
+function plain(once: () => Returned): Once {
+  // A body without a loop of its own yields nothing to the author.
+  // eslint-disable-next-line require-yield
+  return function* () {
+    return once();
+  };
+}
+
+function finish<T>(body: Generator<Handle, T>): T {
+  const given = body.next();
+  if (!given.done) throw new Error("only a loop yields");
+  return given.value;
+}
+
+const againAt = (known: Body, round: Round): Again => ({ known, round, next: 0, helper: undefined });
+
+/** Enters a recorded body and fails if its statements differ. */
+function* enterAgain(recorder: Builder, known: Body, round: Round, once: Once): Generator<Handle, void> {
+  const forget = recorder.mark();
+  recorder.texts = known.texts[0];
+  const second = yield* enter(recorder, known.head, once, againAt(known, round));
+  forget();
+  const different = differenceOf(known, second);
+  if (!different) return;
+  const { what, at } = known.head;
+  const said = different.at ? changedState.differs(what) : changedState.results(what);
+  fail(said, different.at ?? at, { related: at && different.at && [{ message: `${what} starts here`, at }] });
+}
+
+function* enter(recorder: Builder, head: BodyHead, once: Once, again?: Again): Generator<Handle, Body> {
+  const outer = recorder.entry;
+  const entry: Entry = { head, inner: [], callsHelpers: false, again };
+  const before = recorder.texts;
+  recorder.entry = entry;
+  recorder.open(head.what, head.at, head.kind, head.condition);
+  const depth = recorder.depth;
+  const { params = [], yields, form } = yield* once();
+  if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.at);
+  const block = recorder.close(yields);
+  recorder.entry = outer;
+  return {
+    head,
+    params,
+    block,
+    form,
+    inner: entry.inner,
+    callsHelpers: entry.callsHelpers,
+    texts: [before, recorder.texts],
+  };
+}
+
+/** The body that was recorded where another one is entered again. */
+function nextOf(again: Again, head: BodyHead): Body {
+  const known = again.known.inner[again.next++];
+  const isSame = known && known.head.kind === head.kind && known.head.arm === head.arm;
+  return isSame ? known : fail(changedState.differs(again.known.head.what), head.at ?? captureLocation());
+}

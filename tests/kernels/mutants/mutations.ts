@@ -163,7 +163,7 @@ export const subjects: readonly Subject[] = [
       finding("every program takes one row", "tl.programId(0)", "tl.programId(1)", "race", "tl.store("),
       finding("the grid is one short", "=> [M]", "=> [M.sub(1)]", "never-written", "tl.store(", "grid:"),
       finding("weights without a mask", "weight.at(columns)", "weight.ptr.add(columns)", "out-of-bounds"),
-      values("padding lanes in the variance", "tl.where(inside, values.sub(mean), 0)", "values.sub(mean)"),
+      values("padding lanes in the variance", "values.sub(mean), 0)", "values.sub(mean), values.sub(mean))"),
       values("the mean of the block", "tl.sum(values, 0).div(N.", "tl.sum(values, 0).div(BLOCK."),
       values("the variance of the block", "centred), 0).div(N.", "centred), 0).div(BLOCK."),
       values("another epsilon", "variance.add(1e-5)", "variance.add(1e-1)"),
@@ -200,7 +200,7 @@ export const subjects: readonly Subject[] = [
     kernel: "columnSums",
     draw: { maxSize: 70 },
     mutations: [
-      finding("the mask is dropped", ", { mask: inside, other: 0 }", "", "out-of-bounds"),
+      finding("the mask is always true", "{ mask: inside,", "{ mask: inside.or(inside.not()),", "out-of-bounds"),
       finding("other is dropped", ", other: 0", "", "uninitialised", "tl.store("),
       finding(
         "masks swapped",

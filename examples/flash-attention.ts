@@ -27,7 +27,10 @@ export const attention = kernel(
     },
     reference: ({ q, k, v, CAUSAL }, torch) =>
       torch.nn.functional.scaled_dot_product_attention(q, k, v, { is_causal: CAUSAL }),
-    shapes: [{ H: 8, S: 1024, HEAD_DIM: 64 }],
+    shapes: [
+      { H: 8, S: 1024, HEAD_DIM: 64 },
+      { H: 2, S: 200, HEAD_DIM: 64 },
+    ],
   },
   ({ q, k, v, o, S, HEAD_DIM, BLOCK_M, BLOCK_N, CAUSAL }) => {
     const head = tl.inBounds(tl.programId(1));

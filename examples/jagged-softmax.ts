@@ -35,7 +35,10 @@ export const jaggedSoftmax = kernel(
       const powers = values.sub(largest).exp();
       return powers.div(torch.segment_reduce(powers, "sum", { lengths }).repeat_interleave(lengths, 0));
     },
-    shapes: [{ TOTAL: 16384, D: 128, OFFSETS: 65 }],
+    shapes: [
+      { TOTAL: 16384, D: 128, OFFSETS: 65 },
+      { TOTAL: 300, D: 40, OFFSETS: 9 },
+    ],
   },
   ({ values, offsets, out, BLOCK_L, BLOCK_D }) => {
     const row = tl.programId(0);

@@ -199,6 +199,8 @@ export interface EvaluateOptions {
   readonly special?: boolean | readonly SpecialValue[] | undefined;
   /** Also reports the ops that make NaN from numbers, or an infinity from finite numbers. */
   readonly nonFinite?: boolean | undefined;
+  /** The time (`Date.now()`) at which a case that still runs ends with an error. */
+  readonly until?: number | undefined;
   /** Also runs the lowered kernel, with views as pointers and masks, and reports where it does something else. */
   readonly lowered?: boolean | undefined;
 }
@@ -246,6 +248,14 @@ export interface Emitted {
   readonly map: string;
 }
 
+/** An estimate of what all programs of a launch do. */
+export interface Work {
+  /** Operations, each on a whole tile. */
+  readonly ops: number;
+  /** Elements of tiles that the operations compute. */
+  readonly lanes: number;
+}
+
 export interface CompiledKernel {
   readonly signature: Signature;
   readonly configs: readonly Config[];
@@ -280,6 +290,8 @@ export interface CompiledKernel {
   sizes(at: Case): Readonly<Record<string, number>>;
   /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
   constexprs(at: Case): Readonly<Record<string, number | boolean | string>>;
+  /** What the case costs, estimated from its grid, its blocks and the iterations of its loops. */
+  work(at: Case): Work;
   /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */
   refusal(at: Case): string | undefined;
   /** Runs one case in-process. */

@@ -39,7 +39,7 @@ export function evaluateCase(
   signature: Signature,
   at: Case,
   tolerance: Tolerances | undefined,
-  { inputs: given = {}, special, order, nonFinite, lowered }: CaseOptions = {},
+  { inputs: given = {}, special, order, nonFinite, until, lowered }: CaseOptions = {},
 ): Evaluation {
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
@@ -49,7 +49,7 @@ export function evaluateCase(
   const { absent = [], layouts, seed } = at;
   let result: RunResult;
   try {
-    result = evaluateForms(ir, lowered, { ...launch, inputs, absent, layouts, seed, order, nonFinite });
+    result = evaluateForms(ir, lowered, { ...launch, inputs, absent, layouts, seed, order, nonFinite, until });
   } catch (error) {
     if (error instanceof UnknownAddress) return { outputs: {}, findings: [], unchecked: [error.message] };
     throw error;

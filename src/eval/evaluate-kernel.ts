@@ -1,5 +1,6 @@
 /** Runs every program of a kernel's grid in-process, and checks every access. */
 import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
+import { OutOfTime } from "../contract/out-of-time.js";
 import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
 import { neverWritten } from "../diagnostics/catalogue/finding-codes.js";
 import { full } from "../numerics/array.js";
@@ -19,6 +20,7 @@ import { Program } from "./program.js";
 import { programOrder } from "./program-order.js";
 import { Sanitiser } from "./sanitiser.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
+import { TimeLimit } from "./time-limit.js";
 
 export interface Run extends Launch {
   /** Values of each input and updated tensor, by name. */
@@ -32,6 +34,8 @@ export interface Run extends Launch {
   readonly seed?: number;
   /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
   readonly nonFinite?: boolean | undefined;
+  /** When it ends with an error, as `Date.now()`. */
+  readonly until?: number | undefined;
 }
 
 export interface RunResult {
@@ -60,9 +64,10 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const numberAt = programOrder(x * y * z, run.order, run.seed);
   const numbers = Array.from({ length: x * y * z }, (_, turn) => numberAt(turn) + 1);
   try {
-    program.launch(values, { memory, sanitiser, grid: [x, y, z] }, numbers);
+    const limit = new TimeLimit(run.until);
+    program.launch(values, { memory, sanitiser, grid: [x, y, z], limit }, numbers);
   } catch (error) {
-    if (error instanceof UnknownAddress) throw error;
+    if (error instanceof UnknownAddress || error instanceof OutOfTime) throw error;
     const { at } = program.running;
     const where = at ? `${formatLocation(at)}: ` : "";
     throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });

@@ -7,6 +7,7 @@ import type {
   Layout,
   Signature,
   TensorData,
+  Work,
 } from "../contract/compiled.js";
 import { tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
@@ -30,23 +31,40 @@ import { refusal } from "./refusal.js";
 import { NotEvaluated } from "../torch/not-evaluated.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
+import { workOf } from "./work.js";
 
 /** Why one of its kernels cannot be launched with the case's sizes; undefined if no known size prevents it. */
-export function operatorRefusal({ face, forward, backward }: OperatorIR, at: Case): string | undefined {
+export function operatorRefusal(operator: OperatorIR, at: Case): string | undefined {
+  for (const [kernel, launched] of launchesKnown(operator, at)) {
+    const why = refusal(kernel, launched);
+    if (why !== undefined) return `${kernel.name}: ${why}`;
+  }
+  return undefined;
+}
+
+/** The work of the launches whose arguments the case decides. */
+export function operatorWork(operator: OperatorIR, at: Case): Work {
+  const works = launchesKnown(operator, at).map(([kernel, launched]) => workOf(kernel, launched));
+  return works.reduce((sum, { ops, lanes }) => ({ ops: sum.ops + ops, lanes: sum.lanes + lanes }), {
+    ops: 0,
+    lanes: 0,
+  });
+}
+
+/** Each launch whose arguments the case decides, as a case of its kernel. */
+function launchesKnown({ face, forward, backward }: OperatorIR, at: Case): readonly (readonly [KernelIR, Case])[] {
   const { sizes } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
-  for (const step of [...forward.steps, ...(backward?.steps ?? [])]) {
-    if (step.kind !== "launch") continue;
+  return [...forward.steps, ...(backward?.steps ?? [])].flatMap((step) => {
+    if (step.kind !== "launch") return [];
     const { kernel, sizes: bound } = step;
     const known = Object.entries(bound).flatMap(([name, size]) => {
       const value = typeof size === "number" ? size : sizes[size];
       return value === undefined ? [] : [[name, value] as const];
     });
+    if (!kernel.params.every((param) => isKnown(param, step, known))) return [];
     const config = at.config % kernel.tuning.configs.length;
-    if (!kernel.params.every((param) => isKnown(param, step, known))) continue;
-    const why = refusal(kernel, { ...at, sizes: Object.fromEntries(known), scalars: {}, constexprs: {}, config });
-    if (why !== undefined) return `${kernel.name}: ${why}`;
-  }
-  return undefined;
+    return [[kernel, { ...at, sizes: Object.fromEntries(known), scalars: {}, constexprs: {}, config }] as const];
+  });
 }
 
 function isKnown(
@@ -71,7 +89,7 @@ export function evaluateOperator(
   signature: Signature,
   at: Case,
   tolerance: Tolerances,
-  { inputs: given = {}, special, order, nonFinite, lowered }: OperatorOptions = {},
+  { inputs: given = {}, special, order, nonFinite, until, lowered }: OperatorOptions = {},
 ): Evaluation {
   const { face, kernels } = operator;
   const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
@@ -84,7 +102,7 @@ export function evaluateOperator(
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   try {
-    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite, lowered }).run();
+    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite, until, lowered }).run();
     const unchecked = [
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
@@ -109,7 +127,7 @@ class Steps {
     readonly operator: OperatorIR,
     readonly at: Case,
     readonly inputs: ReferenceInputs,
-    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "lowered">,
+    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered">,
   ) {}
 
   run(): { outputs: Record<string, TensorData>; findings: readonly Finding[]; more: number } {

@@ -286,6 +286,7 @@ export class Program {
       if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
       const start = mark();
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
+        this.running.limit.check(at);
         slots[slot] = type ? full([], numeric(i, type.dtype), type.dtype) : i;
         iterate(start);
       }
@@ -343,6 +344,7 @@ export class Program {
         runAll(conditionSteps);
         if (this.#scalar(test(), "whether this loop goes on depends", at) === 0) return;
         this.running.at = at;
+        this.running.limit.check(at);
         if (iterations >= MAX_ITERATIONS)
           throw new RangeError(`this loop does not end within ${MAX_ITERATIONS} iterations`);
         iterate(start);

@@ -6,6 +6,7 @@ import { atomic, poll } from "./atomics.js";
 import { load, store } from "./memory-access.js";
 import { Sanitiser } from "./sanitiser.js";
 import { type Tensor, tensorAt } from "./tensor.js";
+import { TimeLimit } from "./time-limit.js";
 
 type Triple = readonly [number, number, number];
 
@@ -14,6 +15,7 @@ export interface Launched {
   readonly memory: readonly Tensor[];
   readonly sanitiser: Sanitiser;
   readonly grid: Triple;
+  readonly limit: TimeLimit;
 }
 
 export class Running {
@@ -24,7 +26,10 @@ export class Running {
   /** The current statement, for errors of the evaluator itself. */
   at: Location | undefined;
 
-  launch({ memory, sanitiser, grid }: Launched): void {
+  limit = new TimeLimit();
+
+  launch({ memory, sanitiser, grid, limit }: Launched): void {
+    this.limit = limit;
     this.memory = memory;
     this.sanitiser = sanitiser;
     this.grid = grid;
@@ -39,6 +44,7 @@ export class Running {
 
   /** Starts a program; numbers count from 1. */
   begin(number: number): void {
+    this.limit.check(this.at);
     this.sanitiser.begin(number);
     const [x = 0, y = 0, z = 0] = this.sanitiser.program(number);
     this.program = [x, y, z];

@@ -10,6 +10,7 @@ import { constexprsOf, sizesOf } from "../eval/case-launch.js";
 import { checked } from "../eval/checked.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
+import { workOf } from "../eval/work.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
@@ -58,6 +59,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
     constexprs: (at) => constexprsOf(ir, at),
+    work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),

@@ -8,7 +8,7 @@ import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
 import { sizesOf } from "../eval/case-launch.js";
 import { checked } from "../eval/checked.js";
-import { evaluateOperator, operatorRefusal } from "../eval/evaluate-operator.js";
+import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
@@ -63,6 +63,7 @@ export function compileOperator(
     ...(face.tolerance && { tolerance: face.tolerance }),
     sizes: (at) => sizesOf(face, { ...at, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,
+    work: (at) => operatorWork(operator, at),
     refusal: (at) => operatorRefusal(operator, at),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),

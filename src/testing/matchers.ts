@@ -12,7 +12,7 @@ import { sharedDevice } from "../runtime/devices/devices.js";
 import { selectionFor } from "../runtime/invocation/options.js";
 import { UsageError } from "../runtime/system/problems.js";
 import { textReport } from "../runtime/report/report-text.js";
-import { isCorrect } from "../runtime/cases/outcome.js";
+import { summarize } from "../runtime/verify/summary.js";
 import { verify } from "../runtime/verify/verify-cases.js";
 import { toleranceFor } from "../contract/tolerance.js";
 
@@ -71,7 +71,7 @@ export const matchers = {
     const device = await sharedDevice(wanted, python);
     const verification = await verify(compiled, device, { selection });
     const report = textReport(verification, device, pc.createColors(false), false);
-    return { pass: isCorrect(verification.outcomes), message: () => report };
+    return { pass: summarize(verification, device).correct, message: () => report };
   },
 
   async toEvaluate(

@@ -9,7 +9,9 @@ import type {
   SpecialValue,
   TensorSignature,
 } from "../../contract/compiled.js";
-import { allowed, largestTensor, workOf } from "./cases.js";
+import { acceptedCase, nearest, reduced } from "./accepted.js";
+import { largestTensor } from "./cases.js";
+import { allowed } from "./shapes.js";
 import { UsageError } from "../system/problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
 
@@ -83,10 +85,38 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   if (!configs[config]) refuse(`there is no config ${config}; the kernel has configs 0 to ${configs.length - 1}`);
 }
 
+/** The case as it would be drawn, with every part written out, so that it shrinks as a drawn one does. */
+export function asDrawn({ signature }: CompiledKernel, at: Case): Case {
+  const inputs = signature.tensors.filter(({ role }) => role !== "out");
+  const layouts = Object.fromEntries(inputs.map(({ name }) => [name, at.layouts?.[name] ?? "contiguous"]));
+  const hasOptional = signature.tensors.some(({ optional }) => optional);
+  const { scalars = {}, constexprs = {}, absent = [], special = [] } = at;
+  return { ...at, layouts, scalars, constexprs, special, ...(hasOptional && { absent }) };
+}
+
+/** The configs that the kernel accepts at some sizes. */
+export function drawnConfigs(kernel: CompiledKernel, { config, sizes }: CaseOptions): readonly number[] {
+  const configs = config === undefined ? [...kernel.configs.keys()] : [config];
+  return configs.filter((each) => "at" in baseOf(kernel, each, sizes));
+}
+
+const baseOf = (kernel: CompiledKernel, config: number, sizes: CaseOptions["sizes"]): ReturnType<typeof acceptedCase> =>
+  acceptedCase(kernel, config, { seed: 0, ...(sizes && { sizes }) });
+
+/** Why the kernel accepts no size, in a sentence with the remedy. */
+export function noSizes({ signature }: CompiledKernel, why: string): string {
+  return `${signature.name}: no sizes were found that the kernel accepts (${why}); list some of them as shapes in its spec`;
+}
+
 /** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
 function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<Case> {
   const { signature } = kernel;
   const { special = [], layouts } = options;
+  const configs = drawnConfigs(kernel, options);
+  if (configs.length === 0) {
+    const base = baseOf(kernel, options.config ?? 0, options.sizes);
+    throw new UsageError(noSizes(kernel, "refusal" in base ? base.refusal : ""));
+  }
   const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
   const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
   const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
@@ -99,33 +129,53 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     if (initial !== undefined) values.push(initial as T);
     return values.length > 0 ? fc.constantFrom(...values) : undefined;
   };
-  const any: fc.Arbitrary<Case> = fc.record({
-    sizes: sizesArbitrary(kernel, options, patterned),
-    dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
-      name,
-      fc.constantFrom(...known(name, members)),
-    ]),
-    layouts: recordOf(inputs, (tensor) => [
-      tensor.name,
-      fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
-    ]),
-    config: options.config === undefined ? fc.nat({ max: kernel.configs.length - 1 }) : fc.constant(options.config),
-    // Seeds do not shrink: none is simpler than another.
-    seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
-    scalars: recordOf(signature.scalars, ({ name, dtype }) => [
-      name,
-      given<number>(name) ??
-        (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
-    ]),
-    constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
-    ...(optional.length > 0 && { absent: fc.subarray(optional) }),
-    ...(special.length > 0 && { special: fc.constantFrom([], [], [], special) }),
-  });
-  const isTaken = (at: Case): boolean => kernel.refusal(at) === undefined;
-  const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && isTaken(at);
+  const drawnWith = (empty: boolean): fc.Arbitrary<Case> =>
+    fc.record({
+      sizes: sizesArbitrary(kernel, { ...options, empty }, patterned),
+      dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
+        name,
+        fc.constantFrom(...known(name, members)),
+      ]),
+      layouts: recordOf(inputs, (tensor) => [
+        tensor.name,
+        fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
+      ]),
+      // Shrinks to the first of them.
+      config: fc.nat({ max: configs.length - 1 }).map(
+        (place) => configs[place]!,
+        (config) => configs.indexOf(config as number),
+      ),
+      // Seeds do not shrink: none is simpler than another.
+      seed: fc.noShrink(fc.nat({ max: 2 ** 31 - 1 })),
+      scalars: recordOf(signature.scalars, ({ name, dtype }) => [
+        name,
+        given<number>(name) ??
+          (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
+      ]),
+      constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
+      ...(optional.length > 0 && { absent: fc.subarray(optional) }),
+      ...(special.length > 0 && { special: specialArbitrary(special) }),
+    });
+  const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && kernel.refusal(at) === undefined;
   // With many sizes, few products are small: waiting for one could take forever, and would find ones and empty tensors.
   const tries = patterned ? 1 : 5;
-  return new Tried<Case>(any, isRight, (at) => fitted(kernel, at, options), tries).filter(isTaken);
+  // A case is empty by design only: empty ones are accepted most often, so trying again would find many.
+  const [any, again] = [drawnWith(options.empty === true), drawnWith(false)];
+  return new Tried<Case>(any, again, isRight, (at) => repaired(kernel, at, options), tries);
+}
+
+/** A case like the drawn one that the kernel accepts. */
+function repaired(kernel: CompiledKernel, drawn: Case, options: CaseOptions): Case {
+  const at = fitted(kernel, drawn, options);
+  if (kernel.refusal(at) === undefined) return at;
+  const base = baseOf(kernel, at.config, options.sizes);
+  if ("refusal" in base) throw new UsageError(noSizes(kernel, base.refusal));
+  const isSmall = (each: Case): boolean => isAffordable(kernel, each, options);
+  const fixed = Object.entries(options.sizes ?? {});
+  const isTaken = (each: Case): boolean =>
+    kernel.refusal(each) === undefined && fixed.every(([name, size]) => each.sizes[name] === size);
+  const start = reduced(kernel, base.at, isSmall, isTaken);
+  return nearest(kernel, at, start, (each) => isTaken(each) && (isSmall(each) || !isSmall(start)));
 }
 
 /**
@@ -171,7 +221,12 @@ function isAffordable(
   at: Case,
   { maxWork = 2 ** 20, maxElements = 2 ** 24 }: CaseOptions,
 ): boolean {
-  return workOf(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
+  return productOfSizes(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
+}
+
+/** It bounds the time of a case where nothing is known of the grid. */
+export function productOfSizes({ sizes }: Pick<Case, "sizes">): number {
+  return Object.values(sizes).reduce((total, size) => total * size, 1);
 }
 
 /** Reduces the largest size of the case repeatedly, until the case is affordable. */
@@ -247,8 +302,12 @@ function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature
 function sizeArbitrary(blocks: readonly number[], maxSize: number): fc.Arbitrary<number> {
   const near = blocks.flatMap((block) => [block - 1, block, block + 1, 2 * block]).filter((value) => value <= maxSize);
   const anything = fc.integer({ min: 1, max: maxSize });
-  if (near.length === 0) return anything;
-  return new DrawnFrom(fc.oneof(anything, fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97)), anything);
+  const telling = fc.oneof(
+    anything,
+    ...(near.length > 0 ? [fc.constantFrom(...near), fc.constantFrom(1, 2, 3, 13, 97)] : []),
+  );
+  // A size of the author's may be larger than what is drawn, and shrinks too.
+  return new DrawnFrom(telling, fc.integer({ min: 1, max: 2 ** 31 - 1 }));
 }
 
 /** Draws from one arbitrary and shrinks like another: a constant cannot shrink, an integer can. */
@@ -279,6 +338,7 @@ class Tried<T> extends fc.Arbitrary<T> {
 
   constructor(
     private readonly any: fc.Arbitrary<T>,
+    private readonly again: fc.Arbitrary<T>,
     private readonly isRight: (value: T) => boolean,
     private readonly repair: (value: T) => T,
     private readonly tries: number,
@@ -289,14 +349,15 @@ class Tried<T> extends fc.Arbitrary<T> {
 
   override generate(random: fc.Random, bias: number | undefined): fc.Value<T> {
     for (let left = this.tries; ; left--) {
-      const { value } = this.any.generate(random, bias);
+      const from = left === this.tries ? this.any : this.again;
+      const { value } = from.generate(random, bias);
       if (this.isRight(value)) return new fc.Value(value, undefined);
       if (left <= 1) return new fc.Value(this.repair(value), undefined);
     }
   }
 
   override canShrinkWithoutContext(value: unknown): value is T {
-    return this.#right.canShrinkWithoutContext(value);
+    return this.any.canShrinkWithoutContext(value);
   }
 
   override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
@@ -309,6 +370,14 @@ function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignat
   if (kind === "bool") return fc.boolean();
   const around = kind === "int" ? fc.integer({ min: 1, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true });
   return initial === undefined ? around : fc.oneof(fc.constant(initial), around);
+}
+
+/** One case in four has them. Drawn by a number, since a list that is written out must shrink too. */
+function specialArbitrary(special: readonly SpecialValue[]): fc.Arbitrary<readonly SpecialValue[]> {
+  return fc.constantFrom(0, 0, 0, 1).map(
+    (has) => (has ? special : []),
+    (value) => ((value as readonly SpecialValue[]).length > 0 ? 1 : 0),
+  );
 }
 
 /** The layouts of a tensor that its wrapper accepts. */

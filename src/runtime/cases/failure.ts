@@ -3,6 +3,7 @@ import type { CompiledKernel } from "../../contract/compiled.js";
 import type { CaseFailure } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
 import { torchCall } from "../../diagnostics/catalogue/reference-codes.js";
+import { OutOfTime } from "../../contract/out-of-time.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { WireFailure } from "../python/protocol.js";
 import { authorLocation } from "./mapped-lines.js";
@@ -44,6 +45,7 @@ export function evaluatorFailure(error: unknown): CaseFailure {
     const { code, message, at } = error.diagnostics[0]!;
     return { kind: code === torchCall.code ? "torch" : "reference", message, ...(at && { at }) };
   }
+  if (error instanceof OutOfTime) return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof RangeError && /allocation|array length/i.test(message)
     ? { kind: "out-of-memory", message: `the evaluator ran out of memory for tensors of these sizes (${message})` }

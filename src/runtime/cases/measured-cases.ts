@@ -1,6 +1,8 @@
 /** The cases to measure: the author's shapes, those of the command line, or a sweep; each with every dtype and flag. */
 import { type Case, type CompiledKernel, formatSizes } from "../../contract/compiled.js";
-import { caseOf, sizeNames, variantsFor, type Selection } from "./cases.js";
+import type { Selection } from "./selection.js";
+import { caseOf } from "./shapes.js";
+import { variantsFor } from "./variants.js";
 import { UsageError } from "../system/problems.js";
 
 /** A range of values for one size, or for several together: `M,N,K=256..8192:x2`. */
@@ -45,7 +47,7 @@ export function measuredCases(
   const found = new Map<string, Case>();
   const configs = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
   for (const { sizes, given } of shapesToMeasure(kernel, shapes, sweep)) {
-    for (const variant of variantsFor(signature, selection)) {
+    for (const variant of variantsFor(kernel, selection)) {
       const shape = { label: "measured", sizes, layouts: [], ...(given && { given }) };
       const tried = configs.map((config) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
       const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
@@ -67,7 +69,7 @@ function shapesToMeasure(kernel: CompiledKernel, shapes: Measured["shapes"], swe
   const own = kernel.shapes.map((sizes, i): Shape => ({ sizes, given: kernel.arguments?.[i] ?? {} }));
   const base = shapes ? shapes.map((sizes): Shape => ({ sizes })) : own;
   if (sweep) {
-    const names = sizeNames(kernel.signature);
+    const names = kernel.signature.sizes;
     const unknown = sweep.names.find((each) => !names.includes(each));
     if (unknown) throw new UsageError(`--sweep: there is no size ${unknown}; the sizes are ${names.join(", ")}`);
     const first = base[0] ?? { sizes: {} };

@@ -7,7 +7,7 @@ import { closeDevice, type PythonDevice } from "../devices/devices.js";
 import type { Machine } from "../devices/machine.js";
 import { checkOutput, writeOutput } from "../system/files.js";
 import { warn } from "../invocation/kernels.js";
-import type { Selection } from "../cases/cases.js";
+import type { Selection } from "../cases/selection.js";
 import { measuredCases } from "../cases/measured-cases.js";
 import { measuring, measuringOptions, options, pythonOf, type MeasuringOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";

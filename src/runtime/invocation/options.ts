@@ -1,8 +1,9 @@
 /** Options of several commands, and checks of their values against the kernel. */
 import { InvalidArgumentError, Option } from "commander";
 import type { Case, CompiledKernel, Tolerance } from "../../contract/compiled.js";
-import { defaultDeadlineMs } from "../verify/case-worker.js";
-import { allLayouts, sizeNames, type Selection } from "../cases/cases.js";
+import { defaultDeadlineMs } from "../verify/case-evaluator.js";
+import type { Selection } from "../cases/selection.js";
+import { allLayouts } from "../cases/shapes.js";
 import { deviceNames, type DeviceName } from "../devices/devices.js";
 import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/problems.js";
@@ -50,7 +51,7 @@ export const options = {
   atol: new Option("--atol <number>", "absolute tolerance instead of the default").argParser(positive),
   deadline: new Option(
     "--deadline <seconds>",
-    "time limit of a case in Python; a longer one fails and its process is stopped",
+    "time limit of a case; a longer one fails, and in Python its process is stopped",
   )
     .argParser(positive)
     .default(defaultDeadlineMs / 1000),
@@ -98,7 +99,7 @@ export const measuringOptions: readonly Option[] = [
 
 /** The cases that the flags select, checked against the kernel's signature. */
 export function measuring(kernel: CompiledKernel, { shapes, sweep, ...given }: MeasuringOptions): Measured {
-  const names = sizeNames(kernel.signature);
+  const names = kernel.signature.sizes;
   const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
   return {
     selection: selectionFor(kernel, given),
@@ -114,7 +115,7 @@ export function selectionFor(
   flags = { shape: "--shape", dtype: "--dtype", config: "--config" },
 ): Selection {
   const { signature, configs } = kernel;
-  const sizes = given.shape && checkedSizes(flags.shape, sizeNames(signature), given.shape);
+  const sizes = given.shape && checkedSizes(flags.shape, signature.sizes, given.shape);
   const dtypes = given.dtype && checkedDtypes(flags.dtype, signature.dtypes, given.dtype);
   if (given.config !== undefined && given.config >= configs.length) {
     throw new UsageError(`${flags.config} ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);

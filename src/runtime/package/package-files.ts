@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Case, CompiledKernel, Signature, Tolerance } from "../../contract/compiled.js";
 import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
+import { deviceLimits } from "../verify/device-limits.js";
 import { type Limits, planCases } from "../cases/cases.js";
 import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
 import { dtypeOf } from "../devices/request.js";
@@ -90,10 +91,10 @@ function stubText({ signature, reference }: CompiledKernel, python: string): str
   ].join("");
 }
 
-/** How many elements and multiplications Triton's interpreter handles in a few seconds. */
-const SMALL = { elements: 2 ** 15, work: 2 ** 20, exhaustive: false };
+/** What Triton's interpreter handles in a few seconds. */
+const SMALL: Limits = { ...deviceLimits.interpreter, elements: 2 ** 15, work: 2 ** 23 };
 /** For tests that run a kernel a dozen times. */
-const TINY = { elements: 2 ** 11, work: 2 ** 15, exhaustive: false };
+const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
 
 /** The tests of one kernel. */
 function testsOf(name: string, { kernel, operator }: PackagedKernel): string {

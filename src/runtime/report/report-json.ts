@@ -27,6 +27,7 @@ export function jsonReport(verification: Verification, device: Device): RunRepor
       python: device.environment.python,
     }),
     configs: { total: kernel.configs.length, tried: summary.configsTried },
+    declared_shapes: { total: kernel.shapes.length, compared: summary.declaredCompared },
     not_checked: summary.notChecked,
     warnings: kernel.warnings,
     seconds: verification.seconds,

@@ -25,6 +25,8 @@ export interface RunReport {
   readonly versions?: Readonly<Record<"python" | "torch" | "triton" | "numpy", string>>;
   readonly python?: string;
   readonly configs?: { readonly total: number; readonly tried: readonly number[] };
+  /** The shapes of the spec, and those among them, by their place, that were compared with the reference. */
+  readonly declared_shapes?: { readonly total: number; readonly compared: readonly number[] };
   /** What the run leaves unchecked, as phrases. */
   readonly not_checked?: readonly string[];
   readonly warnings?: readonly Diagnostic[];

@@ -12,22 +12,34 @@ export interface EvaluatorOptions {
    * 1.
    */
   readonly repeats?: number | undefined;
+  /** A case that takes longer fails. Default: `defaultDeadlineMs`. */
+  readonly deadlineMs?: number | undefined;
 }
+
+/** A GPU compiles each config once, and the interpreter may be slow. A case that takes longer is taken to hang. */
+export const defaultDeadlineMs = 120_000;
 
 /** Runs one case on the evaluator. */
 export function evaluate(
   kernel: CompiledKernel,
-  { at, label }: PlannedCase,
-  { tolerance, order, repeats = 1 }: EvaluatorOptions,
+  planned: PlannedCase,
+  { tolerance, order, repeats = 1, deadlineMs = defaultDeadlineMs }: EvaluatorOptions,
 ): Outcome {
   const started = Date.now();
-  const base = { at, label, tuned: false, by: "eval" as const };
+  const until = started + deadlineMs;
+  const { at, label, declared } = planned;
+  const base = { at, label, declared, tuned: false, by: "eval" as const };
   try {
-    const { outputs, comparison, findings, unchecked } = kernel.evaluate(at, { tolerance, order, lowered: true });
+    const { outputs, comparison, findings, unchecked } = kernel.evaluate(at, {
+      tolerance,
+      order,
+      until,
+      lowered: true,
+    });
     let wrong = findings.length > 0 || (comparison !== undefined && !comparison.correct);
     // A kernel that waits for other programs may not terminate in another order.
     const again =
-      repeats > 1 && !wrong && !kernel.signature.waits && kernel.evaluate(at, { tolerance, order: "reversed" });
+      repeats > 1 && !wrong && !kernel.signature.waits && kernel.evaluate(at, { tolerance, order: "reversed", until });
     const problems = again ? orderProblems(kernel, outputs, again) : [];
     wrong ||= problems.length > 0;
     return {

@@ -1,6 +1,6 @@
 /** Runs a case in the Python worker. */
 import type { CompiledKernel, Tolerance } from "../../contract/compiled.js";
-import { evaluate, type EvaluatorOptions } from "./case-evaluator.js";
+import { defaultDeadlineMs, evaluate, type EvaluatorOptions } from "./case-evaluator.js";
 import type { PlannedCase } from "../cases/cases.js";
 import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
@@ -9,12 +9,7 @@ import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { fromWire, type WireComparison } from "../python/protocol.js";
 import { verifyRequest, type Workspace } from "../devices/request.js";
 
-/** A GPU compiles each config once, and the interpreter may be slow. A case that takes longer is taken to hang. */
-export const defaultDeadlineMs = 120_000;
-
 interface AskOptions extends Omit<EvaluatorOptions, "order"> {
-  /** A case that takes longer fails. Default: `defaultDeadlineMs`. */
-  readonly deadlineMs?: number | undefined;
   readonly passOut: boolean;
   readonly tuned: boolean;
 }
@@ -35,6 +30,7 @@ export async function askWorker(
   const base = {
     at: planned.at,
     label: planned.label,
+    declared: planned.declared,
     tuned: options.tuned,
     by: "python" as const,
     comparisons: [],
@@ -79,9 +75,9 @@ function evaluateInstead(
   kernel: CompiledKernel,
   planned: PlannedCase,
   reasons: readonly string[],
-  { tolerance, repeats }: AskOptions,
+  { tolerance, repeats, deadlineMs }: AskOptions,
 ): Outcome {
-  const outcome = evaluate(kernel, planned, { tolerance, repeats });
+  const outcome = evaluate(kernel, planned, { tolerance, repeats, deadlineMs });
   return {
     ...outcome,
     unchecked: [...reasons.map((reason) => `${reason}; the evaluator ran instead`), ...outcome.unchecked],

@@ -3,10 +3,11 @@ import type { Case, CompiledKernel } from "../../contract/compiled.js";
 import { compileAhead } from "../compile/ahead.js";
 import { evaluate, type EvaluatorOptions, overflow } from "./case-evaluator.js";
 import { askWorker, needsPointer } from "./case-worker.js";
-import { type PlannedCase, workOf } from "../cases/cases.js";
+import { costOf, type PlannedCase } from "../cases/cases.js";
 import type { Device, PythonDevice } from "../devices/devices.js";
 import type { Outcome } from "../cases/outcome.js";
 import { openWorkspace, verifyRequest } from "../devices/request.js";
+import { deviceLimits } from "./device-limits.js";
 
 export interface Runner {
   run(planned: PlannedCase, place: number): Promise<Outcome>;
@@ -19,8 +20,6 @@ export interface Runner {
 }
 
 export interface RunnerOptions extends EvaluatorOptions {
-  /** A case that takes longer in Python fails. Default: `defaultDeadlineMs`. */
-  readonly deadlineMs?: number | undefined;
   /** Whether the evaluator also runs each small case that passes, to find wrong accesses that do not change results. */
   readonly sanitised?: boolean;
 }
@@ -37,8 +36,8 @@ export interface Compiling {
   readonly late: number;
 }
 
-/** The evaluator also runs cases up to this product of sizes; it takes about as long as the interpreter. */
-const SANITISED_WORK = 2 ** 16;
+/** The evaluator also runs cases of at most this cost; it takes about as long as the interpreter. */
+const SANITISED_WORK = 2 ** 22;
 
 /** Runs one case on an open device, for property tests. */
 export async function verifyCase(
@@ -104,8 +103,8 @@ async function pythonRunner(
     run: async (planned, place) => {
       const outcome = await ask(planned, place % 2 === 1, false);
       if (!sanitised || outcome.status !== "passed" || outcome.by === "eval") return outcome;
-      if (workOf(planned.at) > SANITISED_WORK) return outcome;
-      const { findings } = evaluate(kernel, planned, { tolerance });
+      if (costOf(kernel, planned.at, deviceLimits.eval) > SANITISED_WORK) return outcome;
+      const { findings } = evaluate(kernel, planned, { tolerance, deadlineMs });
       if (findings.length > 0) return { ...outcome, status: "failed", findings };
       return overflow(kernel, outcome) ?? outcome;
     },

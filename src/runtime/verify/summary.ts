@@ -1,6 +1,7 @@
 /** The result of a verification in numbers and sentences, for both forms of the report. */
+import { formatSizes } from "../../contract/compiled.js";
 import type { Device } from "../devices/devices.js";
-import { isCorrect, type Outcome } from "../cases/outcome.js";
+import { isShown, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./verify-cases.js";
 
 export interface Summary {
@@ -12,6 +13,8 @@ export interface Summary {
   readonly unchecked: number;
   /** Indices of the configs that ran. */
   readonly configsTried: readonly number[];
+  /** Places of the author's shapes at which the kernel was compared with its reference. */
+  readonly declaredCompared: readonly number[];
   /** What this run leaves unchecked, as phrases. */
   readonly notChecked: readonly string[];
   /** One sentence for `details`. */
@@ -19,7 +22,8 @@ export interface Summary {
 }
 
 /** The results of a run, and what it leaves unchecked. */
-export function summarize({ kernel, outcomes, left }: Verification, device: Device): Summary {
+export function summarize(verification: Verification, device: Device): Summary {
+  const { kernel, outcomes, left } = verification;
   const compared = outcomes.flatMap((outcome) => outcome.comparisons);
   const count = (status: Outcome["status"]): number => outcomes.filter((outcome) => outcome.status === status).length;
   const configsTried = [...new Set(outcomes.map(({ at }) => at.config))].sort((a, b) => a - b);
@@ -33,7 +37,8 @@ export function summarize({ kernel, outcomes, left }: Verification, device: Devi
     ...new Set(outcomes.flatMap((outcome) => outcome.unchecked)),
     ...left,
   ];
-  const correct = isCorrect(outcomes);
+  const why = whyUnverified(verification);
+  const correct = why === undefined && outcomes.every(({ status }) => status !== "failed");
   const passed = count("passed");
   return {
     correct,
@@ -43,8 +48,9 @@ export function summarize({ kernel, outcomes, left }: Verification, device: Devi
     failed: count("failed"),
     unchecked: count("unchecked"),
     configsTried,
+    declaredCompared: declaredCompared(outcomes),
     notChecked,
-    details: detailsOf(outcomes, correct, device.kind, left),
+    details: detailsOf(verification, device.kind, why),
   };
 }
 
@@ -60,19 +66,38 @@ function hasFloat32(outcomes: readonly Outcome[], { signature }: Verification["k
   );
 }
 
-function detailsOf(outcomes: readonly Outcome[], correct: boolean, device: string, left: readonly string[]): string {
+function declaredCompared(outcomes: readonly Outcome[]): readonly number[] {
+  const places = outcomes.flatMap((outcome) => (isShown(outcome) ? (outcome.declared ?? []) : []));
+  return [...new Set(places)].sort((a, b) => a - b);
+}
+
+/** Why cases that did not fail do not show that the kernel is right. */
+function whyUnverified(verification: Verification): string | undefined {
+  const { kernel, outcomes, left, chosen } = verification;
   if (outcomes.length === 0) return ["no case could be run", ...left.slice(-1)].join(": ");
-  const passed = outcomes.filter(({ status }) => status === "passed").length;
-  if (correct) return `${passed} of ${outcomes.length} cases passed on ${device}`;
-  const failed = outcomes.filter(({ status }) => status === "failed");
-  if (failed.length === 0) {
+  if (!outcomes.some(({ status }) => status === "passed")) {
     const [why] = outcomes[0]!.unchecked;
-    return [
-      "no case could be compared with a reference",
-      ...(why ? [why.replace(/^.* were not compared: /, "")] : []),
-    ].join(": ");
+    const because = why ? [why.replace(/^.* were not compared: /, "")] : [];
+    return ["no case could be compared with a reference", ...because].join(": ");
   }
-  return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
+  if (!outcomes.some(isShown)) return "every case is empty, so no element was compared";
+  const total = kernel.shapes.length;
+  if (chosen || total === 0 || declaredCompared(outcomes).length > 0) return undefined;
+  const [sizes] = kernel.shapes.map(formatSizes);
+  const others = total > 1 ? ` and ${total - 1} more` : "";
+  return `none of the shapes that the kernel declares was run (${sizes}${others}); declare one that this device runs, or choose sizes with --shape`;
+}
+
+function detailsOf(verification: Verification, device: string, why: string | undefined): string {
+  const { kernel, outcomes, chosen } = verification;
+  const failed = outcomes.filter(({ status }) => status === "failed");
+  if (failed.length > 0)
+    return `${failed.length} of ${outcomes.length} cases failed on ${device}: ${headline(failed[0]!)}`;
+  if (why !== undefined) return why;
+  const passed = outcomes.filter(({ status }) => status === "passed").length;
+  const [ran, total] = [declaredCompared(outcomes).length, kernel.shapes.length];
+  const shapes = chosen || total === 0 ? "" : `, with ${ran === total ? "all" : `${ran} of ${total}`} declared shapes`;
+  return `${passed} of ${outcomes.length} cases passed on ${device}${shapes}`;
 }
 
 /** The first problem of a case, in one line. */

@@ -1,10 +1,13 @@
 /** Thorough verification: draws random cases from the signature, and reduces one that fails. */
 import fc from "fast-check";
 import type { Case, CompiledKernel, SpecialValue, Tolerance } from "../../contract/compiled.js";
-import type { Selection } from "../cases/cases.js";
+import { declaredCases, type Plan, type PlannedCase } from "../cases/cases.js";
+import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
-import { cases, type CaseOptions } from "../cases/draw.js";
+import { acceptedCase } from "../cases/accepted.js";
+import { asDrawn, cases, type CaseOptions, drawnConfigs } from "../cases/draw.js";
 import type { Outcome } from "../cases/outcome.js";
+import { deviceLimits } from "./device-limits.js";
 import { openRunner, type RunnerOptions, verifyCase } from "./runner.js";
 import { shellWord } from "../system/shell.js";
 import type { Verification } from "./verify-cases.js";
@@ -52,7 +55,8 @@ export async function verifyThoroughly(
 ): Promise<Verification> {
   const { selection, timeLimitMs } = options;
   const started = Date.now();
-  const rounds = roundsOf(kernel, device, options);
+  const declared = declaredPlan(kernel, device, selection);
+  const rounds = roundsOf(kernel, device, options, declared.cases);
   const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
   const passed: Outcome[] = [];
   let failed: Outcome | undefined;
@@ -66,7 +70,8 @@ export async function verifyThoroughly(
   const holds = async (at: Case): Promise<boolean> => {
     // Out of time: the remaining cases are skipped.
     if (Date.now() > deadline) return true;
-    const outcome = await runner.run({ at, label: "drawn", extra: false }, passed.length);
+    const own = declared.cases.find((each) => each.at === at);
+    const outcome = await runner.run(own ?? { at, label: "drawn", extra: false }, passed.length);
     if (outcome.status === "failed") {
       // Smaller cases of a hanging one would hang as long.
       if (!failed) deadline = Date.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
@@ -83,17 +88,12 @@ export async function verifyThoroughly(
   } finally {
     await runner.close();
   }
-  const left = planned - passed.length;
   const compiling = runner.compiling?.();
   return {
     kernel,
+    ...(selection.sizes && { chosen: true }),
     outcomes: failed ? [...passed, failed] : passed,
-    left: [
-      ...(options.special ? [] : ["NaN and infinities among the inputs: --special draws them"]),
-      ...(!failed && left > 0
-        ? [`${left} of ${planned} cases: the time limit of ${timeLimitMs / 1000} s was reached`]
-        : []),
-    ],
+    left: [...declared.left, ...leftOf(kernel, options, failed ? 0 : planned - passed.length, planned)],
     seconds: (Date.now() - started) / 1000,
     ...(compiling && { compiling }),
     thorough: {
@@ -103,14 +103,43 @@ export async function verifyThoroughly(
   };
 }
 
+/** What the run leaves out, besides shapes of the author's. */
+function leftOf(
+  kernel: CompiledKernel,
+  { selection, special, timeLimitMs }: ThoroughOptions,
+  skipped: number,
+  planned: number,
+): readonly string[] {
+  const late = `${skipped} of ${planned} cases: the time limit of ${timeLimitMs / 1000} s was reached`;
+  return [
+    ...[...kernel.configs.keys()].flatMap((config) => refusedText(kernel, config, selection)),
+    ...(special ? [] : ["NaN and infinities among the inputs: --special draws them"]),
+    ...(skipped > 0 ? [late] : []),
+  ];
+}
+
+/** The author's shapes as drawn cases. */
+function declaredPlan(kernel: CompiledKernel, device: Device, selection: Selection): Plan {
+  if (selection.sizes) return { cases: [], left: [] };
+  const plan = declaredCases(kernel, { ...deviceLimits[device.kind], exhaustive: false }, selection);
+  return { ...plan, cases: plan.cases.map((each) => ({ ...each, at: asDrawn(kernel, each.at) })) };
+}
+
 interface Round {
   readonly drawn: fc.Arbitrary<Case>;
   readonly seed: number;
   readonly numRuns: number;
+  /** They come before what is drawn, and count among the runs. */
+  readonly examples?: [Case][];
 }
 
-/** One case of every config comes first, because drawn cases may miss some. */
-function roundsOf(kernel: CompiledKernel, device: Device, options: ThoroughOptions): readonly Round[] {
+/** The author's shapes come first, then one case of every config, because drawn cases may miss some. */
+function roundsOf(
+  kernel: CompiledKernel,
+  device: Device,
+  options: ThoroughOptions,
+  declared: readonly PlannedCase[],
+): readonly Round[] {
   const { selection, runs } = options;
   const draws = drawOptions(kernel, device, options);
   const round = (config: number | undefined, numRuns: number): Round => ({
@@ -118,8 +147,21 @@ function roundsOf(kernel: CompiledKernel, device: Device, options: ThoroughOptio
     seed: selection.seed + (config ?? -1) + 1,
     numRuns,
   });
-  const first = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
-  return [...first.map((config) => round(config, 1)), round(selection.config, runs)];
+  const configs = drawnConfigs(kernel, draws);
+  const examples = declared.map(({ at }): [Case] => [at]);
+  const own = { ...round(selection.config, examples.length), examples };
+  return [
+    ...(examples.length > 0 ? [own] : []),
+    ...configs.map((config) => round(config, 1)),
+    round(selection.config, runs),
+  ];
+}
+
+/** A config that no sizes fit is not drawn. */
+function refusedText(kernel: CompiledKernel, config: number, { config: only, sizes }: Selection): readonly string[] {
+  if (only !== undefined && only !== config) return [];
+  const base = acceptedCase(kernel, config, { seed: 0, ...(sizes && { sizes }) });
+  return "refusal" in base ? [`config ${config}: no sizes were found that it accepts (${base.refusal})`] : [];
 }
 
 /** The cases of a round, which the seed decides. */
@@ -163,5 +205,5 @@ export async function verifyGiven(
     repeats: repeats[device.kind],
     sanitised: true,
   });
-  return { kernel, outcomes: [outcome], left: [], seconds: (Date.now() - started) / 1000 };
+  return { kernel, chosen: true, outcomes: [outcome], left: [], seconds: (Date.now() - started) / 1000 };
 }

@@ -1,9 +1,11 @@
 /** Runs the planned cases of a kernel on a device and collects the results. */
 import type { CompiledKernel, ProgramOrder, Tolerance } from "../../contract/compiled.js";
 import { inEveryConfig } from "../compile/ahead.js";
-import { type Limits, planCases, type Selection } from "../cases/cases.js";
+import { planCases } from "../cases/cases.js";
+import type { Selection } from "../cases/selection.js";
 import type { Device } from "../devices/devices.js";
 import type { Outcome } from "../cases/outcome.js";
+import { deviceLimits } from "./device-limits.js";
 import { type Compiling, openRunner } from "./runner.js";
 
 export interface VerifyOptions {
@@ -21,6 +23,8 @@ export interface VerifyOptions {
 
 export interface Verification {
   readonly kernel: CompiledKernel;
+  /** The user chose the sizes, so the author's were not asked for. */
+  readonly chosen?: true;
   readonly outcomes: readonly Outcome[];
   /** Cases that were not run, and why. */
   readonly left: readonly string[];
@@ -37,14 +41,7 @@ export interface Verification {
   };
 }
 
-const limits: Readonly<Record<Device["kind"], Limits>> = {
-  eval: { elements: 2 ** 17, work: 2 ** 22, exhaustive: false },
-  interpreter: { elements: 2 ** 17, work: 2 ** 23, exhaustive: false },
-  cuda: { elements: 2 ** 31, work: Infinity, exhaustive: true },
-  hip: { elements: 2 ** 31, work: Infinity, exhaustive: true },
-};
-
-/** No extra case starts after this time; those of the first shape, which covers every config, always run. */
+/** No extra case starts once extra ones took this time. The author's shapes, and the shape that covers every config, always run. */
 const budgetMs: Readonly<Record<Device["kind"], number>> = {
   eval: 3_000,
   interpreter: 7_000,
@@ -61,11 +58,12 @@ const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
   const started = Date.now();
-  const plan = planCases(kernel, limits[device.kind], options.selection);
+  const plan = planCases(kernel, deviceLimits[device.kind], options.selection);
   const left = [...plan.left];
   const { tolerance = {}, order, deadlineMs } = options;
   const runner = await openRunner(kernel, device, { tolerance, order, deadlineMs, repeats: repeats[device.kind] });
   const outcomes: Outcome[] = [];
+  let extraSince: number | undefined;
   const record = (outcome: Outcome): void => {
     outcomes.push(outcome);
     options.onOutcome?.(outcome, outcomes.length, plan.cases.length);
@@ -80,7 +78,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
         left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);
         break;
       }
-      if (planned.extra && Date.now() - started > budgetMs[device.kind]) {
+      if (planned.extra && Date.now() - (extraSince ??= Date.now()) > budgetMs[device.kind]) {
         left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
         break;
       }
@@ -91,5 +89,6 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
     await runner.close();
   }
   const compiling = runner.compiling?.();
-  return { kernel, outcomes, left, seconds: (Date.now() - started) / 1000, ...(compiling && { compiling }) };
+  const chosen = options.selection.sizes && ({ chosen: true } as const);
+  return { kernel, ...chosen, outcomes, left, seconds: (Date.now() - started) / 1000, ...(compiling && { compiling }) };
 }

@@ -317,7 +317,7 @@ describe("evaluation", () => {
 
   test("cases are drawn that the wrapper takes", () => {
     const compiled = compile(product);
-    const { cases, left } = planCases(compiled, { elements: 1e7, work: 1e8, exhaustive: false }, { seed: 0 });
+    const { cases, left } = planCases(compiled, { elements: 1e7, work: 1e8, op: 0, exhaustive: false }, { seed: 0 });
     expect(cases.length).toBeGreaterThan(3);
     expect(left).toEqual([]);
     for (const { sizes, layouts } of cases.map((each) => each.at)) {

@@ -159,7 +159,7 @@ describe("evaluation", () => {
 });
 
 test("verification runs both ways", async () => {
-  const limits = { elements: 1e6, work: 1e9, exhaustive: false };
+  const limits = { elements: 1e6, work: 1e9, op: 0, exhaustive: false };
   const { cases } = planCases(await build(linear), limits, { seed: 1 });
   const first = cases.filter(({ extra }) => !extra).map(({ at }) => at.absent ?? []);
   expect(first).toEqual([[], ["bias"]]);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { CompiledKernel, TensorSignature } from "../../../src/contract/compiled.js";
+import type { Case, CompiledKernel, TensorSignature } from "../../../src/contract/compiled.js";
 import { planCases, type Limits } from "../../../src/runtime/cases/cases.js";
 import { toleranceFor } from "../../../src/contract/tolerance.js";
 import { vectorAdd } from "../../support/fixtures/vector-add.js";
 
-const small: Limits = { elements: 2 ** 17, work: 2 ** 23, exhaustive: false };
+const small: Limits = { elements: 2 ** 17, work: 2 ** 23, op: 0, exhaustive: false };
 const selection = { seed: 0 };
 
 function matmul(changes: Partial<CompiledKernel> = {}): CompiledKernel {
@@ -33,14 +33,34 @@ function matmul(changes: Partial<CompiledKernel> = {}): CompiledKernel {
       { M: 64, N: 64, K: 64 },
       { M: 4096, N: 4096, K: 4096 },
     ],
+    work: ({ sizes }) => ({ ops: 0, lanes: sizes["M"]! * sizes["N"]! * sizes["K"]! }),
     ...changes,
   };
 }
 
 describe("the plan", () => {
+  it("should run what the author declares first, with every dtype", () => {
+    const { cases } = planCases(matmul(), small, selection);
+    expect(cases.slice(0, 2).map(({ at, declared }) => [at.sizes, at.dtypes["T"], declared])).toEqual([
+      [{ M: 64, N: 64, K: 64 }, "float16", 0],
+      [{ M: 64, N: 64, K: 64 }, "bfloat16", 0],
+    ]);
+    expect(cases.slice(2).every(({ declared }) => declared === undefined)).toBe(true);
+  });
+
+  it("should measure what is too large by the grid and its blocks, not by the product of all sizes", () => {
+    const many = { work: () => ({ ops: 10, lanes: 4096 }) };
+    const { left } = planCases(
+      matmul({ ...many, shapes: [{ M: 200, N: 200, K: 200 }] }),
+      { ...small, work: 2 ** 12 },
+      selection,
+    );
+    expect(left).toEqual([]);
+  });
+
   it("should try every config and every dtype, over sizes that no block divides", () => {
     const { cases, left } = planCases(matmul(), small, selection);
-    const first = cases.filter(({ extra }) => !extra);
+    const first = cases.filter(({ label }) => label === "beyond blocks");
     expect(first.map(({ at }) => at.config)).toEqual([0, 1, 2, 3]);
     expect(new Set(first.map(({ at }) => at.dtypes["T"]))).toEqual(new Set(["float16", "bfloat16"]));
     for (const size of Object.values(first[0]!.at.sizes))
@@ -48,7 +68,7 @@ describe("the plan", () => {
     expect(new Set(cases.map(({ label }) => label))).toEqual(
       new Set(["beyond blocks", "ones", "primes", "aligned", "author's"]),
     );
-    expect(left).toEqual(["M=4096 N=4096 K=4096: too large for this device"]);
+    expect(left).toEqual(["declared shape M=4096 N=4096 K=4096: too large for this device"]);
   });
 
   it("should run smaller sizes where a device is slow, the last sizes the largest", () => {
@@ -56,7 +76,7 @@ describe("the plan", () => {
     const sizes = new Map(cases.map(({ label, at }) => [label, at.sizes]));
     expect(sizes.get("beyond blocks")).toEqual({ M: 11, K: 263, N: 71 });
     expect(sizes.get("aligned")).toEqual({ M: 16, K: 128, N: 128 });
-    expect(left).toEqual(["M=4096 N=4096 K=4096: too large for this device"]);
+    expect(left).toEqual(["declared shape M=4096 N=4096 K=4096: too large for this device"]);
   });
 
   it("should try every layout that the rank has", () => {
@@ -73,21 +93,37 @@ describe("the plan", () => {
   });
 
   it("should run everything with everything on a GPU", () => {
-    const { cases, left } = planCases(matmul(), { elements: 2 ** 31, work: Infinity, exhaustive: true }, selection);
+    const { cases, left } = planCases(
+      matmul(),
+      { elements: 2 ** 31, work: Infinity, op: 0, exhaustive: true },
+      selection,
+    );
     expect(cases.filter(({ at }) => at.sizes["M"] === 4096)).toHaveLength(4 * 2);
     expect(left).toEqual([]);
   });
 
-  it("should leave out what the kernel refuses, and say why", () => {
-    const refusal: CompiledKernel["refusal"] = ({ sizes }) => (sizes["M"] === 1 ? "M must be above 1" : undefined);
+  it("should run sizes near those that the kernel refuses", () => {
+    const refusal: CompiledKernel["refusal"] = ({ sizes }) =>
+      sizes["M"]! % 16 > 0 ? "M is a multiple of 16" : undefined;
     const { cases, left } = planCases(matmul({ refusal }), small, selection);
-    expect(cases.some(({ at }) => at.sizes["M"] === 1)).toBe(false);
-    expect(left).toContain("M=1 K=1 N=1: the kernel refuses it (M must be above 1)");
+    expect(cases.every(({ at }) => at.sizes["M"]! % 16 === 0)).toBe(true);
+    expect(new Set(cases.map(({ label }) => label))).toContain("ones");
+    expect(left.filter((each) => each.includes("refuses"))).toEqual([]);
+  });
+
+  it("should leave out what the kernel refuses, and say why", () => {
+    const refusal = ({ sizes }: Pick<Case, "sizes">) => (sizes["M"] === 64 ? "M is not 64" : "no size is right");
+    const { cases, left } = planCases(matmul({ refusal }), small, selection);
+    expect(cases).toEqual([]);
+    expect(left).toContain("declared shape M=64 N=64 K=64: the kernel refuses it (M is not 64)");
+    expect(left).toContain("M=1 K=1 N=1: the kernel refuses it (no size is right)");
   });
 
   it("should span several of the largest blocks when there is one size", () => {
     const kernel = vectorAdd({ configs: [{ values: { BLOCK: 4096 } }] });
-    const size = planCases(kernel, small, selection).cases[0]!.at.sizes["N"]!;
+    const size = planCases(kernel, small, selection).cases.find(({ label }) => label === "beyond blocks")!.at.sizes[
+      "N"
+    ]!;
     expect(size).toBeGreaterThan(4096);
     expect(size % 4096).not.toBe(0);
   });

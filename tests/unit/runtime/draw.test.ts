@@ -4,8 +4,8 @@ import { build } from "tilescript";
 import { gemm } from "../../../examples/gemm.js";
 import { pagedAttention } from "../../../examples/paged-attention.js";
 import { maxPool3d } from "../../../examples/max-pool-3d.js";
-import { largestTensor, workOf } from "../../../src/runtime/cases/cases.js";
-import { cases } from "../../../src/runtime/cases/draw.js";
+import { largestTensor } from "../../../src/runtime/cases/cases.js";
+import { cases, productOfSizes } from "../../../src/runtime/cases/draw.js";
 import { fc } from "../../support/property.js";
 
 it.each([
@@ -24,7 +24,7 @@ it.each([
     expect(Math.max(...drawn.map((at) => largestTensor(kernel, at)))).toBeLessThanOrEqual(2 ** 22);
     // The bound is met from below, so that it is this bound that was tried.
     expect(Math.max(...drawn.map((at) => largestTensor(kernel, at)))).toBeGreaterThan(2 ** 18);
-    expect(Math.max(...drawn.map(workOf))).toBeLessThanOrEqual(2 ** 31);
+    expect(Math.max(...drawn.map(productOfSizes))).toBeLessThanOrEqual(2 ** 31);
   }
 });
 
@@ -37,7 +37,7 @@ it("should draw what a kernel takes, also where few of the products of its many 
     expect([16, 32, 64, 128, 256, 512, 1024]).toContain(sizes["PAGE_SIZE"]);
   }
   // Not ones alone, which are the cases that never are too much.
-  expect(drawn.filter((at) => workOf(at) > 2 ** 20).length).toBeGreaterThan(20);
+  expect(drawn.filter((at) => productOfSizes(at) > 2 ** 20).length).toBeGreaterThan(20);
 });
 
 it("should keep the sizes that are asked for, however large", async () => {

@@ -1,0 +1,174 @@
+/**
+ * What a case costs, estimated before it runs: every program of the grid, with its blocks and the iterations of its
+ * loops. The program at the start of the grid and the one at its end stand for all of them.
+ */
+import type { Case, Work } from "../contract/compiled.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  isFunction,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { handedOver } from "../ir/walk.js";
+import type { Constant } from "../values/runtime-values.js";
+import { Bindings } from "./bindings.js";
+import { launchOf } from "./case-launch.js";
+
+/** The work of one case of a kernel. */
+export function workOf(ir: KernelIR, at: Case): Work {
+  const bindings = new Bindings(ir, launchOf(ir, at));
+  const grid = bindings.host(ir.grid).map(Number);
+  const programs = product(grid);
+  // A causal loop is shortest at one end of the grid; at which one, the kernel decides.
+  const [first, last] = [grid.map(() => 0), grid].map((place) => new Program(ir, bindings, grid, place).cost());
+  const [a, b] = [first!, last!];
+  return { ops: programs * Math.max(a.ops, b.ops), lanes: programs * Math.max(a.lanes, b.lanes) };
+}
+
+const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
+
+/** One program: scalars that follow from sizes, constexprs and the program's place are known, loaded ones are not. */
+class Program {
+  readonly #known = new Map<Value | Variable, Constant | undefined>();
+  readonly #place: readonly number[];
+  readonly #longest: number;
+
+  constructor(
+    readonly ir: KernelIR,
+    readonly bindings: Bindings,
+    readonly grid: readonly number[],
+    place: readonly number[],
+  ) {
+    this.#place = place.map((index) => Math.max(0, index - 1));
+    this.#longest = Math.max(1, ...Object.values(bindings.sizes), ...dimsOf(bindings));
+    for (const param of ir.params)
+      if (param.kind === "size" || param.kind === "scalar" || param.kind === "constexpr")
+        this.#known.set(param.value, bindings.constant(param.value));
+  }
+
+  cost(): Work {
+    return this.#block(this.ir.body);
+  }
+
+  #block({ statements }: Block): Work {
+    let total: Work = NOTHING;
+    for (const statement of statements) total = plus(total, this.#statement(statement));
+    return total;
+  }
+
+  #statement(statement: Statement): Work {
+    switch (statement.kind) {
+      case "op":
+        return this.#op(statement);
+      case "let":
+        this.#known.set(statement.variable, this.#constant(statement.initial));
+        return ONE;
+      case "write":
+        this.#known.set(statement.variable, this.#constant(statement.value));
+        return ONE;
+      case "read":
+        this.#known.set(statement.result, this.#known.get(statement.variable));
+        return NOTHING;
+      case "for":
+        return this.#for(statement);
+      case "while": {
+        const once = plus(this.#block(statement.condition), this.#block(statement.body));
+        return times(once, this.#longest);
+      }
+      case "if": {
+        const condition = this.#constant(statement.condition);
+        if (condition !== undefined) return plus(ONE, this.#block(condition ? statement.then : statement.otherwise));
+        const [yes, no] = [this.#block(statement.then), this.#block(statement.otherwise)];
+        return { ops: 1 + Math.max(yes.ops, no.ops), lanes: Math.max(yes.lanes, no.lanes) };
+      }
+      case "exit":
+        return NOTHING;
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  /** The iteration in the middle stands for all of them, also where the bounds of an inner loop depend on the index. */
+  #for({ index, start, end, step, unrolled, body }: ForStatement): Work {
+    const [from, to, by] = [start, end, step].map((bound) => this.#number(bound));
+    const stride = Math.abs(by ?? 1) || 1;
+    const isKnown = from !== undefined && to !== undefined;
+    const trips = isKnown ? Math.max(0, Math.ceil(Math.abs(to - from) / stride)) : Math.ceil(this.#longest / stride);
+    if (trips === 0 || (isKnown && (to - from) * (by ?? 1) < 0)) return ONE;
+    const middle = isKnown ? from + (by ?? 1) * Math.floor((trips - 1) / 2) : undefined;
+    this.#known.set(index, middle);
+    const once = () => times(plus(ONE, this.#block(body)), trips);
+    if (!unrolled || middle === undefined || index.type.kind !== "constexpr") return once();
+    return this.bindings.within(index.type.text, middle, once);
+  }
+
+  #op(statement: OpStatement): Work {
+    const { op, operands, results } = statement;
+    const callee = operands[0];
+    if (isFunction(callee)) {
+      for (const [param, argument] of handedOver(statement)) this.#known.set(param, this.#constant(argument));
+      const inside = handedOver(statement).length > 0 ? this.#block(callee.function.body) : NOTHING;
+      const { yields } = callee.function.body;
+      results.forEach((result, i) => this.#known.set(result, yields[i] && this.#constant(yields[i])));
+      return plus(inside, { ops: 1, lanes: this.#lanes(statement) });
+    }
+    if (results[0]) this.#known.set(results[0], this.#computed(statement));
+    return { ops: op.spelling.form === "call" || op.evaluate ? 1 : 0, lanes: this.#lanes(statement) };
+  }
+
+  #computed({ op, operands }: OpStatement): Constant | undefined {
+    const axis = operands[0] && this.#number(operands[0]);
+    if (op.name === "programId") return this.#place[axis ?? 0] ?? 0;
+    if (op.name === "numPrograms") return this.grid[axis ?? 0] ?? 1;
+    const given = operands.flatMap((operand) => (operand === undefined ? [] : [this.#constant(operand)]));
+    // A claim about a number, or its cast, is that number.
+    if (!op.fold) return PASSES.has(op.name) ? given[0] : undefined;
+    return given.every((value) => value !== undefined) ? op.fold(...given) : undefined;
+  }
+
+  /** Lanes of the largest tile that takes part; a product of matrices has its third dimension too. */
+  #lanes({ op, operands, results }: OpStatement): number {
+    const shapes = [...results, ...operands.filter(isValue)].map((value) => this.#shape(value));
+    const largest = Math.max(1, ...shapes.map(product));
+    if (!op.name.startsWith("dot")) return largest;
+    const inner = shapes[results.length]?.at(-1) ?? 1;
+    return Math.ceil((product(shapes[0] ?? []) * inner) / PRODUCTS_A_LANE);
+  }
+
+  #shape({ type }: Value): readonly number[] {
+    return "shape" in type && Array.isArray(type.shape) ? type.shape.map((dim) => this.bindings.dim(dim)) : [];
+  }
+
+  #constant(argument: Argument): Constant | undefined {
+    if (isValue(argument)) return this.#known.get(argument);
+    return "kind" in argument && argument.kind === "literal" ? argument.value : undefined;
+  }
+
+  #number(argument: Argument): number | undefined {
+    const value = this.#constant(argument);
+    return value === undefined || typeof value === "string" ? undefined : Number(value);
+  }
+}
+
+/** Ops whose result has the value of their first operand. */
+const PASSES: ReadonlySet<string> = new Set(["to", "inBounds", "multipleOf", "maxContiguous", "maxConstancy"]);
+
+/** A multiplication inside a product of matrices costs this much less than an op on a lane. */
+const PRODUCTS_A_LANE = 4;
+
+const NOTHING: Work = { ops: 0, lanes: 0 };
+const ONE: Work = { ops: 1, lanes: 0 };
+
+const plus = (a: Work, b: Work): Work => ({ ops: a.ops + b.ops, lanes: a.lanes + b.lanes });
+const times = ({ ops, lanes }: Work, count: number): Work => ({ ops: ops * count, lanes: lanes * count });
+
+/** Integer constexprs, which bound loops as sizes do. */
+function dimsOf({ constexprs }: Bindings): readonly number[] {
+  return Object.values(constexprs).filter((value): value is number => typeof value === "number");
+}

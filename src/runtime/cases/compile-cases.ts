@@ -1,0 +1,76 @@
+/** What to compile: every config with every dtype, flag, choice and declared number, and inputs in each layout. */
+import type { Case, CompiledKernel, Layout } from "../../contract/compiled.js";
+import { acceptedCase, nearest } from "./accepted.js";
+import { withAndWithout } from "./cases.js";
+import type { Selection } from "./selection.js";
+import { caseOf, constexprDims, declaredShapes, givenShape, type Shape, usualShapes } from "./shapes.js";
+import { type Variant, variantsFor } from "./variants.js";
+
+/**
+ * The cases to compile, each at the first sizes that the kernel accepts; the author's sizes are tried before ours. Dims
+ * that are constexprs take each of the author's values.
+ */
+export function compileCases(
+  kernel: CompiledKernel,
+  selection: Selection,
+  layouts: readonly Layout[] = ["contiguous"],
+): { readonly cases: readonly Case[]; readonly left: readonly string[] } {
+  const { signature } = kernel;
+  const cases: Case[] = [];
+  const left = new Set<string>();
+  for (const config of selection.config === undefined ? kernel.configs.keys() : [selection.config]) {
+    for (const variant of variantsFor(kernel, selection)) {
+      for (const shapes of shapesByDims(kernel, selection)) {
+        for (const layout of layouts) {
+          const tried = preferred(shapes, variant).map(({ sizes, given = {} }) =>
+            // The variant decides constexprs, so that each value is compiled whichever a shape has.
+            caseOf(
+              signature,
+              { sizes, given: { ...given, ...variant.constexprs } },
+              variant,
+              layout,
+              config,
+              selection.seed,
+            ),
+          );
+          const at = tried.find((each) => kernel.refusal(each) === undefined) ?? near(kernel, tried[0]!, selection);
+          if (!at) left.add(`config ${config}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
+          else if (at.layouts && Object.keys(at.layouts).length === 0)
+            left.add(`${layout}: no input can have this layout`);
+          else cases.push(...withAndWithout([...signature.tensors, ...signature.pointers], at, true, 0));
+        }
+      }
+    }
+  }
+  return { cases, left: [...left] };
+}
+
+/** The shapes to try, one list for each of the author's values of dims that are constexprs. */
+function shapesByDims(kernel: CompiledKernel, selection: Selection): readonly (readonly Shape[])[] {
+  if (selection.sizes) return [[givenShape(selection, kernel)]];
+  const declared = declaredShapes(kernel);
+  const names = constexprDims(kernel);
+  const dimsOf = ({ sizes }: Shape) => Object.fromEntries(names.map((name) => [name, sizes[name]!] as const));
+  const keys = new Set(declared.map((shape) => JSON.stringify(dimsOf(shape))));
+  if (keys.size === 0) return [usualShapes(kernel)];
+  return [...keys].map((key) => {
+    const shapes = declared.filter((shape) => JSON.stringify(dimsOf(shape)) === key);
+    return [...shapes, ...usualShapes(kernel, dimsOf(shapes[0]!))];
+  });
+}
+
+/** The shapes whose author gives the variant's constexprs with them come first. */
+function preferred(shapes: readonly Shape[], { constexprs }: Variant): readonly Shape[] {
+  const unlike = ({ given = {} }: Shape): number =>
+    Object.entries(constexprs).filter(([name, value]) => name in given && given[name] !== value).length;
+  return shapes.toSorted((a, b) => unlike(a) - unlike(b));
+}
+
+/** A case with sizes near those that the kernel refuses; the rest, which decides what is compiled, stays. */
+function near(kernel: CompiledKernel, at: Case, { sizes }: Selection): Case | undefined {
+  const base = sizes ? undefined : acceptedCase(kernel, at.config);
+  if (!base || "refusal" in base) return undefined;
+  const found = nearest(kernel, at, base.at, (each) => kernel.refusal(each) === undefined);
+  const rest = ({ dtypes, constexprs, layouts }: Case): string => JSON.stringify([dtypes, constexprs, layouts]);
+  return rest(found) === rest(at) ? found : undefined;
+}

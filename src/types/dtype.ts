@@ -81,6 +81,9 @@ export function members(elem: Elem): readonly DTypeName[] {
   return typeof elem === "string" ? [elem] : elem.members;
 }
 
+/** Whether it is a float, or may be one. */
+export const isFloatElem = (elem: Elem): boolean => members(elem).some((name) => dtypeTable[name].kind === "float");
+
 /** Whether two element types are the same. */
 export function sameElem(a: Elem, b: Elem): boolean {
   if (typeof a === "string" || typeof b === "string") return a === b;

@@ -26,6 +26,7 @@ import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement }
 import { type Binding, referenceFunction } from "../torch/reference-function.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
+import { firstConfig } from "../wrapper/autotune.js";
 import { wrapper } from "../wrapper/wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
@@ -155,6 +156,7 @@ function assembled(
     ),
     ...newestNames(kernels),
     ...constants(kernels, isMentioned),
+    ...kernels.flatMap(firstConfig).slice(0, 1),
     ...before,
     ...parts,
     ...helperFunctions(isMentioned, kernels.some(takesFloats)),

@@ -7,7 +7,7 @@ import type {
   SignatureDType,
   TensorSignature,
 } from "../../contract/compiled.js";
-import type { Elem } from "../../types/dtype.js";
+import { type Elem, isFloatElem } from "../../types/dtype.js";
 import { describedTensors, sizeMultiples } from "../../analysis/described.js";
 import {
   type ConstexprParam,
@@ -180,9 +180,6 @@ function atomicsOf(ir: KernelIR): Pick<Signature, "unordered" | "waits"> {
   });
   return { ...(unordered && { unordered }), ...(atomic && loops && { waits: true }) };
 }
-
-const isFloatElem = (elem: Elem): boolean =>
-  (typeof elem === "string" ? [elem] : elem.members).some((name) => /^b?float/.test(name));
 
 function usesDot(ir: KernelIR): boolean {
   let found = false;

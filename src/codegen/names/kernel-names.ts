@@ -40,12 +40,13 @@ export interface KernelNames {
 const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "wrap_triton _is_traced _beyond_int32 _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
-  "_refuse_gradient _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
+  "_refuse_gradient _records_gradient _refuse_tangents _without_gradient _WithoutGradient _check_tensor _check_int " +
+  "_check_float _check_bfloat16 _first_config _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
 
 /** The names of a module before any kernel is added. */
 export function moduleNames(): Names {
   const names = new Names();
-  for (const word of MODULE_NAMES.split(" ")) names.take(word);
+  for (const word of MODULE_NAMES.split(" ")) names.keep(word);
   return names;
 }
 

@@ -10,7 +10,7 @@ import { checkNamespace, notAnOperator, notTraceable, type OpOptions } from "./r
 import { fakeName, type OperatorContext, tupled } from "./operator-context.js";
 import { gradientDefinitions } from "./operator-gradient.js";
 import { outDefinitions } from "./operator-out.js";
-import { REFUSE_GRADIENT } from "../wrapper/wrapper-helpers.js";
+import { REFUSE_GRADIENT } from "../wrapper/gradient-helpers.js";
 import * as py from "../python/py-build.js";
 import type { Block, FunctionDef, Statement } from "../python/py.js";
 import { WrapperScope } from "../wrapper/wrapper-scope.js";
@@ -73,7 +73,7 @@ function callable(context: OperatorContext): FunctionDef {
       "Raises:",
       "    ValueError: a shape, stride, device or size that a kernel cannot take.",
       "    TypeError: a dtype that a kernel cannot take.",
-      ...(operator.backward ? ["    RuntimeError: an output is given where there would be a gradient."] : []),
+      "    RuntimeError: an output is given where there would be a gradient.",
     ].join("\n"),
     body: [
       { kind: "if", branches: [{ test: py.boolOp("and", ...isNone), body: functional(context) }] },
@@ -92,7 +92,7 @@ function functional({ names, params, outputs, results }: OperatorContext): Block
 }
 
 function writing({ operator, names, params, inputs, outputs }: OperatorContext): readonly Statement[] {
-  const { face, backward } = operator;
+  const { face } = operator;
   const isRequired = (param: (typeof params)[number]): boolean => param.default === undefined;
   const given = (some: typeof params) => some.map(({ name }) => py.name(name));
   const written = outputs.map((param) => py.name(outputName(face, names, param)));
@@ -105,7 +105,7 @@ function writing({ operator, names, params, inputs, outputs }: OperatorContext):
   });
   const others = params.filter((param) => !isRequired(param));
   return [
-    ...(backward ? [py.expression(py.call(REFUSE_GRADIENT, py.string(names.wrapper), ...tensors))] : []),
+    py.expression(py.call(REFUSE_GRADIENT, py.string(names.wrapper), ...tensors, ...written)),
     ...(written.length > 1 ? allocated : []),
     py.expression(py.call(names.opOut, ...given(params.filter(isRequired)), ...written, ...given(others))),
   ];

@@ -5,7 +5,8 @@ import { setsBlocks } from "./wrapper-descriptors.js";
 import { hostExpressions } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Expression, Keyword } from "../python/py.js";
+import type { Block, Expression, Keyword } from "../python/py.js";
+import { INTERPRETED } from "./wrapper-checks.js";
 
 /** Launch options of a config, by Triton's names. */
 export function launchOptions(config: Config): readonly Keyword[] {
@@ -14,6 +15,24 @@ export function launchOptions(config: Config): readonly Keyword[] {
   return Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [py.keyword(name, py.numberLiteral(value, "int"))],
   );
+}
+
+const FIRST_CONFIG = "_first_config";
+
+/** Triton's interpreter has no clock. Where all configs take as long, the autotuner chooses the first that fits. */
+export function firstConfig({ tuning }: KernelIR): Block {
+  if (!tuning.key || tuning.configs.length < 2) return [];
+  const zeros = py.list(...[0, 0, 0].map((zero) => py.numberLiteral(zero, "float")));
+  return [
+    {
+      kind: "function",
+      name: FIRST_CONFIG,
+      decorators: [],
+      params: [{ name: "_call" }, { name: "quantiles" }],
+      docstring: "What no config takes longer than: Triton's interpreter has no clock.",
+      body: [py.returns(zeros)],
+    },
+  ];
 }
 
 /** `pruner` is the function that drops configs whose requirements do not hold. */
@@ -33,6 +52,7 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
   });
   const pointers = (tensors: readonly string[]) =>
     tensors.length === 0 ? undefined : py.list(...tensors.map((tensor) => py.string(parameterName(ir, names, tensor))));
+  const several = configs.length > 1;
   const autotune = py.call(
     "triton.autotune",
     ...py.keywords({
@@ -42,6 +62,7 @@ export function decorators(ir: KernelIR, names: KernelNames, pruner: string | un
       reset_to_zero: pointers(resetToZero),
       restore_value: pointers(restoreValue),
       cache_results: cacheResults ? py.boolean(true) : undefined,
+      do_bench: several ? py.conditional(py.name(FIRST_CONFIG), py.name(INTERPRETED), py.none) : undefined,
     }),
   );
   return [autotune, ...inner];

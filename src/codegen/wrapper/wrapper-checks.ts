@@ -6,14 +6,11 @@ import { literalNumber, outputName } from "../names/kernel-names.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FString, Parameter, Raise, Statement } from "../python/py.js";
+import { BEYOND_INT32, CHECK_TENSOR } from "./argument-helpers.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
-/** Functions of the module that checks call. */
 /** Tells whether PyTorch is tracing, in a module that it may trace. */
 export const IS_TRACED = "_is_traced";
-export const CHECK_CHOICE = "_check_choice";
-export const CHECK_TYPE = "_check_type";
-export const BEYOND_INT32 = "_beyond_int32";
 /** Module constants that checks compare with. */
 export const ROW_LIMIT = "_MAX_TILE";
 export const REACH_LIMIT = "_INT32_REACH";
@@ -50,6 +47,12 @@ function check(test: Expression, body: Statement): Statement {
 export function ifGiven(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
   if (!param.given || body.length === 0) return body;
   return [{ kind: "if", branches: [{ test: py.compare(context.tensor(param), ["is not", py.none]), body }] }];
+}
+
+/** Refuses what is no tensor, and tensors whose memory a kernel would misread. */
+export function tensorCheck(context: WrapperContext, param: TensorParam | PointerParam): Block {
+  const text = py.string(`${context.names.wrapper}: ${label(context, param)}`);
+  return [py.expression(py.call(CHECK_TENSOR, text, context.tensor(param)))];
 }
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------

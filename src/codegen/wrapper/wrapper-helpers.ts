@@ -1,8 +1,10 @@
 /** Functions at the end of an emitted module for its wrapper; unused ones are omitted. */
-import * as py from "../python/py-build.js";
 import { ALLOCATE, CHECK_DESCRIPTOR } from "./wrapper-descriptors.js";
-import type { FunctionDef } from "../python/py.js";
-import { BEYOND_INT32, CHECK_CHOICE, CHECK_TYPE, IS_TRACED } from "./wrapper-checks.js";
+import type { ClassDef, FunctionDef } from "../python/py.js";
+import { argumentHelpers, CHECK_TENSOR, checkTensor } from "./argument-helpers.js";
+import { gradientHelpers } from "./gradient-helpers.js";
+import { helper } from "./helper-function.js";
+import { IS_TRACED } from "./wrapper-checks.js";
 import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
 
 /** Launches a kernel. */
@@ -10,27 +12,17 @@ export const LAUNCH = "_launch";
 const LAUNCH_KEY = "_launch_key";
 /** The remembered launches. */
 export const LAUNCHES = "_LAUNCHES";
-/** For an operator with a gradient that writes the caller's tensors. */
-export const REFUSE_GRADIENT = "_refuse_gradient";
 /**
  * Shows a launch to torch.compile. PyTorch looks for this name in the source, to know which kernels an operator has.
  */
 export const WRAP_TRITON = "wrap_triton";
 
-const helper = (name: string, params: string, docstring: string, text: string): FunctionDef => ({
-  kind: "function",
-  name,
-  decorators: [],
-  params: params.split(" ").map((each) => ({ name: each })),
-  docstring,
-  body: [{ kind: "verbatim", text }],
-});
-
 const checkOut = helper(
   CHECK_OUT,
   "label out shape dtype device others",
   "The tensor that a result is to be written to, if it can be.",
-  `if out.shape != shape:
+  `_check_tensor(label, out)
+if out.shape != shape:
     raise ValueError(
         f"{label} must have shape {list(shape)}, got {list(out.shape)}"
     )
@@ -42,22 +34,10 @@ _check_memory(label, out, others)
 return out`,
 );
 
-const refuseGradient = helper(
-  REFUSE_GRADIENT,
-  "label *tensors",
-  "Refuses to write where PyTorch would record a gradient.",
-  `wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
-if torch.is_grad_enabled() and any(wanted):
-    raise RuntimeError(
-        f"{label}: a result that is written to a given tensor has no gradient; "
-        "give none, or call it under torch.no_grad()"
-    )`,
-);
-
 const checkMemory = helper(
   CHECK_MEMORY,
   "label written others",
-  "Refuses to write a tensor that overlaps itself or another.",
+  "Refuses to write what overlaps itself or another tensor; tells autograd of it.",
   `start = written.data_ptr()
 if written.is_contiguous():
     end = start + written.nbytes
@@ -74,7 +54,8 @@ for name, other in others.items():
     if _overlaps(written, other, other.data_ptr() - start):
         raise ValueError(
             f"{label} shares memory with {name}; give a tensor of its own"
-        )`,
+        )
+torch.autograd.graph.increment_version(written)`,
 );
 
 /**
@@ -138,39 +119,6 @@ return any(
 )`,
 );
 
-const beyondInt32: FunctionDef = {
-  ...helper(BEYOND_INT32, "label", "The error for a tensor whose offsets do not fit int32.", ""),
-  body: [
-    py.returns(
-      py.call(
-        "ValueError",
-        py.fString(
-          { value: py.name("label") },
-          " spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it",
-        ),
-      ),
-    ),
-  ],
-};
-
-const checkChoice = helper(
-  CHECK_CHOICE,
-  "label value *choices",
-  "Refuses a value that is none of the choices.",
-  `if value not in choices:
-    error = ValueError if isinstance(value, type(choices[0])) else TypeError
-    allowed = " or ".join(map(repr, choices))
-    raise error(f"{label} must be {allowed}, got {value!r}")`,
-);
-
-const checkType = helper(
-  CHECK_TYPE,
-  "label value *types",
-  "Refuses a value of another type; True and False are no integers here.",
-  `if type(value) not in types:
-    raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")`,
-);
-
 /**
  * `kernel[grid](…)` spends most of its time on finding out which binary to launch, and the autotuner which config. A
  * compiled kernel is launched as Triton's tutorial on fused softmax does. torch.compile traces the launch itself, and
@@ -178,7 +126,7 @@ const checkType = helper(
  */
 const launch = helper(
   LAUNCH,
-  "kernel grid tensors numbers *others **options",
+  "kernel grid tensors numbers / *others **options",
   `Launches kernel[grid](*tensors, *numbers, **options).
 
 The binary and the grid are remembered by all that Triton chooses them by,
@@ -257,25 +205,32 @@ const isTraced = helper(
   "return type(tensor) not in (torch.Tensor, torch.nn.Parameter)",
 );
 
-/** The check of memory where the wrapper may be traced. */
-const checkTracedMemory: FunctionDef = {
-  ...checkMemory,
-  body: [{ kind: "verbatim", text: `if ${IS_TRACED}(written):\n    return` }, ...checkMemory.body],
-};
+/** A check that passes over the tensors of a graph that is being made. */
+const unlessTraced = (check: FunctionDef, tensor: string): FunctionDef => ({
+  ...check,
+  body: [{ kind: "verbatim", text: `if ${IS_TRACED}(${tensor}):\n    return` }, ...check.body],
+});
 
-/** The functions that a module needs, given what its wrapper mentions, and whether it passes floats to kernels. */
-export function helperFunctions(isMentioned: (name: string) => boolean, hasFloats: boolean): readonly FunctionDef[] {
-  const check = isMentioned(IS_TRACED) ? checkTracedMemory : checkMemory;
-  const memory = isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY) ? [check, overlaps, end, axes, nest, reaches] : [];
+/** What a module needs, given what its wrapper mentions, and whether it passes floats to kernels. */
+export function helperFunctions(
+  isMentioned: (name: string) => boolean,
+  hasFloats: boolean,
+): readonly (FunctionDef | ClassDef)[] {
+  const isTraceable = isMentioned(IS_TRACED);
+  const memory =
+    isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY)
+      ? [isTraceable ? unlessTraced(checkMemory, "written") : checkMemory, overlaps, end, axes, nest, reaches]
+      : [];
   return [
-    ...(isMentioned(IS_TRACED) ? [isTraced] : []),
+    ...(isTraceable ? [isTraced] : []),
     ...(isMentioned(LAUNCH) ? [launch, launchKey(hasFloats)] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),
-    ...(isMentioned(CHECK_CHOICE) ? [checkChoice] : []),
-    ...(isMentioned(CHECK_TYPE) ? [checkType] : []),
-    ...(isMentioned(BEYOND_INT32) ? [beyondInt32] : []),
-    ...(isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : []),
+    ...gradientHelpers(isMentioned),
+    ...(isMentioned(CHECK_TENSOR) || isMentioned(CHECK_OUT)
+      ? [isTraceable ? unlessTraced(checkTensor, "tensor") : checkTensor]
+      : []),
+    ...argumentHelpers(isMentioned, isTraceable),
     ...(isMentioned(CHECK_OUT) ? [checkOut] : []),
     ...memory,
   ];

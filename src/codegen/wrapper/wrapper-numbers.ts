@@ -1,32 +1,41 @@
 /** The wrapper's checks of numbers, flags, choices and dtypes, and what it passes to the kernel for them. */
 import type { ConstexprParam } from "../../ir/nodes.js";
-import { numberParams } from "../names/call-order.js";
+import { isInt } from "../../types/dtype.js";
+import { type NumberParam, numberParams } from "../names/call-order.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
-import { CHECK_CHOICE, CHECK_TYPE, torchDType } from "./wrapper-checks.js";
+import { CHECK_CHOICE, CHECK_FLOAT, CHECK_INT, CHECK_TYPE } from "./argument-helpers.js";
+import { torchDType } from "./wrapper-checks.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** The module's table from torch's dtypes to Triton's. */
 export const TRITON_DTYPES = "_TRITON_DTYPES";
 
-/** A constexpr is compiled in, so a value of another type or outside its choices would compile to something else. */
+/**
+ * A constexpr is compiled in, so a value of another type or outside its choices would compile to something else. A
+ * number that the kernel's dtype does not hold would reach it as another number.
+ */
 export function numberChecks(context: WrapperContext): Block {
-  return numberParams(context.ir).flatMap((param) =>
-    param.kind === "constexpr" && param.from === "argument" ? check(context, param) : [],
-  );
+  return numberParams(context.ir).map((param) => {
+    const text = context.names.parameters.get(param.value)!;
+    const label = py.string(`${context.names.wrapper}: ${text}`);
+    const [name, ...args] = check(param);
+    return py.expression(py.call(name, label, py.name(text), ...args));
+  });
 }
 
-function check(context: WrapperContext, param: ConstexprParam): Block {
-  const text = context.names.parameters.get(param.value)!;
-  const label = py.string(`${context.names.wrapper}: ${text}`);
-  const call = (name: string, ...args: readonly Expression[]) => [
-    py.expression(py.call(name, label, py.name(text), ...args)),
-  ];
-  if (param.choices) {
-    const allowed = param.choices.map((name) => (param.of === "dtype" ? torchDType(name) : py.string(name)));
-    return call(CHECK_CHOICE, ...allowed);
+/** The function that checks an argument, and what it is given besides. */
+function check(param: NumberParam): readonly [string, ...Expression[]] {
+  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
+    return [CHECK_INT, torchDType("int32"), py.number("0")];
+  if (param.kind === "scalar") {
+    const { dtype } = param;
+    if (typeof dtype !== "string" || dtype === "int1") return [CHECK_TYPE, py.name("bool")];
+    return [isInt(dtype) ? CHECK_INT : CHECK_FLOAT, torchDType(dtype)];
   }
-  return call(CHECK_TYPE, ...(param.of === "float" ? ["float", "int"] : [param.of]).map(py.name));
+  if (param.choices)
+    return [CHECK_CHOICE, ...param.choices.map((name) => (param.of === "dtype" ? torchDType(name) : py.string(name)))];
+  return [CHECK_TYPE, ...(param.of === "float" ? ["float", "int"] : [param.of]).map(py.name)];
 }
 
 /**

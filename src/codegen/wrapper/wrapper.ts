@@ -39,11 +39,14 @@ import {
   reachCheck,
   ROW_LIMIT,
   shapeChecks,
+  tensorCheck,
   tileSizeChecks,
 } from "./wrapper-checks.js";
 import { memoryCheck, outputChecks } from "./wrapper-outputs.js";
 import { WrapperScope } from "./wrapper-scope.js";
 import { argumentLines, inputParameters, outputLines, outputParameters, returnType } from "./wrapper-words.js";
+import { gradientChecks } from "./wrapper-gradient.js";
+import { bfloat16Check } from "./wrapper-interpreter.js";
 import * as py from "../python/py-build.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "../python/py.js";
@@ -73,11 +76,13 @@ class WrapperEmitter extends WrapperScope {
     ];
     const body: Statement[] = [
       ...numberChecks(this),
+      ...[...inputs, ...this.#pointers()].filter((param) => !param.given).flatMap((param) => tensorCheck(this, param)),
       ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
       ...this.derivedSizes(),
       ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
       ...inputs.flatMap((param) => ifGiven(this, param, derivedChecks(this, param))),
-      ...this.#pointers().flatMap((param) => ifGiven(this, param, dtypeCheck(this, param))),
+      ...this.#pointers().flatMap((param) => ifGiven(this, param, this.#pointerChecks(param))),
+      ...gradientChecks(this),
       ...deviceChecks(this, [...inputs, ...this.#pointers()]),
       ...inputs.flatMap((param) => memoryCheck(this, param)),
       ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
@@ -93,6 +98,7 @@ class WrapperEmitter extends WrapperScope {
       ...tileSizeChecks(this),
       ...this.#launchConstexprs(),
       ...this.#requirements(),
+      ...bfloat16Check(this),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
       ...scratch(this.ir),
       ...this.#launch(),
@@ -111,7 +117,12 @@ class WrapperEmitter extends WrapperScope {
   }
 
   #inputChecks(param: TensorParam): Block {
-    return ifGiven(this, param, [...shapeChecks(this, param), ...dtypeCheck(this, param)]);
+    const first = param.optional ? tensorCheck(this, param) : [];
+    return ifGiven(this, param, [...first, ...shapeChecks(this, param), ...dtypeCheck(this, param)]);
+  }
+
+  #pointerChecks(param: PointerParam): Block {
+    return [...(param.given ? tensorCheck(this, param) : []), ...dtypeCheck(this, param)];
   }
 
   // ---- signature ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { closeDevice, openDevice, type Device } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { verify } from "../../../src/runtime/verify/verify-cases.js";
+import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
@@ -19,6 +20,13 @@ afterAll(() => closeDevice(device));
 
 test("wrappers take and refuse what they should", { timeout: 120_000 }, async () => {
   expect(await testModules(new URL("wrappers.py", import.meta.url), built)).toMatch(/\nOK\n?$/);
+});
+
+test("what wrappers say of tensors of every kind, of numbers and of gradients", { timeout: 120_000 }, async () => {
+  const { numbers, ...others } = await buildAll(argumentKernels);
+  // `numbers` is a module of Python's own.
+  const said = await testModules(new URL("arguments.py", import.meta.url), { ...others, numbers_: numbers });
+  expect(said).toMatch(/\nOK\n?$/);
 });
 
 describe("verification covers flags, choices and dtypes", () => {

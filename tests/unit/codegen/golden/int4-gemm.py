@@ -16,6 +16,11 @@ _INT32_REACH = 2**31 - 2**20
 _LAUNCHES = {}
 
 
+def _first_config(_call, quantiles):
+    """What no config takes longer than: Triton's interpreter has no clock."""
+    return [0.0, 0.0, 0.0]
+
+
 def _prune_configs(configs, named_args, **kwargs):
     """The configs that meet the kernel's requirements."""
     args = {**named_args, **kwargs}
@@ -62,6 +67,7 @@ def _prune_configs(configs, named_args, **kwargs):
     ],
     key=["M", "N", "K", "GROUP_SIZE"],
     prune_configs_by={"early_config_prune": _prune_configs},
+    do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
 def int4_gemm_kernel(
@@ -158,6 +164,10 @@ def int4_gemm(
         TypeError: a dtype that the kernel cannot take.
     """
     _check_type("int4_gemm: GROUP_SIZE", GROUP_SIZE, int)
+    _check_tensor("int4_gemm: a", a)
+    _check_tensor("int4_gemm: packed", packed)
+    _check_tensor("int4_gemm: scales", scales)
+    _check_tensor("int4_gemm: zeros", zeros)
     if a.ndim != 2:
         raise ValueError(f"int4_gemm: a must have shape [M, K], got {list(a.shape)}")
     M = a.shape[0]
@@ -200,6 +210,10 @@ def int4_gemm(
         raise ValueError(
             f"int4_gemm: scales must have shape [GROUPS={GROUPS}, N={N}], "
             f"got {list(scales.shape)}"
+        )
+    if _records_gradient("int4_gemm", a, scales, out):
+        return _without_gradient(
+            int4_gemm, (a, packed, scales, zeros, GROUP_SIZE), given=(out,)
         )
     device = a.device
     if packed.device != device:
@@ -337,7 +351,7 @@ def get_inputs(M=16, GROUPS=32, GROUP_SIZE=128, N_WORDS=512):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *others, **options):
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
@@ -372,10 +386,84 @@ def _launch_key(tensors, numbers, options):
     return *places, *numbers, *options.values()
 
 
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(tensor is not None for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(ctx, kernel, updated, options, *inputs):
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
 def _check_type(label, value, *types):
     """Refuses a value of another type; True and False are no integers here."""
     if type(value) not in types:
-        raise TypeError(f"{label} must be of type {types[0].__name__}, got {value!r}")
+        kind = types[0].__name__
+        raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
 
 
 def _beyond_int32(label):
@@ -388,6 +476,7 @@ def _beyond_int32(label):
 
 def _check_out(label, out, shape, dtype, device, others):
     """The tensor that a result is to be written to, if it can be."""
+    _check_tensor(label, out)
     if out.shape != shape:
         raise ValueError(
             f"{label} must have shape {list(shape)}, got {list(out.shape)}"
@@ -401,7 +490,7 @@ def _check_out(label, out, shape, dtype, device, others):
 
 
 def _check_memory(label, written, others):
-    """Refuses to write a tensor that overlaps itself or another."""
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
     start = written.data_ptr()
     if written.is_contiguous():
         end = start + written.nbytes
@@ -419,6 +508,7 @@ def _check_memory(label, written, others):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
+    torch.autograd.graph.increment_version(written)
 
 
 def _overlaps(x, y, distance):

@@ -23,6 +23,11 @@ _TRITON_DTYPES = {
 }
 
 
+def _first_config(_call, quantiles):
+    """What no config takes longer than: Triton's interpreter has no clock."""
+    return [0.0, 0.0, 0.0]
+
+
 @triton.autotune(
     configs=[
         triton.Config({}, num_warps=2),
@@ -31,6 +36,7 @@ _TRITON_DTYPES = {
         triton.Config({}, num_warps=16),
     ],
     key=["N"],
+    do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
 def layer_norm_forward_kernel(
@@ -103,6 +109,10 @@ def layer_norm_forward(
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
+    _check_float("layer_norm_forward: eps", eps, torch.float32)
+    _check_tensor("layer_norm_forward: x", x)
+    _check_tensor("layer_norm_forward: weight", weight)
+    _check_tensor("layer_norm_forward: bias", bias)
     if x.ndim != 2:
         raise ValueError(
             f"layer_norm_forward: x must have shape [M, N], got {list(x.shape)}"
@@ -129,6 +139,10 @@ def layer_norm_forward(
     if bias.dtype != x.dtype:
         raise TypeError(
             f"layer_norm_forward: bias must be {x.dtype} as x is, got {bias.dtype}"
+        )
+    if _records_gradient("layer_norm_forward", x, weight, bias, y, mean, rstd):
+        return _without_gradient(
+            layer_norm_forward, (x, weight, bias, eps), given=(y, mean, rstd)
         )
     device = x.device
     if weight.device != device:
@@ -218,6 +232,8 @@ def layer_norm_forward(
             "layer_norm_forward: a requirement does not hold: BLOCK_N >= "
             f"N with BLOCK_N = {BLOCK_N}, N = {N}"
         )
+    if _INTERPRETED:
+        _check_bfloat16("layer_norm_forward", x.dtype)
 
     _launch(
         layer_norm_forward_kernel,
@@ -261,6 +277,7 @@ def _layer_norm_forward_fake(x, weight, bias, eps=1e-5):
         triton.Config({}, num_warps=16),
     ],
     key=["N"],
+    do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
 def layer_norm_gradients_kernel(
@@ -363,6 +380,12 @@ def layer_norm_gradients(
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
+    _check_int("layer_norm_gradients: GROUPS", GROUPS, torch.int32, 0)
+    _check_tensor("layer_norm_gradients: dy", dy)
+    _check_tensor("layer_norm_gradients: x", x)
+    _check_tensor("layer_norm_gradients: weight", weight)
+    _check_tensor("layer_norm_gradients: mean", mean)
+    _check_tensor("layer_norm_gradients: rstd", rstd)
     if dy.ndim != 2:
         raise ValueError(
             f"layer_norm_gradients: dy must have shape [M, N], got {list(dy.shape)}"
@@ -409,6 +432,14 @@ def layer_norm_gradients(
     if rstd.dtype != torch.float32:
         raise TypeError(
             f"layer_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
+        )
+    if _records_gradient(
+        "layer_norm_gradients", dy, x, weight, mean, rstd, dx, dw_partial, db_partial
+    ):
+        return _without_gradient(
+            layer_norm_gradients,
+            (dy, x, weight, mean, rstd, GROUPS),
+            given=(dx, dw_partial, db_partial),
         )
     device = dy.device
     if x.device != device:
@@ -534,6 +565,8 @@ def layer_norm_gradients(
             "layer_norm_gradients: a requirement does not hold: BLOCK_N "
             f">= N with BLOCK_N = {BLOCK_N}, N = {N}"
         )
+    if _INTERPRETED:
+        _check_bfloat16("layer_norm_gradients", dy.dtype)
 
     _launch(
         layer_norm_gradients_kernel,
@@ -642,6 +675,8 @@ def column_sums(
         TypeError: a dtype that the kernel cannot take.
     """
     _check_choice("column_sums: OUT", OUT, torch.float16, torch.bfloat16, torch.float32)
+    _check_tensor("column_sums: a", a)
+    _check_tensor("column_sums: b", b)
     if a.ndim != 2:
         raise ValueError(f"column_sums: a must have shape [R, N], got {list(a.shape)}")
     R, N = a.shape
@@ -653,6 +688,8 @@ def column_sums(
         )
     if b.dtype != torch.float32:
         raise TypeError(f"column_sums: b must be torch.float32, got {b.dtype}")
+    if _records_gradient("column_sums", a, b, a_sum, b_sum):
+        return _without_gradient(column_sums, (a, b, OUT), given=(a_sum, b_sum))
     device = a.device
     if b.device != device:
         raise ValueError(f"column_sums: b must be on {device} as a is, got {b.device}")
@@ -696,6 +733,8 @@ def column_sums(
         raise _beyond_int32("column_sums: a_sum")
     if (N - 1) * stride_b_sum_n >= _INT32_REACH:
         raise _beyond_int32("column_sums: b_sum")
+    if _INTERPRETED:
+        _check_bfloat16("column_sums", OUT)
 
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK_N"]),)
@@ -870,7 +909,7 @@ def layer_norm(
     if out is None:
         y, _, _ = layer_norm_op(x, weight, bias, eps)
         return y
-    _refuse_gradient("layer_norm", x, weight, bias)
+    _refuse_gradient("layer_norm", x, weight, bias, out)
     layer_norm_out_op(x, weight, bias, out, eps)
     return out
 
@@ -894,7 +933,7 @@ def get_inputs(M=128, N=1000):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *others, **options):
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
@@ -930,12 +969,116 @@ def _launch_key(tensors, numbers, options):
     return *places, *numbers, *options.values()
 
 
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(tensor is not None for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(ctx, kernel, updated, options, *inputs):
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
 def _check_choice(label, value, *choices):
     """Refuses a value that is none of the choices."""
-    if value not in choices:
-        error = ValueError if isinstance(value, type(choices[0])) else TypeError
+    if type(value) is not type(choices[0]) or value not in choices:
+        error = ValueError if type(value) is type(choices[0]) else TypeError
         allowed = " or ".join(map(repr, choices))
-        raise error(f"{label} must be {allowed}, got {value!r}")
+        raise error(f"{label} must be {allowed}, got {value!r:.80}")
+
+
+def _check_int(label, value, dtype, least=None):
+    """Refuses what is no integer, and what its dtype does not hold."""
+    if type(value) is not int:
+        raise TypeError(f"{label} must be of type int, got {value!r:.80}")
+    info = torch.iinfo(dtype)
+    least = info.min if least is None else least
+    if not least <= value <= info.max:
+        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
+
+
+def _check_float(label, value, dtype):
+    """Refuses what is no number, and what its dtype would make infinite."""
+    if type(value) is bool or not isinstance(value, (float, int)):
+        raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+    is_large = 65504 < abs(value) < float("inf")
+    if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
+        raise ValueError(f"{label} must fit {dtype}, got {value}")
+
+
+def _check_bfloat16(label, *dtypes):
+    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+        raise NotImplementedError(
+            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
 
 
 def _beyond_int32(label):
@@ -946,18 +1089,9 @@ def _beyond_int32(label):
     )
 
 
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
-
-
 def _check_out(label, out, shape, dtype, device, others):
     """The tensor that a result is to be written to, if it can be."""
+    _check_tensor(label, out)
     if out.shape != shape:
         raise ValueError(
             f"{label} must have shape {list(shape)}, got {list(out.shape)}"
@@ -971,7 +1105,7 @@ def _check_out(label, out, shape, dtype, device, others):
 
 
 def _check_memory(label, written, others):
-    """Refuses to write a tensor that overlaps itself or another."""
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
     start = written.data_ptr()
     if written.is_contiguous():
         end = start + written.nbytes
@@ -989,6 +1123,7 @@ def _check_memory(label, written, others):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
+    torch.autograd.graph.increment_version(written)
 
 
 def _overlaps(x, y, distance):

@@ -18,6 +18,11 @@ _MAX_TILE = 2**20
 _LAUNCHES = {}
 
 
+def _first_config(_call, quantiles):
+    """What no config takes longer than: Triton's interpreter has no clock."""
+    return [0.0, 0.0, 0.0]
+
+
 @triton.autotune(
     configs=[
         triton.Config({}, num_warps=4, num_stages=3),
@@ -25,6 +30,7 @@ _LAUNCHES = {}
         triton.Config({}, num_warps=8, num_stages=2),
     ],
     key=["G", "HEAD_DIM", "PAGE_SIZE"],
+    do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
 def paged_attention_kernel(
@@ -145,6 +151,11 @@ def paged_attention(
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
+    _check_tensor("paged_attention: q", q)
+    _check_tensor("paged_attention: k_cache", k_cache)
+    _check_tensor("paged_attention: v_cache", v_cache)
+    _check_tensor("paged_attention: block_tables", block_tables)
+    _check_tensor("paged_attention: seq_lens", seq_lens)
     if q.ndim != 4:
         raise ValueError(
             "paged_attention: q must have shape [B, H, G, HEAD_DIM], got "
@@ -195,6 +206,10 @@ def paged_attention(
     if seq_lens.dtype != torch.int32:
         raise TypeError(
             f"paged_attention: seq_lens must be torch.int32, got {seq_lens.dtype}"
+        )
+    if _records_gradient("paged_attention", q, k_cache, v_cache, out):
+        return _without_gradient(
+            paged_attention, (q, k_cache, v_cache, block_tables, seq_lens), given=(out,)
         )
     device = q.device
     if k_cache.device != device:
@@ -307,6 +322,8 @@ def paged_attention(
             f"paged_attention: BLOCK_G would be {BLOCK_G}; a tile "
             f"holds at most {_MAX_TILE} elements"
         )
+    if _INTERPRETED:
+        _check_bfloat16("paged_attention", q.dtype)
 
     _launch(
         paged_attention_kernel,
@@ -399,7 +416,7 @@ def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *others, **options):
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
@@ -434,6 +451,91 @@ def _launch_key(tensors, numbers, options):
     return *places, *numbers, *options.values()
 
 
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(tensor is not None for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(ctx, kernel, updated, options, *inputs):
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
+def _check_bfloat16(label, *dtypes):
+    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+        raise NotImplementedError(
+            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
+
+
 def _beyond_int32(label):
     """The error for a tensor whose offsets do not fit int32."""
     return ValueError(
@@ -444,6 +546,7 @@ def _beyond_int32(label):
 
 def _check_out(label, out, shape, dtype, device, others):
     """The tensor that a result is to be written to, if it can be."""
+    _check_tensor(label, out)
     if out.shape != shape:
         raise ValueError(
             f"{label} must have shape {list(shape)}, got {list(out.shape)}"
@@ -457,7 +560,7 @@ def _check_out(label, out, shape, dtype, device, others):
 
 
 def _check_memory(label, written, others):
-    """Refuses to write a tensor that overlaps itself or another."""
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
     start = written.data_ptr()
     if written.is_contiguous():
         end = start + written.nbytes
@@ -475,6 +578,7 @@ def _check_memory(label, written, others):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
+    torch.autograd.graph.increment_version(written)
 
 
 def _overlaps(x, y, distance):

@@ -17,6 +17,11 @@ _MAX_TILE = 2**20
 _LAUNCHES = {}
 
 
+def _first_config(_call, quantiles):
+    """What no config takes longer than: Triton's interpreter has no clock."""
+    return [0.0, 0.0, 0.0]
+
+
 @triton.autotune(
     configs=[
         triton.Config({}, num_warps=2),
@@ -25,6 +30,7 @@ _LAUNCHES = {}
         triton.Config({}, num_warps=16),
     ],
     key=["N"],
+    do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
 def rms_norm_forward_kernel(
@@ -84,6 +90,9 @@ def rms_norm_forward(
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
+    _check_float("rms_norm_forward: eps", eps, torch.float32)
+    _check_tensor("rms_norm_forward: x", x)
+    _check_tensor("rms_norm_forward: weight", weight)
     if x.ndim != 2:
         raise ValueError(
             f"rms_norm_forward: x must have shape [M, N], got {list(x.shape)}"
@@ -103,6 +112,8 @@ def rms_norm_forward(
         raise TypeError(
             f"rms_norm_forward: weight must be {x.dtype} as x is, got {weight.dtype}"
         )
+    if _records_gradient("rms_norm_forward", x, weight, y, rstd):
+        return _without_gradient(rms_norm_forward, (x, weight, eps), given=(y, rstd))
     device = x.device
     if weight.device != device:
         raise ValueError(
@@ -166,6 +177,8 @@ def rms_norm_forward(
             "rms_norm_forward: a requirement does not hold: BLOCK_N >= N "
             f"with BLOCK_N = {BLOCK_N}, N = {N}"
         )
+    if _INTERPRETED:
+        _check_bfloat16("rms_norm_forward", x.dtype)
 
     _launch(
         rms_norm_forward_kernel,
@@ -206,6 +219,7 @@ def _rms_norm_forward_fake(x, weight, eps=1e-6):
         triton.Config({}, num_warps=16),
     ],
     key=["N"],
+    do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
 def rms_norm_gradients_kernel(
@@ -289,6 +303,11 @@ def rms_norm_gradients(
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
+    _check_int("rms_norm_gradients: GROUPS", GROUPS, torch.int32, 0)
+    _check_tensor("rms_norm_gradients: dy", dy)
+    _check_tensor("rms_norm_gradients: x", x)
+    _check_tensor("rms_norm_gradients: weight", weight)
+    _check_tensor("rms_norm_gradients: rstd", rstd)
     if dy.ndim != 2:
         raise ValueError(
             f"rms_norm_gradients: dy must have shape [M, N], got {list(dy.shape)}"
@@ -324,6 +343,10 @@ def rms_norm_gradients(
     if rstd.dtype != torch.float32:
         raise TypeError(
             f"rms_norm_gradients: rstd must be torch.float32, got {rstd.dtype}"
+        )
+    if _records_gradient("rms_norm_gradients", dy, x, weight, rstd, dx, dw_partial):
+        return _without_gradient(
+            rms_norm_gradients, (dy, x, weight, rstd, GROUPS), given=(dx, dw_partial)
         )
     device = dy.device
     if x.device != device:
@@ -408,6 +431,8 @@ def rms_norm_gradients(
             "rms_norm_gradients: a requirement does not hold: BLOCK_N >= "
             f"N with BLOCK_N = {BLOCK_N}, N = {N}"
         )
+    if _INTERPRETED:
+        _check_bfloat16("rms_norm_gradients", dy.dtype)
 
     _launch(
         rms_norm_gradients_kernel,
@@ -552,7 +577,7 @@ def rms_norm(
     if out is None:
         y, _ = rms_norm_op(x, weight, eps)
         return y
-    _refuse_gradient("rms_norm", x, weight)
+    _refuse_gradient("rms_norm", x, weight, out)
     rms_norm_out_op(x, weight, out, eps)
     return out
 
@@ -573,7 +598,7 @@ def get_inputs(M=128, N=1000):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *others, **options):
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
@@ -609,6 +634,110 @@ def _launch_key(tensors, numbers, options):
     return *places, *numbers, *options.values()
 
 
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(tensor is not None for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(ctx, kernel, updated, options, *inputs):
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
+def _check_int(label, value, dtype, least=None):
+    """Refuses what is no integer, and what its dtype does not hold."""
+    if type(value) is not int:
+        raise TypeError(f"{label} must be of type int, got {value!r:.80}")
+    info = torch.iinfo(dtype)
+    least = info.min if least is None else least
+    if not least <= value <= info.max:
+        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
+
+
+def _check_float(label, value, dtype):
+    """Refuses what is no number, and what its dtype would make infinite."""
+    if type(value) is bool or not isinstance(value, (float, int)):
+        raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+    is_large = 65504 < abs(value) < float("inf")
+    if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
+        raise ValueError(f"{label} must fit {dtype}, got {value}")
+
+
+def _check_bfloat16(label, *dtypes):
+    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+        raise NotImplementedError(
+            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
+
+
 def _beyond_int32(label):
     """The error for a tensor whose offsets do not fit int32."""
     return ValueError(
@@ -617,18 +746,9 @@ def _beyond_int32(label):
     )
 
 
-def _refuse_gradient(label, *tensors):
-    """Refuses to write where PyTorch would record a gradient."""
-    wanted = [tensor.requires_grad for tensor in tensors if tensor is not None]
-    if torch.is_grad_enabled() and any(wanted):
-        raise RuntimeError(
-            f"{label}: a result that is written to a given tensor has no gradient; "
-            "give none, or call it under torch.no_grad()"
-        )
-
-
 def _check_out(label, out, shape, dtype, device, others):
     """The tensor that a result is to be written to, if it can be."""
+    _check_tensor(label, out)
     if out.shape != shape:
         raise ValueError(
             f"{label} must have shape {list(shape)}, got {list(out.shape)}"
@@ -642,7 +762,7 @@ def _check_out(label, out, shape, dtype, device, others):
 
 
 def _check_memory(label, written, others):
-    """Refuses to write a tensor that overlaps itself or another."""
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
     start = written.data_ptr()
     if written.is_contiguous():
         end = start + written.nbytes
@@ -660,6 +780,7 @@ def _check_memory(label, written, others):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
+    torch.autograd.graph.increment_version(written)
 
 
 def _overlaps(x, y, distance):

@@ -99,6 +99,18 @@ def adamw_stochastic(
         ValueError: a shape, stride, device or size that the kernel cannot take.
         TypeError: a dtype that the kernel cannot take.
     """
+    _check_float("adamw_stochastic: lr", lr, torch.float32)
+    _check_float("adamw_stochastic: beta1", beta1, torch.float32)
+    _check_float("adamw_stochastic: beta2", beta2, torch.float32)
+    _check_float("adamw_stochastic: eps", eps, torch.float32)
+    _check_float("adamw_stochastic: weight_decay", weight_decay, torch.float32)
+    _check_float("adamw_stochastic: bias_correction1", bias_correction1, torch.float32)
+    _check_float("adamw_stochastic: bias_correction2", bias_correction2, torch.float32)
+    _check_int("adamw_stochastic: seed", seed, torch.int32)
+    _check_tensor("adamw_stochastic: p", p)
+    _check_tensor("adamw_stochastic: grad", grad)
+    _check_tensor("adamw_stochastic: exp_avg", exp_avg)
+    _check_tensor("adamw_stochastic: exp_avg_sq", exp_avg_sq)
     if p.ndim != 1:
         raise ValueError(
             f"adamw_stochastic: p must have shape [N], got {list(p.shape)}"
@@ -153,6 +165,25 @@ def adamw_stochastic(
             "adamw_stochastic: exp_avg_sq must be torch.float32, got "
             f"{exp_avg_sq.dtype}"
         )
+    if _records_gradient("adamw_stochastic", p, grad, exp_avg, exp_avg_sq):
+        return _without_gradient(
+            adamw_stochastic,
+            (
+                p,
+                grad,
+                exp_avg,
+                exp_avg_sq,
+                lr,
+                beta1,
+                beta2,
+                eps,
+                weight_decay,
+                bias_correction1,
+                bias_correction2,
+                seed,
+            ),
+            updated=(p, exp_avg, exp_avg_sq),
+        )
     device = p.device
     if grad.device != device:
         raise ValueError(
@@ -203,6 +234,8 @@ def adamw_stochastic(
 
     if N >= _INT32_REACH:
         raise _beyond_int32("adamw_stochastic: p")
+    if _INTERPRETED:
+        _check_bfloat16("adamw_stochastic", torch.bfloat16)
 
     def grid(meta):
         return (triton.cdiv(N, meta["BLOCK"]),)
@@ -280,7 +313,7 @@ def get_inputs(N=100003):
     ]
 
 
-def _launch(kernel, grid, tensors, numbers, *others, **options):
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """Launches kernel[grid](*tensors, *numbers, **options).
 
     The binary and the grid are remembered by all that Triton chooses them by,
@@ -316,6 +349,110 @@ def _launch_key(tensors, numbers, options):
     return *places, *numbers, *options.values()
 
 
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(tensor is not None for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(ctx, kernel, updated, options, *inputs):
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
+def _check_int(label, value, dtype, least=None):
+    """Refuses what is no integer, and what its dtype does not hold."""
+    if type(value) is not int:
+        raise TypeError(f"{label} must be of type int, got {value!r:.80}")
+    info = torch.iinfo(dtype)
+    least = info.min if least is None else least
+    if not least <= value <= info.max:
+        raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")
+
+
+def _check_float(label, value, dtype):
+    """Refuses what is no number, and what its dtype would make infinite."""
+    if type(value) is bool or not isinstance(value, (float, int)):
+        raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+    is_large = 65504 < abs(value) < float("inf")
+    if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
+        raise ValueError(f"{label} must fit {dtype}, got {value}")
+
+
+def _check_bfloat16(label, *dtypes):
+    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+        raise NotImplementedError(
+            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
+
+
 def _beyond_int32(label):
     """The error for a tensor whose offsets do not fit int32."""
     return ValueError(
@@ -325,7 +462,7 @@ def _beyond_int32(label):
 
 
 def _check_memory(label, written, others):
-    """Refuses to write a tensor that overlaps itself or another."""
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
     start = written.data_ptr()
     if written.is_contiguous():
         end = start + written.nbytes
@@ -343,6 +480,7 @@ def _check_memory(label, written, others):
             raise ValueError(
                 f"{label} shares memory with {name}; give a tensor of its own"
             )
+    torch.autograd.graph.increment_version(written)
 
 
 def _overlaps(x, y, distance):

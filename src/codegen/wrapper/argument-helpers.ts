@@ -1,0 +1,109 @@
+/** Functions of an emitted module that check one argument of its wrapper. */
+import * as py from "../python/py-build.js";
+import type { FunctionDef } from "../python/py.js";
+import { helper } from "./helper-function.js";
+
+export const CHECK_TENSOR = "_check_tensor";
+export const CHECK_CHOICE = "_check_choice";
+export const CHECK_TYPE = "_check_type";
+export const CHECK_INT = "_check_int";
+export const CHECK_FLOAT = "_check_float";
+export const CHECK_BFLOAT16 = "_check_bfloat16";
+export const BEYOND_INT32 = "_beyond_int32";
+
+/** torch.compile cannot ask for the negative bit, and gives a graph tensors without it. */
+export const checkTensor = helper(
+  CHECK_TENSOR,
+  "label tensor",
+  "Refuses what does not lie in memory as its shape and strides say.",
+  `if not isinstance(tensor, torch.Tensor):
+    raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+    kind = type(tensor).__name__
+    raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+if tensor.layout != torch.strided:
+    raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+    raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")`,
+);
+
+const checkChoice = helper(
+  CHECK_CHOICE,
+  "label value *choices",
+  "Refuses a value that is none of the choices.",
+  `if type(value) is not type(choices[0]) or value not in choices:
+    error = ValueError if type(value) is type(choices[0]) else TypeError
+    allowed = " or ".join(map(repr, choices))
+    raise error(f"{label} must be {allowed}, got {value!r:.80}")`,
+);
+
+const checkType = helper(
+  CHECK_TYPE,
+  "label value *types",
+  "Refuses a value of another type; True and False are no integers here.",
+  `if type(value) not in types:
+    kind = types[0].__name__
+    raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")`,
+);
+
+const checkInt = (types: string): FunctionDef =>
+  helper(
+    CHECK_INT,
+    "label value dtype least=None",
+    "Refuses what is no integer, and what its dtype does not hold.",
+    `if type(value) ${types}:
+    raise TypeError(f"{label} must be of type int, got {value!r:.80}")
+info = torch.iinfo(dtype)
+least = info.min if least is None else least
+if not least <= value <= info.max:
+    raise ValueError(f"{label} must be from {least} to {info.max}, got {value}")`,
+  );
+
+/** float16 reaches least far. */
+const checkFloat = helper(
+  CHECK_FLOAT,
+  "label value dtype",
+  "Refuses what is no number, and what its dtype would make infinite.",
+  `if type(value) is bool or not isinstance(value, (float, int)):
+    raise TypeError(f"{label} must be of type float, got {value!r:.80}")
+is_large = 65504 < abs(value) < float("inf")
+if is_large and torch.tensor(float(value), dtype=dtype, device="cpu").isinf():
+    raise ValueError(f"{label} must fit {dtype}, got {value}")`,
+);
+
+const checkBFloat16 = helper(
+  CHECK_BFLOAT16,
+  "label *dtypes",
+  "Refuses bfloat16 where Triton's interpreter would compute with its bits.",
+  `from triton.runtime.interpreter import InterpreterBuilder
+
+is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+    raise NotImplementedError(
+        f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+        "use another dtype, a GPU, or TileScript's runner, which corrects it"
+    )`,
+);
+
+const beyondInt32: FunctionDef = {
+  ...helper(BEYOND_INT32, "label", "The error for a tensor whose offsets do not fit int32.", ""),
+  body: [
+    py.returns(
+      py.call(
+        "ValueError",
+        py.fString(
+          { value: py.name("label") },
+          " spans more elements than int32 offsets reach; build the kernel with { offsets: tl.int64 } for it",
+        ),
+      ),
+    ),
+  ],
+};
+
+/** Those that are mentioned, without the check of tensors. */
+export function argumentHelpers(isMentioned: (name: string) => boolean, isTraceable: boolean): readonly FunctionDef[] {
+  // A graph of dynamic shapes has sizes of a type of their own.
+  const types = isTraceable ? "not in (int, torch.SymInt)" : "is not int";
+  const all = [checkChoice, checkType, checkInt(types), checkFloat, checkBFloat16, beyondInt32];
+  return all.filter(({ name }) => isMentioned(name));
+}

@@ -1,0 +1,109 @@
+/**
+ * What an emitted module does where PyTorch would record a gradient of a kernel, which has none: its results require
+ * grad, as those of PyTorch's own operators do, and a backward through them is an error. A result without a grad_fn
+ * would train a model wrongly, without a word.
+ */
+import * as py from "../python/py-build.js";
+import type { ClassDef, FunctionDef } from "../python/py.js";
+import { helper } from "./helper-function.js";
+
+/** Whether a gradient is recorded. */
+export const RECORDS_GRADIENT = "_records_gradient";
+/** Calls a kernel whose results then require grad. */
+export const WITHOUT_GRADIENT = "_without_gradient";
+/** Refuses to write a tensor of the caller whose gradient would be lost. */
+export const REFUSE_GRADIENT = "_refuse_gradient";
+const FUNCTION = "_WithoutGradient";
+
+const recordsGradient = helper(
+  RECORDS_GRADIENT,
+  "label *tensors",
+  "Whether PyTorch would record a gradient of one of these.",
+  `if torch.autograd.forward_ad._current_level >= 0:
+    _refuse_tangents(label, tensors)
+if torch.is_grad_enabled():
+    for tensor in tensors:
+        if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+            return True
+return False`,
+);
+
+const refuseTangents = helper(
+  "_refuse_tangents",
+  "label tensors",
+  "Refuses tensors with a tangent, which a kernel would drop.",
+  `for tensor in tensors:
+    if not isinstance(tensor, torch.Tensor):
+        continue
+    if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+        raise NotImplementedError(f"{label} has no forward-mode gradient")`,
+);
+
+const withoutGradient = helper(
+  WITHOUT_GRADIENT,
+  "kernel inputs updated=() given=() **options",
+  "Calls the kernel; a backward through its results is an error.",
+  `if any(tensor is not None for tensor in given):
+    _refuse_gradient(kernel.__name__, *inputs, *given)
+for tensor in updated:
+    if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+        raise RuntimeError(
+            f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+            "call it under torch.no_grad()"
+        )
+return ${FUNCTION}.apply(kernel, updated, options, *inputs)`,
+);
+
+const autogradFunction: ClassDef = {
+  kind: "class",
+  name: FUNCTION,
+  decorators: [],
+  bases: [py.dotted("torch.autograd.Function")],
+  docstring: "A kernel whose gradient nobody has written.",
+  body: [
+    {
+      ...helper(
+        "forward",
+        "ctx kernel updated options *inputs",
+        "",
+        `ctx.name = kernel.__name__
+ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+return kernel(*inputs, **options)`,
+      ),
+      docstring: undefined,
+      decorators: [py.name("staticmethod")],
+    },
+    {
+      ...helper(
+        "backward",
+        "ctx *_",
+        "",
+        `raise RuntimeError(
+    f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+    "torch.autograd.Function that has one"
+)`,
+      ),
+      docstring: undefined,
+      decorators: [py.name("staticmethod")],
+    },
+  ],
+};
+
+const refuseGradient = helper(
+  REFUSE_GRADIENT,
+  "label *tensors",
+  "Refuses to write where PyTorch would record a gradient.",
+  `wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+if torch.is_grad_enabled() and any(wanted):
+    raise RuntimeError(
+        f"{label}: a result that is written to a given tensor has no gradient; "
+        "give none, or call it under torch.no_grad()"
+    )`,
+);
+
+/** Those that are mentioned, with what they call. */
+export function gradientHelpers(isMentioned: (name: string) => boolean): readonly (FunctionDef | ClassDef)[] {
+  const records = isMentioned(RECORDS_GRADIENT) ? [recordsGradient, refuseTangents] : [];
+  const calls = isMentioned(WITHOUT_GRADIENT) ? [withoutGradient, autogradFunction] : [];
+  return [...records, ...calls, ...(calls.length > 0 || isMentioned(REFUSE_GRADIENT) ? [refuseGradient] : [])];
+}

@@ -1,0 +1,51 @@
+/** The wrapper's statements for a call of which PyTorch would record a gradient. */
+import { isFloatElem } from "../../types/dtype.js";
+import { callOrder } from "../names/call-order.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression } from "../python/py.js";
+import { RECORDS_GRADIENT, REFUSE_GRADIENT, WITHOUT_GRADIENT } from "./gradient-helpers.js";
+import { deviceHolder, IS_TRACED, label } from "./wrapper-checks.js";
+import type { WrapperContext } from "./wrapper-scope.js";
+
+/** Results that are floats require grad then; what is written through pointers is refused. */
+export function gradientChecks(context: WrapperContext): Block {
+  const { ir, names, tensors } = context;
+  const pointers = ir.params.filter((param) => param.kind === "pointer");
+  const inputs = [...tensors.filter((param) => param.role !== "out"), ...pointers];
+  const outputs = tensors.filter((param) => param.role === "out");
+  const updated = tensors.filter((param) => param.role === "inout");
+  const wrapper = py.string(names.wrapper);
+  const given = outputs.map((param) => py.name(label(context, param)));
+  const floats = inputs.filter((param) => isFloatElem(param.dtype)).map((param) => context.tensor(param));
+  if (outputs.length + updated.length === 0)
+    return floats.length === 0 ? [] : [py.expression(py.call(REFUSE_GRADIENT, wrapper, ...floats))];
+  const results = [...outputs, ...updated].filter((param) => isFloatElem(param.dtype));
+  if (results.length === 0) return [];
+  const records = py.call(
+    RECORDS_GRADIENT,
+    wrapper,
+    ...floats,
+    ...results.filter((param) => param.role === "out").map((param) => py.name(label(context, param))),
+  );
+  const holder = deviceHolder(context);
+  const test = context.traceable
+    ? py.boolOp("and", py.unary("not", py.call(IS_TRACED, context.tensor(holder!))), records)
+    : records;
+  const locals = callOrder(ir).map((param): Expression =>
+    param.kind === "tensor" || param.kind === "pointer"
+      ? context.tensor(param)
+      : py.name(names.parameters.get(param.value)!),
+  );
+  const list = (items: readonly Expression[]) => (items.length > 0 ? py.tuple(...items) : undefined);
+  const call = py.call(
+    WITHOUT_GRADIENT,
+    py.name(names.wrapper),
+    py.tuple(...locals),
+    ...py.keywords({
+      updated: list(updated.map((param) => context.tensor(param))),
+      given: list(given),
+      device: holder ? undefined : py.name("device"),
+    }),
+  );
+  return [{ kind: "if", branches: [{ test, body: [py.returns(call)] }] }];
+}

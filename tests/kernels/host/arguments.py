@@ -1,0 +1,279 @@
+"""What wrappers say of single arguments: tensors of every kind, numbers, gradients; on Triton's interpreter."""
+
+import sys
+import unittest
+from pathlib import Path
+
+import accumulate
+import copied
+import doubled
+import numbers_ as numbers
+import numpy
+import places
+import rounded
+import torch
+import torch.autograd.forward_ad as forward_ad
+from torch._subclasses import FakeTensorMode
+
+
+class Wrapping(torch.Tensor):
+    """A tensor whose values are in another one, as those of torchao and of DTensor are."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        raise NotImplementedError(function)
+
+
+class Named(torch.Tensor):
+    """A subclass with memory of its own."""
+
+
+class Tensors(unittest.TestCase):
+    x = torch.randn(20)
+
+    def refuses(self, error, message, call, *args, **kwargs):
+        with self.assertRaises(error) as raised:
+            call(*args, **kwargs)
+        self.assertEqual(str(raised.exception), message)
+
+    def test_views_whose_signs_are_flipped_lazily(self):
+        flipped = torch.complex(self.x, self.x).conj().imag
+        self.assertTrue(flipped.is_neg())
+        for lazy in (flipped, torch._neg_view(self.x)):
+            message = "numbers: x is a lazily negated view; call .resolve_neg() first"
+            self.refuses(ValueError, message, numbers.kernel_fn, lazy)
+            torch.testing.assert_close(numbers.kernel_fn(lazy.resolve_neg()), lazy)
+            message = "doubled: bias is a lazily negated view; call .resolve_neg() first"
+            self.refuses(ValueError, message, doubled.kernel_fn, self.x, lazy)
+            message = "numbers: out is a lazily negated view; call .resolve_neg() first"
+            self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=lazy)
+            message = "accumulate: y is a lazily negated view; call .resolve_neg() first"
+            self.refuses(ValueError, message, accumulate.kernel_fn, self.x, lazy)
+            message = "copied: from_ is a lazily negated view; call .resolve_neg() first"
+            self.refuses(ValueError, message, copied.kernel_fn, lazy, self.x)
+
+    def test_what_is_no_dense_tensor(self):
+        square = torch.eye(20)
+        cases = [
+            (None, "must be a tensor, got None"),
+            ([1.0, 2.0], "must be a tensor, got [1.0, 2.0]"),
+            (2.0, "must be a tensor, got 2.0"),
+            (numpy.zeros(2), "must be a tensor, got array([0., 0.])"),
+            (list(range(1000)), f"must be a tensor, got {str(list(range(1000)))[:80]}"),
+            (self.x.to_sparse(), "must be a dense tensor, got torch.sparse_coo"),
+            (square.to_sparse_csr(), "must be a dense tensor, got torch.sparse_csr"),
+            (square.to_mkldnn(), "must be a dense tensor, got torch._mkldnn"),
+            (Wrapping(self.x), "must be a plain tensor, got one of type Wrapping"),
+            (FakeTensorMode().from_tensor(self.x), "must be a plain tensor, got one of type FakeTensor"),
+        ]
+        for given, message in cases:
+            with self.subTest(message):
+                self.refuses(TypeError, f"numbers: x {message}", numbers.kernel_fn, given)
+                if given is not None:
+                    self.refuses(TypeError, f"doubled: bias {message}", doubled.kernel_fn, self.x, given)
+                    self.refuses(TypeError, f"numbers: out {message}", numbers.kernel_fn, self.x, out=given)
+
+    def test_what_no_check_of_dtypes_passes(self):
+        quantized = torch.quantize_per_tensor(self.x, 0.1, 0, torch.quint8)
+        for given in (quantized, torch.complex(self.x, self.x).conj()):
+            with self.assertRaisesRegex(TypeError, "numbers: x must be torch.float32, got"):
+                numbers.kernel_fn(given)
+
+    def test_transforms_of_functions_are_refused(self):
+        for transform in (torch.vmap, lambda f: torch.func.jacfwd(f), lambda f: torch.func.grad(f)):
+            with self.assertRaises((RuntimeError, NotImplementedError)):
+                transform(lambda x: numbers.kernel_fn(x.view(-1)).sum())(torch.randn(20, 1))
+
+    def test_subclasses_and_parameters_with_memory_pass(self):
+        for given in (Named(self.x), torch.nn.Parameter(self.x), torch.nn.Buffer(self.x), self.x.flip(0)[::2]):
+            with torch.no_grad():
+                torch.testing.assert_close(numbers.kernel_fn(given).as_subclass(torch.Tensor), given.data + 0)
+
+    def test_inference_tensors_pass(self):
+        with torch.inference_mode():
+            x, y = torch.randn(20), torch.zeros(20)
+            accumulate.kernel_fn(x, y)
+        accumulate.kernel_fn(x, y)
+        torch.testing.assert_close(y, 2 * x)
+        w = torch.randn(20, requires_grad=True)
+        self.assertTrue(doubled.kernel_fn(w, x)[0].requires_grad)
+
+
+class Numbers(unittest.TestCase):
+    x = torch.zeros(3)
+
+    def sum(self, **given):
+        return numbers.kernel_fn(self.x, **given).tolist()
+
+    def test_what_fits(self):
+        for name, values in {
+            "i8": [-128, 127],
+            "u8": [0, 255],
+            "i32": [-(2**31), 2**31 - 1],
+            "i64": [-(2**63), 2**63 - 1],
+            "u64": [0, 2**62],
+            "f16": [65504.0, -0.5, 1, float("inf")],
+            "f32": [3.4028234663852886e38, numpy.float64(1.5), -2],
+            "f64": [1e30, numpy.float64(2.5)],
+            "flag": [True, False],
+        }.items():
+            for value in values:
+                with self.subTest(name, value=value):
+                    expected = torch.tensor([float(value)] * 3).tolist()
+                    self.assertEqual(self.sum(**{name: value}), expected)
+        for name in ("f16", "f32", "f64"):
+            self.assertTrue(torch.tensor(self.sum(**{name: float("nan")})).isnan().all())
+
+    def test_what_does_not_fit(self):
+        for name, value, least, most in [
+            ("i8", 128, -128, 127),
+            ("i8", -129, -128, 127),
+            ("u8", -1, 0, 255),
+            ("u8", 256, 0, 255),
+            ("i32", 2**40, -(2**31), 2**31 - 1),
+            ("i64", 2**63, -(2**63), 2**63 - 1),
+            ("u64", -1, 0, 2**64 - 1),
+        ]:
+            with self.subTest(name, value=value), self.assertRaises(ValueError) as raised:
+                self.sum(**{name: value})
+            self.assertEqual(str(raised.exception), f"numbers: {name} must be from {least} to {most}, got {value}")
+        for name, value, dtype in [
+            ("f16", 65520.0, "float16"),
+            ("f16", -70000, "float16"),
+            ("f32", 1e39, "float32"),
+            ("f32", 3.4028235677973366e38, "float32"),
+        ]:
+            with self.subTest(name, value=value), self.assertRaises(ValueError) as raised:
+                self.sum(**{name: value})
+            self.assertEqual(str(raised.exception), f"numbers: {name} must fit torch.{dtype}, got {value}")
+
+    def test_other_types(self):
+        odd = [None, "1", [1], torch.tensor(1), torch.ones(3), 1 + 0j]
+        for name, kind, values in [
+            ("i32", "int", [2.5, 2.0, True, numpy.int64(3), numpy.float32(1), float("nan"), *odd]),
+            ("f32", "float", [True, numpy.int64(3), numpy.float32(1), *odd]),
+            ("flag", "bool", [0, 1, 1.0, numpy.bool_(True), *odd]),
+        ]:
+            for value in values:
+                with self.subTest(name, value=value), self.assertRaises(TypeError) as raised:
+                    self.sum(**{name: value})
+                message = f"numbers: {name} must be of type {kind}, got {value!r:.80}"
+                self.assertEqual(str(raised.exception), message)
+
+
+class Gradients(unittest.TestCase):
+    def weight(self):
+        return torch.randn(20, requires_grad=True)
+
+    def test_backward_through_a_result_is_an_error(self):
+        for args in ((self.weight(),), (torch.randn(20), self.weight()), (torch.nn.Parameter(torch.randn(20)),)):
+            y, longest = doubled.kernel_fn(*args)
+            torch.testing.assert_close(y, 2 * args[0] + (args[1] if len(args) > 1 else 0))
+            self.assertEqual((y.requires_grad, longest.requires_grad), (True, False))
+            with self.assertRaises(RuntimeError) as raised:
+                y.sum().backward()
+            self.assertEqual(
+                str(raised.exception),
+                "doubled has no backward; call it under torch.no_grad(), or inside a torch.autograd.Function that has one",
+            )
+
+    def test_a_model_cannot_train_without_it(self):
+        layer = torch.nn.Linear(20, 20)
+        hidden, _ = doubled.kernel_fn(layer(torch.randn(20)))
+        with self.assertRaisesRegex(RuntimeError, "doubled has no backward"):
+            (hidden.sum() + layer.bias.sum()).backward()
+
+    def test_no_gradient_is_asked_for(self):
+        w = self.weight()
+        for mode in (torch.no_grad(), torch.inference_mode()):
+            with mode:
+                self.assertFalse(doubled.kernel_fn(w)[0].requires_grad)
+        self.assertFalse(doubled.kernel_fn(w.detach())[0].requires_grad)
+        self.assertFalse(places.kernel_fn(w[:16]).requires_grad)
+
+    def test_inside_a_function_with_a_backward(self):
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return doubled.kernel_fn(x)[0]
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return 2 * gradient
+
+        w = self.weight()
+        Doubled.apply(w).sum().backward()
+        torch.testing.assert_close(w.grad, torch.full((20,), 2.0))
+
+    def test_given_outputs(self):
+        message = "numbers: a result that is written to a given tensor has no gradient"
+        for x, out in ((self.weight(), torch.empty(20)), (torch.randn(20), self.weight())):
+            with self.assertRaisesRegex(RuntimeError, message):
+                numbers.kernel_fn(x, out=out)
+            with torch.no_grad():
+                self.assertIs(numbers.kernel_fn(x, out=out), out)
+
+    def test_updates_in_place(self):
+        w, y = self.weight(), torch.zeros(20)
+        self.assertIs(accumulate.kernel_fn(w, y), y)
+        torch.testing.assert_close(y.detach(), w.detach())
+        with self.assertRaisesRegex(RuntimeError, "accumulate has no backward"):
+            y.sum().backward()
+        before = w.detach().clone()
+        with self.assertRaisesRegex(RuntimeError, "accumulate: a leaf that requires grad is updated in place"):
+            accumulate.kernel_fn(torch.ones(20), w)
+        torch.testing.assert_close(w.detach(), before)
+        with torch.no_grad():
+            accumulate.kernel_fn(torch.ones(20), w)
+        torch.testing.assert_close(w.detach(), before + 1)
+
+    def test_autograd_sees_the_writes(self):
+        for write in (lambda y: accumulate.kernel_fn(torch.ones(20), y), lambda y: numbers.kernel_fn(torch.ones(20), out=y)):
+            w, y = self.weight(), torch.ones(20)
+            product = w * y
+            write(y)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                product.sum().backward()
+
+    def test_raw_pointers(self):
+        x, y = torch.randn(16), torch.zeros(16)
+        copied.kernel_fn(x, y)
+        torch.testing.assert_close(y, x)
+        with self.assertRaisesRegex(RuntimeError, "copied: a result that is written to a given tensor has no gradient"):
+            copied.kernel_fn(x.requires_grad_(), y)
+
+    def test_forward_mode(self):
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(torch.randn(20), torch.ones(20))
+            with self.assertRaisesRegex(NotImplementedError, "doubled has no forward-mode gradient"):
+                doubled.kernel_fn(dual)
+            self.assertEqual(doubled.kernel_fn(torch.ones(20))[0].tolist(), [2.0] * 20)
+
+
+class Interpreted(unittest.TestCase):
+    def test_the_first_config_that_fits_runs(self):
+        for n, block in ((100, 64), (20, 16), (8, 8)):
+            y, longest = doubled.kernel_fn(torch.ones(n))
+            self.assertEqual((y.tolist(), longest.tolist()), ([2.0] * n, [block] * n))
+
+    def test_bfloat16_needs_a_corrected_interpreter(self):
+        sys.path.append(str(Path(__file__).parents[3] / "python"))
+        from tilescript_worker import bf16
+
+        x = torch.randn(20)
+        message = "Triton's interpreter computes bfloat16 wrongly; use another dtype, a GPU, or TileScript's runner"
+        for call in (lambda: doubled.kernel_fn(x.bfloat16()), lambda: rounded.kernel_fn(x)):
+            with self.assertRaisesRegex(NotImplementedError, message):
+                call()
+        torch.testing.assert_close(doubled.kernel_fn(x.half())[0], x.half() * 2)
+        bf16.install()
+        torch.testing.assert_close(doubled.kernel_fn(x.bfloat16())[0], x.bfloat16() * 2)
+        torch.testing.assert_close(rounded.kernel_fn(x), x.bfloat16().float())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -12,6 +12,7 @@ import { gemm } from "../../examples/gemm.js";
 import { layerNorm } from "../../examples/layer-norm.js";
 import { softmax } from "../../examples/softmax.js";
 import { vectorAdd } from "../../examples/vector-add.js";
+import { drawTests } from "../support/drawn.js";
 import type { Case, CompiledKernel } from "../../src/contract/compiled.js";
 import { compileAhead } from "../../src/runtime/compile/ahead.js";
 import { Compilers } from "../../src/runtime/python/compilers.js";
@@ -24,6 +25,8 @@ import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { pythonFolder } from "../../src/runtime/python/start-python.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { requirePython } from "../support/python.js";
+
+drawTests("compilations ahead");
 
 const target = parseTargets("cuda:90")[0]!.triton;
 const launch = fileURLToPath(new URL("../support/fixtures/launch.py", import.meta.url));

@@ -1,36 +1,26 @@
 /** The `tilescript` command as a user starts it. */
 import { execa } from "execa";
-import { mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { binary, installInto } from "../support/installed.js";
+import { closeResidents, tilescript as resident } from "../support/resident-cli.js";
 import type { CheckReport, DoctorReport, EmitReport, NewReport, Problem } from "../../src/runtime/report/reports.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const binary = join(root, "bin", "tilescript.js");
 const tsx = join(root, "node_modules", ".bin", "tsx");
 
 let folder: string;
 const tilescript = (...args: string[]) => execa("node", [binary, ...args], { cwd: folder, reject: false });
 
-/** A project that has this package installed, from its source. */
-async function install(at: string): Promise<void> {
-  const modules = join(at, "node_modules");
-  const installed = join(modules, "tilescript");
-  await mkdir(installed, { recursive: true });
-  const exports = { ".": "./src/index.ts", "./testing": "./src/testing.ts" };
-  await writeFile(join(installed, "package.json"), JSON.stringify({ name: "tilescript", type: "module", exports }));
-  await symlink(join(root, "src"), join(installed, "src"));
-  for (const name of ["fast-check", "vitest", "tsx"])
-    await symlink(join(root, "node_modules", name), join(modules, name));
-}
-
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "tilescript-commands-"));
-  await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
-  await install(folder);
+  installInto(folder, "fast-check", "vitest", "tsx");
 });
+
+afterAll(closeResidents);
 
 describe("mistakes", { timeout: 60_000 }, () => {
   it.each([
@@ -54,8 +44,8 @@ describe("mistakes", { timeout: 60_000 }, () => {
     await writeFile(join(folder, "plain.ts"), "export const nothing = 1;\n");
     await starter("kernel.ts");
     await starter("other.ts", "other");
-    const { exitCode, stdout, stderr } = await tilescript(...args);
-    expect({ exitCode, stdout, lines: stderr.split("\n").length }).toEqual({ exitCode: 2, stdout: "", lines: 1 });
+    const { exitCode, stdout, stderr } = await resident({ cwd: folder, env: process.env, args });
+    expect({ exitCode, stdout, lines: stderr.split("\n").length }).toEqual({ exitCode: 2, stdout: "", lines: 2 });
     expect(stderr).toMatch(message);
   });
 

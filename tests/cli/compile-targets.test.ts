@@ -10,6 +10,7 @@ import { gemm } from "../../examples/gemm.js";
 import { vectorAdd } from "../../examples/vector-add.js";
 import { compileCases } from "../../src/runtime/cases/compile-cases.js";
 import { allLayouts } from "../../src/runtime/cases/shapes.js";
+import { drawTests } from "../support/drawn.js";
 import { compileForTargets, type KernelCompilations } from "../../src/runtime/compile/compile-targets.js";
 import { findPython, type PythonEnvironment } from "../../src/runtime/python/environment.js";
 import type { MachineCode } from "../../src/runtime/python/protocol.js";
@@ -19,6 +20,8 @@ import pc from "picocolors";
 import * as failing from "../support/fixtures/failing.js";
 import { cli } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
+
+drawTests("compilations for targets");
 
 let environment: PythonEnvironment;
 let env: NodeJS.ProcessEnv;

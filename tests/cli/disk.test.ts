@@ -4,12 +4,14 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { drawTests } from "../support/drawn.js";
 import { recordedReport } from "../support/fixtures/recorded.js";
+import { binary, project, tsx } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+drawTests("faults of processes");
+
 const disk = await mkdtemp(join(tmpdir(), "tilescript-disk-"));
 const mounted = !(await execa("mount", ["-t", "tmpfs", "-o", "size=600k", "tmpfs", disk], { reject: false })).failed;
 
@@ -29,9 +31,9 @@ async function fill(): Promise<void> {
 }
 
 const tilescript = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  execa(process.execPath, [join(root, "bin", "tilescript.js"), ...args, "--json"], {
+  execa(process.execPath, [binary, ...args, "--json"], {
     reject: false,
-    cwd: root,
+    cwd: project,
     env: { TILESCRIPT_PYTHON: python, ...env },
   });
 
@@ -46,11 +48,11 @@ const kernel = "examples/vector-add.ts";
 
 describe.skipIf(!existsSync("/dev/full"))("standard output on a full disk", { timeout: 120_000 }, () => {
   it.each([
-    ["tilescript", ["bin/tilescript.js", "check", kernel]],
-    ["a kernel file", ["--import", "tsx", kernel, "--check"]],
+    ["tilescript", [binary, "check", kernel]],
+    ["a kernel file", ["--import", tsx, kernel, "--check"]],
   ])("should be an error of %s", async (_, args) => {
     const toFull = ["-c", 'exec "$0" "$@" > /dev/full', process.execPath, ...args];
-    const ran = await execa("sh", toFull, { cwd: root, reject: false });
+    const ran = await execa("sh", toFull, { cwd: project, reject: false });
     expect({ exitCode: ran.exitCode, stderr: ran.stderr }).toEqual({
       exitCode: 3,
       stderr: expect.stringMatching(

@@ -3,11 +3,14 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { drawTests } from "../support/drawn.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
 import { findPython, interpreterProblem, unsupported } from "../../src/runtime/python/environment.js";
 import { EnvironmentError } from "../../src/runtime/system/problems.js";
 import { probePython } from "../../src/runtime/python/probe.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
+
+drawTests("environments");
 
 let folder: string;
 let env: NodeJS.ProcessEnv;

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { build } from "tilescript";
+import { drawTests } from "../support/drawn.js";
 import { codeFrame } from "../../src/runtime/report/code-frame.js";
 import { openDevice } from "../../src/runtime/devices/devices.js";
 import { compileForTargets } from "../../src/runtime/compile/compile-targets.js";
@@ -11,6 +12,8 @@ import { parseTargets } from "../../src/runtime/system/gpu-targets.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import * as failing from "../support/fixtures/failing.js";
 import { interpreter } from "../support/cli.js";
+
+drawTests("failures");
 
 const file = fileURLToPath(new URL("../support/fixtures/failing.ts", import.meta.url));
 const lines = readFileSync(file, "utf8").split("\n");

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { drawTests } from "../support/drawn.js";
 import type { Case } from "../../src/contract/compiled.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { EnvironmentError } from "../../src/runtime/system/problems.js";
@@ -14,10 +15,10 @@ import { setup } from "../../src/runtime/python/install-environment.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
+import { binary, project, tsx } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const binary = join(root, "bin", "tilescript.js");
 const at: Case = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 const START_MS = 60_000;
 
@@ -46,7 +47,7 @@ const isAlive = (pid: number): boolean => {
 
 /** The command line in a process of its own. */
 const tilescript = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  execa(process.execPath, [binary, ...args], { reject: false, cwd: root, env: { ...process.env, ...env } });
+  execa(process.execPath, [binary, ...args], { reject: false, cwd: project, env: { ...process.env, ...env } });
 
 /** A message for people: short, and without a stack of ours. */
 function expectReadable(text: string): void {
@@ -97,7 +98,7 @@ const worker = new Worker({ python: ${JSON.stringify(python)}, device: "interpre
 void worker.request({ type: "hello" }, 60000).then(() => console.log(worker.pid));
 setInterval(() => {}, 1000);\n`,
     );
-    const runner = execa(process.execPath, ["--import", join(root, "node_modules/tsx/dist/loader.mjs"), file], {
+    const runner = execa(process.execPath, ["--import", tsx, file], {
       reject: false,
     });
     const pid = await new Promise<number>((resolve) =>
@@ -190,7 +191,7 @@ describe("setup in two processes", { timeout: 120_000 }, () => {
 console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n`,
     );
     const once = () =>
-      execa(process.execPath, ["--import", join(root, "node_modules/tsx/dist/loader.mjs"), script], {
+      execa(process.execPath, ["--import", tsx, script], {
         env: { ...process.env, XDG_CACHE_HOME: cache },
       });
     const [one, two] = await Promise.all([once(), once()]);
@@ -213,6 +214,8 @@ console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n
 describe("hostile words", { timeout: 60_000 }, () => {
   const hostile = (name: string, doc: string, param: string) => `
 import { constexpr, kernel, tensor, tl } from ${JSON.stringify(join(root, "src/index.ts"))};
+
+drawTests("faults of processes");
 export const k = kernel(${JSON.stringify(name)}, {
   doc: ${JSON.stringify(doc)},
   params: { ${JSON.stringify(param)}: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },

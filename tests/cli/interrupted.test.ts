@@ -7,14 +7,17 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
+import { drawTests } from "../support/drawn.js";
 import type { RunReport } from "../../src/runtime/report/reports.js";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
+import { binary, installInto, tsx } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 import { add } from "./mistakes/mistake.js";
 
+drawTests("faults of processes");
+
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const tsx = join(root, "node_modules/tsx/dist/loader.mjs");
 
 let folder: string;
 let python: string;
@@ -26,13 +29,11 @@ beforeAll(async () => {
 /** The command line on a kernel file, which may leave a mark. */
 async function start(kernel: string, args: readonly string[]) {
   const cwd = await mkdtemp(join(folder, "kernel-"));
-  const tsconfig = { compilerOptions: { paths: { tilescript: [join(root, "src/index.ts")] } } };
-  await writeFile(join(cwd, "tsconfig.json"), JSON.stringify(tsconfig));
-  await writeFile(join(cwd, "package.json"), `{ "type": "module" }`);
+  installInto(cwd);
   await writeFile(join(cwd, "kernel.ts"), kernel);
   const mark = join(cwd, "mark");
   const [command = "", ...options] = args;
-  const child = execa(process.execPath, [join(root, "bin/tilescript.js"), command, "kernel.ts", ...options], {
+  const child = execa(process.execPath, [binary, command, "kernel.ts", ...options], {
     cwd,
     reject: false,
     env: { TILESCRIPT_PYTHON: python, MARK: mark },

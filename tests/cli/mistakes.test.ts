@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { requirePython } from "../support/python.js";
+import { binary, installInto } from "../support/installed.js";
 import { type Answer, type Call, closeResidents, tilescript } from "../support/resident-cli.js";
 import { commandLine } from "./mistakes/command-line.js";
 import { kernelFiles } from "./mistakes/kernel-files.js";
@@ -29,9 +30,8 @@ const tables: Readonly<Record<string, readonly Mistake[]>> = {
 /** A project whose `tilescript` is this one, with the mistake in it. */
 async function project({ file = add(), beside = {} }: Mistake): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "tilescript-mistake-")));
-  const tsconfig = { compilerOptions: { paths: { tilescript: [join(root, "src/index.ts")] } } };
-  const files = { "kernel.ts": file, "package.json": `{ "type": "module" }`, ...beside };
-  for (const [name, text] of Object.entries({ "tsconfig.json": JSON.stringify(tsconfig), ...files }))
+  installInto(folder);
+  for (const [name, text] of Object.entries({ "kernel.ts": file, ...beside }))
     await writeFile(join(folder, name), text);
   return folder;
 }
@@ -42,11 +42,7 @@ const withoutRaw = (key: string, value: unknown): unknown => (key === "raw" ? un
 /** The command as a user starts it. */
 async function inProcess({ cwd, env, args }: Call): Promise<Answer> {
   const options = { cwd, env, extendEnv: false, reject: false, timeout: 100_000 } as const;
-  const { exitCode, stdout, stderr } = await execa(
-    process.execPath,
-    [join(root, "bin/tilescript.js"), ...args],
-    options,
-  );
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [binary, ...args], options);
   return { exitCode, stdout, stderr };
 }
 
@@ -75,7 +71,7 @@ describe.each(Object.entries(tables))("a mistake %s", { timeout: 120_000 }, (_, 
     // Neither side's inside shows.
     for (const text of [ran.stderr, JSON.stringify(report)]) {
       expect(text).not.toMatch(/(^|\n|\\n)\s+at |Traceback|node:internal|node_modules/);
-      expect(text).not.toContain(join(root, "src"));
+      expect(text).not.toMatch(new RegExp(`${root}(src|dist)`));
     }
     if (mistake.code === 2) expect(ran.stderr.trim().split("\n")).toHaveLength(1);
   });

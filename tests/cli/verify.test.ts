@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { drawTests } from "../support/drawn.js";
 import type { Tolerance } from "../../src/contract/compiled.js";
 import type { Selection } from "../../src/runtime/cases/selection.js";
 import { closeDevice, openDevice, type Device } from "../../src/runtime/devices/devices.js";
@@ -7,6 +8,8 @@ import { verify } from "../../src/runtime/verify/verify-cases.js";
 import { authorFile, vectorAdd } from "../support/fixtures/vector-add.js";
 import { cli } from "../support/cli.js";
 import { requirePython } from "../support/python.js";
+
+drawTests("verifications");
 
 interface Report {
   readonly correct: boolean;

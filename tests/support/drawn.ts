@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect } from "vitest";
+import { beforeEach, expect } from "vitest";
 
 /** One case in so many is drawn. */
 const PART = 8;
@@ -67,16 +67,32 @@ export function drawnCount(what: string, count: number, least = 1): number {
   return tested;
 }
 
+/** One test in so many is drawn. */
+const TESTS_PART = 4;
+
+/**
+ * For files whose tests each cost seconds, such as those that start processes: the short run makes a quarter of them,
+ * and all of a file that changed. The others are skipped. Called at the top of the file.
+ */
+export function drawTests(what: string): void {
+  if (isFullRun()) return;
+  beforeEach(({ task, skip }) => {
+    const tested = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / TESTS_PART || changedFiles().has(testFile());
+    leaveOut(what, tested ? 1 : 0, 1);
+    skip(!tested, "the seed did not draw it");
+  });
+}
+
 /** From 0 to 1, the same for one seed and one key. */
 function rankOf(key: string): number {
   return createHash("sha256").update(`${seedOfRun()} ${key}`).digest().readUInt32BE() / 2 ** 32;
 }
 
+const testFile = (): string => expect.getState().testPath!.slice(root.length + 1);
+
 function leaveOut(what: string, tested: number, of: number): void {
-  if (tested === of) return;
-  const file = expect.getState().testPath!.slice(root.length + 1);
   mkdirSync(dirname(leftOutFile), { recursive: true });
-  appendFileSync(leftOutFile, `${JSON.stringify({ file, what, tested, of } satisfies LeftOut)}\n`);
+  appendFileSync(leftOutFile, `${JSON.stringify({ file: testFile(), what, tested, of } satisfies LeftOut)}\n`);
 }
 
 let changed: ReadonlySet<string> | undefined;

@@ -7,7 +7,7 @@ import { leftOut } from "./global-setup.js";
 
 const [first, ...others] = process.argv.slice(2);
 const rest = first === "--rest";
-const files = rest ? [...new Set(leftOut().map(({ file }) => file))] : [];
+const files = rest ? [...new Set(leftOut().flatMap(({ file, tested, of }) => (tested < of ? [file] : [])))] : [];
 if (rest && files.length === 0) console.log("the last run left nothing out");
 else {
   const given = rest || first === undefined ? others : [first, ...others];

@@ -1,7 +1,6 @@
 // The `tilescript` command in a process that stays: what bin/tilescript.js does, for one message after another.
-import { tsImport } from "tsx/esm/api";
-
-const { runBinary } = await tsImport(new URL("../../src/runtime/cli/cli.ts", import.meta.url).href, import.meta.url);
+const { runBinary } = await import("../../dist/runtime/cli/cli.js");
+await import("../../dist/index.js");
 
 process.on("message", async ({ cwd, env, args }) => {
   process.chdir(cwd);

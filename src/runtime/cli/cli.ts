@@ -67,8 +67,15 @@ export function runCli(
   });
 }
 
-/** Runs the `tilescript` command and returns the exit code: `tilescript run gemm.ts`. */
-export function runBinary(args: readonly string[], to: Streams = terminal): Promise<number> {
+/**
+ * Runs the `tilescript` command and returns the exit code: `tilescript run gemm.ts`. `language` loads the package that
+ * kernel files import.
+ */
+export function runBinary(
+  args: readonly string[],
+  to: Streams = terminal,
+  language: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<number> {
   return guarded(args, to, (running, streams) => {
     const program = rootCommand("tilescript", "Triton kernels in TypeScript.", streams);
     program.version(version, "--version", "show the version");
@@ -82,7 +89,10 @@ export function runBinary(args: readonly string[], to: Streams = terminal): Prom
         .argument("<files...>", "TypeScript files that export kernels, or patterns such as 'src/**/*.ts'")
         .action((names: string[], given: Given) =>
           running(command, () => {
-            const read = { files: () => kernelFiles(names), kernels: (files: Files) => importKernels(files, names) };
+            const read = {
+              files: () => kernelFiles(names),
+              kernels: (files: Files) => importKernels(files, names, language),
+            };
             return runKernels(command, read, given, streams);
           }),
         );

@@ -39,18 +39,20 @@ export const isScript = (name: string): boolean => /\.[cm]?[jt]sx?$/.test(name);
 /** Tests do not load outside their runner, and declarations hold no kernel. */
 const isTest = (name: string): boolean => /\.(test|spec|d)\.[cm]?[jt]sx?$/.test(name);
 
-/** Imports `files`, which `given` names, with the installed tsx, and collects the kernels. */
-export async function importKernels(files: readonly string[], given: readonly string[]): Promise<Runnable[]> {
-  let tsx: typeof import("tsx/esm/api");
-  try {
-    tsx = await import("tsx/esm/api");
-  } catch {
-    throw new UsageError(`reading ${files[0]} needs tsx; \`npm install --save-dev tsx\` installs it`);
-  }
+/**
+ * Imports `files`, which `given` names, and collects the kernels. `language` loads what they import: before tsx is
+ * registered, as every module that goes through its hooks costs more.
+ */
+export async function importKernels(
+  files: readonly string[],
+  given: readonly string[],
+  language: () => Promise<unknown>,
+): Promise<Runnable[]> {
   const kernels = new Map<unknown, Runnable>();
+  await language();
   for (const file of files) {
-    const url = pathToFileURL(resolve(file)).href;
-    const exported = await tsx.tsImport(url, { parentURL: url, ...projectOf(file) }).catch(whereTsxWrites);
+    await registerFor(file);
+    const exported = await import(pathToFileURL(resolve(file)).href).catch(whereTsxWrites);
     const found = Object.values(exported as Record<string, unknown>).flatMap((value) => {
       const runnable = runnableOf(value);
       return runnable ? [[value, runnable] as const] : [];
@@ -62,6 +64,25 @@ export async function importKernels(files: readonly string[], given: readonly st
   }
   if (kernels.size === 0) throw new UsageError(`no file of ${given.join(", ")} exports a kernel`);
   return [...kernels.values()];
+}
+
+let registered: { readonly project: string | undefined; readonly unregister: () => Promise<void> } | undefined;
+
+/**
+ * Lets Node import TypeScript by the installed tsx, with the tsconfig of the file's project. Without a namespace of
+ * tsx: so an author's `import "tilescript"` is the package that runs already, and need not be loaded twice.
+ */
+async function registerFor(file: string): Promise<void> {
+  const project = projectOf(file);
+  if (registered && registered.project === project) return;
+  let tsx: typeof import("tsx/esm/api");
+  try {
+    tsx = await import("tsx/esm/api");
+  } catch {
+    throw new UsageError(`reading ${file} needs tsx; \`npm install --save-dev tsx\` installs it`);
+  }
+  await registered?.unregister();
+  registered = { project, unregister: tsx.register(project === undefined ? {} : { tsconfig: project }) };
 }
 
 /** tsx keeps its cache among the temporary files. */
@@ -80,12 +101,12 @@ function hint(exported: Readonly<Record<string, unknown>>): string {
 }
 
 /** The tsconfig of the file's project, whatever folder the command runs in. */
-function projectOf(file: string): { readonly tsconfig?: string } {
+function projectOf(file: string): string | undefined {
   const tsconfig = givenTsconfig ?? above(resolve(file), "tsconfig.json");
   // What tsx asks for CommonJS files.
   if (tsconfig === undefined) delete process.env["TSX_TSCONFIG_PATH"];
   else process.env["TSX_TSCONFIG_PATH"] = tsconfig;
-  return tsconfig === undefined ? {} : { tsconfig };
+  return tsconfig;
 }
 
 const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];

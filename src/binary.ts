@@ -1,0 +1,7 @@
+/** The `tilescript` command, and the language that kernel files import. */
+import { runBinary } from "./runtime/cli/cli.js";
+import { terminal } from "./runtime/system/streams.js";
+
+/** Runs the command with these arguments and returns its exit code. */
+export const run = (args: readonly string[]): Promise<number> =>
+  runBinary(args, terminal, () => Promise.all([import("./index.js"), import("./source/source-index.js")]));

@@ -4,7 +4,6 @@ import { chmod, mkdir, mkdtemp, readFile, readdir, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { drawTests } from "../support/drawn.js";
 import type { Case } from "../../src/contract/compiled.js";
@@ -15,10 +14,11 @@ import { setup } from "../../src/runtime/python/install-environment.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { vectorAdd } from "../support/fixtures/vector-add.js";
-import { binary, project, tsx } from "../support/installed.js";
+import { binary, compiled, installInto, project } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+drawTests("faults of processes");
+
 const at: Case = { sizes: { N: 300 }, dtypes: { T: "float32" }, config: 0, seed: 0 };
 const START_MS = 60_000;
 
@@ -89,8 +89,8 @@ describe("a worker that dies", { timeout: 120_000 }, () => {
   });
 
   it("should end with the process that started it, and what it started", async () => {
-    const file = join(folder, "runner.mts");
-    const worker = JSON.stringify(join(root, "src/runtime/python/worker.ts"));
+    const file = join(folder, "runner.mjs");
+    const worker = JSON.stringify(compiled("runtime/python/worker.js"));
     await writeFile(
       file,
       `import { Worker } from ${worker};
@@ -98,7 +98,7 @@ const worker = new Worker({ python: ${JSON.stringify(python)}, device: "interpre
 void worker.request({ type: "hello" }, 60000).then(() => console.log(worker.pid));
 setInterval(() => {}, 1000);\n`,
     );
-    const runner = execa(process.execPath, ["--import", tsx, file], {
+    const runner = execa(process.execPath, [file], {
       reject: false,
     });
     const pid = await new Promise<number>((resolve) =>
@@ -184,14 +184,14 @@ describe("setup in two processes", { timeout: 120_000 }, () => {
     const lock = join(folder, "tiny.lock");
     await writeFile(lock, "# nothing to install\n");
     const cache = join(folder, "cache ü");
-    const script = join(folder, "setup.mts");
+    const script = join(folder, "setup.mjs");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(join(root, "src/runtime/python/install-environment.ts"))};
+      `import { setup } from ${JSON.stringify(compiled("runtime/python/install-environment.js"))};
 console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n`,
     );
     const once = () =>
-      execa(process.execPath, ["--import", tsx, script], {
+      execa(process.execPath, [script], {
         env: { ...process.env, XDG_CACHE_HOME: cache },
       });
     const [one, two] = await Promise.all([once(), once()]);
@@ -213,9 +213,7 @@ console.log(await setup({ lock: ${JSON.stringify(lock)}, imports: ["sys"] }));\n
 
 describe("hostile words", { timeout: 60_000 }, () => {
   const hostile = (name: string, doc: string, param: string) => `
-import { constexpr, kernel, tensor, tl } from ${JSON.stringify(join(root, "src/index.ts"))};
-
-drawTests("faults of processes");
+import { constexpr, kernel, tensor, tl } from "tilescript";
 export const k = kernel(${JSON.stringify(name)}, {
   doc: ${JSON.stringify(doc)},
   params: { ${JSON.stringify(param)}: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
@@ -227,7 +225,9 @@ export const k = kernel(${JSON.stringify(name)}, {
 });
 `;
   const file = async (...words: [string, string, string]): Promise<string> => {
-    const path = join(await mkdtemp(join(folder, "a folder with ' and ü-")), "kernel file.mts");
+    const inside = await mkdtemp(join(folder, "a folder with ' and ü-"));
+    installInto(inside);
+    const path = join(inside, "kernel file.mts");
     await writeFile(path, hostile(...words));
     return path;
   };

@@ -5,19 +5,16 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { drawTests } from "../support/drawn.js";
 import type { RunReport } from "../../src/runtime/report/reports.js";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
-import { binary, installInto, tsx } from "../support/installed.js";
+import { binary, compiled, installInto } from "../support/installed.js";
 import { requirePython } from "../support/python.js";
 import { add } from "./mistakes/mistake.js";
 
 drawTests("faults of processes");
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
 
 let folder: string;
 let python: string;
@@ -180,14 +177,14 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
   it("should leave nothing that is taken for good, and the next one works", async () => {
     const { lock, source } = await slowPackage();
     const env = { PATH: process.env["PATH"], HOME: folder, XDG_CACHE_HOME: join(folder, "cache ü") };
-    const script = join(source, "setup.mts");
+    const script = join(source, "setup.mjs");
     await writeFile(
       script,
-      `import { setup } from ${JSON.stringify(join(root, "src/runtime/python/install-environment.ts"))};
+      `import { setup } from ${JSON.stringify(compiled("runtime/python/install-environment.js"))};
 await setup({ lock: ${JSON.stringify(lock)}, imports: ["slow"] });\n`,
     );
     for (const signal of ["SIGKILL", "SIGINT"] as const) {
-      const child = execa(process.execPath, ["--import", tsx, script], { env, extendEnv: false, reject: false });
+      const child = execa(process.execPath, [script], { env, extendEnv: false, reject: false });
       const builder = Number(await contentOf(join(source, "started")));
       await expectEndsWith(signal, child);
       expect(await isGone(builder)).toBe(true);

@@ -26,6 +26,9 @@ const installed = join(project, "node_modules/tilescript");
 /** What `npx tilescript` starts in a project. */
 export const binary = join(installed, "bin/tilescript.js");
 
+/** A module of the compiled package, for a script that imports what users can't. */
+export const compiled = (module: string): string => join(root, "dist", module);
+
 /** tsx, for `node --import`. */
 export const tsx = join(root, "node_modules/tsx/dist/loader.mjs");
 

@@ -199,7 +199,7 @@ export interface EvaluateOptions {
   readonly special?: boolean | readonly SpecialValue[] | undefined;
   /** Also reports the ops that make NaN from numbers, or an infinity from finite numbers. */
   readonly nonFinite?: boolean | undefined;
-  /** The time (`Date.now()`) at which a case that still runs ends with an error. */
+  /** The time (`performance.now()`) at which a case that still runs ends with an error. */
   readonly until?: number | undefined;
   /** Also runs the lowered kernel, with views as pointers and masks, and reports where it does something else. */
   readonly lowered?: boolean | undefined;

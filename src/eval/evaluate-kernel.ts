@@ -34,7 +34,7 @@ export interface Run extends Launch {
   readonly seed?: number;
   /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
   readonly nonFinite?: boolean | undefined;
-  /** When it ends with an error, as `Date.now()`. */
+  /** When it ends with an error, as `performance.now()`. */
   readonly until?: number | undefined;
 }
 

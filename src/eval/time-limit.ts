@@ -13,6 +13,6 @@ export class TimeLimit {
 
   /** @throws OutOfTime */
   check(at: Location | undefined): void {
-    if (++this.#steps % STEPS === 0 && Date.now() > this.until) throw new OutOfTime(at);
+    if (++this.#steps % STEPS === 0 && performance.now() > this.until) throw new OutOfTime(at);
   }
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { drawn } from "../support/drawn.js";
+import { compiled } from "../support/installed.js";
 import { Worker } from "../../src/runtime/python/worker.js";
 import { probePython } from "../../src/runtime/python/probe.js";
 
@@ -256,19 +257,17 @@ describe("a worker whose Python", { timeout: 30_000 }, () => {
   it("is started in a folder with files of Python's own names", async () => {
     for (const name of ["random", "json", "tokenize", "argparse", "tilescript_worker"])
       await writeFile(join(folder, `${name}.py`), `raise SystemExit("the folder's own ${name}")`);
-    const worker = JSON.stringify(new URL("../../src/runtime/python/worker.ts", import.meta.url).pathname);
-    const script = `import { drawn } from "../support/drawn.js";
-import { Worker } from ${worker};
+    const worker = JSON.stringify(compiled("runtime/python/worker.js"));
+    const script = `import { Worker } from ${worker};
 const worker = new Worker({ python: "python3", device: "compiler" });
 const reply = await worker.request({ type: "launches", cases: [] }, 20_000);
 console.log(JSON.stringify(reply.error?.message ?? reply));
 process.exit();`;
-    await writeFile(join(folder, "script.mts"), script);
-    const tsx = new URL("../../node_modules/tsx/dist/loader.mjs", import.meta.url).href;
+    await writeFile(join(folder, "script.mjs"), script);
     await mkdir(join(folder, "path"));
     await writeFile(join(folder, "path", "torch.py"), NO_TORCH);
     const env = { PYTHONPATH: join(folder, "path") };
-    const ran = await execa(process.execPath, ["--import", tsx, "script.mts"], { cwd: folder, env });
+    const ran = await execa(process.execPath, ["script.mjs"], { cwd: folder, env });
     expect(ran.stdout).toContain("there is no torch");
   });
 });

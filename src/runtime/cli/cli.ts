@@ -14,7 +14,7 @@ import { kernelCommands, plainCommands } from "../commands/index.js";
 import { choose, importKernels, isBuildError, kernelFiles } from "../invocation/kernels.js";
 import { EnvironmentError, exitCodes, UsageError } from "../system/problems.js";
 import type { Problem } from "../report/reports.js";
-import { printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
+import { keepOutput, printJson, terminal, type Streams, watchOutput } from "../system/streams.js";
 import { thrownDiagnostics } from "./thrown.js";
 import { watch } from "./watch.js";
 
@@ -156,6 +156,7 @@ async function guarded(
     return exitCode;
   };
   if (to === terminal) watchOutput();
+  const release = to === terminal ? keepOutput() : () => undefined;
   const stopWatching = watchForStrays(report);
   try {
     let action = async (): Promise<number> => exitCodes.ok;
@@ -171,6 +172,7 @@ async function guarded(
     return report(error);
   } finally {
     stopWatching();
+    release();
   }
 }
 

@@ -43,7 +43,7 @@ export const compile: KernelCommand<CompileOptions> = {
     if (!targets) throw new UsageError("--targets is missing; name GPUs, such as cuda:90,hip:gfx942");
   },
   async plan(kernels, given, streams) {
-    const started = Date.now();
+    const started = performance.now();
     const built = await compileAll(kernels);
     warn(built, streams);
     const compiled = built.flatMap((kernel) => kernel.parts ?? [kernel]);
@@ -62,7 +62,7 @@ export const compile: KernelCommand<CompileOptions> = {
       });
       show("");
       const { versions, python } = environment;
-      const facts = { triton: versions.triton ?? "", python, seconds: (Date.now() - started) / 1000 };
+      const facts = { triton: versions.triton ?? "", python, seconds: Math.round(performance.now() - started) / 1000 };
       const diagnostics = found.map(compileDiagnostics);
       const ok = diagnostics.flat().every(({ severity }) => severity !== "error");
       if (given.json) printJson(streams, compileJson(found, diagnostics, facts));

@@ -42,13 +42,13 @@ export async function compileAhead(
   cases: readonly RunRequest[],
   onDone?: (done: number, planned: number) => void,
 ): Promise<Ahead> {
-  const started = Date.now();
+  const started = performance.now();
   const compiled = cases.map(() => 0);
   const result = (known: number, processes: number): Ahead => ({
     compiled,
     known,
     processes,
-    seconds: (Date.now() - started) / 1000,
+    seconds: Math.round(performance.now() - started) / 1000,
   });
   if (!compilers || !target || cases.length === 0) return result(0, 0);
   const reply = await worker.request({ type: "launches", cases }, LOOKUP_DEADLINE_MS);

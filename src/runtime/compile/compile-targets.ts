@@ -11,7 +11,7 @@ import type { PythonEnvironment } from "../python/environment.js";
 import { failureOf } from "../cases/failure.js";
 import { ptxasOf } from "./machine-code.js";
 import type { CaseFailure } from "../cases/outcome.js";
-import type { CompileResult } from "../python/protocol.js";
+import { PROTOCOL_VERSION, type CompileResult } from "../python/protocol.js";
 import { compileRequest, openWorkspace, type Workspace } from "../devices/request.js";
 import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
 import type { Worker } from "../python/worker.js";
@@ -65,7 +65,7 @@ export async function compileForTargets(
 ): Promise<KernelCompilations[]> {
   const plans = kernels.map((kernel, i) => compileCases(kernel, selections[i]!, layouts));
   const workspaces = await Promise.all(kernels.map(openWorkspace));
-  const compiler = [environment.versions.triton ?? "", ...ptxasOf(env)];
+  const compiler = [PROTOCOL_VERSION, environment.versions.triton ?? "", ...ptxasOf(env)];
   const jobs = kernels.flatMap((kernel, i) =>
     targets.flatMap((target) =>
       plans[i]!.cases.map((at): Job => ({
@@ -114,7 +114,7 @@ async function compileJob(worker: Worker, { kernel, workspace, target, at, file 
 
 /**
  * Everything that the result depends on: the module without its list of configs, the config, the case, the target,
- * Triton and ptxas. Failures are not cached, because the lines that they name may move.
+ * the form of the result, Triton and ptxas. Failures are not cached, because the lines that they name may move.
  */
 function keyOf(kernel: CompiledKernel, target: Target, at: Case, compiler: readonly unknown[]): string {
   const source = withoutConfigs(kernel.python);

@@ -56,7 +56,7 @@ export async function bench(
   device: PythonDevice,
   { cases, tuned, compiled, warmup, iterations, onDone, onCompiled }: BenchOptions,
 ): Promise<Benchmark> {
-  const started = Date.now();
+  const started = performance.now();
   const kernel = { ...source, ...source.emit({ providers: true }) };
   const own = kernel.providers ?? [];
   const torch = ["eager", ...(compiled ? ["torch.compile", "torch.compile max-autotune"] : [])];
@@ -91,7 +91,7 @@ export async function bench(
   } finally {
     await workspace.remove();
   }
-  return { kernel, measurements, refused, seconds: (Date.now() - started) / 1000 };
+  return { kernel, measurements, refused, seconds: Math.round(performance.now() - started) / 1000 };
 }
 
 function measurementOf(

@@ -142,7 +142,7 @@ export async function search(
   device: PythonDevice,
   { cases, skip, own, budget, seed, env = process.env, onDone, onCompiled }: SearchOptions,
 ): Promise<Searched> {
-  const started = Date.now();
+  const started = performance.now();
   const trials = cases.map(() => new Map<number, Trial>());
   const tried: number[] = [];
   let fromCache = 0;
@@ -150,7 +150,7 @@ export async function search(
   const caches = await Promise.all(files.map(async (file) => (await readCached<Record<string, Trial>>(file)) ?? {}));
   const isSpent = () =>
     (budget.configs !== undefined && tried.length >= budget.configs) ||
-    (budget.seconds !== undefined && Date.now() - started > 1000 * budget.seconds);
+    (budget.seconds !== undefined && performance.now() - started > 1000 * budget.seconds);
   const workspace = await openWorkspace(kernel);
   const order = orderOf(kernel.configs.length, own, seed).filter((config) => !skip.has(config));
   const known = (i: number, config: number) => caches[i]![identity(kernel.configs[config]!)];
@@ -190,7 +190,7 @@ export async function search(
   } finally {
     await workspace.remove();
   }
-  return { trials, tried, fromCache, seconds: (Date.now() - started) / 1000 };
+  return { trials, tried, fromCache, seconds: Math.round(performance.now() - started) / 1000 };
 }
 
 /** The author's configs in their order, then the others shuffled. */

@@ -144,8 +144,8 @@ async function run(
   step: string,
   say: (line: string) => void,
 ): Promise<void> {
-  const started = Date.now();
-  const beat = setInterval(() => say(`  … ${Math.round((Date.now() - started) / 1000)} s`), 15_000);
+  const started = performance.now();
+  const beat = setInterval(() => say(`  … ${Math.round((performance.now() - started) / 1000)} s`), 15_000);
   const onOutput = (text: string): void => {
     for (const line of text.split("\n"))
       if (/^\s*(Downloading|Using cached|Installing collected)/.test(line)) say(`  ${line.trim().slice(0, 100)}`);

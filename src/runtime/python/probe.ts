@@ -62,7 +62,7 @@ export async function probePython(
   const file = join(cacheFolder, "probes.json");
   const known = (await readCached<Record<string, Entry>>(file)) ?? {};
   const entry = known[python];
-  if (entry && entry.stamp === (await stampOf(python, entry.probe))) return entry.probe;
+  if (entry?.probe?.versions && entry.stamp === (await stampOf(python, entry.probe))) return entry.probe;
 
   const ran = await runProgram(python, pythonScript(script), { env, deadlineMs });
   const probe = answerOf(ran.stdout);

@@ -12,6 +12,8 @@ const UNNAMED_MS = 3_000;
  */
 export async function acquireLock(path: string, onWait: (pid: number) => void): Promise<() => Promise<void>> {
   let waiting = false;
+  // A clock that was set tells nothing about a file's age.
+  const unnamed = { since: performance.now(), stamp: -1 };
   for (;;) {
     try {
       await writeFile(path, String(process.pid), { flag: "wx" });
@@ -24,7 +26,7 @@ export async function acquireLock(path: string, onWait: (pid: number) => void): 
       }
     }
     const pid = Number(await readFile(path, "utf8").catch(() => ""));
-    if (pid > 0 ? !alive(pid) : await isOld(path)) {
+    if (pid > 0 ? !alive(pid) : await staysEmpty(path, unnamed)) {
       await removeStale(path, pid);
       continue;
     }
@@ -36,9 +38,12 @@ export async function acquireLock(path: string, onWait: (pid: number) => void): 
   }
 }
 
-async function isOld(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  return found !== undefined && Date.now() - found.mtimeMs > UNNAMED_MS;
+/** Whether this same lock has had no name for long. */
+async function staysEmpty(path: string, seen: { since: number; stamp: number }): Promise<boolean> {
+  const stamp = (await stat(path).catch(() => undefined))?.mtimeMs;
+  if (stamp === undefined) return false;
+  if (stamp !== seen.stamp) Object.assign(seen, { since: performance.now(), stamp });
+  return performance.now() - seen.since > UNNAMED_MS;
 }
 
 /** Two waiters may both see the dead holder, so the one that moves that very file away removes the lock. */

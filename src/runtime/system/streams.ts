@@ -13,8 +13,10 @@ export interface Streams {
   readonly width?: number;
 }
 
+const writeOut = process.stdout.write.bind(process.stdout);
+
 export const terminal: Streams = {
-  out: (text) => void process.stdout.write(text),
+  out: (text) => void writeOut(text),
   err: (text) => void process.stderr.write(text),
   color: pc.isColorSupported && process.stdout.isTTY === true,
   live: process.stderr.isTTY === true && process.env["TERM"] !== "dumb",
@@ -28,6 +30,15 @@ export function watchOutput(): void {
     process.stderr.write(`error environment: ${writeProblem("standard output", code)}\n`);
     process.exit(exitCodes.environment);
   });
+}
+
+/**
+ * Sends to standard error what anyone else writes to standard output, such as a `console.log` of a kernel file, because
+ * the output is a module or a JSON document. Returns a function that undoes this.
+ */
+export function keepOutput(): () => void {
+  process.stdout.write = process.stderr.write.bind(process.stderr);
+  return () => void (process.stdout.write = writeOut);
 }
 
 /** Returns a function that replaces the line of progress; an empty text removes it. */

@@ -25,7 +25,7 @@ export function evaluate(
   planned: PlannedCase,
   { tolerance, order, repeats = 1, deadlineMs = defaultDeadlineMs }: EvaluatorOptions,
 ): Outcome {
-  const started = Date.now();
+  const started = performance.now();
   const until = started + deadlineMs;
   const { at, label, declared } = planned;
   const base = { at, label, declared, tuned: false, by: "eval" as const };
@@ -51,7 +51,7 @@ export function evaluate(
       unchecked: comparison
         ? unchecked
         : [...unchecked, "the outputs were not compared: the evaluator cannot compute the reference"],
-      ms: Date.now() - started,
+      ms: Math.round(performance.now() - started),
     };
   } catch (error) {
     return {
@@ -62,7 +62,7 @@ export function evaluate(
       problems: [],
       failure: evaluatorFailure(error),
       unchecked: [],
-      ms: Date.now() - started,
+      ms: Math.round(performance.now() - started),
     };
   }
 }

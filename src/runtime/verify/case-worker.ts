@@ -22,7 +22,7 @@ export async function askWorker(
   planned: PlannedCase,
   options: AskOptions,
 ): Promise<Outcome> {
-  const started = Date.now();
+  const started = performance.now();
   // What a raw pointer reaches is unknown; the evaluator reports that.
   if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
   const request = verifyRequest(kernel, workspace.module, planned.at, options);
@@ -37,7 +37,7 @@ export async function askWorker(
     findings: [],
     problems: [],
     unchecked: [],
-    ms: Date.now() - started,
+    ms: Math.round(performance.now() - started),
   };
   // The autotuner's choice of a config is unknown here.
   const faults = async () => (options.tuned ? [] : faultsOfCase(device, request));

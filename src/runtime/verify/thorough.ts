@@ -54,7 +54,7 @@ export async function verifyThoroughly(
   options: ThoroughOptions,
 ): Promise<Verification> {
   const { selection, timeLimitMs } = options;
-  const started = Date.now();
+  const started = performance.now();
   const declared = declaredPlan(kernel, device, selection);
   const rounds = roundsOf(kernel, device, options, declared.cases);
   const planned = rounds.reduce((sum, { numRuns }) => sum + numRuns, 0);
@@ -69,12 +69,12 @@ export async function verifyThoroughly(
   });
   const holds = async (at: Case): Promise<boolean> => {
     // Out of time: the remaining cases are skipped.
-    if (Date.now() > deadline) return true;
+    if (performance.now() > deadline) return true;
     const own = declared.cases.find((each) => each.at === at);
     const outcome = await runner.run(own ?? { at, label: "drawn", extra: false }, passed.length);
     if (outcome.status === "failed") {
       // Smaller cases of a hanging one would hang as long.
-      if (!failed) deadline = Date.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
+      if (!failed) deadline = performance.now() + (outcome.failure?.kind === "timeout" ? 0 : timeLimitMs);
       failed = outcome;
     } else if (!failed) passed.push(outcome);
     tries++;
@@ -83,7 +83,7 @@ export async function verifyThoroughly(
   };
   try {
     await runner.ahead?.(rounds.flatMap(casesOf), options.onCompiled);
-    deadline = Date.now() + timeLimitMs;
+    deadline = performance.now() + timeLimitMs;
     for (const { drawn, ...how } of rounds) if (!failed) await fc.check(fc.asyncProperty(drawn, holds), how);
   } finally {
     await runner.close();
@@ -94,7 +94,7 @@ export async function verifyThoroughly(
     ...(selection.sizes && { chosen: true }),
     outcomes: failed ? [...passed, failed] : passed,
     left: [...declared.left, ...leftOf(kernel, options, failed ? 0 : planned - passed.length, planned)],
-    seconds: (Date.now() - started) / 1000,
+    seconds: Math.round(performance.now() - started) / 1000,
     ...(compiling && { compiling }),
     thorough: {
       seed: selection.seed,
@@ -199,11 +199,17 @@ export async function verifyGiven(
   at: Case,
   options: Pick<RunnerOptions, "tolerance" | "deadlineMs">,
 ): Promise<Verification> {
-  const started = Date.now();
+  const started = performance.now();
   const outcome = await verifyCase(kernel, device, at, {
     ...options,
     repeats: repeats[device.kind],
     sanitised: true,
   });
-  return { kernel, chosen: true, outcomes: [outcome], left: [], seconds: (Date.now() - started) / 1000 };
+  return {
+    kernel,
+    chosen: true,
+    outcomes: [outcome],
+    left: [],
+    seconds: Math.round(performance.now() - started) / 1000,
+  };
 }

@@ -57,7 +57,7 @@ const repeats: Readonly<Record<Device["kind"], number>> = { eval: 1, interpreter
 
 /** Verifies a kernel on an open device. */
 export async function verify(kernel: CompiledKernel, device: Device, options: VerifyOptions): Promise<Verification> {
-  const started = Date.now();
+  const started = performance.now();
   const plan = planCases(kernel, deviceLimits[device.kind], options.selection);
   const left = [...plan.left];
   const { tolerance = {}, order, deadlineMs } = options;
@@ -78,7 +78,7 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
         left.push(`${plan.cases.length - outcomes.length} further cases: ${MOST_HANGS} cases hung`);
         break;
       }
-      if (planned.extra && Date.now() - (extraSince ??= Date.now()) > budgetMs[device.kind]) {
+      if (planned.extra && performance.now() - (extraSince ??= performance.now()) > budgetMs[device.kind]) {
         left.push(`${plan.cases.length - outcomes.length} further cases: out of time on this device`);
         break;
       }
@@ -90,5 +90,12 @@ export async function verify(kernel: CompiledKernel, device: Device, options: Ve
   }
   const compiling = runner.compiling?.();
   const chosen = options.selection.sizes && ({ chosen: true } as const);
-  return { kernel, ...chosen, outcomes, left, seconds: (Date.now() - started) / 1000, ...(compiling && { compiling }) };
+  return {
+    kernel,
+    ...chosen,
+    outcomes,
+    left,
+    seconds: Math.round(performance.now() - started) / 1000,
+    ...(compiling && { compiling }),
+  };
 }

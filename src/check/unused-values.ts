@@ -14,7 +14,7 @@ import type {
   Statement,
   Value,
 } from "../ir/nodes.js";
-import { argumentsOf, bodiesOf, resultsOf, valuesIn } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf, resultsOf, valuesIn, walk } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
 export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
@@ -28,7 +28,25 @@ export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
     const said = isTruth ? problem(unusedValue.truth(name), at) : warning(unusedValue.result(name), at);
     found.set(`${at?.file}:${at?.line}:${at?.column}:${name}`, said);
   }
-  return [...found.values()];
+  return [...found.values(), ...unusedFlags(ir)];
+}
+
+/** Flags of the kernel that its body asks for and no statement uses. */
+function unusedFlags(ir: KernelIR): readonly Diagnostic[] {
+  if (ir.flags.size === 0) return [];
+  const used = new Set<Value>();
+  const use = (argument: Argument): void => valuesIn(argument).forEach((value) => used.add(value));
+  const visit = (statement: Statement): void => {
+    argumentsOf(statement).forEach(use);
+    blocksOf(statement).forEach(({ yields }) => yields.forEach(use));
+  };
+  for (const block of [...bodiesOf(ir), ...hostBlocksOf(ir).map((host) => host.block)]) {
+    walk(block, visit);
+    block.yields.forEach(use);
+  }
+  return [...ir.flags]
+    .filter(([flag]) => !used.has(flag))
+    .map(([flag, at]) => problem(unusedValue.truth(flag.parameter ?? "given"), at));
 }
 
 function hostBlocksOf({ params, grid, requires }: KernelIR): readonly HostBlock[] {

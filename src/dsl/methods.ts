@@ -2,6 +2,7 @@
 import { fail } from "../diagnostics/diagnostic.js";
 import { missingProperty } from "../diagnostics/catalogue/operand-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
+import { activeBuilder } from "../ir/builder.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import type { TensorParam, Value } from "../ir/nodes.js";
@@ -82,6 +83,7 @@ property("ptr", (handle) => new Handle(tensorOf(handle, "ptr").pointer));
 property("given", (handle) => {
   const given = givens.get(valueOf(handle));
   if (!given) fail(missingProperty.given(), captureLocation());
+  activeBuilder()?.askFor(given);
   return new Handle(given);
 });
 

@@ -6,7 +6,7 @@ import { kernelResult, specValue } from "../diagnostics/catalogue/definition-cod
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import { runBody } from "../ir/entries.js";
-import type { Handle } from "../ir/handle.js";
+import { type Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
   type Block,
   type ConstexprParam,
@@ -45,7 +45,7 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
     checkShapes(kernel, completed, placeOf("shapes"));
     // The body may keep handles and is entered again, so it gets new ones each time.
-    const body = traceBody(recorder, kernel, () => handles(kernel, params));
+    const body = traceBody(recorder, kernel, () => noted(recorder, handles(kernel, params)));
     const grid = host(() => asList(kernel.spec.grid(meta)), placeOf("grid"));
     const requires = host(() => kernel.spec.requires?.(meta) ?? [], placeOf("requires"));
     checkGrid(grid, placeOf("grid"));
@@ -63,6 +63,7 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       body,
       grid,
       requires,
+      flags: recorder.flags,
       tuning,
       launch: launchOf(kernel),
       triton: versionOf(kernel),
@@ -141,6 +142,21 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   const declared =
     param.from === "launch" && param.of === "int" && isBool ? "; declare it constexpr.launch.bool(…)" : "";
   fail(hostResult.wrongKind(name, param.name, wanted, declared), at);
+}
+
+/** The arguments of a kernel's body: that it takes a flag is noted. */
+function noted(recorder: Builder, args: Readonly<Record<string, Handle>>): Record<string, Handle> {
+  const watched = { ...args };
+  for (const [name, handle] of Object.entries(args)) {
+    const value = isHandle(handle) ? valueOf(handle) : undefined;
+    if (value?.type.kind !== "constexpr" || value.type.of !== "bool") continue;
+    const get = (): Handle => {
+      recorder.askFor(value);
+      return handle;
+    };
+    Object.defineProperty(watched, name, { get, enumerable: true });
+  }
+  return watched;
 }
 
 /** Says of an error in a body that is entered again why it came only now. */

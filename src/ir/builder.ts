@@ -56,6 +56,14 @@ export class Builder {
   /** The loops that nothing has iterated over yet. */
   readonly loops = new Set<{ readonly at: Location | undefined }>();
 
+  /** The flags that the author's code asked for, and where: truth values that no statement makes. */
+  readonly flags = new Map<Value, Location | undefined>();
+
+  /** Notes that the author's code has a flag in its hands. */
+  askFor(flag: Value): void {
+    if (!this.flags.has(flag)) this.flags.set(flag, captureLocation());
+  }
+
   /** The innermost body that is entered; undefined outside of the author's bodies. */
   entry: Entry | undefined;
 

@@ -303,6 +303,8 @@ export interface KernelIR {
   readonly grid: HostBlock;
   /** Conditions that must hold before a launch. */
   readonly requires: HostBlock;
+  /** The flags that the author's code asked for, and where. */
+  readonly flags: ReadonlyMap<Value, Location | undefined>;
   readonly tuning: Tuning;
   readonly launch: LaunchSpec;
   /** The oldest Triton version that it supports, if the author states one. */

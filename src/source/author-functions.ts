@@ -31,6 +31,7 @@ export function createFunctions(walk: () => Walk): Functions {
 
   function invoke(callee: FunctionValue, args: readonly Abstract[], from: Region | undefined): Abstract {
     walked.add(callee.node);
+    if (callee.bound) return invoke(unbound(callee), [...callee.bound, ...args], from);
     const key = `${signature(callee)}@${onceIn(from)?.id}(${args.map(signature).join()})`;
     const known = results.get(key);
     if (known) return known;
@@ -55,6 +56,10 @@ export function createFunctions(walk: () => Walk): Functions {
       }
     },
   };
+}
+
+function unbound({ kind, node, scope }: FunctionValue): FunctionValue {
+  return { kind, node, scope };
 }
 
 /** Walks a function's body with what it is given; what it returns. */

@@ -1,6 +1,7 @@
 /** Imports and exports of the author's files, followed as far as a kernel uses them. */
 import { ts } from "ts-morph";
-import { isLibrary, type Read, resolveFile, specifier } from "./imports.js";
+import { isLibrary, type Read, specifier } from "./imports.js";
+import { moduleFile } from "./module-files.js";
 import { type Frame, invocation, Scope, type Walk } from "./regions.js";
 import { type Abstract, exported, holder, PLAIN } from "./known-values.js";
 
@@ -60,8 +61,9 @@ export class AuthorModules {
   }
 
   private importOf(file: ts.SourceFile, from: string, name: string): Abstract {
-    const target = resolveFile(file, from, this.read);
-    return (target && this.exportOf(target, name, new Set())) ?? PLAIN;
+    const target = moduleFile(file, from, this.read);
+    const load = (): Abstract | undefined => target && this.exportOf(target.file, name, new Set());
+    return target && !target.isForeign ? (load() ?? PLAIN) : { kind: "imported", name, from, load };
   }
 
   private exportOf(file: ts.SourceFile, name: string, seen: Set<ts.SourceFile>): Abstract | undefined {
@@ -94,13 +96,17 @@ export class AuthorModules {
     if (!from) return named && (this.scopeOf(file).lookup(original)?.value ?? PLAIN);
     if (clause && !named) return undefined;
     if (isLibrary(file, from)) return exported(original);
-    const target = resolveFile(file, from, this.read);
+    const target = moduleFile(file, from, this.read)?.file;
     return target && this.exportOf(target, original, seen);
   }
 
   private namespaceOf(file: ts.SourceFile, from: string): Abstract {
-    const target = resolveFile(file, from, this.read);
-    if (!target) return PLAIN;
+    const found = moduleFile(file, from, this.read);
+    const load = (): Abstract | undefined => found && this.exportsOf(found.file);
+    return found && !found.isForeign ? this.exportsOf(found.file) : { kind: "imported", name: "*", from, load };
+  }
+
+  private exportsOf(target: ts.SourceFile): Abstract {
     const names = target.statements.flatMap((statement) => {
       if (ts.isFunctionDeclaration(statement)) return statement.name ? [statement.name.text] : [];
       if (!ts.isVariableStatement(statement)) return [];

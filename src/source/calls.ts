@@ -1,13 +1,19 @@
 /** Calls: the result of an op, an array method or the author's own function. */
 import { ts } from "ts-morph";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
-import { outerAssignment, tracedCondition } from "../diagnostics/catalogue/source-codes.js";
+import {
+  hiddenCoercion,
+  outerAssignment,
+  tracedCondition,
+  unreadSource,
+} from "../diagnostics/catalogue/source-codes.js";
 import { crossed, type Frame, region, type Region, type Walk } from "./regions.js";
 import { unwrap } from "./sites.js";
 import {
   type Abstract,
   elementOf,
   holder,
+  holdsTraced,
   isTraced,
   join,
   MAYBE,
@@ -27,7 +33,7 @@ export function evaluateCall(walk: Walk, node: ts.CallExpression, frame: Frame):
   if (ts.isIdentifier(callee) && callee.text === "Boolean" && target.kind === "plain" && args[0] && isTraced(args[0])) {
     walk.problem(tracedCondition.boolean(), node);
   }
-  return callValue(walk, target, args, frame);
+  return callValue(walk, target, args, frame, node);
 }
 
 function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAccessExpression, frame: Frame): Abstract {
@@ -41,25 +47,141 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
     case "arms":
       callbacks(walk, args, region("branch", frame.region));
       return name === "otherwise" ? TRACED : receiver;
+    case "keyed":
+      if (args[0] && isTraced(args[0])) walk.problem(hiddenCoercion.identity(name), callee.name);
+      return callArray(walk, PLAIN, name, args, frame);
     case "holder":
     case "plain": {
       const own = receiver.kind === "holder" ? receiver.fields.get(name) : undefined;
-      if (own) return callValue(walk, own, args, frame);
+      if (own) return callValue(walk, own, args, frame, node);
       if (name === "from" && ts.isIdentifier(callee.expression) && callee.expression.text === "Array") {
         return collect(walk, args, frame, node);
       }
       if (name === "push" || name === "unshift") grow(walk, callee, args, frame);
+      identity(walk, callee, receiver, args);
+      const global = ts.isIdentifier(callee.expression) && receiver.kind === "plain" ? callee.expression.text : "";
+      const known = callGlobal(walk, `${global}.${name}`, args, frame, node);
+      if (known) return known;
+      predicate(walk, node, name, receiver, args, frame);
       return callArray(walk, receiver, name, args, frame);
     }
     case "range":
       walk.problem(earlyExit.collected(), node);
       return PLAIN;
+    case "function":
+      return callFunction(walk, receiver, name, args, frame, node);
     default:
-      return callValue(walk, member(receiver, name), args, frame);
+      return callValue(walk, member(receiver, name), args, frame, node);
   }
 }
 
-function callValue(walk: Walk, target: Abstract, args: readonly Abstract[], frame: Frame): Abstract {
+/** `call`, `apply` and `bind` of the author's function. */
+function callFunction(
+  walk: Walk,
+  target: Abstract & { kind: "function" },
+  name: string,
+  [self = PLAIN, ...args]: readonly Abstract[],
+  frame: Frame,
+  node: ts.CallExpression,
+): Abstract {
+  if (name === "call") return walk.invoke(target, args, frame.region);
+  if (name === "apply") return walk.invoke(target, listed(args[0]), frame.region);
+  if (name === "bind") return { ...target, bound: [...(target.bound ?? []), ...args] };
+  return callValue(walk, PLAIN, [self, ...args], frame, node);
+}
+
+function listed(list: Abstract | undefined): readonly Abstract[] {
+  return list?.kind === "holder" ? [...list.fields.values()] : [];
+}
+
+/** Functions of JavaScript that hand on what they are given. */
+function callGlobal(
+  walk: Walk,
+  name: string,
+  args: readonly Abstract[],
+  frame: Frame,
+  node: ts.CallExpression,
+): Abstract | undefined {
+  const [first = PLAIN] = args;
+  switch (name) {
+    case "Reflect.apply":
+      return callValue(walk, first, listed(args[2]), frame, node);
+    case "Object.values":
+      return first.kind === "holder"
+        ? holder(new Map(listed(first).map((each, i) => [String(i), each])), first.rest)
+        : PLAIN;
+    case "Object.entries":
+      return holder(
+        new Map(),
+        holder(
+          new Map([
+            ["0", PLAIN],
+            ["1", elementOf(first)],
+          ]),
+        ),
+      );
+    case "Object.fromEntries":
+      return holder(new Map(), member(elementOf(first), "1"));
+    case "Object.freeze":
+      return first;
+    case "Object.assign":
+      return args.reduce((all, each) =>
+        all.kind === "holder" && each.kind === "holder"
+          ? holder(new Map([...all.fields, ...each.fields]), join(all.rest, each.rest))
+          : all,
+      );
+    default:
+      return undefined;
+  }
+}
+
+const SEARCHES = ["includes", "indexOf", "lastIndexOf"];
+
+/** Searches of arrays, and `Object.is`: they compare handles. */
+function identity(
+  walk: Walk,
+  callee: ts.PropertyAccessExpression,
+  receiver: Abstract,
+  args: readonly Abstract[],
+): void {
+  const name = callee.name.text;
+  const isGlobal = ts.isIdentifier(callee.expression) && callee.expression.text === "Object";
+  if (name === "is" && isGlobal && args.some(isTraced)) walk.problem(hiddenCoercion.identity("Object.is"), callee);
+  if (!SEARCHES.includes(name) || isGlobal) return;
+  const [sought] = args;
+  const isArray = receiver.kind === "holder" || ts.isArrayLiteralExpression(unwrap(callee.expression));
+  if (isArray && (isTraced(sought ?? PLAIN) || holdsTraced(receiver)))
+    walk.problem(hiddenCoercion.identity(name), callee.name);
+}
+
+const PREDICATES = /^(?:some|every|find(?:Last)?(?:Index)?|filter|sort|toSorted)$/;
+
+/** A predicate of an array method that gives a traced value. */
+function predicate(
+  walk: Walk,
+  node: ts.CallExpression,
+  name: string,
+  list: Abstract,
+  [test]: readonly Abstract[],
+  frame: Frame,
+): void {
+  const [given] = node.arguments;
+  if (!given || !PREDICATES.test(name)) return;
+  const element = elementOf(list);
+  const isBoolean = ts.isIdentifier(given) && given.text === "Boolean" && test?.kind === "plain";
+  const parameters = name.endsWith("ort") || name.endsWith("orted") ? [element, element] : [element, PLAIN, list];
+  const answer =
+    test?.kind === "function" ? walk.invoke(test, touches(element) ? parameters : [], frame.region) : PLAIN;
+  if (isTraced(isBoolean ? element : answer)) walk.problem(tracedCondition.predicate(name), given);
+}
+
+function callValue(
+  walk: Walk,
+  target: Abstract,
+  args: readonly Abstract[],
+  frame: Frame,
+  node: ts.CallExpression,
+): Abstract {
   switch (target.kind) {
     case "op":
       callbacks(walk, args, opRegion(target.name, frame.region));
@@ -68,6 +190,13 @@ function callValue(walk: Walk, target: Abstract, args: readonly Abstract[], fram
       return callHost(walk, target.name, args);
     case "function":
       return walk.invoke(target, args, frame.region);
+    case "imported": {
+      if (!args.some(touches)) return PLAIN;
+      const read = target.load();
+      if (read && read.kind !== "plain") return callValue(walk, read, args, frame, node);
+      walk.warning(unreadSource(target.name, target.from), node);
+      return PLAIN;
+    }
     case "jitted":
     case "traced":
       callbacks(walk, args, frame.region);
@@ -160,13 +289,13 @@ function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abst
   switch (name) {
     case "map":
     case "flatMap": {
-      const made = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN]);
+      const made = first?.kind === "jitted" ? TRACED : call(first, [element, PLAIN, list]);
       return holder(new Map(), name === "flatMap" && made.kind === "holder" ? elementOf(made) : made);
     }
     case "reduce":
     case "reduceRight": {
       const initial = second ?? element;
-      const once = first?.kind === "jitted" ? TRACED : call(first, [initial, element, PLAIN]);
+      const once = first?.kind === "jitted" ? TRACED : call(first, [initial, element, PLAIN, list]);
       return join(initial, once);
     }
     case "slice":
@@ -174,17 +303,17 @@ function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abst
     case "filter":
     case "reverse":
     case "toReversed":
-      call(first, [element, PLAIN]);
+      call(first, [element, PLAIN, list]);
       return holder(new Map(), name === "concat" ? args.map(spread).reduce(join, element) : element);
     case "find":
     case "at":
     case "pop":
     case "shift":
-      call(first, [element, PLAIN]);
+      call(first, [element, PLAIN, list]);
       return weaken(element);
     default:
       // `forEach`, `some`, a method of the author's object: callbacks get elements if there are any.
-      for (const each of args) call(each, touches(element) ? [element, PLAIN] : []);
+      for (const each of args) call(each, touches(element) ? [element, PLAIN, list] : []);
       return PLAIN;
   }
 }

@@ -17,6 +17,7 @@ import {
   elementOf,
   type FunctionNode,
   holder,
+  holdsTraced,
   isTraced,
   join,
   member,
@@ -53,6 +54,7 @@ export function evaluate(walk: Walk, node: ts.Expression, frame: Frame): Abstrac
   }
   if (ts.isAwaitExpression(e)) return walk.evaluate(e.expression, frame);
   if (ts.isYieldExpression(e)) return yielded(walk, e, frame);
+  if (ts.isNewExpression(e)) return made(walk, e, frame);
   return others(walk, e, frame);
 }
 
@@ -260,7 +262,10 @@ function object(walk: Walk, node: ts.ObjectLiteralExpression, frame: Frame): Abs
     else if (ts.isShorthandPropertyAssignment(each)) fields.set(each.name.text, walk.evaluate(each.name, frame));
     else if (ts.isMethodDeclaration(each))
       fields.set(nameText(each.name), walk.functionValue(each as FunctionNode, frame));
-    else if (ts.isSpreadAssignment(each)) {
+    else if (ts.isGetAccessor(each)) {
+      const value = walk.functionValue(each, frame);
+      if (value.kind === "function") fields.set(nameText(each.name), walk.invoke(value, [], frame.region));
+    } else if (ts.isSpreadAssignment(each)) {
       const spread = walk.evaluate(each.expression, frame);
       if (spread.kind !== "holder") continue;
       for (const [key, value] of spread.fields) fields.set(key, value);
@@ -296,6 +301,18 @@ function yielded(walk: Walk, node: ts.YieldExpression, frame: Frame): Abstract {
   else if (frame.call.yields === "none") frame.call.yields = "values";
   frame.call.returns.push(node.asteriskToken ? elementOf(value) : value);
   return PLAIN;
+}
+
+/** `new Map(…)` and `new Set(…)`: neither may have traced values as keys. */
+function made(walk: Walk, node: ts.NewExpression, frame: Frame): Abstract {
+  const name = ts.isIdentifier(node.expression) ? node.expression.text : "";
+  if ((name !== "Map" && name !== "Set") || frame.scope.lookup(name)) return others(walk, node, frame);
+  const [given] = node.arguments ?? [];
+  const list = given ? walk.evaluate(given, frame) : PLAIN;
+  const pairs = list.kind === "holder" ? [...list.fields.values(), list.rest] : [];
+  if (given && (name === "Set" ? holdsTraced(list) : pairs.some((pair) => isTraced(member(pair, "0")))))
+    walk.problem(hiddenCoercion.identity(`new ${name}(…)`), given);
+  return { kind: "keyed" };
 }
 
 /** `new`, `typeof`, tagged templates, classes …: only their parts matter. */

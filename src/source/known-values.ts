@@ -12,6 +12,8 @@ export type Abstract =
   | { readonly kind: "traced"; readonly certain: boolean }
   /** A plain array or object that holds traced values. */
   | { readonly kind: "holder"; readonly fields: ReadonlyMap<string, Abstract>; readonly rest: Abstract }
+  /** A Map or a Set, which tells handles apart where the program has equal values. */
+  | { readonly kind: "keyed" }
   /** The module `tilescript` itself. */
   | { readonly kind: "module" }
   /** `tl`, `tl.load`, `tl.math.exp`: what makes traced values when it is called. */
@@ -24,10 +26,24 @@ export type Abstract =
   | { readonly kind: "arms" }
   /** What `tl.fn(…)` gives: calling it makes a traced value. */
   | { readonly kind: "jitted" }
+  /** From a module whose source is read only if it gets traced values. */
+  | {
+      readonly kind: "imported";
+      readonly name: string;
+      readonly from: string;
+      readonly load: () => Abstract | undefined;
+    }
   /** A function of the author. */
-  | { readonly kind: "function"; readonly node: FunctionNode; readonly scope: Scope };
+  | {
+      readonly kind: "function";
+      readonly node: FunctionNode;
+      readonly scope: Scope;
+      /** The first arguments, after `bind`. */
+      readonly bound?: readonly Abstract[];
+    };
 
-export type FunctionNode = ts.FunctionDeclaration | ts.FunctionExpression | ts.ArrowFunction | ts.MethodDeclaration;
+export type FunctionNode =
+  ts.FunctionDeclaration | ts.FunctionExpression | ts.ArrowFunction | ts.MethodDeclaration | ts.GetAccessorDeclaration;
 
 export const PLAIN: Abstract = { kind: "plain" };
 export const TRACED: Abstract = { kind: "traced", certain: true };
@@ -39,6 +55,11 @@ export function isTraced(value: Abstract): boolean {
 
 export function holder(fields: ReadonlyMap<string, Abstract>, rest: Abstract = PLAIN): Abstract {
   return { kind: "holder", fields, rest };
+}
+
+/** Whether one of its elements is certainly traced. */
+export function holdsTraced(value: Abstract): boolean {
+  return value.kind === "holder" && [...value.fields.values(), value.rest].some(isTraced);
 }
 
 /** Whether it contains anything traced. */
@@ -84,8 +105,10 @@ export function signature(value: Abstract): string {
     case "op":
     case "host":
       return `${value.kind} ${value.name}`;
+    case "imported":
+      return `imported ${value.name} ${value.from}`;
     case "function":
-      return `function ${value.node.getSourceFile().fileName}:${value.node.pos}#${value.scope.id}`;
+      return `function ${value.node.getSourceFile().fileName}:${value.node.pos}#${value.scope.id}(${(value.bound ?? []).map(signature).join()})`;
     default:
       return value.kind;
   }
@@ -103,6 +126,8 @@ export function member(value: Abstract, name: string): Abstract {
       return value.fields.get(name) ?? (name === "length" ? PLAIN : value.rest);
     case "module":
       return exported(name);
+    case "imported":
+      return { ...value, name: `${value.name}.${name}`, load: () => loaded(value, name) };
     case "arms":
       return name === "value" ? TRACED : PLAIN;
     case "op":
@@ -112,6 +137,11 @@ export function member(value: Abstract, name: string): Abstract {
     default:
       return PLAIN;
   }
+}
+
+function loaded(value: Abstract & { kind: "imported" }, name: string): Abstract | undefined {
+  const owner = value.load();
+  return owner && member(owner, name);
 }
 
 /** What the package exports under a name, as far as the lint needs to know. */

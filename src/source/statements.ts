@@ -119,7 +119,8 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
   } else if (ts.isWhileStatement(node) || ts.isDoStatement(node)) {
     walk.condition(node.expression, tracedCondition.while(), place);
   } else if (ts.isForInStatement(node)) {
-    walk.evaluate(node.expression, place);
+    const list = walk.evaluate(node.expression, place);
+    if (list.kind === "range" || isTraced(list)) walk.problem(tracedCondition.forIn(), node);
     if (ts.isVariableDeclarationList(node.initializer)) declare(walk, node.initializer, place);
   }
   within(frame, "plain", label, () => statement(walk, node.statement, place, undefined));

@@ -117,6 +117,8 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
   equality,
   arithmetic,
   unary,
+  identity: (method: string) =>
+    `\`${method}\` compares handles, not values; compare with .eq(…), and put .or(…) between several; a WeakMap may hold what JavaScript knows of a handle`,
   template: () =>
     "a template cannot hold a traced value, which is a number only while the kernel runs; print it with tl.devicePrint(…)",
 });
@@ -129,7 +131,16 @@ export const tracedCondition = defineCode("traced-condition", {
   for: () =>
     "`for` on a traced condition never ends; use for (const i of tl.range(…)) or tl.whileLoop(() => condition, () => …)",
   switch: () => "`switch` compares handles, not values; use tl.when(x.eq(…), () => …).elseWhen(…).otherwise(…)",
+  predicate: (method: string) =>
+    `\`${method}\` takes every traced value for true; choose with tl.where(condition, a, b), or combine conditions with .and(…) and .or(…)`,
+  forIn: () => "`for … in` asks for the names of an object's properties; write for (const i of tl.range(…)) { … }",
   boolean: () => "`Boolean(…)` of a traced value is always true; use the value itself as the condition",
 });
+
+export const unreadSource = defineCode(
+  "unread-source",
+  (name: string, from: string) =>
+    `the source of ${name} from ${JSON.stringify(from)} cannot be read, so nothing tells whether JavaScript takes a traced value in it for a number or for true; check it, or move it to a file of the project`,
+);
 
 export const outerAssignment = defineCode("outer-assignment", { assigned: outerAssigned, pushed: outerPushed });

@@ -382,7 +382,10 @@ describe("silence", () => {
     ["a test with early return", "const f = (x) => { if (isTile(x)) return x.add(1); return x + 1; }; f(a);"],
     ["a test in front of &&", "const f = (x) => typeof x === 'number' && x > 3; f(a);"],
     ["facts of types", "if (a.dtype === tl.float32) {} if (a.shape.length === 2) {} if (a.rank > 1) {}"],
-    ["arrays", "const list = [a, b]; if (list.length > 1) {} const c = [a, b].find((x) => x) ?? a; if (list) {}"],
+    [
+      "arrays",
+      "const list = [a, b]; if (list.length > 1) {} const c = [options.bias, b].find((x) => x) ?? a; if (list) {}",
+    ],
     ["objects", "const o = { a, n: 3 }; if (o.n > 2) {} if (o) {}"],
     ["dtypes", "const d = tl.float16; if (d === tl.float32) {} const T = tl.dtype('T', [tl.float16]); if (T) {}"],
     ["plain arithmetic functions", "if (tl.cdiv(128, 16) > 4) {} if (tl.nextPowerOf2(100) === 128) {}"],
@@ -429,5 +432,50 @@ export function make(options: { causal: boolean; stages?: number; scale: number 
   test("should find nothing in a file without TileScript, and none in a file that does not exist", () => {
     expect(lint("export const f = (a, b) => (a && b ? a + b : `${a}`);")).toEqual([]);
     expect(createSourceIndex().lint([join(folder, "missing.ts")])).toEqual([]);
+  });
+});
+
+describe("questions that compare handles", () => {
+  test.each([
+    ["const m = [a, b].includes(n);", "includes"],
+    ["const m = [a, b].indexOf(3);", "indexOf"],
+    ["const m = [1, 2].lastIndexOf(n);", "lastIndexOf"],
+    ["const m = Object.is(n, 3);", "Object.is"],
+    ["const m = new Set([1, n]);", "new Set(…)"],
+    ["const m = new Map([[1, 2], [n, 3]]);", "new Map(…)"],
+    ["const m = new Set(); m.add(n);", "add"],
+    ["const m = new Map().get(n);", "get"],
+  ])("should refuse %s", (body, method) => {
+    expect(message(body)).toMatch(`hidden-coercion: \`${method}\` compares handles, not values; `);
+  });
+
+  test.each([
+    "const m = new Map([['a', n]]); m.get('a');",
+    "const names = ['a']; names.includes('b');",
+    "const memo = new WeakMap(); memo.get(n);",
+    "const memo = { get: (x) => x }; memo.get(n);",
+  ])("should leave alone %s", (body) => {
+    expect(inKernel(body)).toEqual([]);
+  });
+});
+
+describe("predicates, and callees that JavaScript hands on", () => {
+  test.each(["some", "every", "find", "findLast", "findIndex", "filter", "sort"])("should refuse %s", (method) => {
+    expect(message(`const m = [1, 2].${method}((q) => n.gt(q));`)).toMatch(
+      `traced-condition: \`${method}\` takes every traced value for true; `,
+    );
+  });
+
+  test.each([
+    "const m = [n.gt(1)].every(Boolean);",
+    "const f = (c) => (c ? 1 : 2); const m = f.call(null, n);",
+    "const f = (c) => (c ? 1 : 2); const m = f.apply(null, [n]);",
+    "const f = (c) => (c ? 1 : 2); const m = f.bind(null, n)();",
+    "const f = (c) => (c ? 1 : 2); const m = Reflect.apply(f, null, [n]);",
+    "const m = { get c() { return n.gt(0); } }.c ? 1 : 2;",
+    "const m = Object.values({ n })[0] ? 1 : 2;",
+    "for (const k in tl.range(3)) {}",
+  ])("should refuse %s", (body) => {
+    expect(message(body)).toMatch("traced-condition: ");
   });
 });

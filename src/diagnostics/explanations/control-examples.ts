@@ -238,10 +238,15 @@ tl.store(y.at(i), last.value);`,
   },
   "unused-value": {
     means:
-      "The kernel computes something that nothing uses. A truth value that nothing uses is an error, because JavaScript takes every traced value for true: a predicate of `some`, a condition behind a getter. Another result is a warning.",
+      "The kernel computes something that nothing uses. A truth value that nothing uses is an error, because JavaScript takes every traced value for true: here a condition in a field of a class. Another result is a warning.",
     says: "eq: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it",
-    fails: { body: `const first = [0, 1].some((p) => tl.programId(0).eq(p));\nif (first) ${STORE}` },
-    passes: { body: `tl.when(tl.programId(0).le(1), () => {\n  ${STORE}\n});` },
+    fails: {
+      body: `const here = new (class {
+  first = tl.programId(0).eq(0);
+})();
+if (here.first) ${STORE}`,
+    },
+    passes: { body: `tl.when(tl.programId(0).eq(0), () => {\n  ${STORE}\n});` },
   },
   "state-type": {
     means: "State keeps the dtype and shape that it was made with.",

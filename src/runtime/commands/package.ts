@@ -1,13 +1,15 @@
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import { operatorGradient, operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-codes.js";
 import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
+import { readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
 import { compileAll, isBuildError, warn } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/package-files.js";
+import { nameProblem } from "../package/package-names.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import type { PackageReport } from "../report/reports.js";
 import { shellWord } from "../system/shell.js";
@@ -17,6 +19,8 @@ import type { KernelCommand } from "../invocation/command.js";
 interface PackageOptions extends JsonOptions {
   readonly out?: string;
   readonly packageName?: string;
+  readonly packageVersion: string;
+  readonly license?: string;
   readonly tritonOp?: true;
 }
 
@@ -26,6 +30,10 @@ export const packageKernels: KernelCommand<PackageOptions> = {
   options: [
     new Option("--out <dir>", "the folder to write"),
     new Option("--package-name <name>", "the name that Python imports (default: the folder's name)"),
+    new Option("--package-version <version>", "the package's version").argParser(versionOption).default("0.1.0"),
+    new Option("--license <expression>", "the package's licence as an SPDX expression, such as MIT").argParser(
+      licenseOption,
+    ),
     options.tritonOp,
     options.kernel,
     options.json,
@@ -36,13 +44,14 @@ export const packageKernels: KernelCommand<PackageOptions> = {
   },
   async plan(kernels, given, streams) {
     const { out, name } = destination(given);
-    const { tritonOp, json } = given;
+    const { tritonOp, json, packageVersion: version, license } = given;
+    await checkFolder(out);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
     checkNames(compiled, name);
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));
-    const files = await packageFiles(resolve(out), name, packaged);
+    const files = await packageFiles(resolve(out), { name, version, license }, packaged);
     return async () => {
       for (const [path, text] of files) await writeOutput(join(out, path), text);
       const paths = [...files.keys()].map((path) => join(out, path));
@@ -61,11 +70,31 @@ export const packageKernels: KernelCommand<PackageOptions> = {
 function destination({ out, packageName }: PackageOptions): { readonly out: string; readonly name: string } {
   if (out === undefined) throw new UsageError("--out is missing; name the folder to write, such as my-kernels");
   const name = packageName ?? basename(resolve(out)).replaceAll("-", "_");
-  if (!/^[a-z_][a-z0-9_]*$/.test(name))
-    throw new UsageError(
-      `${name} cannot be the name of a Python package; choose one with --package-name, such as my_kernels`,
-    );
+  const why = nameProblem(name);
+  if (why !== undefined) throw new UsageError(`${why}; choose another with --package-name, such as my_kernels`);
   return { out, name };
+}
+
+/** Refuses a folder whose files of the same names someone else wrote. */
+async function checkFolder(out: string): Promise<void> {
+  for (const name of ["pyproject.toml", "README.md"]) {
+    const text = await readFile(join(out, name), "utf8").catch(() => undefined);
+    if (text !== undefined && !text.includes("Written by tilescript package."))
+      throw new UsageError(`${join(out, name)} was not written by this command and was not changed; name a new folder`);
+  }
+}
+
+/** A version as PyPA's specification has them: `1.0`, `2.1rc1`, `1.0.post2`, `1.0+cu130`. */
+function versionOption(text: string): string {
+  if (!/^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([.][a-z0-9]+)*)?$/.test(text))
+    throw new InvalidArgumentError("It must be a version of a Python package, such as 1.2.0 or 2.0rc1.");
+  return text;
+}
+
+function licenseOption(text: string): string {
+  if (!/^\(*[A-Za-z0-9][A-Za-z0-9.+-]*\)*( (AND|OR|WITH) \(*[A-Za-z0-9][A-Za-z0-9.+-]*\)*)*$/.test(text))
+    throw new InvalidArgumentError("It must be an SPDX expression, such as MIT or Apache-2.0.");
+  return text;
 }
 
 function checkNames(kernels: readonly CompiledKernel[], name: string): void {

@@ -6,6 +6,7 @@ import type { Case, CompiledKernel, Signature, Tolerance } from "../../contract/
 import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
 import { type Limits, planCases } from "../cases/cases.js";
+import { distributionOf } from "./package-names.js";
 import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
 import { dtypeOf } from "../devices/request.js";
 import { relocateMap } from "../cases/mapped-lines.js";
@@ -23,10 +24,19 @@ export interface PackagedKernel {
   readonly operator: OperatorForm | undefined;
 }
 
-/** The text of each file by its path in the folder. `name` is the name that Python imports. */
+/** What a package says of itself. */
+export interface PackageFacts {
+  /** The name that Python imports. */
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license?: string | undefined;
+}
+
+/** The text of each file by its path in the folder. */
 export async function packageFiles(
   folder: string,
-  name: string,
+  { name, version, license }: PackageFacts,
   kernels: readonly PackagedKernel[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = kernels.map(({ kernel }) => kernel.signature.name).sort();
@@ -43,15 +53,26 @@ export async function packageFiles(
     return text.replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key]!);
   };
   const tests = kernels.map((packaged) => testsOf(name, packaged)).join("\n\n");
+  const facts = { distribution: distributionOf(name), package: name, version };
+  const project = {
+    ...facts,
+    kernels: names.join(", "),
+    // The field is a text since setuptools 77.
+    license: license === undefined ? "" : `license = "${license}"\n`,
+    setuptools: license === undefined ? "61" : "77",
+  };
+  const readme = {
+    ...facts,
+    registered: kernels.some(({ operator }) => operator) ? `, registered as \`torch.ops.${name}.*\`` : "",
+    functions: kernels
+      .toSorted((a, b) => (a.kernel.signature.name < b.kernel.signature.name ? -1 : 1))
+      .map(functionText)
+      .join("\n\n"),
+    first: names[0] ?? "",
+  };
   return new Map([
-    [
-      "pyproject.toml",
-      await filled("pyproject.toml", {
-        distribution: name.replaceAll("_", "-"),
-        package: name,
-        kernels: names.join(", "),
-      }),
-    ],
+    ["pyproject.toml", await filled("pyproject.toml", project)],
+    ["README.md", await filled("README.md", readme)],
     [`${name}/__init__.py`, initText(name, names, kernels)],
     [`${name}/kernels/__init__.py`, '"""One module for each kernel, with its reference and its inputs."""\n'],
     [`${name}/py.typed`, ""],
@@ -69,6 +90,16 @@ function initText(name: string, names: readonly string[], kernels: readonly Pack
     layOut({ open: "__all__ = [", items: names.map((kernel) => `"${kernel}"`), close: "]" }),
     "",
   ].join("\n");
+}
+
+/** A kernel in the README: its signature and what it says of its parameters. */
+function functionText({ kernel, python }: PackagedKernel): string {
+  const { name } = kernel.signature;
+  const head =
+    new RegExp(`^def ${name}\\([^]*?\\)(?: -> .*)?:\\n(?:    r?"""[^]*?(?<!\\\\)"""\\n)?`, "m").exec(python)?.[0] ?? "";
+  // A fence is longer than those in the author's words.
+  const fence = "`".repeat(1 + Math.max(2, ...Array.from(head.matchAll(/`+/g), ([ticks]) => ticks.length)));
+  return `### ${name}\n\n${fence}python\n${head}    ...\n${fence}`;
 }
 
 /** The module's exports as stubs, so that type checkers need not read Triton. */

@@ -91,6 +91,8 @@ export function definitionOf(kernel: unknown): KernelDefinition {
   return fail(notAKernel(), captureLocation());
 }
 
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
+
 /** Names of the module, its source map and its temporary file are longer than the kernel's; this leaves room. */
 const LONGEST_NAME = 200;
 
@@ -102,6 +104,9 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
   for (const [param, description] of Object.entries(spec.params)) {
     if (typeof description !== "object" || !("kind" in (description ?? {}))) fail(paramKind(name, param), at);
     if (param in Object.prototype) fail(paramName.inherited(name, param), at);
+    // Types and shapes are written with the names of constexprs.
+    if (!(description.kind === "constexpr" ? /^[A-Za-z_]\w*$/ : IDENTIFIER).test(param))
+      fail(paramName.notAName(name, param), at);
   }
   const unknown = Object.keys(spec).find((part) => !(part in specParts));
   if (unknown !== undefined) fail(unknownPart(name, unknown, Object.keys(specParts)), at);

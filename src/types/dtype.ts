@@ -3,6 +3,7 @@
  * table. Promotion and casts are in `promote.ts`.
  */
 import { wordList } from "../diagnostics/word-list.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { dtypeMembers, dtypeName } from "../diagnostics/catalogue/param-codes.js";
 import type { ConstBool, Constexpr } from "./constexpr.js";
@@ -213,7 +214,8 @@ export function dtype<const Name extends string, const M extends readonly DType<
   name: Name,
   members: M,
 ): DType<OneOf<Name, NamesOf<M>>> {
-  if (!/^[A-Za-z_]\w*$/.test(name)) fail(dtypeName(name));
+  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(dtypeName.notAName(name), captureLocation());
+  if (name in Object.prototype) fail(dtypeName.inherited(name), captureLocation());
   const names = members.map((member) => member.name as DTypeName);
   if (names.length === 0) fail(dtypeMembers.none(name));
   if (new Set(names).size < names.length) fail(dtypeMembers.twice(name));

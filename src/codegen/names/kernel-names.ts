@@ -1,4 +1,6 @@
 /** The Python names of a kernel's arguments, in the `@triton.jit` function and in its wrapper. */
+import { fail } from "../../diagnostics/diagnostic.js";
+import { reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import {
   type FunctionIR,
   isLiteral,
@@ -10,6 +12,7 @@ import {
 } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
+import { LAUNCH_NAMES } from "./launch-names.js";
 import { Names } from "./names.js";
 
 export interface KernelNames {
@@ -43,6 +46,12 @@ const MODULE_NAMES =
   "_refuse_gradient _records_gradient _refuse_tangents _without_gradient _WithoutGradient _check_tensor _check_int " +
   "_check_float _check_bfloat16 _first_config _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
 
+/** Builtins that the module's own functions call: no function of the module may have their names. */
+const CALLED =
+  "abs all any bool callable dict divmod enumerate id iter map max min next repr reversed sorted str sum type zip " +
+  "ImportError NotImplementedError RuntimeError TypeError ValueError";
+const BUILTINS: ReadonlySet<string> = new Set(CALLED.split(" "));
+
 /** The names of a module before any kernel is added. */
 export function moduleNames(): Names {
   const names = new Names();
@@ -56,7 +65,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const taken = moduleNames();
   const shared = (wanted: string): string => {
     let name = module.take(wanted);
-    while (!taken.isFree(name)) name = module.take(wanted);
+    while (!taken.isFree(name) || BUILTINS.has(name)) name = module.take(wanted);
     return taken.take(name);
   };
   const wrapper = shared(ir.name);
@@ -77,6 +86,8 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
     if (param.kind === "tensor")
       parameters.set(param.pointer, taken.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
     else parameters.set(param.value, taken.take(param.kind === "pointer" ? `${param.name}_ptr` : param.name));
+    const name = parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
+    if (LAUNCH_NAMES.has(name)) fail(reservedName.launch(ir.name, param.name, name, [...LAUNCH_NAMES]), ir.at);
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;

@@ -6,10 +6,12 @@ const KEYWORDS: readonly string[] = [...PYTHON_KEYWORDS, "match", "case", "type"
 /** Names that the emitted module uses itself, and builtins whose shadowing would change what it means. */
 const USED =
   "triton tl torch libdevice range float int min max len list tuple isinstance getattr hasattr print super self";
+/** Names by which Python knows a module, and one that nothing may be assigned to. */
+const SPECIAL = "__builtins__ __debug__ __name__ __file__ __doc__ __spec__ __loader__ __package__ __path__ __cached__";
 /** Letters that look like digits, which linters refuse. */
 const AMBIGUOUS = "l I O";
 
-const RESERVED: ReadonlySet<string> = new Set([...KEYWORDS, ...`${USED} ${AMBIGUOUS}`.split(" ")]);
+const RESERVED: ReadonlySet<string> = new Set([...KEYWORDS, ...`${USED} ${SPECIAL} ${AMBIGUOUS}`.split(" ")]);
 
 /**
  * `numPidInGroup` → `num_pid_in_group`; names in capitals, such as `BLOCK_M`, stay. Letters that Python's style guide

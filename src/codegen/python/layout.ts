@@ -12,7 +12,7 @@ import {
   simpleLine,
   withLine,
 } from "./layout-statement.js";
-import { docstringLines } from "./literal.js";
+import { commentText, docstringLines } from "./literal.js";
 import type * as Py from "./py.js";
 
 /** Lines count from 1, columns from 0, as Python's tracebacks do. */
@@ -167,7 +167,7 @@ class ModulePrinter {
   }
 
   private comment({ text, origin }: Py.Comment, depth: number): void {
-    wrapText(text, LINE_LENGTH - depth * INDENT - 2).forEach((row, index) =>
+    wrapText(commentText(text), LINE_LENGTH - depth * INDENT - 2).forEach((row, index) =>
       this.put(row ? `# ${row}` : "#", depth, index === 0 ? origin : undefined),
     );
   }

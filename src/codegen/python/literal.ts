@@ -63,6 +63,11 @@ export function docstringLines(text: string): readonly string[] {
     .map((line, index) => (index === safe.length - 1 ? line.replace(/"$/, '\\"') : line));
 }
 
+/** The text of a comment: what is invisible or turns the text around is escaped, as in a literal. */
+export function commentText(text: string): string {
+  return text.replace(/[^\S\r\n]/g, " ").replace(/(?![\r\n])\p{C}/gu, (character) => escapeCharacter(character, ""));
+}
+
 const NAMED: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** Letters, digits and signs of one column, such as ² and θ; what is invisible or turns the text around is escaped. */

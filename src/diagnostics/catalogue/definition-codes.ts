@@ -19,6 +19,8 @@ export const reservedName = defineCode("reserved-name", {
   namespace: (operator: string, namespace: string, owner: string) =>
     `${operator}: the namespace ${namespace} is ${owner}'s own; use your project's name`,
   provider: (kernel: string, name: string) => `${kernel}: ${name} is always measured; give the provider another name`,
+  launch: (kernel: string, param: string, python: string, all: readonly string[]) =>
+    `${kernel}: ${param} would be ${python} in Python, which a launch of Triton takes for itself; give it another name. Taken are ${all.join(", ")}`,
 });
 
 export const missingPart = defineCode("missing-part", {

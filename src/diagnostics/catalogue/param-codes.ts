@@ -8,6 +8,8 @@ export const paramKind = defineCode(
 );
 
 export const paramName = defineCode("param-name", {
+  notAName: (kernel: string, param: string) =>
+    `${kernel}: ${JSON.stringify(param)} cannot be the name of a param; use letters, digits and _`,
   inherited: (kernel: string, param: string) =>
     `${kernel}: every JavaScript object has a ${param} of its own; rename the param`,
   taken: (kernel: string, dim: string, kind: string) =>
@@ -65,10 +67,10 @@ export const paramDefault = defineCode(
   (builder: string, value: string, choices: string) => `${builder}: the default ${value} is not one of ${choices}`,
 );
 
-export const dtypeName = defineCode(
-  "dtype-name",
-  (name: string) => `dtype: "${name}" is not a name; write one such as "T"`,
-);
+export const dtypeName = defineCode("dtype-name", {
+  notAName: (name: unknown) => `dtype: ${JSON.stringify(name)} is not a name; write one such as "T"`,
+  inherited: (name: string) => `dtype: every JavaScript object has a ${name} of its own; rename the variable`,
+});
 
 export const dtypeMembers = defineCode("dtype-members", {
   none: (name: string) => `dtype: ${name} has no members; name at least one dtype`,

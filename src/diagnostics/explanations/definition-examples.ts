@@ -46,7 +46,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
 });`,
   },
   "reserved-name": {
-    means: "Python, PyTorch or a measurement uses this name already.",
+    means: "Python, PyTorch, a launch of Triton or a measurement uses this name already.",
     says: "example: eager is always measured; give the provider another name",
     fails: { spec: "providers: { eager: ({ x }) => x.clone() }," },
     passes: { spec: "providers: { clone: ({ x }) => x.clone() }," },

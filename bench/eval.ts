@@ -120,7 +120,9 @@ for (const [kernel, kind, options] of examples) {
   const workspace = await openWorkspace(compiled);
   const ours = await measure(kernel, drawn);
   const theirs = interpret(
-    drawn.map((at) => verifyRequest(compiled, workspace.module, at, { passOut: true, tolerance: {} })),
+    drawn.map((at) =>
+      verifyRequest(compiled, workspace.module, at, { passOut: true, tolerance: {}, on: "interpreter" }),
+    ),
   );
   await workspace.remove();
   versions = theirs.versions;

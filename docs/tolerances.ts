@@ -1,27 +1,36 @@
 /** `python/tilescript_worker/tolerances.py`: the figures of `src/contract/tolerance.ts` for files without TileScript. */
-import { elementwise, SHORT_SUM, tf32 } from "../src/contract/tolerance.js";
-import type { Tolerance } from "../src/contract/compiled.js";
+import { dotPrecision, MOST, relative, SHORT_SUM, smallest, unitRoundoff, UNITS } from "../src/contract/tolerance.js";
 import { type DTypeName, dtypeTable } from "../src/types/dtype.js";
 
-const pair = ({ rtol, atol }: Tolerance) => `(${rtol}, ${atol})`;
+const byDType = (name: string, says: string, figures: Readonly<Record<string, number>>): string[] => {
+  const known = Object.entries(figures).filter(([dtype]) => dtypeTable[dtype as DTypeName].torch !== "uint8");
+  const rows = known.map(([dtype, figure]) => `    torch.${dtypeTable[dtype as DTypeName].torch}: ${figure},`);
+  return [`# ${says}`, `${name} = {`, ...rows, "}"];
+};
 
 export function tolerancesModule(): string {
-  const entries = Object.entries(elementwise).map(
-    ([dtype, tolerance]) => `    torch.${dtypeTable[dtype as DTypeName].torch}: ${pair(tolerance)},`,
-  );
-  return `"""How far an output may be from its float64 reference: (rtol, atol) by dtype.
+  return `"""How far an output may be from its float64 reference.
 
 Generated from src/contract/tolerance.ts by \`\`npm run docs\`\`; edit that file instead.
 """
 
 import torch
 
-# By the dtype of the output. Every other dtype is compared exactly.
-ELEMENTWISE = {
-${entries.join("\n")}
-}
-# Products of float32 matrices run in TF32, whose inputs keep 10 bits of mantissa.
-TF32 = ${pair(tf32)}
+${[
+  ...byDType(
+    "RELATIVE",
+    "Relative to the element, by the output's dtype. Every other dtype is compared exactly.",
+    relative,
+  ),
+  ...byDType("UNIT_ROUNDOFF", "What one rounding changes at most, relative to the value.", unitRoundoff),
+  ...byDType("SMALLEST", "The smallest numbers that a dtype tells apart.", smallest),
+].join("\n")}
+# What rounding the operands of a product of float32 matrices to TF32 costs.
+TF32 = ${dotPrecision["tf32"]}
+# Units of rounding on the way, of the output's root mean square.
+UNITS = ${UNITS}
+# No more than this part of the root mean square is taken for rounding.
+MOST = ${MOST}
 # Sums of up to this many terms are within the plain tolerances.
 SHORT_SUM = ${SHORT_SUM}
 `;

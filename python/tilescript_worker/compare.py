@@ -1,9 +1,9 @@
 """Comparing a kernel's output with what it should be.
 
-An element is right when ``|got - expected| <= atol + rtol * |expected|`` with ``expected`` in float64, when it is
-exactly what rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it
-is due), or when both are NaN. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients
-may also differ by what rounding leaves of them (``rounding.py``).
+An element is right when ``|got - expected| <= atol + rtol * |expected| + rms * magnitude`` with ``expected`` in float64
+and ``magnitude`` its root mean square, when it is exactly what rounding ``expected`` to the output's dtype gives (so an
+overflow to infinity counts as right where it is due), or when both are NaN. The request brings the tolerance, which
+``src/contract/tolerance.ts`` decides. Gradients may also differ by what rounding leaves of them (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from .protocol import number
 
 # Elements shown on each side of the worst one, along the last two axes.
 NEIGHBOURS = 2
+# A constant that fills elements is this much larger than what stands beside it.
+FILL = 2**10
 
 
 def compare(
@@ -32,10 +34,11 @@ def compare(
     rounded = expected.to(got.dtype).to(torch.float64)
     exact, value = expected.to(torch.float64), got.to(torch.float64)
     difference = (value - exact).abs()
+    least = tolerance["atol"] + tolerance.get("rms", 0.0) * magnitude(exact)
     equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
     if got.dtype.is_floating_point:
         # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
-        allowed = tolerance["atol"] + tolerance["rtol"] * exact.abs() + besides
+        allowed = least + tolerance["rtol"] * exact.abs() + besides
         right = equal | (exact.isfinite() & (difference <= allowed))
     else:
         right = equal
@@ -46,7 +49,7 @@ def compare(
         "wrong": int((~right).sum()),
         "total": got.numel(),
         "maxAbsDiff": number(severity.max().item() if got.numel() else 0.0),
-        "maxRelDiff": number(_relative(severity, exact, tolerance["atol"])),
+        "maxRelDiff": number(_relative(severity, exact, least)),
     }
     if got.numel():
         # The worst wrong element, else the one that differs most.
@@ -60,6 +63,31 @@ def largest_difference(left: torch.Tensor, right: torch.Tensor) -> float:
     difference = (left.to(torch.float64) - right.to(torch.float64)).abs()
     difference = difference[difference.isfinite()]
     return difference.max().item() if difference.numel() else 0.0
+
+
+def magnitude(exact: torch.Tensor) -> float:
+    """The root mean square of the finite elements, as ``src/eval/magnitude.ts`` has it.
+
+    A constant that fills elements (-1e9 for what is masked) tells nothing of the others, so if it is far larger than
+    their root mean square, it is left out.
+    """
+    sizes = exact.abs().flatten()
+    sizes = sizes[sizes.isfinite()]
+    while sizes.numel():
+        largest = sizes.max().item()
+        if largest == 0:
+            return 0.0
+        others = sizes[sizes < largest]
+        rest = _root_mean_square(others, largest)
+        if sizes.numel() - others.numel() < 2 or rest == 0 or largest <= FILL * rest:
+            return _root_mean_square(sizes, largest)
+        sizes = others
+    return 0.0
+
+
+def _root_mean_square(sizes: torch.Tensor, largest: float) -> float:
+    """Squares of float64's largest numbers overflow, so they are taken relative to the largest."""
+    return largest * (sizes / largest).square().mean().sqrt().item() if sizes.numel() else 0.0
 
 
 def _relative(severity: torch.Tensor, exact: torch.Tensor, atol: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -18,7 +19,10 @@ import torch
 from .compare import compare
 from .modules import autotuners, import_file
 from .script import KernelFileError
-from .tolerances import ELEMENTWISE, SHORT_SUM, TF32
+from .tolerances import MOST, RELATIVE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF, UNITS
+
+# A call of tl.dot, as far as brackets inside it go two deep.
+CALL_OF_DOT = re.compile(r"tl\.dot\w*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 
 EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
 
@@ -70,10 +74,10 @@ class KernelFile:
         return {p.name: p.default for p in parameters if type(p.default) is int}
 
     @property
-    def multiplies(self) -> bool:
-        """Whether a kernel multiplies matrices: ``tl.dot`` stands in the file."""
+    def products(self) -> list[str]:
+        """The calls of ``tl.dot`` in the file, without what their brackets hold of others."""
         with open(self.path, encoding="utf-8") as file:
-            return "tl.dot" in file.read()
+            return CALL_OF_DOT.findall(file.read())
 
     def inputs(self, sizes: dict[str, int], seed: int) -> list[Any]:
         torch.manual_seed(seed)
@@ -89,12 +93,19 @@ class KernelFile:
     ) -> dict[str, float]:
         """The given tolerance, or the default of the dtype.
 
-        The number of terms in a sum is not known here: it is taken to be the columns of the first matrix among the
-        inputs, where matrices are multiplied.
+        What the kernel does is not known here. A file that multiplies matrices is taken to sum over the columns of the
+        first matrix among the inputs, and to round to the dtypes of its inputs on the way, as attention rounds its
+        weights.
         """
-        matrices = [value for value in inputs if isinstance(value, torch.Tensor) and value.dim() >= 2]
-        terms = matrices[0].shape[-1] if matrices and self.multiplies else 1
-        return tolerance_of_sum(dtype, self.multiplies, terms, rtol, atol)
+        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        floats = {value.dtype for value in tensors if value.dtype.is_floating_point}
+        matrices = [value for value in tensors if value.dim() >= 2]
+        multiplies = len(self.products) > 0
+        terms = matrices[0].shape[-1] if matrices and multiplies else 1
+        on_the_way = [UNIT_ROUNDOFF.get(each, 0.0) for each in floats | {dtype}] if multiplies else []
+        on_a_gpu = any(value.is_cuda for value in tensors)
+        products = [TF32] if on_a_gpu and torch.float32 in floats and may_run_in_tf32(self.products) else []
+        return tolerance_of_sum(dtype, terms, UNITS * max([0.0, *on_the_way, *products]), rtol, atol)
 
     def comparisons(
         self, sizes: dict[str, int], seed: int, rtol: float | None, atol: float | None
@@ -112,13 +123,25 @@ class KernelFile:
             yield compare(name, left, right, self.tolerance(left.dtype, rtol, atol, inputs))
 
 
+def may_run_in_tf32(products: Sequence[str]) -> bool:
+    """Whether one of these calls of ``tl.dot`` leaves float32 to Triton's default or asks for TF32."""
+    return any("input_precision" not in call or re.search(r"""["']tf32["']""", call) for call in products)
+
+
 def tolerance_of_sum(
-    dtype: torch.dtype, dot: bool, terms: int, rtol: float | None, atol: float | None
+    dtype: torch.dtype, terms: int, way: float, rtol: float | None, atol: float | None
 ) -> dict[str, float]:
     """The rule of ``toleranceOfSum`` in ``src/contract/tolerance.ts``; a test compares the two."""
-    base = TF32 if dot and dtype == torch.float32 else ELEMENTWISE.get(dtype, (0.0, 0.0))
-    growth = max(1.0, math.sqrt(terms / SHORT_SUM))
-    return {"rtol": base[0] if rtol is None else rtol, "atol": base[1] * growth if atol is None else atol}
+    own = RELATIVE.get(dtype)
+    if own is None:
+        return {"rtol": rtol or 0.0, "atol": atol or 0.0, "rms": 0.0}
+    sums = min(own, RELATIVE[torch.float32]) * max(1.0, math.sqrt(terms / SHORT_SUM))
+    rms = min(max(sums, way), MOST)
+    return {
+        "rtol": max(own, rms) if rtol is None else rtol,
+        "atol": SMALLEST.get(dtype, 0.0) if atol is None else atol,
+        "rms": rms if atol is None else 0.0,
+    }
 
 
 def drawn_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:

@@ -58,6 +58,14 @@ export interface ConstexprSignature {
   readonly default?: number | boolean | string;
 }
 
+/** What the rounding errors of a kernel's outputs follow from. */
+export interface Arithmetic {
+  /** Dtypes narrower than float64 that values are rounded to and then computed with, and how many statements do so. */
+  readonly rounds: readonly { readonly dtype: SignatureDType; readonly count: number }[];
+  /** Products of matrices (`tl.dot`): the dtype of the first operand, and Triton's `input_precision`. */
+  readonly dots: readonly { readonly dtype: SignatureDType; readonly precision: string }[];
+}
+
 export interface Signature {
   /** The author's name of the kernel, in snake_case: also the wrapper's name. */
   readonly name: string;
@@ -88,8 +96,7 @@ export interface Signature {
   readonly dtypes: Readonly<Record<string, readonly string[]>>;
   /** Sizes that are summed over: in some input, in no output. Error bounds grow with them. */
   readonly contracted: readonly string[];
-  /** Whether the kernel multiplies matrices (`tl.dot`). */
-  readonly dot: boolean;
+  readonly arithmetic: Arithmetic;
   /** It adds floats by atomics, in an order that is not fixed: two runs may differ within the tolerance. */
   readonly unordered?: boolean;
   /** A loop may wait for what another program does, so not every order of programs ends. */
@@ -166,6 +173,11 @@ export interface Comparison {
     readonly expected: number;
     readonly got: number;
   };
+  /**
+   * For a wrong result, what tells of it: a `mistake` also shows where every float is a float64, and the numbers here are
+   * those; `rounding` does not.
+   */
+  readonly finds?: "mistake" | "rounding";
   /** The number of elements out of tolerance, and of all elements. */
   readonly wrong: number;
   readonly total: number;
@@ -180,9 +192,12 @@ export interface Evaluation {
   readonly unchecked: readonly string[];
 }
 
+/** An element may differ by `atol + rtol * |expected| + rms * (the root mean square of the expected output)`. */
 export interface Tolerance {
   readonly rtol: number;
   readonly atol: number;
+  /** Default 0. */
+  readonly rms?: number;
 }
 
 export interface EvaluateOptions {

@@ -1,30 +1,77 @@
 /**
  * How far an output may be from its float64 reference. Decided here once, for the worker and for the evaluator; the
- * figures that `verify_kernel.py` uses are generated from these. An author's own tolerance and the command line's
- * override them, and a failure never widens them. What rounding leaves of a gradient that cancels depends on its
- * values, so the worker computes that (`rounding.py`).
+ * figures that `verify_kernel.py` uses are generated from these, and `docs/testing.md` derives them. An author's own
+ * tolerance and the command line's override them, and a failure never widens them. What rounding leaves of a gradient
+ * that cancels depends on its values, so the worker computes that (`rounding.py`).
  */
-import type { Signature, Tolerance } from "./compiled.js";
+import type { Arithmetic, Case, Signature, SignatureDType, Tolerance } from "./compiled.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 
-/** By the dtype of the output. Every other dtype is compared exactly. */
-export const elementwise: Readonly<Record<string, Tolerance>> = {
-  float16: { rtol: 1e-3, atol: 1e-3 },
-  bfloat16: { rtol: 1e-2, atol: 1e-2 },
-  float32: { rtol: 1e-5, atol: 1e-5 },
-  float64: { rtol: 1e-12, atol: 1e-12 },
-  float8e5: { rtol: 0.25, atol: 0.25 },
-  float8e4nv: { rtol: 0.125, atol: 0.125 },
+/**
+ * The error of an element relative to itself, by the output's dtype: two roundings to it, or for float32 and float64 a
+ * chain of approximate functions. Every other dtype is compared exactly.
+ */
+export const relative: Readonly<Record<string, number>> = {
+  float16: 1e-3,
+  bfloat16: 1e-2,
+  float32: 1e-5,
+  float64: 1e-12,
+  float8e5: 0.25,
+  float8e4nv: 0.125,
 };
 
-/** Products of float32 matrices run in TF32, whose inputs keep 10 bits of mantissa. */
-export const tf32: Tolerance = { rtol: 1e-2, atol: 1e-1 };
+/** Unit roundoffs: what one rounding to nearest changes at most, relative to the value. */
+export const unitRoundoff: Readonly<Record<string, number>> = {
+  float32: 2 ** -24,
+  float16: 2 ** -11,
+  bfloat16: 2 ** -8,
+  float8e5: 2 ** -3,
+  float8e4nv: 2 ** -4,
+  float8e4b8: 2 ** -4,
+  float8e4b15: 2 ** -4,
+  float8e5b16: 2 ** -3,
+};
 
-const exact: Tolerance = { rtol: 0, atol: 0 };
+/** The smallest numbers that a dtype tells apart, or where GPUs flush subnormal ones, the smallest normal one. */
+export const smallest: Readonly<Record<string, number>> = {
+  float16: 2 ** -24,
+  bfloat16: 2 ** -126,
+  float32: 2 ** -126,
+  float64: 2 ** -1022,
+  float8e5: 2 ** -16,
+  float8e4nv: 2 ** -9,
+};
+
+/** What rounding the operands of a float32 product costs, relative to it, by Triton's `input_precision`. */
+export const dotPrecision: Readonly<Record<string, number>> = {
+  tf32: 2 ** -10,
+  tf32x3: 2 ** -20,
+  ieee: 0,
+  bf16x3: 2 ** -15,
+  bf16x6: 2 ** -22,
+};
+
+/** Tensor cores add products of 8-bit floats in 14 bits (NVIDIA H100). */
+const FLOAT8_SUM = 2 ** -13;
+
+/** A sum or product of values that were rounded to nearest is off by more than this many units in no element. */
+export const UNITS = 4;
+
+/** More than this part of the output's magnitude is not taken for rounding unless the author says so. */
+export const MOST = 0.04;
 
 /** Sums of up to this many terms are within the plain tolerances. */
 export const SHORT_SUM = 64;
+
+/**
+ * An unrounded run may differ from the unrounded reference by what a literal costs that the author wrote with the digits
+ * of a float32. Float64 itself costs a billionth of that.
+ */
+const ALGORITHM = 2 ** -23;
+
+/** Where a kernel runs. Triton's interpreter multiplies float32 without rounding; the evaluator rounds as GPUs do. */
+export type Runs = "eval" | "interpreter" | "cuda" | "hip";
 
 /** @throws TileScriptError if it is neither a tolerance nor a part of one. */
 export function checkTolerance(name: string, tolerance: unknown, at: Location | undefined): void {
@@ -34,63 +81,90 @@ export function checkTolerance(name: string, tolerance: unknown, at: Location | 
     tolerance !== null &&
     Object.entries(tolerance).every(
       ([key, value]) =>
-        (key === "rtol" || key === "atol") && (value === undefined || (typeof value === "number" && value >= 0)),
+        ["rtol", "atol", "rms"].includes(key) && (value === undefined || (typeof value === "number" && value >= 0)),
     );
   if (!isOne) fail(specValue.tolerance(name, tolerance), at);
 }
 
-/**
- * The tolerance of one output of one case.
- *
- * A sum of K products of independent inputs grows with √K, and so does its rounding error (N. Higham, T. Mary, "A New
- * Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41(5), 2019: λ√K·u holds with high
- * probability where the worst case is K·u). Elements that cancel to nearly zero keep that absolute error, so for
- * kernels that multiply matrices `atol` grows with √K beyond K = 64, and `rtol` stays.
- */
+/** How far an unrounded run may be from the unrounded reference. What the author allows holds here too. */
+export function algorithmTolerance({ rtol = 0, atol = 0, rms = 0 }: Partial<Tolerance> = {}): Tolerance {
+  return { rtol: Math.max(rtol, ALGORITHM), atol, rms: Math.max(rms, ALGORITHM) };
+}
+
+type Sizes = Readonly<Record<string, number>>;
+type Of = Pick<Signature, "arithmetic" | "contracted">;
+
+/** The tolerance of one output of one case. `sizes` has the derived sizes too. */
 export function toleranceFor(
   dtype: string,
-  signature: Pick<Signature, "dot" | "contracted">,
-  sizes: Readonly<Record<string, number>>,
+  { arithmetic, contracted }: Of,
+  { sizes, dtypes }: Pick<Case, "sizes" | "dtypes">,
+  on: Runs,
   override: Partial<Tolerance> = {},
 ): Tolerance {
-  return grown(dtype, signature.dot, signature.dot ? signature.contracted : [], sizes, override);
+  return toleranceOfSum(dtype, termsOf(contracted, sizes), roundedOnTheWay(arithmetic, dtypes, on), override);
 }
 
 /** The tolerance of the gradient of `tensor`, which is a sum over every size that the tensor does not have. */
 export function gradientTolerance(
   dtype: string,
-  { dot, tensors, sizes: names }: Pick<Signature, "dot" | "tensors" | "sizes">,
+  { arithmetic, tensors, sizes: names }: Pick<Signature, "arithmetic" | "tensors" | "sizes">,
   tensor: string,
-  sizes: Readonly<Record<string, number>>,
+  { sizes, dtypes }: Pick<Case, "sizes" | "dtypes">,
+  on: Runs,
   override: Partial<Tolerance> = {},
 ): Tolerance {
   const own = tensors.find(({ name }) => name === tensor)?.dims ?? [];
   const summed = names.filter((name) => !own.includes(name));
-  return grown(dtype, dot, summed, sizes, override);
+  return toleranceOfSum(dtype, termsOf(summed, sizes), roundedOnTheWay(arithmetic, dtypes, on), override);
 }
 
-/** The tolerance of a dtype for a sum over `summed`. */
-function grown(
-  dtype: string,
-  dot: boolean,
-  summed: readonly string[],
-  sizes: Readonly<Record<string, number>>,
-  override: Partial<Tolerance>,
-): Tolerance {
-  const terms = summed.reduce((product, name) => product * (sizes[name] ?? 1), 1);
-  return toleranceOfSum(dtype, dot, terms, override);
+const termsOf = (summed: readonly string[], sizes: Sizes): number =>
+  summed.reduce((product, name) => product * (sizes[name] ?? 1), 1);
+
+/** Whether a product of float32 matrices may round its operands to TF32. Triton's interpreter multiplies exactly. */
+export function mayRunInTf32({ dots }: Arithmetic, dtypes: Case["dtypes"]): boolean {
+  return dots.some(({ dtype, precision }) => precision === "tf32" && nameOf(dtype, dtypes) === "float32");
 }
+
+/** What a kernel's roundings before the last one cost, relative to the magnitude of the output. */
+function roundedOnTheWay({ rounds, dots }: Arithmetic, dtypes: Case["dtypes"], on: Runs): number {
+  const narrow = rounds.map(({ dtype, count }) => (unitRoundoff[nameOf(dtype, dtypes)] ?? 0) * Math.sqrt(count));
+  const products = dots.map(({ dtype, precision }) =>
+    on === "interpreter" ? 0 : productError(nameOf(dtype, dtypes), precision),
+  );
+  return UNITS * Math.max(0, ...narrow, ...products);
+}
+
+function productError(operand: string, precision: string): number {
+  if (operand === "float32") return dotPrecision[precision] ?? 0;
+  return operand.startsWith("float8") ? FLOAT8_SUM : 0;
+}
+
+const nameOf = (dtype: SignatureDType, dtypes: Case["dtypes"]): string =>
+  typeof dtype === "string" ? dtype : (dtypes[dtype.variable] ?? "");
 
 /**
- * The rule: the tolerance of a dtype for sums of this many terms. `dot` says whether the kernel multiplies matrices.
+ * The rule: `relative` of the element, and of the output's root mean square what rounding on the way costs (`way`), or
+ * what sums of this many float32 terms do.
+ *
+ * A sum of K products of independent inputs grows with √K, and so does its rounding error (N. Higham, T. Mary, "A New
+ * Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41(5), 2019: λ√K·u holds with high
+ * probability where the worst case is K·u).
  */
 export function toleranceOfSum(
   dtype: string,
-  dot: boolean,
   terms: number,
+  way: number,
   override: Partial<Tolerance> = {},
 ): Tolerance {
-  const base = dot && dtype === "float32" ? tf32 : (elementwise[dtype] ?? exact);
-  const growth = Math.max(1, Math.sqrt(terms / SHORT_SUM));
-  return { rtol: override.rtol ?? base.rtol, atol: override.atol ?? base.atol * growth };
+  const own = relative[dtype];
+  if (own === undefined) return { rtol: 0, atol: 0, rms: 0, ...override };
+  const sums = Math.min(own, relative["float32"]!) * Math.max(1, Math.sqrt(terms / SHORT_SUM));
+  const rms = Math.min(Math.max(sums, way), MOST);
+  return {
+    rtol: override.rtol ?? Math.max(own, rms),
+    atol: override.atol ?? smallest[dtype] ?? 0,
+    rms: override.rms ?? (override.atol === undefined ? rms : 0),
+  };
 }

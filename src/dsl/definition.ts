@@ -40,7 +40,7 @@ export interface RawSpec {
   readonly providers?: Readonly<Record<string, RawReference>>;
   readonly flops?: (given: Readonly<Record<string, number | boolean | string>>) => unknown;
   readonly shapes?: readonly Readonly<Record<string, number | boolean | string>>[];
-  readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
+  readonly tolerance?: { readonly rtol?: number; readonly atol?: number; readonly rms?: number };
   readonly doc?: string;
 }
 

@@ -1,5 +1,6 @@
 /** Values known before a program runs: sizes, scalars, constexprs, dtypes, and what the host computes from them. */
 import { type DTypeName, type Elem, reflect } from "../types/dtype.js";
+import { unroundedDType } from "../numerics/numeric.js";
 import {
   type Argument,
   isDType,
@@ -24,6 +25,8 @@ export interface Launch {
   readonly scalars?: Readonly<Record<string, number>> | undefined;
   /** The config's and the caller's. */
   readonly constexprs: Readonly<Record<string, number | boolean | string>>;
+  /** Computes every float in float64, so that nothing is rounded: what is left is the kernel's algorithm. */
+  readonly unrounded?: boolean | undefined;
 }
 
 export class Bindings {
@@ -95,6 +98,12 @@ export class Bindings {
     return bound as DTypeName;
   }
 
+  /** The dtype that values of an element type have in this evaluation: float64 for every float, if nothing is rounded. */
+  held(elem: Elem): DTypeName {
+    const dtype = this.dtype(elem);
+    return this.#launch.unrounded ? unroundedDType(dtype) : dtype;
+  }
+
   dim(dim: Dim): number {
     if (typeof dim === "number") return dim;
     let value = this.#dims.get(dim);
@@ -127,10 +136,21 @@ export class Bindings {
 
   /** The type with dtype variables and dimensions bound; undefined unless it is a tile, a pointer or a view. */
   result(type: Type): ResultType | undefined {
+    const declared = this.declared(type);
+    return declared && this.#launch.unrounded ? { ...declared, dtype: unroundedDType(declared.dtype) } : declared;
+  }
+
+  /** The same with the author's dtypes, also where nothing is rounded. */
+  declared(type: Type): ResultType | undefined {
     if (type.kind === "tile") return { dtype: this.dtype(type.dtype), shape: type.shape.map((dim) => this.dim(dim)) };
     if (type.kind === "pointer" || type.kind === "view")
       return { dtype: this.dtype(type.to), shape: type.shape.map((dim) => this.dim(dim)) };
     return undefined;
+  }
+
+  /** Whether nothing is rounded. */
+  get unrounded(): boolean {
+    return this.#launch.unrounded === true;
   }
 }
 

@@ -1,5 +1,6 @@
 /** The verdict of `check`. */
 import { type Case, type Evaluation, formatSizes, type Signature } from "../contract/compiled.js";
+import { toldApart } from "../contract/told-apart.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 
 /**
@@ -25,7 +26,7 @@ export function checked({ name }: Pick<Signature, "name">, at: Case, evaluation:
     const element = worst
       ? `; ${worst.output}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}`
       : "";
-    throw new Error(`${where}: ${wrong} of ${total} elements are wrong${element}`);
+    throw new Error(`${where}: ${wrong} of ${total} elements are wrong${element}${toldApart(comparison)}`);
   }
   return evaluation;
 }

@@ -4,12 +4,13 @@ import type { DTypeName } from "../types/dtype.js";
 import { isFloat } from "../numerics/numeric.js";
 import { round } from "../numerics/numeric-float.js";
 import { coordinates } from "./findings.js";
+import { magnitude } from "./magnitude.js";
 import type { TorchArray } from "../torch/torch-array.js";
 import { TorchRefuses } from "../torch/not-evaluated.js";
 
 /**
- * An element is right if it differs from the expected value by at most `atol + rtol * |expected|`, if it equals the
- * expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. Integers must be
+ * An element is right if it differs from the expected value by at most `atol + rtol * |expected| + rms * magnitude`, if it
+ * equals the expected value rounded to the dtype (so an overflow to infinity is right), or if both are NaN. Integers must be
  * equal.
  *
  * @throws TorchRefuses if the shapes differ.
@@ -18,7 +19,7 @@ export function compareOutput(
   output: string,
   got: TensorData,
   expected: TorchArray,
-  { rtol, atol }: Tolerance,
+  { rtol, atol, rms = 0 }: Tolerance,
 ): Comparison {
   const { dtype, shape, data } = got;
   if (shape.join() !== expected.shape.join())
@@ -27,16 +28,17 @@ export function compareOutput(
     );
   const inexact = isFloat(dtype as DTypeName);
   const rounded = isFloat(dtype as DTypeName) ? round(dtype as Parameters<typeof round>[0]) : (x: number) => x;
+  const least = atol + (rms > 0 && inexact ? rms * magnitude(expected.data) : 0);
   let [wrong, maxAbsDiff, maxRelDiff, worst, worstDiff] = [0, 0, 0, -1, -1];
   for (let i = 0; i < data.length; i++) {
     const [is, due] = [Number(data[i]), expected.data[i]!];
     const isEqual = is === due || is === rounded(due) || (Number.isNaN(is) && Number.isNaN(due));
     const distance = Math.abs(is - due);
     const difference = Number.isFinite(distance) ? distance : isEqual ? 0 : Infinity;
-    const isRight = isEqual || (inexact && Number.isFinite(due) && difference <= atol + rtol * Math.abs(due));
+    const isRight = isEqual || (inexact && Number.isFinite(due) && difference <= least + rtol * Math.abs(due));
     maxAbsDiff = Math.max(maxAbsDiff, difference);
     const scale = Math.abs(due);
-    if (scale > atol && scale < Infinity) maxRelDiff = Math.max(maxRelDiff, difference / scale);
+    if (scale > least && scale < Infinity) maxRelDiff = Math.max(maxRelDiff, difference / scale);
     if (!isRight) wrong++;
     // The worst is the wrong element that differs most, or the one that differs most if none is wrong.
     const first = !isRight && wrong === 1;

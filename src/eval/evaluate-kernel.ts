@@ -5,11 +5,14 @@ import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
 import { neverWritten } from "../diagnostics/catalogue/finding-codes.js";
 import { full } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
+import { unroundedDType } from "../numerics/numeric.js";
+import type { DTypeName } from "../types/dtype.js";
 import {
   type Argument,
   type HostBlock,
   isValue,
   type KernelIR,
+  type OpStatement,
   type PointerParam,
   type TensorParam,
   type Value,
@@ -43,6 +46,8 @@ export interface RunResult {
   readonly findings: readonly Finding[];
   /** How many further findings are not listed. */
   readonly more: number;
+  /** The ops that round although the run is unrounded. */
+  readonly rounded: readonly OpStatement[];
 }
 
 /** @throws Error if a value is missing, or if the evaluator cannot run the kernel. */
@@ -75,10 +80,18 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   for (const [param, tensor] of tensors)
     if (param.role === "out" && !param.zeroed) checkWritten(tensor, param, ir, sanitiser);
   const written = memory.filter((tensor) => tensor.role !== "in");
+  const declared = new Map(
+    ir.params.flatMap((param) => ("dtype" in param ? [[param.name, param.dtype] as const] : [])),
+  );
+  const read = (tensor: Tensor): TensorData => ({
+    ...tensor.read(),
+    dtype: bindings.dtype(declared.get(tensor.name)!),
+  });
   return {
-    outputs: Object.fromEntries(written.map((tensor) => [tensor.name, tensor.read()])),
+    outputs: Object.fromEntries(written.map((tensor) => [tensor.name, read(tensor)])),
     findings: sanitiser.findings.list(),
     more: sanitiser.findings.left,
+    rounded: [...program.running.rounded],
   };
 }
 
@@ -86,12 +99,17 @@ function tensorFor(param: TensorParam, bindings: Bindings, { inputs, layouts }: 
   const shape = param.dims.map((dim) => Number(bindings.constant(dim)));
   // The wrapper makes such an input contiguous.
   const layout = param.contiguous ? "contiguous" : layouts?.[param.name];
-  const tensor = new Tensor(param.name, param.role, bindings.dtype(param.dtype), shape, layout, param.zeroed);
+  const tensor = new Tensor(param.name, param.role, bindings.held(param.dtype), shape, layout, param.zeroed);
   const given = inputs[param.name];
   if (param.role === "out") return tensor;
   if (!given) throw new Error(`${param.name} is an input and has no value; give it one`);
-  tensor.fill(given);
+  fill(tensor, given, bindings);
   return tensor;
+}
+
+/** An unrounded run also takes floats that their dtype does not hold, as another unrounded run gives them. */
+function fill(tensor: Tensor, given: TensorData, bindings: Bindings): void {
+  tensor.fill(bindings.unrounded ? { ...given, dtype: unroundedDType(given.dtype as DTypeName) } : given);
 }
 
 /** The run-time value of each parameter of the kernel. */
@@ -133,8 +151,8 @@ function argumentsOf(
 
 /** The memory behind a raw pointer: the tensor given for it. */
 function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): Tensor {
-  const tensor = new Tensor(param.name, "inout", bindings.dtype(param.dtype), given.shape);
-  tensor.fill(given);
+  const tensor = new Tensor(param.name, "inout", bindings.held(param.dtype), given.shape);
+  fill(tensor, given, bindings);
   return tensor;
 }
 
@@ -175,7 +193,7 @@ const MOST_PREPARED = 16;
 function programFor(ir: KernelIR, bindings: Bindings, { dtypes, nonFinite = false }: Run): Program {
   let known = prepared.get(ir);
   if (known === undefined) prepared.set(ir, (known = new Map()));
-  const key = JSON.stringify([dtypes, bindings.constexprs, nonFinite]);
+  const key = JSON.stringify([dtypes, bindings.constexprs, nonFinite, bindings.unrounded]);
   let program = known.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
   else known.delete(key);

@@ -12,7 +12,7 @@ import type {
 import { tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import { type KernelIR, tensorsOf } from "../ir/nodes.js";
+import { type KernelIR, type OpStatement, tensorsOf } from "../ir/nodes.js";
 import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
 import {
   isTorchNode,
@@ -22,9 +22,13 @@ import {
   type TorchArgument,
   type TorchNode,
 } from "../torch/torch-node.js";
-import { Bindings } from "./bindings.js";
+import { isFloat } from "../numerics/numeric.js";
+import { Bindings, type Launch as Bound } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
-import { compared, notEvaluated, type Tolerances } from "./evaluate-case.js";
+import { notEvaluated } from "./evaluate-case.js";
+import type { RunResult } from "./evaluate-kernel.js";
+import { judge } from "./judge.js";
+import type { Tolerances } from "./reference-outputs.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
 import { launchOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
@@ -79,7 +83,7 @@ function isKnown(
 }
 
 /** Options of a case, with the lowered form of each kernel if those run too. */
-export interface OperatorOptions extends Omit<EvaluateOptions, "tolerance" | "lowered"> {
+export interface OperatorOptions extends Omit<EvaluateOptions, "lowered"> {
   readonly lowered?: ReadonlyMap<KernelIR, KernelIR> | undefined;
 }
 
@@ -89,7 +93,7 @@ export function evaluateOperator(
   signature: Signature,
   at: Case,
   tolerance: Tolerances,
-  { inputs: given = {}, special, order, nonFinite, until, lowered }: OperatorOptions = {},
+  { inputs: given = {}, special, order, nonFinite, until, lowered, tolerance: override = {} }: OperatorOptions = {},
 ): Evaluation {
   const { face, kernels } = operator;
   const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
@@ -102,14 +106,16 @@ export function evaluateOperator(
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   try {
-    const { outputs, findings, more } = new Steps(operator, at, known, { order, nonFinite, until, lowered }).run();
-    const unchecked = [
+    const result = new Steps(operator, at, known, { order, nonFinite, until, lowered }).run();
+    const { outputs, findings, more } = result;
+    const { unchecked, ...verdict } = judge(face, result, known, tolerance, override, () =>
+      new Steps(operator, at, known, { order, until, unrounded: true }).run(),
+    );
+    const besides = [
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
     ];
-    const verdict = compared(face, outputs, known, tolerance);
-    if (typeof verdict === "string") return { outputs, findings, unchecked: [...unchecked, verdict] };
-    return { outputs, findings, unchecked, ...(verdict && { comparison: verdict }) };
+    return { outputs, findings, unchecked: [...besides, ...unchecked], ...verdict };
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof NotEvaluated)
       return { outputs: {}, findings: [], unchecked: [error.message] };
@@ -122,15 +128,16 @@ class Steps {
   readonly #results = new Map<Launch, Readonly<Record<string, TensorData>>>();
   readonly #findings: Finding[] = [];
   #more = 0;
+  readonly #rounded: OpStatement[] = [];
 
   constructor(
     readonly operator: OperatorIR,
     readonly at: Case,
     readonly inputs: ReferenceInputs,
-    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered">,
+    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered"> & Pick<Bound, "unrounded">,
   ) {}
 
-  run(): { outputs: Record<string, TensorData>; findings: readonly Finding[]; more: number } {
+  run(): RunResult {
     const { face, forward } = this.operator;
     for (const step of forward.steps) {
       if (step.kind === "launch") this.#launch(step);
@@ -141,9 +148,10 @@ class Steps {
     const outputs = declared.map(({ name, dtype }) => {
       const value = this.#tensor(forward.results[name]!);
       const wanted = typeof dtype === "string" ? dtype : this.at.dtypes[dtype.name];
-      return [name, castTo(value, wanted as DTypeName)] as const;
+      return [name, this.#cast(value, wanted as DTypeName)] as const;
     });
-    return { outputs: Object.fromEntries(outputs), findings: this.#findings, more: this.#more };
+    const [findings, more, rounded] = [this.#findings, this.#more, this.#rounded];
+    return { outputs: Object.fromEntries(outputs), findings, more, rounded };
   }
 
   #launch(launch: KernelLaunch): void {
@@ -158,7 +166,7 @@ class Steps {
       if (!isTorchNode(node)) continue;
       const value = this.#tensor(node);
       const dtype = typeof param.dtype === "string" ? param.dtype : (dtypes[param.dtype.name] ??= value.dtype);
-      given[param.name] = castTo(value, dtype as DTypeName);
+      given[param.name] = this.#cast(value, dtype as DTypeName);
       param.dimNames.forEach((dim, axis) => {
         if (typeof dim === "string") sizes[dim] = value.shape[axis]!;
       });
@@ -188,9 +196,10 @@ class Steps {
     };
     const { lowered, ...options } = this.options;
     const run = { ...launchOf(kernel, at), inputs: given, absent, layouts, seed: this.at.seed, ...options };
-    const { outputs, findings, more } = evaluateForms(kernel, lowered?.get(kernel), run);
+    const { outputs, findings, more, rounded } = evaluateForms(kernel, lowered?.get(kernel), run);
     this.#findings.push(...findings);
     this.#more += more;
+    this.#rounded.push(...rounded);
     this.#results.set(launch, outputs);
     for (const param of tensors) {
       const node = args[param.name];
@@ -213,8 +222,17 @@ class Steps {
   /** Evaluates PyTorch calls in float64. */
   #compute(node: TorchNode): TensorData {
     this.#settle(node);
-    const [array] = evaluateReference([node], this.inputs, undefined, this.#values);
+    const [array] = evaluateReference([node], this.inputs, {
+      given: this.#values,
+      unrounded: this.options.unrounded === true,
+    });
     return { dtype: "float64", ...array! };
+  }
+
+  /** Unrounded, floats keep their values, whatever their dtype is called. */
+  #cast(value: TensorData, dtype: DTypeName): TensorData {
+    const isFree = this.options.unrounded && isFloat(dtype) && isFloat(value.dtype as DTypeName);
+    return isFree ? { ...value, dtype } : castTo(value, dtype);
   }
 
   #dtype(node: TorchNode): string {

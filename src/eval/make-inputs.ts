@@ -88,7 +88,7 @@ export function describedInputs(
 ): Record<string, TensorData> {
   const names = Object.keys(inputs);
   // Evaluates absent inputs too, so that the others get the same numbers with and without them.
-  const values = evaluateReference(Object.values(inputs), sizes, uniform(seedOf(seed, "inputs")));
+  const values = evaluateReference(Object.values(inputs), sizes, { random: uniform(seedOf(seed, "inputs")) });
   const found = names.flatMap((name, i) => {
     const of = drawn[name];
     return of ? [[name, fitted(name, values[i]!, of)] as const] : [];

@@ -34,10 +34,12 @@ import { assignedIn } from "../ir/walk.js";
 import { Arithmetic } from "./watched-arithmetic.js";
 import type { Bindings } from "./bindings.js";
 import { FixedValues } from "./fixed.js";
+import { inOwnDTypes, keepsDTypes } from "./kept-dtypes.js";
 import { type Launched, Running } from "./running.js";
 
 type Step = () => void;
 type Get = () => Runtime;
+type Args = Readonly<Record<string, Runtime>>;
 
 export class Program {
   readonly #bindings: Bindings;
@@ -121,12 +123,15 @@ export class Program {
 
   // ---- values -------------------------------------------------------------------------------------------------------
 
-  #get(argument: Argument): Get {
+  #get(argument: Argument, declared = false): Get {
     if (isLiteral(argument)) return constant(argument.value);
-    if (isDType(argument)) return constant({ kind: "dtype", dtype: this.#bindings.dtype(argument.dtype) });
+    if (isDType(argument)) {
+      const dtype = declared ? this.#bindings.dtype(argument.dtype) : this.#bindings.held(argument.dtype);
+      return constant({ kind: "dtype", dtype });
+    }
     if (isFunction(argument)) return constant(this.#function(argument.function));
     if (isList(argument)) {
-      const items = argument.map((item) => this.#get(item));
+      const items = argument.map((item) => this.#get(item, declared));
       return () => items.map((get) => get());
     }
     const [slots, slot] = [this.#slots, this.#slot(argument as Value)];
@@ -185,15 +190,21 @@ export class Program {
     const { evaluate } = op;
     if (!evaluate) throw new Error(`${op.name} cannot be evaluated here`);
     const types = results.map((result) => this.#resultOf(result.type));
-    const context = this.running.context(types, statement.at);
+    const keeps = keepsDTypes(statement, this.#bindings);
+    const context = this.running.context(
+      keeps ? results.map(({ type }) => this.#bindings.declared(type)) : types,
+      statement.at,
+    );
     const targets = results.map((result) => this.#slot(result));
-    const watch = this.#arithmetic.watch(statement);
-    const fill = this.#inputs(statement);
+    const watch = this.#bindings.unrounded ? undefined : this.#arithmetic.watch(statement);
+    const fill = this.#inputs(statement, keeps);
     const { running } = this;
+    const plain = (args: Args): Runtime | readonly Runtime[] => evaluate(args, context);
+    const run = keeps ? inOwnDTypes(statement, plain, this.#bindings, () => running.rounds(statement)) : plain;
     const compute = (): Runtime | readonly Runtime[] => {
       running.at = statement.at;
       const args = fill();
-      const value = evaluate(args, context);
+      const value = run(args);
       watch?.(args, value as Runtime);
       return value;
     };
@@ -229,7 +240,7 @@ export class Program {
   }
 
   /** Returns an op's arguments by name, in the same object each time; this is safe because no op runs inside itself. */
-  #inputs({ op, operands, options }: OpStatement): () => Readonly<Record<string, Runtime>> {
+  #inputs({ op, operands, options }: OpStatement, declared: boolean): () => Args {
     const positional = Object.keys(op.operands).flatMap((name, i) => {
       const argument = operands[i];
       return argument === undefined ? [] : [[name, argument] as const];
@@ -240,8 +251,8 @@ export class Program {
     const lists: (readonly [string, Get])[] = [];
     for (const [name, argument] of [...positional, ...Object.entries(options)]) {
       if (isValue(argument)) moving.push([name, this.#slot(argument)]);
-      else if (isList(argument)) lists.push([name, this.#get(argument)]);
-      args[name] = isValue(argument) || isList(argument) ? 0 : this.#get(argument)();
+      else if (isList(argument)) lists.push([name, this.#get(argument, declared)]);
+      args[name] = isValue(argument) || isList(argument) ? 0 : this.#get(argument, declared)();
     }
     this.#forget.push(() => {
       for (const [name] of [...moving, ...lists]) args[name] = 0;
@@ -258,7 +269,7 @@ export class Program {
     const { op, operands, results, at } = statement;
     const { fold } = op;
     if (!fold) throw new Error(`${op.name} of constexprs cannot be evaluated here`);
-    const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#get(operand)]));
+    const gets = operands.flatMap((operand) => (operand === undefined ? [] : [this.#get(operand, true)]));
     const [slots, slot] = [this.#slots, this.#slot(results[0]!)];
     const { running } = this;
     const get = this.#once(statement, () => {

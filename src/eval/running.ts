@@ -1,5 +1,6 @@
 /** The current launch and program, as prepared steps see them. */
 import type { Location } from "../diagnostics/diagnostic.js";
+import type { OpStatement } from "../ir/nodes.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Context, ResultType } from "../values/runtime-values.js";
 import { atomic, poll } from "./atomics.js";
@@ -25,6 +26,8 @@ export class Running {
   program: Triple = [0, 0, 0];
   /** The current statement, for errors of the evaluator itself. */
   at: Location | undefined;
+  /** Where nothing should be rounded: the ops that rounded nevertheless. */
+  readonly rounded = new Set<OpStatement>();
 
   limit = new TimeLimit();
 
@@ -34,6 +37,12 @@ export class Running {
     this.sanitiser = sanitiser;
     this.grid = grid;
     this.at = undefined;
+    this.rounded.clear();
+  }
+
+  /** Notes that an op rounded where nothing should be. */
+  rounds(statement: OpStatement): void {
+    this.rounded.add(statement);
   }
 
   /** Drops references to the launch. */

@@ -147,6 +147,8 @@ export interface OpLowering {
 export interface OpFacts<Args> {
   /** Whether each lane of the result depends only on the same lane of the operands. */
   readonly lanewise?: boolean;
+  /** Whether its float results are rounded; default for ops that are lanewise or contract. */
+  readonly rounds?: boolean;
   /** Whether it sums products over a dimension, so that errors grow with that dimension. */
   readonly contracts?: boolean;
   /**

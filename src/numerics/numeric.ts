@@ -20,6 +20,11 @@ export function isFloat(dtype: NumericDType): dtype is FloatDType {
   return !isInt(dtype);
 }
 
+/** The dtype in which values of a dtype are computed without rounding: float64 for every float. */
+export function unroundedDType(dtype: NumericDType): NumericDType {
+  return isFloat(dtype) ? "float64" : dtype;
+}
+
 /** Whether values are held as bigints. */
 export function isBig(dtype: NumericDType): dtype is BigDType {
   return dtype === "int64" || dtype === "uint64";

@@ -140,7 +140,7 @@ export const sum = defineOp<SumCall>()({
   infer: (args) =>
     inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
-  facts: { nonNegative: keepsSign },
+  facts: { rounds: true, nonNegative: keepsSign },
 });
 
 type First = (a: number | bigint, b: number | bigint) => boolean;

@@ -85,7 +85,7 @@ function scanning<Name extends "cumsum" | "cumprod">(
       if (isBig(tile.dtype)) return scanBig(tile, at, fold.big, options);
       return scan(tile, at, isFloat(tile.dtype) ? fold.float : fold.int, options);
     },
-    facts: { nonNegative: keepsSign },
+    facts: { rounds: true, nonNegative: keepsSign },
     triton36: {
       // 3.6 widens bfloat16 here.
       result: ({ x, dtype }) =>

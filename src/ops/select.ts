@@ -103,5 +103,5 @@ export const where = defineOp<
     const chosen = isTile(condition) ? condition : tileOf(condition, "int1");
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },
-  facts: { lanewise: true, nonNegative: ([, x, y]) => x === true && y === true },
+  facts: { lanewise: true, rounds: false, nonNegative: ([, x, y]) => x === true && y === true },
 });

@@ -169,6 +169,9 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly flops?: (given: Given<P, NoInfer<Derived>, NoInfer<Heuristic>>) => number;
   /** Sizes for verification and benchmarks; verification also draws others. */
   readonly shapes?: readonly Sizes<P, NoInfer<Derived>, NoInfer<Heuristic>>[];
-  /** Overrides the default tolerance of the output's dtype. */
-  readonly tolerance?: { readonly rtol?: number; readonly atol?: number };
+  /**
+   * Overrides parts of the default tolerance: an element may differ by `atol + rtol * |expected|`, plus `rms` times the
+   * root mean square of the output. It holds for the kernel's algorithm too. `atol` replaces the default `rms`.
+   */
+  readonly tolerance?: { readonly rtol?: number; readonly atol?: number; readonly rms?: number };
 }

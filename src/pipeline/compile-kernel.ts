@@ -41,9 +41,10 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
-    const toleranceOf = (dtype: string) =>
-      toleranceFor(dtype, signature, sizesOf(ir, at), { ...ir.tolerance, ...tolerance });
-    return evaluateCase(ir, signature, at, toleranceOf, { ...options, ...(both && { lowered }) });
+    const given = { ...ir.tolerance, ...tolerance };
+    const known = { sizes: sizesOf(ir, at), dtypes: at.dtypes };
+    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, known, "eval", given);
+    return evaluateCase(ir, signature, at, toleranceOf, { ...options, tolerance: given, ...(both && { lowered }) });
   };
   return {
     signature,

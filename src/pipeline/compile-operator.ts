@@ -40,10 +40,11 @@ export function compileOperator(
     return { python: printed.text, map: sourceMap(file, printed.lines) };
   };
   const evaluate: CompiledKernel["evaluate"] = (at, { tolerance, lowered: both, ...options } = {}) => {
-    const sizes = sizesOf(face, { ...at, config: 0 });
-    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, sizes, { ...face.tolerance, ...tolerance });
+    const given = { ...face.tolerance, ...tolerance };
+    const known = { sizes: sizesOf(face, { ...at, config: 0 }), dtypes: at.dtypes };
+    const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, known, "eval", given);
     const forms = both && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
-    return evaluateOperator(operator, signature, at, toleranceOf, { ...options, ...forms });
+    return evaluateOperator(operator, signature, at, toleranceOf, { ...options, tolerance: given, ...forms });
   };
   const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {

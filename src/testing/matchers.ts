@@ -14,7 +14,8 @@ import { UsageError } from "../runtime/system/problems.js";
 import { textReport } from "../runtime/report/report-text.js";
 import { summarize } from "../runtime/verify/summary.js";
 import { verify } from "../runtime/verify/verify-cases.js";
-import { toleranceFor } from "../contract/tolerance.js";
+import { toldApart } from "../contract/told-apart.js";
+import { toleranceOfSum } from "../contract/tolerance.js";
 
 /** What is verified, and where: as on the command line, everything that is left out is chosen. */
 export interface VerifyMatcherOptions extends RunOptions {
@@ -100,14 +101,16 @@ function complaints(
 ): string[] {
   const seen = findings.map(({ code, message, at }) => formatDiagnostic({ code, severity: "error", message, at }));
   const disagrees =
-    correct === false ? [`${comparison!.wrong} of ${comparison!.total} elements are not the reference's`] : [];
+    correct === false
+      ? [`${comparison!.wrong} of ${comparison!.total} elements are not the reference's${toldApart(comparison!)}`]
+      : [];
   const differing = Object.entries(expected).flatMap(([name, values]) => {
     const got = outputs[name];
     if (!got) return [`there is no output ${name}; the kernel writes ${Object.keys(outputs).join(", ")}`];
     const due = dueOf(values as NDArray | TypedArray | Nested);
     if (due.shape.join() !== got.shape.join())
       return [`${name} has shape [${got.shape.join(", ")}], expected [${due.shape.join(", ")}]`];
-    const limits = toleranceFor(got.dtype, { dot: false, contracted: [] }, {}, tolerance);
+    const limits = toleranceOfSum(got.dtype, 1, 0, tolerance);
     const { correct: agrees, wrong, total, worst } = compareOutput(name, tensorData(got), due, limits);
     if (agrees) return [];
     const element = worst ? `; ${name}[${worst.index.join(", ")}] is ${worst.got}, expected ${worst.expected}` : "";

@@ -2,6 +2,8 @@
 import type { TensorData } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { torchCall } from "../diagnostics/catalogue/reference-codes.js";
+import { isFloat, unroundedDType } from "../numerics/numeric.js";
+import type { DTypeName } from "../types/dtype.js";
 import { NotEvaluated, TorchRefuses } from "./not-evaluated.js";
 import { scalarArray, torchArray, type TorchArray } from "./torch-array.js";
 import { itemOf, torchAttributes } from "./torch-attributes.js";
@@ -18,9 +20,17 @@ import {
   type TorchNode,
 } from "./torch-node.js";
 
+export interface TorchEvaluation {
+  /** Gives uniform numbers in [0, 1) to the functions that draw. */
+  readonly random?: () => number;
+  /** The values of some nodes that are known already. */
+  readonly given?: ReadonlyMap<TorchNode, TensorData>;
+  /** Casts to floats change nothing. */
+  readonly unrounded?: boolean;
+}
+
 /**
- * The values of expressions, one for each node. `random` gives uniform numbers in [0, 1) to those that draw; `given` has
- * the values of some nodes already.
+ * The values of expressions, one for each node.
  *
  * @throws NotEvaluated if a function has no record.
  * @throws TileScriptError at the author's call of what PyTorch would refuse, such as shapes that do not fit.
@@ -28,10 +38,9 @@ import {
 export function evaluateReference(
   nodes: readonly TorchNode[],
   inputs: ReferenceInputs,
-  random?: () => number,
-  given: ReadonlyMap<TorchNode, TensorData> = new Map(),
+  options: TorchEvaluation = {},
 ): readonly TorchArray[] {
-  const evaluation = new Evaluation(inputs, random, given);
+  const evaluation = new Evaluation(inputs, options);
   return nodes.map((node) => evaluation.tensor(node));
 }
 
@@ -43,9 +52,12 @@ class Evaluation {
   /** Inputs, which have a node wherever the author writes them. */
   readonly #arrays = new Map<string, TorchArray>();
 
-  constructor(inputs: ReferenceInputs, random: (() => number) | undefined, given: ReadonlyMap<TorchNode, TensorData>) {
+  readonly #unrounded: boolean;
+
+  constructor(inputs: ReferenceInputs, { random, given = new Map(), unrounded = false }: TorchEvaluation) {
     this.#inputs = inputs;
     this.#random = random;
+    this.#unrounded = unrounded;
     this.#values = new Map([...given].map(([node, tensor]) => [node, arrayOf(tensor)]));
   }
 
@@ -73,7 +85,7 @@ class Evaluation {
       case "input":
         return this.#input(node.name);
       case "dtype":
-        return node.name;
+        return this.#dtype(node.name);
       case "attribute":
         return this.#attribute(node.of, node.name);
       case "item":
@@ -111,10 +123,15 @@ class Evaluation {
 
   #attribute(of: TorchNode, name: string): TorchValue {
     if (name === "device") return "cpu";
-    if (name === "dtype" && of.kind === "input") return (this.#inputs[of.name] as TensorData).dtype;
+    if (name === "dtype" && of.kind === "input")
+      return this.#dtype((this.#inputs[of.name] as TensorData).dtype as DTypeName);
     if (!Object.hasOwn(torchAttributes, name))
       throw new NotEvaluated(`the reference uses .${name}, which cannot be evaluated here`);
     return torchAttributes[name]!.run(this.#value(of));
+  }
+
+  #dtype(name: DTypeName): DTypeName {
+    return this.#unrounded ? unroundedDType(name) : name;
   }
 
   #call(call: TorchCall): TorchValue {
@@ -124,6 +141,7 @@ class Evaluation {
     const values = Object.entries(given).map(
       ([param, argument]) => [param, argument === undefined ? undefined : this.#argument(argument)] as const,
     );
+    if (this.#unrounded && record.casts && isFloat(record.casts)) return values[0]![1];
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
     return record.run(Object.fromEntries(values), random, (param) => isTruth(given[param], this.#inputs));
   }

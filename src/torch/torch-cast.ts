@@ -22,8 +22,10 @@ export function castTo(x: TorchArray, name: string): TorchArray {
   return torchArray(x.shape, Float64Array.from(data as ArrayLike<number | bigint>, Number));
 }
 
+/** Casts of floats round, unless the reference is evaluated unrounded. */
 const casting = (dtype: DTypeName, truth?: "always"): TorchFunction => ({
   params: ["input"],
+  casts: dtype,
   run: ({ input }) => castTo(array(input), dtype),
   ...(truth && { truth }),
 });

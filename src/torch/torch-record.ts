@@ -3,6 +3,7 @@
  * the facts that Python and the evaluator need.
  */
 import type { TorchArray } from "./torch-array.js";
+import type { DTypeName } from "../types/dtype.js";
 import type { Args } from "./torch-call.js";
 import type { TorchTensor } from "./torch-values.js";
 
@@ -32,6 +33,8 @@ export interface TorchFunction {
   readonly makes?: true;
   /** Draws random numbers, which only `inputs` may do. */
   readonly draws?: true;
+  /** Casts its first parameter to a dtype of its own. */
+  readonly casts?: DTypeName;
   /** The result is a Python number. */
   readonly number?: true;
 }

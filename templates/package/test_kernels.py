@@ -26,16 +26,13 @@ class Kernels(unittest.TestCase):
 {{tests}}
 
     def check(self, module, sizes, tolerances, gradients=None):
-        """Compares with the reference; tolerances and gradients are (rtol, atol)."""
+        """Compares with the reference; tolerances and gradients are (rtol, atol, rms)."""
         inputs = fresh_inputs(module, sizes)
         got = tensors(module.kernel_fn(*copied(inputs)))
         if hasattr(module, "reference_fn"):
             expected = tensors(exact(module.reference_fn, inputs))
-            for value, right, (rtol, atol) in zip(
-                got, expected, tolerances, strict=True
-            ):
-                value, right = value.double(), right.double()
-                torch.testing.assert_close(value, right, rtol=rtol, atol=atol)
+            for value, right, tolerance in zip(got, expected, tolerances, strict=True):
+                assert_near(value, right, tolerance)
         if gradients:
             self.check_gradients(module, inputs, gradients)
 
@@ -45,14 +42,13 @@ class Kernels(unittest.TestCase):
         got = gradients_of(module.kernel_fn, inputs, wanted)
         wide = copied(inputs, dtype=torch.float64)
         expected = gradients_of(module.reference_fn, wide, wanted)
-        for i, (rtol, atol) in zip(wanted, gradients.values(), strict=True):
-            value, right = got[i].double(), expected[i]
-            torch.testing.assert_close(value, right, rtol=rtol, atol=atol)
+        for i, tolerance in zip(wanted, gradients.values(), strict=True):
+            assert_near(got[i], expected[i], tolerance)
             # The same where it is the only one that is asked for.
             alone = gradients_of(module.kernel_fn, inputs, [i])
             torch.testing.assert_close(alone[i], got[i], rtol=0, atol=0)
 
-    def check_operator(self, module, operator, sizes, gradients=(), tolerance=(0, 0)):
+    def check_operator(self, module, operator, sizes, gradients=(), tolerance=(0, 0, 0)):
         """opcheck, and torch.compile beside eager: bit for bit without a tolerance."""
         inputs, wanted = fresh_inputs(module, sizes), places(module, gradients)
         torch.library.opcheck(operator, copied(inputs, requires_grad=wanted))
@@ -69,7 +65,7 @@ class Kernels(unittest.TestCase):
             expected = gradients_of(module.kernel_fn, inputs, wanted)
             torch.testing.assert_close(got, expected, rtol=0, atol=0)
 
-    def check_out(self, module, operator, writing, sizes, tolerance=(0, 0)):
+    def check_out(self, module, operator, writing, sizes, tolerance=(0, 0, 0)):
         """The same of the operator that writes tensors of its caller."""
         inputs = fresh_inputs(module, sizes)
         parameters = inspect.signature(module.kernel_fn).parameters.values()
@@ -91,11 +87,19 @@ class Kernels(unittest.TestCase):
         self.check_compiled(call, inputs, tolerance)
 
     def check_compiled(self, call, inputs, tolerance):
-        rtol, atol = tolerance
         eager = call(*copied(inputs))
         traced = compile_whole(call)(*copied(inputs))
         for value, right in zip(traced, eager, strict=True):
-            torch.testing.assert_close(value, right, rtol=rtol, atol=atol)
+            assert_near(value, right, tolerance)
+
+
+def assert_near(value, right, tolerance):
+    """Each element within rtol of itself, atol, and rms of the output's root mean square."""
+    rtol, atol, rms = tolerance
+    value, right = value.double(), right.double()
+    finite = right[right.isfinite()]
+    scale = finite.square().mean().sqrt().item() if rms and finite.numel() else 0
+    torch.testing.assert_close(value, right, rtol=rtol, atol=atol + rms * scale)
 
 
 def fresh_inputs(module, sizes):

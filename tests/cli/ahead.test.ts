@@ -61,7 +61,7 @@ async function inWorkspace<T>(kernel: CompiledKernel, use: (workspace: Workspace
 }
 
 const requestsOf = (kernel: CompiledKernel, { module }: Workspace, drawn: readonly Case[]): VerifyRequest[] =>
-  drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {} }));
+  drawn.map((at, i) => verifyRequest(kernel, module, at, { passOut: i % 2 === 1, tolerance: {}, on: "cuda" }));
 
 const device = () => ({ worker, compilers, hello: { target } }) as unknown as PythonDevice;
 

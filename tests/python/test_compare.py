@@ -5,7 +5,7 @@ import unittest
 
 import torch
 
-from tilescript_worker.compare import compare
+from tilescript_worker.compare import compare, magnitude
 
 TIGHT = {"rtol": 1e-5, "atol": 1e-5}
 
@@ -41,6 +41,23 @@ class Compare(unittest.TestCase):
         expected = torch.tensor([1000.0, 0.0]).double()
         self.assertEqual(compare("out", torch.tensor([1000.009, 0.9e-5]), expected, TIGHT)["wrong"], 0)
         self.assertEqual(compare("out", torch.tensor([1000.02, 1.1e-5]), expected, TIGHT)["wrong"], 2)
+
+    def test_tolerance_as_a_part_of_the_root_mean_square(self) -> None:
+        expected = torch.tensor([30.0, 0.0, -40.0, 0.0]).double()
+        within = {"rtol": 0.0, "atol": 0.0, "rms": 0.01}
+        self.assertEqual(compare("out", torch.tensor([30.2, 0.2, -40.2, 0.2]), expected, within)["wrong"], 0)
+        self.assertEqual(compare("out", torch.tensor([30.3, 0.3, -40.3, 0.3]), expected, within)["wrong"], 4)
+
+    def test_magnitude_leaves_out_a_constant_that_fills(self) -> None:
+        values = torch.tensor([3.0, -4.0, 0.0, math.inf, math.nan]).double()
+        plain = math.sqrt(25 / 3)
+        self.assertAlmostEqual(magnitude(values), plain)
+        fill = torch.full((5,), -1e9).double()
+        self.assertAlmostEqual(magnitude(torch.cat([values, fill])), plain)
+        # One large element is a value like the others.
+        self.assertGreater(magnitude(torch.cat([values, fill[:1]])), 1e8)
+        self.assertAlmostEqual(magnitude(fill), 1e9)
+        self.assertEqual(magnitude(torch.zeros(0)), 0)
 
     def test_integers_are_exact(self) -> None:
         got, expected = torch.tensor([7, 8]), torch.tensor([7, 9])

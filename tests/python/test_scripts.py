@@ -10,7 +10,7 @@ import unittest
 
 import torch
 
-from tilescript_worker.kernel_file import KernelFile
+from tilescript_worker.kernel_file import CALL_OF_DOT, KernelFile, may_run_in_tf32
 
 PYTHON = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 
@@ -97,22 +97,39 @@ class Verify(unittest.TestCase):
         self.assertEqual(run("verify_kernel.py", source)[0], 1)
         self.assertEqual(run("verify_kernel.py", source, "--rtol", "0.01")[0], 0)
 
-    def test_a_tolerance_grows_with_the_terms_of_a_product(self):
+    def tolerances(self, source, *inputs):
+        """Those of a float32 output, and of one in the dtype of the first input, as parts of the root mean square."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "product.py")
             with open(path, "w", encoding="utf-8") as file:
-                file.write("# tl.dot\ndef kernel_fn(): ...\nreference_fn = get_inputs = kernel_fn\n")
+                file.write(f"# {source}\ndef kernel_fn(): ...\nreference_fn = get_inputs = kernel_fn\n")
             kernel = KernelFile.load(path)
-            inputs = [torch.zeros(4), torch.zeros(3, 1600, dtype=torch.float16)]
-            for given, expected in (
-                ((None, None), (1e-3, 5e-3)),
-                ((None, 0.5), (1e-3, 0.5)),
-                ((0.1, None), (0.1, 5e-3)),
-            ):
-                found = kernel.tolerance(torch.float16, *given, inputs)
-                self.assertAlmostEqual(found["rtol"], expected[0])
-                self.assertAlmostEqual(found["atol"], expected[1])
-            self.assertEqual(kernel.tolerance(torch.float16, None, None, inputs[:1])["atol"], 1e-3)
+            return [kernel.tolerance(dtype, None, None, inputs)["rms"] for dtype in (torch.float32, inputs[0].dtype)]
+
+    def test_a_tolerance_grows_with_the_terms_of_a_product(self):
+        inputs = torch.zeros(3, 6400), torch.zeros(4)
+        for found in self.tolerances("tl.dot(a, b)", *inputs):
+            self.assertAlmostEqual(found, 1e-4)
+        self.assertEqual(self.tolerances("tl.sum(a)", *inputs), [1e-5, 1e-5])
+
+    def test_a_product_rounds_its_operands_on_the_way(self):
+        half = torch.zeros(3, 64, dtype=torch.float16)
+        self.assertEqual(self.tolerances("tl.dot(a, b)", half), [4 * 2**-11, 4 * 2**-11])
+        self.assertEqual(self.tolerances("tl.sum(a)", half), [1e-5, 1e-5])
+
+    def test_tf32_is_expected_where_a_gpu_runs_a_product_of_float32_in_it(self):
+        asked = 'tl.dot(f(a), b, input_precision="%s")'
+        for source, runs in (
+            ("tl.dot(f(a), b, acc)", True),
+            (asked % "tf32", True),
+            (asked % "tf32x3", False),
+            (asked % "ieee", False),
+            (asked % "ieee" + " + tl.dot(a, b)", True),
+            ("tl.sum(a)", False),
+        ):
+            self.assertEqual(may_run_in_tf32(CALL_OF_DOT.findall(source)), runs, source)
+        # These tensors are on no GPU.
+        self.assertEqual(self.tolerances("tl.dot(f(a), b, acc)", torch.zeros(3, 64)), [1e-5, 1e-5])
 
     def test_a_file_without_a_reference(self):
         code, result, errors = run("verify_kernel.py", "def kernel_fn(): ...\ndef get_inputs(): return []\n")

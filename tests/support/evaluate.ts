@@ -6,7 +6,8 @@ import type { Case, EvaluateOptions, Evaluation, Finding, TensorData } from "../
 import { signatureOf } from "../../src/codegen/module/signature.js";
 import { definitionOf } from "../../src/dsl/definition.js";
 import { trace } from "../../src/dsl/trace.js";
-import { evaluateCase, type Tolerances } from "../../src/eval/evaluate-case.js";
+import { evaluateCase } from "../../src/eval/evaluate-case.js";
+import type { Tolerances } from "../../src/eval/reference-outputs.js";
 
 const NO_CASE = { dtypes: {}, config: 0, seed: 1 };
 

@@ -19,6 +19,7 @@ import {
   type TensorParam,
 } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
+import { arithmeticOf, operatorArithmetic } from "../../analysis/roundings.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import { walkAll } from "../../ir/walk.js";
 import { freeSizes, givenSizes, numberParams } from "../names/call-order.js";
@@ -45,7 +46,7 @@ export function signatureOf(ir: KernelIR): Signature {
     ...drawnSignature(ir, names),
     dtypes: dtypeVariables(ir),
     contracted: contracted(paramsOf(ir, "tensor")),
-    dot: usesDot(ir),
+    arithmetic: arithmeticOf(ir),
     ...atomicsOf(ir),
   };
 }
@@ -109,7 +110,8 @@ function pythonName({ value }: ScalarParam | SizeParam | ConstexprParam, names: 
 }
 
 /** An operator's signature: that of its face, with the kernels' functions. */
-export function operatorSignature({ face, kernels, backward }: OperatorIR): Signature {
+export function operatorSignature(operator: OperatorIR): Signature {
+  const { face, kernels, backward } = operator;
   // In the order in which the module has them.
   const module = moduleNames();
   kernelNames(face, undefined, module);
@@ -119,7 +121,7 @@ export function operatorSignature({ face, kernels, backward }: OperatorIR): Sign
     jit: jits[0]!,
     kernels: jits,
     ...(backward && { gradients: Object.keys(backward.results) }),
-    dot: kernels.some(usesDot),
+    arithmetic: operatorArithmetic(operator),
   };
 }
 
@@ -181,10 +183,3 @@ function atomicsOf(ir: KernelIR): Pick<Signature, "unordered" | "waits"> {
   return { ...(unordered && { unordered }), ...(atomic && loops && { waits: true }) };
 }
 
-function usesDot(ir: KernelIR): boolean {
-  let found = false;
-  walkAll(ir, (statement) => {
-    if (statement.kind === "op" && statement.op.facts.contracts) found = true;
-  });
-  return found;
-}

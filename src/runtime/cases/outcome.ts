@@ -1,5 +1,5 @@
 /** The result of one case. Failure is data: nothing here throws. */
-import type { Case, Finding, Tolerance } from "../../contract/compiled.js";
+import type { Case, Comparison, Finding, Tolerance } from "../../contract/compiled.js";
 import type { Location } from "../../diagnostics/diagnostic.js";
 import type { FailureKind } from "../python/protocol.js";
 
@@ -25,6 +25,8 @@ export interface OutputComparison {
   readonly total: number;
   readonly worst?: WorstElement;
   readonly problem?: string;
+  /** What tells of a wrong result, where the evaluator knows. */
+  readonly finds?: Comparison["finds"];
   /** Absent if the evaluator used its own. */
   readonly tolerance?: Tolerance;
   /** PyTorch's own error against the float64 reference, in the inputs' dtype. */

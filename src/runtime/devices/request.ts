@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Case, CompiledKernel, PointerSignature, TensorSignature, Tolerance } from "../../contract/compiled.js";
 import { shapeOf } from "../cases/cases.js";
 import { EnvironmentError } from "../system/problems.js";
-import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
+import { gradientTolerance, type Runs, toleranceFor } from "../../contract/tolerance.js";
 import type {
   BenchRequest,
   CallRequest,
@@ -64,6 +64,8 @@ export function verifyRequest(
     readonly tuned?: boolean;
     readonly repeats?: number | undefined;
     readonly tolerance: Partial<Tolerance>;
+    /** The device that will run it. */
+    readonly on: Runs;
   },
 ): VerifyRequest {
   const run = runRequest(kernel, module, at);
@@ -76,20 +78,20 @@ export function verifyRequest(
     reversible: !kernel.signature.waits,
     unordered: kernel.signature.unordered === true,
     gradients: gradientsOf(kernel, run).map(({ python }) => python),
-    tolerances: tolerancesOf(kernel, run, at, options.tolerance),
+    tolerances: tolerancesOf(kernel, run, at, options.on, options.tolerance),
   };
 }
 
-function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, given: Partial<Tolerance> = {}) {
-  const sizes = kernel.sizes(at);
+function tolerancesOf(kernel: CompiledKernel, run: RunRequest, at: Case, on: Runs, given: Partial<Tolerance> = {}) {
+  const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
   const override = { ...kernel.tolerance, ...given };
   return Object.fromEntries([
     ...[...run.inputs, ...run.outputs]
       .filter(({ role }) => role !== "in")
-      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, sizes, override)] as const),
+      .map(({ python, dtype }) => [python, toleranceFor(dtype, kernel.signature, known, on, override)] as const),
     ...gradientsOf(kernel, run).map(
       ({ name, python, dtype }) =>
-        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, sizes, override)] as const,
+        [`${python}.grad`, gradientTolerance(dtype, kernel.signature, name, known, on, override)] as const,
     ),
   ]);
 }
@@ -106,15 +108,16 @@ export function benchRequest(
   at: Case,
   {
     tuned = false,
+    on,
     ...options
-  }: Pick<BenchRequest, "warmup" | "iterations" | "providers"> & { readonly tuned?: boolean },
+  }: Pick<BenchRequest, "warmup" | "iterations" | "providers"> & { readonly tuned?: boolean; readonly on: Runs },
 ): BenchRequest {
   const run = runRequest(kernel, module, at);
   return {
     ...run,
     type: "bench",
     config: tuned ? null : at.config,
-    tolerances: tolerancesOf(kernel, run, at),
+    tolerances: tolerancesOf(kernel, run, at, on),
     ...options,
   };
 }

@@ -78,7 +78,13 @@ export async function bench(
       else if (outcome.status !== "passed" || outcome.by !== "python")
         refuse(`not measured, because it could not be verified: ${outcome.unchecked.join("; ")}`);
       else {
-        const request = benchRequest(kernel, workspace.module, at, { tuned, providers, warmup, iterations });
+        const request = benchRequest(kernel, workspace.module, at, {
+          tuned,
+          providers,
+          warmup,
+          iterations,
+          on: device.kind,
+        });
         const reply = await device.worker.request(request, DEADLINE_MS);
         if (!reply.ok) refuse(failureOf(kernel, reply.error).message);
         else {

@@ -104,7 +104,7 @@ export function roofOf(
 function rateOf(kernel: CompiledKernel, at: Case): keyof Peak["tflops"] {
   const first = kernel.signature.tensors.find(({ role }) => role !== "out");
   const dtype = first ? dtypeOf(first, at) : "float32";
-  if (!kernel.signature.dot) return "vector";
+  if (kernel.signature.arithmetic.dots.length === 0) return "vector";
   if (dtype.startsWith("float8")) return "float8";
   if (dtype === "float16" || dtype === "bfloat16") return "float16";
   return dtype === "int8" || dtype === "uint8" ? "int8" : "float32";

@@ -211,7 +211,7 @@ async function tryConfig(
   if (outcome.failure) return { failed: headline(outcome) };
   if (outcome.status !== "passed" || outcome.by !== "python")
     return { wrong: outcome.status === "failed" ? headline(outcome) : outcome.unchecked.join("; ") };
-  const request = benchRequest(kernel, workspace.module, at, { providers: [], ...iterations });
+  const request = benchRequest(kernel, workspace.module, at, { providers: [], ...iterations, on: device.kind });
   const reply = await device.worker.request(request, DEADLINE_MS);
   return reply.ok ? reply.result.times.kernel : { failed: failureOf(kernel, reply.error).message };
 }

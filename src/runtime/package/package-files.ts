@@ -131,9 +131,9 @@ const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
 function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   const { signature } = kernel;
   const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((at) => {
-    const pairs: Term = { open: "[", items: tolerances(kernel, at).map(pair), close: "]" };
+    const figures: Term = { open: "[", items: tolerances(kernel, at).map(triple), close: "]" };
     const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
-    return call("check", [`kernels.${signature.name}`, sizesTerm(at), pairs, ...gradients]);
+    return call("check", [`kernels.${signature.name}`, sizesTerm(at), figures, ...gradients]);
   });
   return [
     [`    def test_${signature.name}(self):`, ...calls].join("\n"),
@@ -160,7 +160,7 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
   const registered = `torch.ops.${name}.${signature.name}`;
   // torch.compile chooses the config of a triton_op itself.
   const isExact = form === "custom_op" && !signature.unordered;
-  const tolerance = isExact ? [] : [`tolerance=${pair(largest(tolerances(kernel, at)))}`];
+  const tolerance = isExact ? [] : [`tolerance=${triple(largest(tolerances(kernel, at)))}`];
   const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
   const skipped = '    @unittest.skipUnless(ON_GPU, "PyTorch cannot trace Triton\'s interpreter")';
   return [
@@ -181,21 +181,24 @@ function sizesTerm({ sizes }: Case): Term {
 /** The tolerance of each result. */
 function tolerances(kernel: CompiledKernel, at: Case): readonly Tolerance[] {
   const { signature, tolerance } = kernel;
+  const known = { sizes: kernel.sizes(at), dtypes: at.dtypes };
   const results = signature.tensors.filter(({ role }) => role !== "in");
-  return results.map((tensor) => toleranceFor(dtypeOf(tensor, at), signature, kernel.sizes(at), tolerance));
+  return results.map((tensor) => toleranceFor(dtypeOf(tensor, at), signature, known, TESTED_ON, tolerance));
 }
 
 function largest(all: readonly Tolerance[]): Tolerance {
-  return { rtol: Math.max(...all.map(({ rtol }) => rtol)), atol: Math.max(...all.map(({ atol }) => atol)) };
+  const most = (of: (tolerance: Tolerance) => number): number => Math.max(...all.map(of));
+  return { rtol: most(({ rtol }) => rtol), atol: most(({ atol }) => atol), rms: most(({ rms = 0 }) => rms) };
 }
 
 /** The tolerance of each gradient, by the input's name. */
 function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case): Term {
   const inputs = signature.tensors.filter(({ name }) => signature.gradients?.includes(name));
-  const items = inputs.map(
-    (tensor) =>
-      `"${tensor.python}": ${pair(gradientTolerance(dtypeOf(tensor, at), signature, tensor.name, sizes(at), tolerance))}`,
-  );
+  const known = { sizes: sizes(at), dtypes: at.dtypes };
+  const items = inputs.map((tensor) => {
+    const dtype = dtypeOf(tensor, at);
+    return `"${tensor.python}": ${triple(gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, tolerance))}`;
+  });
   return { open: "{", items, close: "}" };
 }
 
@@ -209,7 +212,10 @@ function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">
   return tensors.some(({ role }) => role === "out") ? [`${name}_out`] : [];
 }
 
-const pair = ({ rtol, atol }: Tolerance): string => `(${pythonFloat(rtol)}, ${pythonFloat(atol)})`;
+/** A package's tests run on whatever its user has; a GPU rounds the most. */
+const TESTED_ON = "cuda";
+
+const triple = ({ rtol, atol, rms = 0 }: Tolerance): string => `(${[rtol, atol, rms].map(pythonFloat).join(", ")})`;
 
 function call(method: string, args: readonly Term[]): string {
   return layOut({ open: `self.${method}(`, items: args, close: ")" }, " ".repeat(8));

@@ -87,6 +87,7 @@ function jsonComparison(comparison: OutputComparison): OutputReport {
     max_rel_diff: comparison.maxRelDiff,
     wrong: comparison.wrong,
     total: comparison.total,
+    ...(comparison.finds && { finds: comparison.finds }),
     ...(comparison.tolerance && { tolerance: comparison.tolerance }),
     ...(comparison.referenceDiff !== undefined && { reference_diff: comparison.referenceDiff }),
     ...(comparison.problem !== undefined && { problem: comparison.problem }),

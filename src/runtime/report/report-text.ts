@@ -1,6 +1,6 @@
 /** The report for people: the device, the cases, the errors, and what is left unchecked. */
 import type pc from "picocolors";
-import { formatSizes, type Finding } from "../../contract/compiled.js";
+import { formatSizes, type Finding, type Tolerance } from "../../contract/compiled.js";
 import { formatLocation, type Location } from "../../diagnostics/diagnostic.js";
 import { describeCase } from "../cases/case-text.js";
 import { codeFrame } from "./code-frame.js";
@@ -99,13 +99,27 @@ function errorRows(outcomes: readonly Outcome[]): [string, string][] {
     const abs = compared.map(({ maxAbsDiff }) => maxAbsDiff).reduce(larger, 0);
     const rel = compared.map(({ maxRelDiff }) => maxRelDiff).reduce(larger, 0);
     const limits = compared.flatMap(({ tolerance }) => tolerance ?? []);
-    const limit = `rtol ${span(limits.map(({ rtol }) => rtol))}, atol ${span(limits.map(({ atol }) => atol))}`;
+    const limit = limitText(limits);
     const own = compared.flatMap(({ referenceDiff }) => referenceDiff ?? []);
     const torch = own.length > 0 ? `; PyTorch in the same dtype abs ${short(own.reduce(larger, 0))}` : "";
     const errors = `abs ${short(abs)}, rel ${short(rel)}${limits.length > 0 ? ` (${limit})` : ""}${torch}`;
     return [i === 0 ? "max error" : "", dtypes ? `${dtypes}: ${errors}` : errors];
   });
 }
+
+/** `rtol 1e-3, 2e-3 of the RMS`; `atol` where it is more than the smallest numbers. */
+function limitText(limits: readonly Tolerance[]): string {
+  const shown = limits.some(({ atol, rms = 0 }) => atol > SMALLEST || rms === 0);
+  const scaled = limits.some(({ rms = 0 }) => rms > 0);
+  return [
+    `rtol ${span(limits.map(({ rtol }) => rtol))}`,
+    ...(shown ? [`atol ${span(limits.map(({ atol }) => atol))}`] : []),
+    ...(scaled ? [`${span(limits.map(({ rms = 0 }) => rms))} of the RMS`] : []),
+  ].join(", ");
+}
+
+/** Up to the spacing of float16 near 0, `atol` does not decide. */
+const SMALLEST = 2 ** -24;
 
 function span(values: readonly number[]): string {
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -161,7 +175,7 @@ function placeText({ program, lane }: Finding): string {
 
 function comparisonText(comparison: OutputComparison): string[] {
   const { worst, tolerance } = comparison;
-  const limit = tolerance ? ` (rtol ${short(tolerance.rtol)}, atol ${short(tolerance.atol)})` : "";
+  const limit = tolerance ? ` (${limitText([tolerance])})` : "";
   const difference = `max abs ${short(comparison.maxAbsDiff)}, max rel ${short(comparison.maxRelDiff)}${limit}`;
   if (!worst) return comparison.problem ? [comparison.problem] : [difference];
   const element = `worst element ${worst.output}[${worst.index.join(", ")}]: expected ${worst.expected}, got ${worst.got}`;

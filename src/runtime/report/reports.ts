@@ -75,6 +75,10 @@ export interface OutputReport {
   readonly max_rel_diff: number | null;
   readonly wrong: number;
   readonly total: number;
+  /**
+   * For a wrong result of the evaluator: a `mistake` is also wrong with every float in float64, `rounding` is not.
+   */
+  readonly finds?: "mistake" | "rounding";
   readonly tolerance?: Tolerance;
   /** The error of PyTorch's own result in this dtype, against the float64 reference. */
   readonly reference_diff?: number;

@@ -25,7 +25,7 @@ export async function askWorker(
   const started = performance.now();
   // What a raw pointer reaches is unknown; the evaluator reports that.
   if (needsPointer(kernel)) return evaluateInstead(kernel, planned, [], options);
-  const request = verifyRequest(kernel, workspace.module, planned.at, options);
+  const request = verifyRequest(kernel, workspace.module, planned.at, { ...options, on: device.kind });
   const reply = await device.worker.request(request, options.deadlineMs ?? defaultDeadlineMs);
   const base = {
     at: planned.at,

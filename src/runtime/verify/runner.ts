@@ -88,7 +88,9 @@ async function pythonRunner(
     return outcome;
   };
   const ahead: Runner["ahead"] = async (cases, onDone) => {
-    const requests = cases.map((at) => verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance }));
+    const requests = cases.map((at) =>
+      verifyRequest(kernel, workspace.module, at, { passOut: false, tolerance, on: device.kind }),
+    );
     const { compiled, known, processes, seconds } = await compileAhead(device, requests, onDone);
     compiling = {
       ...compiling,

@@ -1,5 +1,7 @@
 /** The result of a verification in numbers and sentences, for both forms of the report. */
 import { formatSizes } from "../../contract/compiled.js";
+import { toldApart } from "../../contract/told-apart.js";
+import { mayRunInTf32 } from "../../contract/tolerance.js";
 import type { Device } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
 import type { Verification } from "./verify-cases.js";
@@ -30,7 +32,7 @@ export function summarize(verification: Verification, device: Device): Summary {
   const untried = kernel.configs.length - configsTried.length;
   const notChecked = [
     ...device.unchecked,
-    ...(device.kind !== "cuda" && device.kind !== "hip" && kernel.signature.dot && hasFloat32(outcomes, kernel)
+    ...(outcomes.some(({ at, by }) => isExact(device.kind, by) && mayRunInTf32(kernel.signature.arithmetic, at.dtypes))
       ? ["float32 products of matrices: they ran in full float32 here, in TF32 on the GPU"]
       : []),
     ...(untried > 0 ? [`${untried} of ${kernel.configs.length} configs`] : []),
@@ -59,12 +61,8 @@ export function larger(a: number, b: number): number {
   return Number.isNaN(a) || a > b ? a : b;
 }
 
-function hasFloat32(outcomes: readonly Outcome[], { signature }: Verification["kernel"]): boolean {
-  return (
-    signature.tensors.some((tensor) => tensor.dtype === "float32") ||
-    outcomes.some(({ at }) => Object.values(at.dtypes).includes("float32"))
-  );
-}
+/** Whether the case ran on Triton's interpreter, which multiplies float32 as it is. */
+const isExact = (device: Device["kind"], by: Outcome["by"]): boolean => device === "interpreter" && by === "python";
 
 function declaredCompared(outcomes: readonly Outcome[]): readonly number[] {
   const places = outcomes.flatMap((outcome) => (isShown(outcome) ? (outcome.declared ?? []) : []));
@@ -111,5 +109,5 @@ export function headline(outcome: Outcome): string {
   const { worst } = wrong;
   if (!worst) return wrong.problem ?? `${wrong.wrong} of ${wrong.total} elements differ`;
   const where = `${worst.output}[${worst.index.join(", ")}]`;
-  return `${where} is ${worst.got}, expected ${worst.expected}; ${wrong.wrong} of ${wrong.total} elements differ`;
+  return `${where} is ${worst.got}, expected ${worst.expected}; ${wrong.wrong} of ${wrong.total} elements differ${toldApart(wrong)}`;
 }

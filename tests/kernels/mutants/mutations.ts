@@ -18,6 +18,8 @@ export interface Subject {
   /** Beside this file. */
   readonly file: string;
   readonly kernel: string;
+  /** Mistakes lie anywhere in the file: the kernels of an operator are values of their own. */
+  readonly anywhere?: boolean;
   readonly draw: {
     readonly maxSize: number;
     readonly maxWork?: number;

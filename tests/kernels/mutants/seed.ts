@@ -5,6 +5,9 @@ import { pathToFileURL } from "node:url";
 import { build, type CompiledKernel } from "tilescript";
 import type { Mutation, Subject } from "./mutations.js";
 
+export type Source = Pick<Subject, "file" | "kernel" | "anywhere">;
+type Seed = Pick<Mutation, "what" | "from" | "to" | "at">;
+
 /** The part of a source that defines a kernel. */
 function sectionOf(source: string, kernel: string): readonly [number, number] {
   const start = source.indexOf(`export const ${kernel} = `);
@@ -16,8 +19,8 @@ function sectionOf(source: string, kernel: string): readonly [number, number] {
 const lineAt = (source: string, position: number): number => source.slice(0, position).split("\n").length;
 
 /** The source with the mistake, and the lines that may be blamed. */
-function mutate(source: string, kernel: string, { what, from, to, at }: Mutation) {
-  const [start, end] = sectionOf(source, kernel);
+function mutate(source: string, { kernel, anywhere }: Source, { what, from, to, at }: Seed) {
+  const [start, end] = anywhere ? [0, source.length] : sectionOf(source, kernel);
   const position = source.indexOf(from, start);
   if (position < 0 || position >= end) throw new Error(`${kernel}, ${what}: there is no ${from}`);
   const mutated = source.slice(0, position) + to + source.slice(position + from.length);
@@ -32,9 +35,9 @@ export class Seeded {
   #count = 0;
 
   /** The kernel with the mistake, and the lines that may be blamed. */
-  async build(subject: Subject, mutation: Mutation): Promise<{ compiled: CompiledKernel; lines: readonly number[] }> {
+  async build(subject: Source, mutation: Seed): Promise<{ compiled: CompiledKernel; lines: readonly number[] }> {
     const source = readFileSync(new URL(subject.file, import.meta.url), "utf8");
-    const { mutated, lines } = mutate(source, subject.kernel, mutation);
+    const { mutated, lines } = mutate(source, subject, mutation);
     const file = join(this.#folder, `${++this.#count}-${basename(subject.file)}`);
     writeFileSync(file, mutated);
     return { compiled: await buildFrom(file, subject.kernel), lines };
@@ -46,7 +49,7 @@ export class Seeded {
 }
 
 /** The kernel as it is. */
-export function buildRight({ file, kernel }: Subject): Promise<CompiledKernel> {
+export function buildRight({ file, kernel }: Source): Promise<CompiledKernel> {
   return buildFrom(join(import.meta.dirname, file), kernel);
 }
 

@@ -9,6 +9,7 @@ import { trace } from "../../../src/dsl/trace.js";
 import { inputsOf } from "../../../src/eval/evaluate-case.js";
 import { makeInputs } from "../../../src/eval/make-inputs.js";
 import { type DTypeName, isInt } from "../../../src/types/dtype.js";
+import { magnitude } from "../../../src/eval/magnitude.js";
 import { verifyRequest } from "../../../src/runtime/devices/request.js";
 import { examples } from "../../support/examples.js";
 import { type Case, encode } from "./cases.js";
@@ -59,7 +60,7 @@ function casesOf(
     const { outputs, findings, unchecked } = compiled.evaluate(at, { inputs });
     if (findings.length > 0) throw new Error(`${signature.name}: ${findings[0]!.message}`);
     if (Object.keys(outputs).length === 0) throw new Error(`${signature.name}: ${unchecked.join()}`);
-    const request = verifyRequest(compiled, "", at, { passOut: false, tolerance: {} });
+    const request = verifyRequest(compiled, "", at, { passOut: false, tolerance: {}, on: "cuda" });
     const written = signature.tensors.filter(({ role, name }) => role !== "in" && !at.absent?.includes(name));
     return {
       id: `${signature.name} ${i}`,
@@ -71,8 +72,10 @@ function casesOf(
       arguments: request.arguments,
       outputs: written.map(({ name, python }) => {
         const encoded = encode(python, outputs[name]!);
-        const isExact = isInt(encoded.dtype as DTypeName);
-        return { ...encoded, rule: isExact ? exact : { kind: "close" as const, ...request.tolerances[python]! } };
+        if (isInt(encoded.dtype as DTypeName)) return { ...encoded, rule: exact };
+        const { rtol, atol, rms = 0 } = request.tolerances[python]!;
+        const scale = magnitude(outputs[name]!.data as Float32Array);
+        return { ...encoded, rule: { kind: "close" as const, rtol, atol: atol + rms * scale } };
       }),
       unlike: {},
     };

@@ -209,7 +209,7 @@ describe("records of torch functions", { timeout: 120_000 }, () => {
         results.length > 1 ? { kind: "item", of: call, index } : call,
       );
       if (record.draws) expect(() => evaluateReference(nodes, tensors), id).toThrow("draws random numbers");
-      const found = evaluateReference(nodes, tensors, uniform(3));
+      const found = evaluateReference(nodes, tensors, { random: uniform(3) });
       results.forEach(({ shape, data }, at) => {
         expect(found[at]!.shape, id).toEqual(shape);
         if (record.draws) return;

@@ -26,7 +26,7 @@ function matmul(changes: Partial<CompiledKernel> = {}): CompiledKernel {
       sizes: ["M", "K", "N"],
       dtypes: { T: ["float16", "bfloat16"] },
       contracted: ["K"],
-      dot: true,
+      arithmetic: { rounds: [], dots: [{ dtype: "float16", precision: "tf32" }] },
     },
     configs: [16, 32, 64, 128].map((BLOCK) => ({ values: { BLOCK } })),
     shapes: [
@@ -138,24 +138,52 @@ describe("the plan", () => {
 });
 
 describe("tolerances", () => {
-  const plain = { dot: false, contracted: [] };
-  const product = { dot: true, contracted: ["K"] };
-
-  it("should be the output dtype's", () => {
-    expect(toleranceFor("float16", plain, {})).toEqual({ rtol: 1e-3, atol: 1e-3 });
-    expect(toleranceFor("bfloat16", plain, {})).toEqual({ rtol: 1e-2, atol: 1e-2 });
-    expect(toleranceFor("float32", plain, {})).toEqual({ rtol: 1e-5, atol: 1e-5 });
-    expect(toleranceFor("int32", plain, {})).toEqual({ rtol: 0, atol: 0 });
+  const arithmetic = { rounds: [], dots: [] };
+  const plain = { arithmetic, contracted: [] };
+  const none = { sizes: {}, dtypes: {} };
+  const sum = { arithmetic, contracted: ["K"] };
+  const long = { sizes: { K: 4096 }, dtypes: { T: "float32" } };
+  const productOf = (precision: string) => ({
+    arithmetic: { rounds: [], dots: [{ dtype: { variable: "T" }, precision }] },
+    contracted: [],
   });
 
-  it("should grow with the root of K for products of matrices, in atol alone", () => {
-    expect(toleranceFor("float32", product, { K: 64 })).toEqual({ rtol: 1e-2, atol: 1e-1 });
-    expect(toleranceFor("float16", product, { K: 4096 })).toEqual({ rtol: 1e-3, atol: 8e-3 });
-    expect(toleranceFor("float16", product, { K: 1 })).toEqual({ rtol: 1e-3, atol: 1e-3 });
-    expect(toleranceFor("float16", { ...product, dot: false }, { K: 4096 })).toEqual({ rtol: 1e-3, atol: 1e-3 });
+  it("should be the output dtype's where only the result is rounded", () => {
+    expect(toleranceFor("float16", plain, none, "cuda")).toEqual({ rtol: 1e-3, atol: 2 ** -24, rms: 1e-5 });
+    expect(toleranceFor("bfloat16", plain, none, "cuda")).toEqual({ rtol: 1e-2, atol: 2 ** -126, rms: 1e-5 });
+    expect(toleranceFor("float32", plain, none, "cuda")).toEqual({ rtol: 1e-5, atol: 2 ** -126, rms: 1e-5 });
+    expect(toleranceFor("float64", plain, none, "cuda")).toMatchObject({ rtol: 1e-12, rms: 1e-12 });
+    expect(toleranceFor("int32", plain, none, "cuda")).toEqual({ rtol: 0, atol: 0, rms: 0 });
+  });
+
+  it("should grow with the root of the terms of a sum", () => {
+    expect(toleranceFor("float32", sum, long, "cuda").rms).toBeCloseTo(8e-5);
+    expect(toleranceFor("float16", sum, long, "cuda")).toMatchObject({ rtol: 1e-3, rms: 8e-5 });
+  });
+
+  it("should have room for values that are rounded on the way", () => {
+    const rounds = [{ dtype: "bfloat16", count: 4 }];
+    const { rms } = toleranceFor("bfloat16", { ...plain, arithmetic: { ...arithmetic, rounds } }, none, "eval");
+    expect(rms).toBe(4 * 2 ** -8 * 2);
+    const many = [{ dtype: "float8e5", count: 100 }];
+    expect(toleranceFor("float32", { ...plain, arithmetic: { ...arithmetic, rounds: many } }, none, "eval").rms).toBe(
+      0.04,
+    );
+  });
+
+  it("should have room for TF32 only where a product of float32 runs in it", () => {
+    const rms = (precision: string, on: "eval" | "interpreter" | "cuda", T = "float32") =>
+      toleranceFor("float32", productOf(precision), { sizes: {}, dtypes: { T } }, on).rms;
+    expect([rms("tf32", "cuda"), rms("tf32", "interpreter"), rms("tf32", "eval")]).toEqual([2 ** -8, 1e-5, 2 ** -8]);
+    expect([rms("ieee", "cuda"), rms("ieee", "eval"), rms("tf32", "cuda", "float16")]).toEqual([1e-5, 1e-5, 1e-5]);
   });
 
   it("should be exactly what was asked for", () => {
-    expect(toleranceFor("float16", product, { K: 4096 }, { atol: 1e-4 })).toEqual({ rtol: 1e-3, atol: 1e-4 });
+    expect(toleranceFor("float16", sum, long, "cuda", { atol: 1e-4 })).toMatchObject({
+      rtol: 1e-3,
+      atol: 1e-4,
+      rms: 0,
+    });
+    expect(toleranceFor("float16", plain, none, "cuda", { rtol: 0.1 })).toMatchObject({ rtol: 0.1, rms: 1e-5 });
   });
 });

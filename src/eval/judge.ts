@@ -1,0 +1,82 @@
+/**
+ * Tells mistakes from rounding. A kernel that is evaluated with every float in float64 shows its algorithm alone, which
+ * must agree with the reference much more closely than any narrower dtype does.
+ */
+import type { Comparison, Tolerance } from "../contract/compiled.js";
+import { OutOfTime } from "../contract/out-of-time.js";
+import { algorithmTolerance } from "../contract/tolerance.js";
+import { formatLocation } from "../diagnostics/diagnostic.js";
+import type { KernelIR } from "../ir/nodes.js";
+import { isFloat } from "../numerics/numeric.js";
+import type { ReferenceInputs } from "../torch/torch-node.js";
+import type { DTypeName } from "../types/dtype.js";
+import { joined } from "./compare-outputs.js";
+import type { RunResult } from "./evaluate-kernel.js";
+import { againstReference, type Tolerances } from "./reference-outputs.js";
+
+/** The comparison with the reference, if there is one, and what could not be compared. */
+export interface Judged {
+  readonly comparison?: Comparison;
+  readonly unchecked: readonly string[];
+}
+
+const NOT_CHECKED = "the algorithm apart from rounding";
+
+/**
+ * Compares the outputs of a run, and its algorithm, with the reference. `rerun` runs the kernel again, unrounded.
+ * `given` is the author's tolerance, which holds for the algorithm too.
+ */
+export function judge(
+  face: KernelIR,
+  { outputs, findings }: Pick<RunResult, "outputs" | "findings">,
+  known: ReferenceInputs,
+  tolerance: Tolerances | undefined,
+  given: Partial<Tolerance>,
+  rerun: () => Pick<RunResult, "outputs" | "rounded">,
+): Judged {
+  if (!tolerance) return { unchecked: ["no tolerance was given, so the numbers were not compared with the reference"] };
+  const found = againstReference(face, outputs, known, tolerance);
+  if (typeof found === "string") return { unchecked: [found] };
+  if (found.length === 0) return { unchecked: [] };
+  const comparison = joined(found);
+  if (findings.length > 0) return { comparison, unchecked: [] };
+  const doubtful = new Set(found.flatMap(({ correct, worst }) => (correct || !worst ? [] : [worst.output])));
+  const apart = algorithm(face, known, given, rerun, doubtful);
+  if (apart === "agrees")
+    return { comparison: comparison.correct ? comparison : { ...comparison, finds: "rounding" }, unchecked: [] };
+  return typeof apart === "string" ? { comparison, unchecked: [apart] } : { comparison: apart, unchecked: [] };
+}
+
+/**
+ * The comparison of an unrounded run that disagrees with the reference, or why there is none. If an op rounded
+ * nevertheless, the difference need not be a mistake. Integers that are right as they are stay out of it: a difference in
+ * the last bit of a float64 can make one of them another. `doubtful` names the outputs that are not right.
+ */
+function algorithm(
+  face: KernelIR,
+  known: ReferenceInputs,
+  given: Partial<Tolerance>,
+  rerun: () => Pick<RunResult, "outputs" | "rounded">,
+  doubtful: ReadonlySet<string>,
+): Comparison | "agrees" | string {
+  let run: ReturnType<typeof rerun>;
+  try {
+    run = rerun();
+  } catch (error) {
+    if (error instanceof OutOfTime) throw error;
+    return `${NOT_CHECKED}: in float64, ${error instanceof Error ? error.message : String(error)}`;
+  }
+  const judged = Object.entries(run.outputs).filter(
+    ([name, { dtype }]) => isFloat(dtype as DTypeName) || doubtful.has(name),
+  );
+  const limits = algorithmTolerance(given);
+  const found = againstReference(face, Object.fromEntries(judged), known, limits, true);
+  if (typeof found === "string") return `${NOT_CHECKED}: ${found}`;
+  const wrong = found.filter(({ correct }) => !correct);
+  if (wrong.length === 0) return "agrees";
+  const [rounds] = run.rounded;
+  if (!rounds) return { ...joined(wrong), finds: "mistake" };
+  const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
+  const where = rounds.at ? ` at ${formatLocation(rounds.at)}` : "";
+  return `${NOT_CHECKED}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;
+}

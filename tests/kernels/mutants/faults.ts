@@ -1,0 +1,170 @@
+/**
+ * Mistakes that every example can have, and that must fail whatever its dtype: what they look like in each example, or
+ * why it cannot have them. A change is the text to replace and what replaces it.
+ */
+import type { Case } from "../../../src/contract/compiled.js";
+
+export type Change = readonly [from: string, to: string];
+/** Why an example cannot have this mistake. */
+export type None = { readonly none: string };
+
+/** A value that the kernel stores to an output. */
+export interface Stored {
+  readonly output: string;
+  /** The text of the value, before the cast to the output's dtype. */
+  readonly value: string;
+  /** The cast that follows it. */
+  readonly cast: string;
+  /** The condition, as text, that holds in one row of the output. */
+  readonly row: string;
+}
+
+export interface Faulty {
+  readonly example: string;
+  readonly kernel: string;
+  readonly at: Pick<Case, "sizes" | "scalars" | "constexprs">;
+  readonly stored: readonly Stored[];
+  /** A factor or a divisor is left out. */
+  readonly scale: Change | None;
+  /** One operand stands for another. */
+  readonly swap: Change | None;
+  /** Why an unrounded run cannot tell: the kernel works on the bits of its floats. */
+  readonly bits?: string;
+}
+
+const stored = (output: string, value: string, row: string, cast = ".to(T)"): Stored => ({ output, value, cast, row });
+
+export const faulty: readonly Faulty[] = [
+  {
+    example: "vector-add",
+    kernel: "vectorAdd",
+    at: { sizes: { N: 70 } },
+    stored: [stored("z", "tl.load(x.at(offsets)).add(tl.load(y.at(offsets)))", "offsets.eq(0)", "")],
+    scale: { none: "a sum has no factor" },
+    swap: ["tl.load(y.at(offsets))", "tl.load(x.at(offsets))"],
+  },
+  {
+    example: "softmax",
+    kernel: "softmax",
+    at: { sizes: { M: 5, N: 70 } },
+    stored: [stored("y", "numerator.div(denominator)", "row.eq(0)", "")],
+    scale: [".div(denominator)", ""],
+    swap: ["numerator.div(denominator)", "denominator.div(numerator)"],
+  },
+  {
+    example: "gemm",
+    kernel: "gemm",
+    at: { sizes: { M: 33, N: 33, K: 33 } },
+    stored: [stored("c", "acc.value", "rm.col.eq(0)")],
+    scale: { none: "a product of matrices has no factor" },
+    swap: ["tl.load(b.at(rk, bn))", "tl.load(b.at(bn, rk)).T"],
+  },
+  {
+    example: "gemm-tma",
+    kernel: "gemmTma",
+    at: { sizes: { M: 40, N: 40, K: 40 } },
+    stored: [stored("c", "acc.value", "tl.arange(0, BLOCK_M).col.eq(0)")],
+    scale: { none: "a product of matrices has no factor" },
+    swap: ["b.load([k, offN])", "b.load([offN, k.add(8)])"],
+  },
+  {
+    example: "int4-gemm",
+    kernel: "int4Gemm",
+    at: { sizes: { M: 9, GROUPS: 1, N_WORDS: 3 } },
+    stored: [stored("c", "acc.value", "rm.col.eq(0)", ".to(tl.float16)")],
+    scale: [".mul(scale.row)", ""],
+    swap: ["words.shr(shifts.col).and(15).sub(zero.row)", "zero.row.sub(words.shr(shifts.col).and(15))"],
+  },
+  {
+    example: "flash-attention",
+    kernel: "attention",
+    at: { sizes: { H: 1, S: 40, HEAD_DIM: 16 } },
+    stored: [stored("o", "acc.value.div(total.value.col)", "rm.col.eq(0)")],
+    scale: [".mul(scale)", ""],
+    swap: ["tl.load(k.at", "tl.load(v.at"],
+  },
+  {
+    example: "paged-attention",
+    kernel: "pagedAttention",
+    at: { sizes: { B: 2, H: 1, G: 4, PAGES: 5, MAX_PAGES: 3, PAGE_SIZE: 16, HEAD_DIM: 64 } },
+    stored: [stored("o", "acc.value.div(total.value.col)", "rg.col.eq(0)")],
+    scale: [".mul(scale)", ""],
+    swap: ["tl.load(kCache.at", "tl.load(vCache.at"],
+  },
+  {
+    example: "mamba-chunk-scan",
+    kernel: "chunkScan",
+    at: { sizes: { BATCH: 1, CHUNKS: 1, CHUNK: 40, HEADS: 1, HEAD_DIM: 20, STATE: 16 } },
+    stored: [stored("y", "out", "rl.col.eq(0)")],
+    scale: [".mul(step.row)", ""],
+    swap: ["tl.load(b.at", "tl.load(c.at"],
+  },
+  {
+    example: "moe-gemm",
+    kernel: "moeGemm",
+    at: { sizes: { M: 9, N: 20, K: 20, E: 2, TOP_K: 2, BLOCK_M: 16 } },
+    stored: [stored("out", "acc.value", "choices.col.eq(0)")],
+    scale: ["acc.value.mul(tl.load(topkWeights.gather(tokens, slots)).col)", "acc.value"],
+    swap: ["tl.load(w.at(expert, bn, rk).T)", "tl.load(w.at(expert, rk, bn))"],
+  },
+  {
+    example: "layer-norm",
+    kernel: "layerNorm",
+    at: { sizes: { M: 5, N: 70 } },
+    stored: [stored("y", "centred.mul(scale).mul(w).add(b)", "row.eq(0)")],
+    scale: ["centred.mul(scale).mul(w)", "centred.mul(w)"],
+    swap: [".mul(w).add(b)", ".mul(b).add(w)"],
+  },
+  {
+    example: "rms-norm",
+    kernel: "rmsNorm",
+    at: { sizes: { M: 5, N: 70 } },
+    stored: [stored("y", "values.mul(scale).mul(w)", "row.eq(0)")],
+    scale: ["values.mul(scale).mul(w)", "values.mul(w)"],
+    swap: ["values.mul(scale).mul(w)", "values.mul(scale).mul(values)"],
+  },
+  {
+    example: "jagged-softmax",
+    kernel: "jaggedSoftmax",
+    at: { sizes: { TOTAL: 60, D: 20, OFFSETS: 4 } },
+    stored: [stored("out", "y", "rows.col.eq(0)")],
+    scale: [".div(total.value.row)", ""],
+    swap: ["tl.exp(x.sub(best.value.row)).div(total.value.row)", "total.value.row.div(tl.exp(x.sub(best.value.row)))"],
+  },
+  {
+    example: "max-pool-3d",
+    kernel: "maxPool3d",
+    at: { sizes: { N: 1, C: 1, D: 5, H: 6, W: 7 } },
+    stored: [
+      stored("y", "best.value", "offsets.eq(1)"),
+      stored("indices", "place.value", "offsets.eq(1)", ".to(tl.int64)"),
+    ],
+    scale: { none: "a maximum has no factor" },
+    swap: { none: "it has one operand" },
+  },
+  {
+    example: "bitonic-topk",
+    kernel: "bitonicTopk",
+    at: { sizes: { M: 5, N: 40, K: 6 } },
+    stored: [
+      stored("values", "bits.to(tl.float32, { bitcast: true })", "rows.col.eq(0)"),
+      stored("indices", "best.value.and(0xffffffff)", "rows.col.eq(0)", ""),
+    ],
+    scale: { none: "a choice has no factor" },
+    swap: { none: "it has one operand" },
+    bits: "it sorts floats by their bits",
+  },
+  {
+    example: "stochastic-rounding",
+    kernel: "adamwStochastic",
+    at: { sizes: { N: 70 } },
+    stored: [
+      stored("p", "updated", "offsets.eq(0)", ", tl.randint"),
+      stored("expAvg", "mean", "offsets.eq(0)", ");"),
+      stored("expAvgSq", "square", "offsets.eq(0)", ");"),
+    ],
+    scale: ["lr.mul(mean.div(biasCorrection1))", "mean.div(biasCorrection1)"],
+    swap: ["tl.store(expAvg.at(offsets), mean)", "tl.store(expAvg.at(offsets), square)"],
+    bits: "it rounds by adding random bits",
+  },
+];

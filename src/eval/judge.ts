@@ -12,7 +12,7 @@ import type { ReferenceInputs } from "../torch/torch-node.js";
 import type { DTypeName } from "../types/dtype.js";
 import { joined } from "./compare-outputs.js";
 import type { RunResult } from "./evaluate-kernel.js";
-import { againstReference, type Tolerances } from "./reference-outputs.js";
+import { ReferenceOutputs, type Tolerances } from "./reference-outputs.js";
 
 /** The comparison with the reference, if there is one, and what could not be compared. */
 export interface Judged {
@@ -35,13 +35,14 @@ export function judge(
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
 ): Judged {
   if (!tolerance) return { unchecked: ["no tolerance was given, so the numbers were not compared with the reference"] };
-  const found = againstReference(face, outputs, known, tolerance);
+  const reference = new ReferenceOutputs(face, known);
+  const found = reference.compare(outputs, tolerance);
   if (typeof found === "string") return { unchecked: [found] };
   if (found.length === 0) return { unchecked: [] };
   const comparison = joined(found);
   if (findings.length > 0) return { comparison, unchecked: [] };
   const doubtful = new Set(found.flatMap(({ correct, worst }) => (correct || !worst ? [] : [worst.output])));
-  const apart = algorithm(face, known, given, rerun, doubtful);
+  const apart = algorithm(reference, given, rerun, doubtful);
   if (apart === "agrees")
     return { comparison: comparison.correct ? comparison : { ...comparison, finds: "rounding" }, unchecked: [] };
   return typeof apart === "string" ? { comparison, unchecked: [apart] } : { comparison: apart, unchecked: [] };
@@ -53,8 +54,7 @@ export function judge(
  * the last bit of a float64 can make one of them another. `doubtful` names the outputs that are not right.
  */
 function algorithm(
-  face: KernelIR,
-  known: ReferenceInputs,
+  reference: ReferenceOutputs,
   given: Partial<Tolerance>,
   rerun: () => Pick<RunResult, "outputs" | "rounded">,
   doubtful: ReadonlySet<string>,
@@ -70,7 +70,7 @@ function algorithm(
     ([name, { dtype }]) => isFloat(dtype as DTypeName) || doubtful.has(name),
   );
   const limits = algorithmTolerance(given);
-  const found = againstReference(face, Object.fromEntries(judged), known, limits, true);
+  const found = reference.compare(Object.fromEntries(judged), limits, true);
   if (typeof found === "string") return `${NOT_CHECKED}: ${found}`;
   const wrong = found.filter(({ correct }) => !correct);
   if (wrong.length === 0) return "agrees";

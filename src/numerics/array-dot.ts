@@ -101,20 +101,22 @@ function split(x: Float32Array, count: number, toPart: (x: number) => number): F
   });
 }
 
-/** Adds the product to `out` and returns `out`. There are three loops so that each sees only one kind of array. */
+/** Adds the product to `out` and returns `out`. The inner loops of each kind of number see only one kind of array. */
 function accumulate(out: NumberData, a: NumberData, b: NumberData, size: Sizes): NumberData {
-  if (out instanceof Float32Array) accumulateFloat32(out, a as Float32Array, b as Float32Array, size);
-  else if (out instanceof Float64Array) accumulateFloat64(out, a as Float64Array, b as Float64Array, size);
+  if (out instanceof Float32Array) accumulateFloats(out, a as Float32Array, b as Float32Array, size, addFloat32);
+  else if (out instanceof Float64Array) accumulateFloats(out, a as Float64Array, b as Float64Array, size, addFloat64);
   else accumulateInt32(out as Int32Array, a as Int32Array, b as Int32Array, size);
   return out;
 }
 
+type Floats = Float32Array | Float64Array;
+
 /**
- * Each partial sum is rounded to float32. Zeros of `a` and columns of zeros at the end of `b` are passed over, for
+ * Each partial sum is rounded to the dtype of `out`. Zeros of `a` and columns of zeros at the end of `b` are passed over, for
  * tiles of small tensors are zeros mostly. Adding their products changes nothing but a sum of -0, whose row is computed
  * again with them; and where an operand is not finite, a product with zero is NaN.
  */
-function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, size: Sizes): void {
+function accumulateFloats<F extends Floats>(out: F, a: F, b: F, size: Sizes, addProducts: AddProducts<F>): void {
   const { batch, m, n, k } = size;
   const { rows, width } = batch === 1 ? distinct(out, a, b, size) : { rows: batch * m, width: n };
   const columns = allFinite(a) ? Math.min(columnsUsed(b, n), width) : width;
@@ -138,7 +140,7 @@ function accumulateFloat32(out: Float32Array, a: Float32Array, b: Float32Array, 
 }
 
 /** How many rows and columns of the sum to compute; the others repeat them. */
-function distinct(out: Float32Array, a: Float32Array, b: Float32Array, { m, n, k }: Sizes) {
+function distinct(out: Floats, a: Floats, b: Floats, { m, n, k }: Sizes) {
   const [rows, width] = [periodOf(a, rowsOf(m, k)), periodOf(b, columnsOf(k, n))];
   return {
     rows: hasPeriod(out, rowsOf(m, n), rows) ? rows : m,
@@ -152,16 +154,11 @@ interface Places {
   readonly bStart: number;
 }
 
-/** Adds one row of the product for these steps of k, four at a time so that partial sums stay in registers. */
-function addProducts(
-  out: Float32Array,
-  a: Float32Array,
-  b: Float32Array,
-  { start, aStart, bStart }: Places,
-  n: number,
-  columns: number,
-  steps: Int32Array,
-): void {
+/** Adds one row of the product for these steps of k. */
+type AddProducts<F> = (out: F, a: F, b: F, places: Places, n: number, columns: number, steps: Int32Array) => void;
+
+/** Four steps at a time, so that partial sums stay in registers. */
+const addFloat32: AddProducts<Float32Array> = (out, a, b, { start, aStart, bStart }, n, columns, steps) => {
   let i = 0;
   for (; i + 3 < steps.length; i += 4) {
     const [p0, p1, p2, p3] = [steps[i]!, steps[i + 1]!, steps[i + 2]!, steps[i + 3]!];
@@ -170,7 +167,20 @@ function addProducts(
     addFour(out, start, columns, b, x0, b0, x1, b1, x2, b2, x3, b3);
   }
   for (; i < steps.length; i++) addOne(out, start, columns, b, a[aStart + steps[i]!]!, bStart + steps[i]! * n);
-}
+};
+
+const addFloat64: AddProducts<Float64Array> = (out, a, b, { start, aStart, bStart }, n, columns, steps) => {
+  let i = 0;
+  for (; i + 1 < steps.length; i += 2) {
+    const [x, y] = [a[aStart + steps[i]!]!, a[aStart + steps[i + 1]!]!];
+    const [xRow, yRow] = [bStart + steps[i]! * n, bStart + steps[i + 1]! * n];
+    for (let j = 0; j < columns; j++) out[start + j] = out[start + j]! + x * b[xRow + j]! + y * b[yRow + j]!;
+  }
+  for (; i < steps.length; i++) {
+    const [x, row] = [a[aStart + steps[i]!]!, bStart + steps[i]! * n];
+    for (let j = 0; j < columns; j++) out[start + j] = out[start + j]! + x * b[row + j]!;
+  }
+};
 
 const { fround } = Math;
 
@@ -199,13 +209,13 @@ function addOne(out: Float32Array, start: number, columns: number, b: Float32Arr
   for (let j = 0; j < columns; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
 }
 
-function allFinite(data: Float32Array): boolean {
+function allFinite(data: Floats): boolean {
   for (let i = 0; i < data.length; i++) if (!Number.isFinite(data[i])) return false;
   return true;
 }
 
 /** The number of columns up to the last that is not all zeros. */
-function columnsUsed(b: Float32Array, n: number): number {
+function columnsUsed(b: Floats, n: number): number {
   let used = 0;
   for (let row = 0; row < b.length; row += n)
     for (let j = n - 1; j >= used; j--)
@@ -216,21 +226,9 @@ function columnsUsed(b: Float32Array, n: number): number {
   return used;
 }
 
-function hasNegativeZero(data: Float32Array, start: number, length: number): boolean {
+function hasNegativeZero(data: Floats, start: number, length: number): boolean {
   for (let i = start; i < start + length; i++) if (data[i] === 0 && 1 / data[i]! < 0) return true;
   return false;
-}
-
-function accumulateFloat64(out: Float64Array, a: Float64Array, b: Float64Array, { batch, m, n, k }: Sizes): void {
-  for (let row = 0; row < batch * m; row++) {
-    const bStart = Math.floor(row / m) * k * n;
-    const start = row * n;
-    for (let p = 0; p < k; p++) {
-      const x = a[row * k + p]!;
-      const bRow = bStart + p * n;
-      for (let j = 0; j < n; j++) out[start + j] = out[start + j]! + x * b[bRow + j]!;
-    }
-  }
 }
 
 function accumulateInt32(out: Int32Array, a: Int32Array, b: Int32Array, { batch, m, n, k }: Sizes): void {

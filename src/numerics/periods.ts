@@ -27,8 +27,8 @@ export const columnsOf = (rows: number, columns: number): Lines => ({
 });
 
 /** The number of lines after which all lines repeat, bit for bit; the number of all lines if none is found. */
-export function periodOf(data: Float32Array, lines: Lines): number {
-  const bits = new Uint32Array(data.buffer, data.byteOffset, data.length);
+export function periodOf(data: Float32Array | Float64Array, lines: Lines): number {
+  const bits = bitsOf(data);
   let tries = 0;
   for (let period = 1; period < lines.count && tries < MOST_TRIES; period++) {
     if (!isLike(bits, lines, period, 0)) continue;
@@ -42,16 +42,30 @@ export function periodOf(data: Float32Array, lines: Lines): number {
 const MOST_TRIES = 4;
 
 /** Whether the lines repeat with this period. */
-export function hasPeriod(data: Float32Array, lines: Lines, period: number): boolean {
-  return repeats(new Uint32Array(data.buffer, data.byteOffset, data.length), lines, period);
+export function hasPeriod(data: Float32Array | Float64Array, lines: Lines, period: number): boolean {
+  return repeats(bitsOf(data), lines, period);
 }
 
-function repeats(bits: Uint32Array, lines: Lines, period: number): boolean {
+/** Elements as words of 32 bits, of which a float64 has two. */
+interface Bits {
+  readonly words: Uint32Array;
+  readonly each: number;
+}
+
+function bitsOf(data: Float32Array | Float64Array): Bits {
+  const each = data.BYTES_PER_ELEMENT / Uint32Array.BYTES_PER_ELEMENT;
+  return { words: new Uint32Array(data.buffer, data.byteOffset, data.length * each), each };
+}
+
+function repeats(bits: Bits, lines: Lines, period: number): boolean {
   for (let line = period; line < lines.count; line++) if (!isLike(bits, lines, line, line - period)) return false;
   return true;
 }
 
-function isLike(bits: Uint32Array, { step, length, apart }: Lines, a: number, b: number): boolean {
-  for (let i = 0; i < length; i++) if (bits[a * step + i * apart] !== bits[b * step + i * apart]) return false;
+function isLike({ words, each }: Bits, { step, length, apart }: Lines, a: number, b: number): boolean {
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [(a * step + i * apart) * each, (b * step + i * apart) * each];
+    if (words[x] !== words[y] || words[x + each - 1] !== words[y + each - 1]) return false;
+  }
   return true;
 }

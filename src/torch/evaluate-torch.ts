@@ -27,6 +27,8 @@ export interface TorchEvaluation {
   readonly given?: ReadonlyMap<TorchNode, TensorData>;
   /** Casts to floats change nothing. */
   readonly unrounded?: boolean;
+  /** Called where a cast to a float may round. */
+  readonly onRounding?: () => void;
 }
 
 /**
@@ -53,11 +55,13 @@ class Evaluation {
   readonly #arrays = new Map<string, TorchArray>();
 
   readonly #unrounded: boolean;
+  readonly #onRounding: (() => void) | undefined;
 
-  constructor(inputs: ReferenceInputs, { random, given = new Map(), unrounded = false }: TorchEvaluation) {
+  constructor(inputs: ReferenceInputs, { random, given = new Map(), unrounded = false, onRounding }: TorchEvaluation) {
     this.#inputs = inputs;
     this.#random = random;
     this.#unrounded = unrounded;
+    this.#onRounding = onRounding;
     this.#values = new Map([...given].map(([node, tensor]) => [node, arrayOf(tensor)]));
   }
 
@@ -131,7 +135,9 @@ class Evaluation {
   }
 
   #dtype(name: DTypeName): DTypeName {
-    return this.#unrounded ? unroundedDType(name) : name;
+    if (this.#unrounded) return unroundedDType(name);
+    if (isFloat(name)) this.#onRounding?.();
+    return name;
   }
 
   #call(call: TorchCall): TorchValue {
@@ -141,7 +147,10 @@ class Evaluation {
     const values = Object.entries(given).map(
       ([param, argument]) => [param, argument === undefined ? undefined : this.#argument(argument)] as const,
     );
-    if (this.#unrounded && record.casts && isFloat(record.casts)) return values[0]![1];
+    if (record.casts && isFloat(record.casts)) {
+      if (this.#unrounded) return values[0]![1];
+      this.#onRounding?.();
+    }
     const random = record.draws && this.#random ? this.#random : notRandom(call.name);
     return record.run(Object.fromEntries(values), random, (param) => isTruth(given[param], this.#inputs));
   }

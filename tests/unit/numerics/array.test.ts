@@ -309,39 +309,45 @@ describe("dot", () => {
   });
 });
 
-it("a product without zeros and repeated lines is the product with every step, to the sign of zero", () => {
-  const element = fc.constantFrom(0, 0, 0, 0, -0, 1, -2, 0.1, 2 ** -100, -(2 ** -100), Infinity, NaN);
-  const sizes = fc.record({
-    m: fc.integer({ min: 1, max: 3 }),
-    n: fc.integer({ min: 1, max: 4 }),
-    k: fc.nat({ max: 9 }),
-  });
-  const times = fc.constantFrom(1, 1, 2, 2.5, 3);
-  const matrices = fc.tuple(sizes, times, times, fc.boolean()).chain(([{ m, n, k }, down, across, isAlike]) => {
-    // Rows and columns that come again, as those of indices that wrap do.
-    const [rows, columns] = [Math.floor(m * down), Math.floor(n * across)];
-    const of = (m: number, n: number, rows: number, columns: number) =>
-      fc.array(element, { minLength: m * n, maxLength: m * n }).map((values) => {
-        const data = Float32Array.from(
-          { length: rows * columns },
-          (_, i) => values[(Math.floor(i / columns) % m) * n + ((i % columns) % n)]!,
-        );
-        return tileArray("float32", [rows, columns], data);
-      });
-    const acc = isAlike ? of(m, n, rows, columns) : of(rows, columns, rows, columns);
-    return fc.tuple(of(m, k, rows, k), of(k, n, k, columns), acc);
-  });
-  fc.assert(
-    fc.property(matrices, ([a, b, acc]) => {
-      const got = dot(a, b, acc, { accDType: "float32", inputPrecision: "ieee" });
-      const [[m, k], n] = [a.shape as [number, number], b.shape[1]!];
-      const expected = (acc.data as Float32Array).slice();
-      for (let row = 0; row < m; row++)
-        for (let p = 0; p < k; p++)
-          for (let j = 0; j < n; j++)
-            expected[row * n + j]! += (a.data[row * k + p] as number) * (b.data[p * n + j] as number);
-      expect([...(got.data as Float32Array)]).toEqual([...expected]);
-    }),
-    { numRuns: 3000 },
-  );
-});
+it.each([
+  ["float32", Float32Array],
+  ["float64", Float64Array],
+] as const)(
+  "a product of %s without zeros and repeated lines is that of every step, to the sign of zero",
+  (dtype, Held) => {
+    const element = fc.constantFrom(0, 0, 0, 0, -0, 1, -2, 0.1, 0.1 + 2 ** -50, 2 ** -100, -(2 ** -100), Infinity, NaN);
+    const sizes = fc.record({
+      m: fc.integer({ min: 1, max: 3 }),
+      n: fc.integer({ min: 1, max: 4 }),
+      k: fc.nat({ max: 9 }),
+    });
+    const times = fc.constantFrom(1, 1, 2, 2.5, 3);
+    const matrices = fc.tuple(sizes, times, times, fc.boolean()).chain(([{ m, n, k }, down, across, isAlike]) => {
+      // Rows and columns that come again, as those of indices that wrap do.
+      const [rows, columns] = [Math.floor(m * down), Math.floor(n * across)];
+      const of = (m: number, n: number, rows: number, columns: number) =>
+        fc.array(element, { minLength: m * n, maxLength: m * n }).map((values) => {
+          const data = Held.from(
+            { length: rows * columns },
+            (_, i) => values[(Math.floor(i / columns) % m) * n + ((i % columns) % n)]!,
+          );
+          return tileArray(dtype, [rows, columns], data);
+        });
+      const acc = isAlike ? of(m, n, rows, columns) : of(rows, columns, rows, columns);
+      return fc.tuple(of(m, k, rows, k), of(k, n, k, columns), acc);
+    });
+    fc.assert(
+      fc.property(matrices, ([a, b, acc]) => {
+        const got = dot(a, b, acc, { accDType: dtype, inputPrecision: "ieee" });
+        const [[m, k], n] = [a.shape as [number, number], b.shape[1]!];
+        const expected = (acc.data as Float64Array).slice();
+        for (let row = 0; row < m; row++)
+          for (let p = 0; p < k; p++)
+            for (let j = 0; j < n; j++)
+              expected[row * n + j]! += (a.data[row * k + p] as number) * (b.data[p * n + j] as number);
+        expect([...(got.data as Float64Array)]).toEqual([...expected]);
+      }),
+      { numRuns: 3000 },
+    );
+  },
+);

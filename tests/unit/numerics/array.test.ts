@@ -327,10 +327,9 @@ it.each([
       const [rows, columns] = [Math.floor(m * down), Math.floor(n * across)];
       const of = (m: number, n: number, rows: number, columns: number) =>
         fc.array(element, { minLength: m * n, maxLength: m * n }).map((values) => {
-          const data = Held.from(
-            { length: rows * columns },
-            (_, i) => values[(Math.floor(i / columns) % m) * n + ((i % columns) % n)]!,
-          );
+          const data = new Held(rows * columns);
+          for (let i = 0; i < data.length; i++)
+            data[i] = values[(Math.floor(i / columns) % m) * n + ((i % columns) % n)]!;
           return tileArray(dtype, [rows, columns], data);
         });
       const acc = isAlike ? of(m, n, rows, columns) : of(rows, columns, rows, columns);

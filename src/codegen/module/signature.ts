@@ -182,4 +182,3 @@ function atomicsOf(ir: KernelIR): Pick<Signature, "unordered" | "waits"> {
   });
   return { ...(unordered && { unordered }), ...(atomic && loops && { waits: true }) };
 }
-

@@ -26,9 +26,9 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
     from tilescript_worker.timing import measure
 
     kernel = KernelFile.load(args.file)
-    unknown = [name for name in args.sizes if name not in kernel.sizes]
+    unknown = [name for name in args.sizes if name not in kernel.numbers]
     if unknown:
-        known = ", ".join(kernel.sizes) or "none"
+        known = ", ".join(kernel.numbers) or "none"
         raise script.KernelFileError(f"get_inputs has no size {', '.join(unknown)}; its sizes are {known}")
     for result in kernel.comparisons(args.sizes, args.seed, args.rtol, args.atol):
         if result["wrong"]:
@@ -53,7 +53,7 @@ def benchmark(args: argparse.Namespace) -> tuple[dict[str, Any], int]:
         "benchmark_iters": args.iterations,
         "kernel_spread_ms": [own["low"], own["high"]],
         "reference_spread_ms": [reference["low"], reference["high"]],
-        "sizes": kernel.sizes | args.sizes,
+        "sizes": kernel.numbers | args.sizes,
         "device": torch.cuda.get_device_name(),
     }
     if args.compile:

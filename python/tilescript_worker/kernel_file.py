@@ -1,7 +1,8 @@
 """Python files with the exports ``kernel_fn``, ``reference_fn`` and ``get_inputs``, from TileScript or not.
 
 ``get_inputs()`` gives a list of fresh arguments. Where it has parameters with integers as defaults, those are sizes,
-and a file is tried at other sizes too.
+and a file is tried at other sizes too. Parameters by keyword alone keep their values. A list ``SHAPES`` in the file has
+keyword arguments of ``get_inputs`` at which the kernel has to be right.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ from .tolerances import MOST, RELATIVE, SHORT_SUM, SMALLEST, TF32, UNIT_ROUNDOFF
 # A call of tl.dot, as far as brackets inside it go two deep.
 CALL_OF_DOT = re.compile(r"tl\.dot\w*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 EXPORTS = ("kernel_fn", "reference_fn", "get_inputs")
 
 
 class Excluded(Exception):
     """The kernel's own pruning drops this config at these sizes."""
+
+
+class Refused(Exception):
+    """A part of the file does not take these sizes."""
+
+    def __init__(self, function: str, error: Exception) -> None:
+        super().__init__(f"{function} refuses them: {error}")
+        self.error = error
 
 
 @dataclass(frozen=True)
@@ -64,8 +74,26 @@ class KernelFile:
         )
 
     @property
+    def shapes(self) -> list[dict[str, Any]]:
+        """The author's arguments of ``get_inputs``: those of ``SHAPES``, or its defaults."""
+        shapes = getattr(self.module, "SHAPES", None)
+        known = inspect.signature(self.module.get_inputs).parameters
+        if not isinstance(shapes, list) or not all(isinstance(shape, dict) for shape in shapes) or not shapes:
+            return [self.sizes]
+        for shape in shapes:
+            if unknown := [name for name in shape if name not in known]:
+                raise KernelFileError(f"SHAPES has {', '.join(unknown)}, which get_inputs does not take")
+        return [{**self.sizes, **shape} for shape in shapes]
+
+    @property
     def sizes(self) -> dict[str, int]:
-        """Parameters of ``get_inputs`` that are sizes, with their defaults."""
+        """Parameters of ``get_inputs`` that are sizes, with their defaults: those that it takes by position."""
+        parameters = inspect.signature(self.module.get_inputs).parameters
+        return {name: value for name, value in self.numbers.items() if parameters[name].kind is not KEYWORD_ONLY}
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Parameters of ``get_inputs`` that are integers, with their defaults."""
         parameters = inspect.signature(self.module.get_inputs).parameters.values()
         if required := [p.name for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]:
             raise KernelFileError(
@@ -79,9 +107,12 @@ class KernelFile:
         with open(self.path, encoding="utf-8") as file:
             return CALL_OF_DOT.findall(file.read())
 
-    def inputs(self, sizes: dict[str, int], seed: int) -> list[Any]:
+    def inputs(self, sizes: dict[str, Any], seed: int) -> list[Any]:
         torch.manual_seed(seed)
-        given = self.module.get_inputs(**sizes)
+        try:
+            given = self.module.get_inputs(**sizes)
+        except Exception as error:
+            raise Refused("get_inputs", error) from error
         if not isinstance(given, list | tuple):
             raise KernelFileError(
                 f"get_inputs returns {type(given).__name__}; it must return a list, one entry for each argument"
@@ -108,12 +139,21 @@ class KernelFile:
         return tolerance_of_sum(dtype, terms, UNITS * max([0.0, *on_the_way, *products]), rtol, atol)
 
     def comparisons(
-        self, sizes: dict[str, int], seed: int, rtol: float | None, atol: float | None
+        self, sizes: dict[str, Any], seed: int, rtol: float | None, atol: float | None
     ) -> Iterator[dict[str, Any]]:
         """Runs the kernel and the reference on equal inputs, and compares each output."""
         inputs = self.inputs(sizes, seed)
-        got = _tensors(self.module.kernel_fn(*_copied(inputs)), "kernel_fn")
-        expected = _expected(self.module.reference_fn, inputs)
+        try:
+            returned = self.module.kernel_fn(*_copied(inputs))
+        except ValueError as error:
+            raise Refused("kernel_fn", error) from error
+        got = _tensors(returned, "kernel_fn")
+        try:
+            expected = _expected(self.module.reference_fn, inputs)
+        except KernelFileError:
+            raise
+        except Exception as error:
+            raise Refused("reference_fn", error) from error
         if len(got) != len(expected):
             raise KernelFileError(
                 f"kernel_fn returns {len(got)} tensors and reference_fn {len(expected)}; they must return the same"
@@ -145,14 +185,26 @@ def tolerance_of_sum(
 
 
 def drawn_sizes(defaults: dict[str, int]) -> list[dict[str, int]]:
-    """The file's own sizes; primes below them, which no block divides; one more than a power of two; and ones."""
+    """Sizes below the given ones: primes, which no block divides; one more than a power of two; and ones."""
     if not defaults:
-        return [{}]
+        return []
     own = {name: min(size, 1024) for name, size in defaults.items()}
     odd = {name: _prime_below(max(size // 3 + 7 * place, 3)) for place, (name, size) in enumerate(own.items())}
     beyond = {name: 1 + 2 ** max(1, int(math.log2(max(size // 4, 2)))) for name, size in own.items()}
-    cases = [own, odd, beyond, {name: 1 for name in own}]
-    return [case for place, case in enumerate(cases) if case not in cases[:place]]
+    cases = [odd, beyond, {name: 1 for name in own}]
+    return [case for place, case in enumerate(cases) if case != defaults and case not in cases[:place]]
+
+
+def nearer_sizes(own: dict[str, int], refused: dict[str, int]) -> list[dict[str, int]]:
+    """What to try where sizes are refused: a single one of them beside the file's own, then a multiple of that one."""
+    changed = [name for name, size in refused.items() if own[name] != size]
+    if len(changed) != 1:
+        return [{**own, name: refused[name]} for name in changed]
+    (name,) = changed
+    # Requirements ask for multiples of powers of two that the file's own size has too.
+    step = min(own[name] & -own[name], 128) if own[name] > 0 else 1
+    rounded = max(step, refused[name] // step * step)
+    return [{**own, name: rounded}] if rounded not in (own[name], refused[name]) else []
 
 
 def _prime_below(limit: int) -> int:

@@ -1,9 +1,10 @@
 /** Records the torch parts of a kernel's spec: its reference, its providers and its inputs. */
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../diagnostics/catalogue/definition-codes.js";
+import { referenceArgument } from "../diagnostics/catalogue/reference-codes.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
-import type { TorchNode } from "../torch/torch-node.js";
+import { inputsOf as inputsIn, type TorchNode } from "../torch/torch-node.js";
 import type { KernelDefinition } from "./definition.js";
 import { recordInputs, recordReference } from "./record-reference.js";
 
@@ -49,7 +50,18 @@ export function recorded(
     ),
     variables: variablesOf(params),
   };
-  return recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
+  const made = recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
+  const used = made?.kind === "recorded" ? inputsIn(made.outputs) : new Set<string>();
+  const varying = params.find((param) => used.has(param.name) && isOfConfig(spec, param));
+  if (varying) fail(referenceArgument.config(varying.name), at);
+  return made;
+}
+
+/** Whether the configs decide its value, and differ in it. A single value is known wherever the reference runs. */
+function isOfConfig({ autotune }: KernelDefinition["spec"], param: Param): boolean {
+  if (param.kind !== "constexpr") return false;
+  const values = (autotune?.configs ?? []).map((config) => (config as Readonly<Record<string, unknown>>)[param.name]);
+  return param.from === "heuristic" || (param.from === "config" && new Set(values).size > 1);
 }
 
 /** The spec's inputs. They are made before a config is chosen, so they see no values of one. */

@@ -70,6 +70,54 @@ class Verify(unittest.TestCase):
         # Four sizes for the wide config, and the one that pruning leaves for the other.
         self.assertEqual(result["cases"], 5)
 
+    def test_sizes_that_the_file_does_not_take(self):
+        right = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "2")
+        for function, line in (
+            ("get_inputs", '    device = "cpu"'),
+            ("kernel_fn", "    y = torch.zeros_like(x)"),
+            ("reference_fn", "    return 2 * x"),
+        ):
+            size = "n" if function == "get_inputs" else "x.numel()"
+            refuses = f'    if {size} % 8:\n        raise ValueError("n is a multiple of 8")\n'
+            code, result, _ = run("verify_kernel.py", right.replace(line, refuses + line))
+            self.assertEqual((code, result["correct"], result["failures"]), (0, True, []))
+            self.assertIn(f"{function} refuses them: n is a multiple of 8", result["refused"][0])
+            # Multiples near the sizes that were refused are tried instead.
+            self.assertGreater(result["cases"], 2)
+        # Its own sizes it has to take.
+        never = right.replace(
+            '    device = "cpu"', '    if n == 200:\n        raise ValueError("no")\n    device = "cpu"'
+        )
+        code, result, _ = run("verify_kernel.py", never)
+        self.assertEqual((code, result["correct"]), (1, False))
+
+    def test_shapes_that_the_file_declares(self):
+        right = SCALE.replace("MASK", "offsets < n").replace("FACTOR", "scale")
+        right = right.replace("def kernel_fn(x):", "def kernel_fn(x, scale):").replace(
+            "x, y, x.numel())", "x, y, x.numel(), scale)"
+        )
+        right = right.replace("n, BLOCK", "n, scale, BLOCK").replace(
+            "def reference_fn(x):", "def reference_fn(x, scale):"
+        )
+        right = right.replace("2 * x", "scale * x").replace("get_inputs(n=200)", "get_inputs(n=200, *, scale=2)")
+        right = right.replace("device=device)]", "device=device), scale]")
+        shapes = '\nSHAPES = [{"n": 300, "scale": 5}, {"n": 96, "scale": 3}, {"n": 10**9, "scale": 3}]\n'
+        code, result, errors = run("verify_kernel.py", right + shapes, "--device", "interpreter")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn("2 of them declared", result["details"])
+        self.assertEqual(result["not_run"], ["n=1000000000, scale=3: too large for the interpreter"])
+        # Only what stands by position is a size.
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "shapes.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(right + shapes)
+            self.assertEqual(KernelFile.load(path).sizes, {"n": 200})
+        wrong = right.replace("scale * tl.load", "(scale - (scale == 5)) * tl.load")
+        code, result, _ = run("verify_kernel.py", wrong + shapes)
+        self.assertIn("n=300, scale=5", result["failures"][0])
+        code, result, _ = run("verify_kernel.py", right + '\nSHAPES = [{"m": 3}]\n')
+        self.assertIn("SHAPES has m, which get_inputs does not take", result["details"])
+
     def test_a_mask_that_drops_the_last_element(self):
         source = SCALE.replace("MASK", "offsets < n - 1").replace("FACTOR", "2")
         code, result, _ = run("verify_kernel.py", source, "--device", "interpreter")

@@ -12,7 +12,7 @@ import { walkAll } from "../../ir/walk.js";
 import type { Called } from "../operator/composition.js";
 import { blockSetter, DESCRIPTOR_CLASS } from "../wrapper/wrapper-descriptors.js";
 import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapper-helpers.js";
-import { drawFunction, inputsFunction, withDtypes } from "../torch/drawn-inputs.js";
+import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
 import { type PrintedModule, printModule } from "../python/layout.js";
@@ -23,7 +23,8 @@ import { checkOperator, operatorDefinitions } from "../operator/operator-forward
 import { pruner } from "./pruner.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "../python/py.js";
-import { type Binding, referenceFunction } from "../torch/reference-function.js";
+import { type Binding, numberBindings } from "../torch/number-bindings.js";
+import { referenceFunction } from "../torch/reference-function.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
 import { firstConfig } from "../wrapper/autotune.js";
@@ -110,7 +111,7 @@ function fixedExports(
   source: SourceIndex | undefined,
   { providers, dtypes }: Required<Pick<EmitOptions, "providers" | "dtypes">>,
 ): Block {
-  const sizes = sizeBindings(ir, names);
+  const numbers = numberBindings(ir, names, sizeBindings(ir, names));
   const doc = `What ${names.wrapper} computes, in PyTorch.`;
   const references = [
     ...(ir.reference ? [{ name: "reference_fn", reference: ir.reference, doc }] : []),
@@ -122,8 +123,9 @@ function fixedExports(
   ];
   const drawn = withDtypes(ir, dtypes);
   return [
-    ...references.map((each) => referenceFunction(each, ir, names, params, sizes, source)),
+    ...references.map((each) => referenceFunction(each, ir, names, params, numbers, source)),
     ...drawFunction(drawn, names, source),
+    ...shapesConstant(drawn, names),
     inputsFunction(drawn, names),
   ];
 }

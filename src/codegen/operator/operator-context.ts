@@ -10,7 +10,7 @@ import type { Names } from "../names/names.js";
 import { type OpOptions, registration, withoutAnnotations } from "./registration.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, Parameter } from "../python/py.js";
-import type { Binding } from "../torch/reference-function.js";
+import type { Binding } from "../torch/number-bindings.js";
 import { inputParameters, returnType } from "../wrapper/wrapper-words.js";
 
 /** A function of the module before registration: its parameters and its calls. */

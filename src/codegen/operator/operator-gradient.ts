@@ -10,7 +10,7 @@ import { Names, snakeCase } from "../names/names.js";
 import { type OperatorContext, type Part, tupled } from "./operator-context.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
-import type { Binding } from "../torch/reference-function.js";
+import type { Binding } from "../torch/number-bindings.js";
 import { annotationOf } from "../wrapper/wrapper-words.js";
 
 export function gradientDefinitions(context: OperatorContext, backward: Composition): Block {

@@ -27,7 +27,7 @@ import {
   withoutAnnotations,
   writingOperator,
 } from "./registration.js";
-import type { Binding } from "../torch/reference-function.js";
+import type { Binding } from "../torch/number-bindings.js";
 import { dtypeBinder, torchDType } from "../wrapper/wrapper-checks.js";
 import { returnType } from "../wrapper/wrapper-words.js";
 

@@ -23,7 +23,7 @@ import { callOrder, givenSizes, type NumberParam } from "../names/call-order.js"
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
 import { type KernelNames, parameterName } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Argument, Expression, FunctionDef, Statement } from "../python/py.js";
+import type { Argument, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 import { annotationOf } from "../wrapper/wrapper-words.js";
 import { INTERPRETED, torchDType } from "../wrapper/wrapper-checks.js";
 
@@ -80,24 +80,70 @@ export function drawnTensors(ir: KernelIR): readonly TensorParam[] {
   return paramsOf(ir, "tensor").filter(({ name }) => name in ir.inputs);
 }
 
+/** What `get_inputs` takes: sizes, and by keyword alone the numbers that not every value is right for. */
+function parametersOf(ir: KernelIR): { readonly sizes: readonly NamedSize[]; readonly values: readonly NumberParam[] } {
+  const given = new Set(ir.shapes.flatMap((shape) => Object.keys(shape)));
+  const free = sizesOf(ir, tensorsOf(ir, "in", "inout")).filter((param) => !isDerived(param));
+  const sizes = free.filter(({ kind }) => kind === "size");
+  const others = callOrder(ir).filter(
+    (param): param is NumberParam =>
+      (param.kind === "scalar" || param.kind === "constexpr") &&
+      given.has(param.name) &&
+      !free.some((each) => each === param),
+  );
+  return { sizes, values: [...free.filter(({ kind }) => kind !== "size"), ...others] };
+}
+
+/** `SHAPES`: the author's, as keyword arguments of `get_inputs`, which has the first of them as defaults. */
+export function shapesConstant(ir: KernelIR, names: KernelNames): readonly Statement[] {
+  const { sizes, values } = parametersOf(ir);
+  if (ir.shapes.length < 2) return [];
+  const rows = ir.shapes.map((shape) =>
+    py.dict(
+      ...[...sizes, ...values].map((param) => ({
+        key: py.string(names.parameters.get(param.value)!),
+        value: valueExpression(param, shape[param.name] ?? initial(param)),
+      })),
+    ),
+  );
+  return [
+    py.comment("Sizes to verify and to measure with, as in get_inputs(**SHAPES[0])."),
+    py.assign(py.name("SHAPES"), py.list(...rows)),
+  ];
+}
+
 /** `get_inputs`: a list of arguments, whose sizes are parameters with a default. */
 export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   const [shape = {}] = ir.shapes;
-  const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
+  const parameters = parametersOf(ir);
+  const isParameter = (param: Param): boolean =>
+    [...parameters.sizes, ...parameters.values].some((each) => each === param);
   const tensors = tensorsOf(ir, "in", "inout");
   const sizes = sizesOf(ir, tensors);
-  const bindings = sizes.filter(isDerived).map((param) => {
-    const [computed] = hostExpressions(param.derived!, local);
-    return py.assign(local(param.value), computed!);
+  // A number that is no parameter of `get_inputs` is written out.
+  const local = (value: Value): Expression => {
+    const param = ir.params.find((each) => each.value === value);
+    const isWritten = (param?.kind === "scalar" || param?.kind === "constexpr") && !isParameter(param);
+    return isWritten ? valueExpression(param, shape[param.name]) : py.name(names.parameters.get(value)!);
+  };
+  const bindings = sizes.flatMap((param) => {
+    if (param.kind !== "size" || !param.derived) return [];
+    const [computed] = hostExpressions(param.derived, local);
+    return [py.assign(local(param.value), computed!)];
   });
-  const params = sizes
-    .filter((param) => !isDerived(param))
-    .map((param) => ({
-      name: names.parameters.get(param.value)!,
-      default: py.numberLiteral(Number(shape[param.name] ?? initial(param) ?? 256), "int"),
-    }));
-  const number = (param: NumberParam): Expression =>
-    sizes.some((size) => size === param) ? local(param.value) : valueExpression(param, shape[param.name]);
+  const parameter = (param: NumberParam): Parameter => ({
+    name: names.parameters.get(param.value)!,
+    default: valueExpression(param, shape[param.name] ?? initial(param)),
+  });
+  const { values: byKeyword } = parameters;
+  const params = [
+    ...parameters.sizes.map(parameter),
+    ...(byKeyword.length > 0 ? [{ name: "*" }, ...byKeyword.map(parameter)] : []),
+  ];
+  const number = (param: NumberParam): Expression => {
+    const isLocal = isParameter(param) || sizes.some((size) => size === param);
+    return isLocal ? py.name(names.parameters.get(param.value)!) : valueExpression(param, shape[param.name]);
+  };
   const values = callOrder(ir).map((param) => {
     if (param.kind === "tensor" && param.name in ir.inputs) return py.name(names.tensors.get(param.name)!);
     if (param.kind === "tensor") return tensorExpression(ir, names, param);
@@ -119,8 +165,8 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
   };
 }
 
-const isDerived = (param: NamedSize): param is SizeParam => param.kind === "size" && param.derived !== undefined;
-const initial = (param: NamedSize) => (param.kind === "constexpr" ? param.default : undefined);
+const isDerived = (param: NamedSize): boolean => param.kind === "size" && param.derived !== undefined;
+const initial = (param: NumberParam) => (param.kind === "size" ? undefined : param.default);
 
 /** `device = "cpu" if INTERPRETED else "cuda"` */
 function assignedDevice(): Statement {

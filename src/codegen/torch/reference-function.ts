@@ -4,23 +4,18 @@ import type { Reference } from "../../torch/torch-node.js";
 import type { SourceIndex } from "../../ir/source.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import * as py from "../python/py-build.js";
-import type { Expression, FunctionDef, Parameter } from "../python/py.js";
+import type { FunctionDef, Parameter } from "../python/py.js";
+import { type Binding, neededBindings } from "./number-bindings.js";
 import { TorchPython } from "./torch-python.js";
 import { defaultDevice, DEVICE_PARAMETER, deviceHolder } from "../wrapper/wrapper-checks.js";
 
-/** A size, and the expression that reads it off the inputs. */
-export interface Binding {
-  readonly name: string;
-  readonly value: Expression;
-}
-
-/** The reference or a provider. `params` are the wrapper's, outputs left out. */
+/** The reference or a provider. `params` are the wrapper's, outputs left out; `numbers` are what is no parameter. */
 export function referenceFunction(
   { name, reference, doc }: { readonly name: string; readonly reference: Reference; readonly doc: string },
   ir: KernelIR,
   names: KernelNames,
   params: readonly Parameter[],
-  sizes: readonly Binding[],
+  numbers: readonly Binding[],
   source: SourceIndex | undefined,
 ): FunctionDef {
   const hasInputs = deviceHolder({ ir }) !== undefined;
@@ -40,12 +35,11 @@ export function referenceFunction(
     names,
     source,
     device,
-    taken: new Set(["device", ...params.map(({ name }) => name), ...sizes.map(({ name }) => name)]),
+    taken: new Set(["device", ...params.map(({ name }) => name), ...numbers.map(({ name }) => name)]),
   });
   const result = written.results(reference.outputs);
-  const bindings = sizes
-    .filter(({ name }) => written.used.has(name))
-    .map(({ name, value }) => py.assign(py.name(name), value));
+  const needed = neededBindings(numbers, written.used);
+  const bindings = needed.map(({ name, value }) => py.assign(py.name(name), value));
   return {
     ...head,
     body: [...(holder ? [] : defaultDevice([])), ...bindings, ...written.statements, py.returns(result)],

@@ -13,6 +13,8 @@ export const referenceArgument = defineCode("reference-argument", {
   choose: () => "reference: choose takes two tensors or two numbers",
   dtype: (name: string) => `reference: no input and no constexpr has the dtype ${name}`,
   path: (path: string) => `reference: torch.${path} is not a value here; dtypes are those of tl`,
+  config: (name: string) =>
+    `reference: ${name} differs between the configs, and the result may not; compute it without ${name}`,
   kind: (got: string) =>
     `reference: an argument is a torch value, a number, a boolean, a string or a list of these; this one is ${got}`,
 });

@@ -107,8 +107,10 @@ function stubText({ signature, reference }: CompiledKernel, python: string): str
   const stub = (name: string, gives?: string): string => {
     const [, params, returns] = new RegExp(`^def ${name}\\(([^]*?)\\)( -> .*)?:$`, "m").exec(python)!;
     const items = params!.split(/,\s+(?=\*|\w+[:=])|,?\n */).filter((item) => item !== "");
-    // The sizes of `get_inputs` have defaults alone.
-    const annotated = items.map((item) => item.replace(/^(\w+)=/, "$1: int = "));
+    // The parameters of `get_inputs` have defaults alone.
+    const annotated = items.map((item) =>
+      item.replace(/^(\w+)=(.*)/, (_, each: string, value: string) => `${each}: ${typeOfDefault(value)} = ${value}`),
+    );
     return (
       layOut({ open: `def ${name}(`, items: annotated, close: `)${gives ? ` -> ${gives}` : returns}: ...` }) + "\n"
     );
@@ -120,6 +122,12 @@ function stubText({ signature, reference }: CompiledKernel, python: string): str
     stub("get_inputs", "list[Any]"),
     `\nkernel_fn = ${signature.name}\n`,
   ].join("");
+}
+
+function typeOfDefault(value: string): string {
+  if (value === "True" || value === "False") return "bool";
+  if (value.startsWith('"')) return "str";
+  return value.startsWith("torch.") ? "torch.dtype" : /^-?\d+$/.test(value) ? "int" : "float";
 }
 
 /** What Triton's interpreter handles in a few seconds. */

@@ -247,6 +247,10 @@ def reference_fn(x: torch.Tensor, K: int):
     return values.narrow(1, 0, K), indices.narrow(1, 0, K)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"M": 4096, "N": 4096, "K": 32}, {"M": 5, "N": 300, "K": 10}]
+
+
 def get_inputs(M=4096, N=4096, K=32):
     """Fresh arguments for bitonic_topk, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

@@ -253,7 +253,11 @@ def reference_fn(
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=CAUSAL)
 
 
-def get_inputs(H=8, S=1024, HEAD_DIM=64):
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"H": 8, "S": 1024, "HEAD_DIM": 64}, {"H": 2, "S": 200, "HEAD_DIM": 64}]
+
+
+def get_inputs(H=8, S=1024, *, HEAD_DIM=64):
     """Fresh arguments for attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [

@@ -172,6 +172,14 @@ def reference_fn(a: torch.Tensor, b: torch.Tensor):
     return torch.matmul(a, b)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"M": 512, "K": 512, "N": 512},
+    {"M": 4096, "K": 4096, "N": 4096},
+    {"M": 1000, "K": 328, "N": 776},
+]
+
+
 def get_inputs(M=512, K=512, N=512):
     """Fresh arguments for gemm_tma, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

@@ -332,7 +332,15 @@ def reference_fn(
     return torch.matmul(a, grouped.reshape(K, N).half().to(a.dtype))
 
 
-def get_inputs(M=16, GROUPS=32, GROUP_SIZE=128, N_WORDS=512):
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"M": 16, "GROUPS": 32, "N_WORDS": 512, "GROUP_SIZE": 128},
+    {"M": 4096, "GROUPS": 32, "N_WORDS": 512, "GROUP_SIZE": 128},
+    {"M": 70, "GROUPS": 2, "N_WORDS": 17, "GROUP_SIZE": 128},
+]
+
+
+def get_inputs(M=16, GROUPS=32, N_WORDS=512, *, GROUP_SIZE=128):
     """Fresh arguments for int4_gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     K = GROUPS * GROUP_SIZE

@@ -217,6 +217,13 @@ def draw_inputs(TOTAL, OFFSETS, device):
     return offsets.to(torch.int32)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"TOTAL": 16384, "D": 128, "OFFSETS": 65},
+    {"TOTAL": 300, "D": 40, "OFFSETS": 9},
+]
+
+
 def get_inputs(TOTAL=16384, D=128, OFFSETS=65):
     """Fresh arguments for jagged_softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

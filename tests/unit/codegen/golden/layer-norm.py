@@ -922,6 +922,10 @@ def reference_fn(
     return torch.nn.functional.layer_norm(x, [N], weight, bias, eps)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"M": 128, "N": 1000}, {"M": 4096, "N": 8192}]
+
+
 def get_inputs(M=128, N=1000):
     """Fresh arguments for layer_norm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

@@ -513,7 +513,14 @@ def reference_fn(
     return inner.add(carried).add(x.mul(skip.unsqueeze(1)))
 
 
-def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, STATE=128):
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"BATCH": 2, "CHUNKS": 8, "CHUNK": 256, "HEADS": 24, "HEAD_DIM": 64, "STATE": 128},
+    {"BATCH": 1, "CHUNKS": 2, "CHUNK": 150, "HEADS": 2, "HEAD_DIM": 40, "STATE": 128},
+]
+
+
+def get_inputs(BATCH=2, CHUNKS=8, CHUNK=256, HEADS=24, HEAD_DIM=64, *, STATE=128):
     """Fresh arguments for mamba_chunk_scan, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [

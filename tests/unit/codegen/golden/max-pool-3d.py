@@ -293,10 +293,32 @@ def reference_fn(x: torch.Tensor, KERNEL: int = 3, STRIDE: int = 2, PADDING: int
     )
 
 
-def get_inputs(N=2, C=3, D=9, H=14, W=13):
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"N": 2, "C": 3, "D": 9, "H": 14, "W": 13, "KERNEL": 3, "STRIDE": 2, "PADDING": 1},
+    {"N": 2, "C": 3, "D": 8, "H": 10, "W": 12, "KERNEL": 2, "STRIDE": 2, "PADDING": 0},
+    {
+        "N": 16,
+        "C": 64,
+        "D": 16,
+        "H": 56,
+        "W": 56,
+        "KERNEL": 3,
+        "STRIDE": 2,
+        "PADDING": 1,
+    },
+]
+
+
+def get_inputs(N=2, C=3, D=9, H=14, W=13, *, KERNEL=3, STRIDE=2, PADDING=1):
     """Fresh arguments for max_pool3d, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    return [torch.randn((N, C, D, H, W), device=device, dtype=torch.float32), 3, 2, 1]
+    return [
+        torch.randn((N, C, D, H, W), device=device, dtype=torch.float32),
+        KERNEL,
+        STRIDE,
+        PADDING,
+    ]
 
 
 def _launch(kernel, grid, tensors, numbers, /, *others, **options):

@@ -428,7 +428,14 @@ def draw_inputs(M, E, TOP_K, BLOCKS, BLOCK_M, device):
     )
 
 
-def get_inputs(M=19, K=40, E=4, N=33, TOP_K=2, BLOCK_M=16):
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"M": 19, "K": 40, "E": 4, "N": 33, "TOP_K": 2, "BLOCK_M": 16},
+    {"M": 4096, "K": 2048, "E": 8, "N": 4096, "TOP_K": 2, "BLOCK_M": 64},
+]
+
+
+def get_inputs(M=19, K=40, E=4, N=33, TOP_K=2, *, BLOCK_M=16):
     """Fresh arguments for moe_gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     BLOCKS = triton.cdiv(M * TOP_K + E * (BLOCK_M - 1), BLOCK_M)

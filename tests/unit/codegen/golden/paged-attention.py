@@ -399,7 +399,30 @@ def draw_inputs(B, MAX_PAGES, PAGE_SIZE, device):
     return seq_lens.to(torch.int32)
 
 
-def get_inputs(B=3, H=2, G=4, HEAD_DIM=64, PAGES=16, PAGE_SIZE=16, MAX_PAGES=5):
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {
+        "B": 3,
+        "H": 2,
+        "G": 4,
+        "PAGES": 16,
+        "MAX_PAGES": 5,
+        "HEAD_DIM": 64,
+        "PAGE_SIZE": 16,
+    },
+    {
+        "B": 64,
+        "H": 8,
+        "G": 4,
+        "PAGES": 8192,
+        "MAX_PAGES": 128,
+        "HEAD_DIM": 128,
+        "PAGE_SIZE": 16,
+    },
+]
+
+
+def get_inputs(B=3, H=2, G=4, PAGES=16, MAX_PAGES=5, *, HEAD_DIM=64, PAGE_SIZE=16):
     """Fresh arguments for paged_attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     seq_lens = draw_inputs(B, MAX_PAGES, PAGE_SIZE, device)

@@ -588,6 +588,10 @@ def reference_fn(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6):
     return torch.nn.functional.rms_norm(x, [N], weight, eps)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"M": 128, "N": 1000}, {"M": 4096, "N": 8192}]
+
+
 def get_inputs(M=128, N=1000):
     """Fresh arguments for rms_norm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

@@ -124,6 +124,10 @@ def reference_fn(x: torch.Tensor):
     return torch.softmax(x, -1)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"M": 128, "N": 1000}, {"M": 4096, "N": 12672}]
+
+
 def get_inputs(M=128, N=1000):
     """Fresh arguments for softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

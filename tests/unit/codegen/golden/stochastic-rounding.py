@@ -293,6 +293,10 @@ def draw_inputs(N, device):
     return exp_avg_sq.to(torch.float32)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"N": 100003}, {"N": 67108864}]
+
+
 def get_inputs(N=100003):
     """Fresh arguments for adamw_stochastic, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

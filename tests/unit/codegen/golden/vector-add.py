@@ -106,6 +106,10 @@ def reference_fn(x: torch.Tensor, y: torch.Tensor):
     return x.add(y)
 
 
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [{"N": 100000}, {"N": 67108864}]
+
+
 def get_inputs(N=100000):
     """Fresh arguments for vector_add, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"

@@ -4,6 +4,7 @@
  */
 import type { Comparison, Tolerance } from "../contract/compiled.js";
 import { OutOfTime } from "../contract/out-of-time.js";
+import { ALGORITHM } from "../contract/told-apart.js";
 import { algorithmTolerance } from "../contract/tolerance.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -19,8 +20,6 @@ export interface Judged {
   readonly comparison?: Comparison;
   readonly unchecked: readonly string[];
 }
-
-const NOT_CHECKED = "the algorithm apart from rounding";
 
 /**
  * Compares the outputs of a run, and its algorithm, with the reference. `rerun` runs the kernel again, unrounded.
@@ -64,19 +63,19 @@ function algorithm(
     run = rerun();
   } catch (error) {
     if (error instanceof OutOfTime) throw error;
-    return `${NOT_CHECKED}: in float64, ${error instanceof Error ? error.message : String(error)}`;
+    return `${ALGORITHM}: in float64, ${error instanceof Error ? error.message : String(error)}`;
   }
   const judged = Object.entries(run.outputs).filter(
     ([name, { dtype }]) => isFloat(dtype as DTypeName) || doubtful.has(name),
   );
   const limits = algorithmTolerance(given);
   const found = reference.compare(Object.fromEntries(judged), limits, true);
-  if (typeof found === "string") return `${NOT_CHECKED}: ${found}`;
+  if (typeof found === "string") return `${ALGORITHM}: ${found}`;
   const wrong = found.filter(({ correct }) => !correct);
   if (wrong.length === 0) return "agrees";
   const [rounds] = run.rounded;
   if (!rounds) return { ...joined(wrong), finds: "mistake" };
   const names = wrong.flatMap(({ worst }) => worst?.output ?? []).join(", ");
   const where = rounds.at ? ` at ${formatLocation(rounds.at)}` : "";
-  return `${NOT_CHECKED}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;
+  return `${ALGORITHM}, of ${names}: tl.${rounds.op.name}${where} computes in its own dtype`;
 }

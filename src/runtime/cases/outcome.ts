@@ -61,6 +61,8 @@ export interface Outcome {
   readonly problems: readonly string[];
   readonly failure?: CaseFailure;
   readonly unchecked: readonly string[];
+  /** The evaluator held the algorithm against the reference, apart from rounding. */
+  readonly judged?: boolean;
   /** On a GPU: the number of kernels compiled while the case ran. */
   readonly compiled?: number;
   readonly ms: number;

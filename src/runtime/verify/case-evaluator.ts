@@ -51,6 +51,7 @@ export function evaluate(
       unchecked: comparison
         ? unchecked
         : [...unchecked, "the outputs were not compared: the evaluator cannot compute the reference"],
+      judged: comparison !== undefined,
       ms: Math.round(performance.now() - started),
     };
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The result of a verification in numbers and sentences, for both forms of the report. */
 import { formatSizes } from "../../contract/compiled.js";
-import { toldApart } from "../../contract/told-apart.js";
+import { ALGORITHM, toldApart } from "../../contract/told-apart.js";
 import { mayRunInTf32 } from "../../contract/tolerance.js";
 import type { Device } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
@@ -35,6 +35,7 @@ export function summarize(verification: Verification, device: Device): Summary {
     ...(outcomes.some(({ at, by }) => isExact(device.kind, by) && mayRunInTf32(kernel.signature.arithmetic, at.dtypes))
       ? ["float32 products of matrices: they ran in full float32 here, in TF32 on the GPU"]
       : []),
+    ...unjudged(verification),
     ...(untried > 0 ? [`${untried} of ${kernel.configs.length} configs`] : []),
     ...new Set(outcomes.flatMap((outcome) => outcome.unchecked)),
     ...left,
@@ -59,6 +60,17 @@ export function summarize(verification: Verification, device: Device): Summary {
 /** The larger of two errors, where NaN is the largest of all. */
 export function larger(a: number, b: number): number {
   return Number.isNaN(a) || a > b ? a : b;
+}
+
+/** Why no case shows that the algorithm is right apart from rounding, if none does. */
+function unjudged({ kernel, outcomes }: Verification): readonly string[] {
+  const isSaid = outcomes.some(
+    (outcome) => outcome.judged || outcome.unchecked.some((why) => why.startsWith(ALGORITHM)),
+  );
+  if (isSaid || outcomes.length === 0 || kernel.reference === "none") return [];
+  return kernel.reference === "python"
+    ? [`${ALGORITHM}: the reference is Python source`]
+    : [`${ALGORITHM}: no case that passed is small enough for the evaluator`];
 }
 
 /** Whether the case ran on Triton's interpreter, which multiplies float32 as it is. */

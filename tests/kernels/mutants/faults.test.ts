@@ -10,6 +10,8 @@ import { magnitude } from "../../../src/eval/magnitude.js";
 import { type FloatDType, isFloat } from "../../../src/numerics/numeric.js";
 import { round } from "../../../src/numerics/numeric-float.js";
 import type { DTypeName } from "../../../src/types/dtype.js";
+import { verifyCase } from "../../../src/runtime/verify/runner.js";
+import { interpreter } from "../../support/cli.js";
 import { drawn } from "../../support/drawn.js";
 import { type Change, type Faulty, faulty, type Stored } from "./faults.js";
 import { buildRight, Seeded } from "./seed.js";
@@ -105,6 +107,31 @@ describe.each(files)("%s", (_, each) => {
               at.dtypes,
               false,
             ]);
+  });
+});
+
+describe("Triton's interpreter", { timeout: 120_000 }, () => {
+  const device = interpreter();
+  const attention = faulty.find(({ example }) => example === "flash-attention")!;
+  const [stored] = attention.stored;
+  const verified = async (more: number) => {
+    const compiled = await wrong(attention, `${more} more`, storedAs(stored!, `${stored!.value}.add(${more})`));
+    const [at] = casesOf(compiled, attention);
+    return verifyCase(compiled, device(), at!);
+  };
+
+  test("fails by its own numbers where an output is wrong by a tenth of its magnitude", async () => {
+    const { status, comparisons } = await verified(0.03);
+    expect([status, comparisons[0]?.finds]).toEqual(["failed", undefined]);
+  });
+
+  test("fails by the evaluator's where a mistake is as small as rounding", async () => {
+    const { status, comparisons, by } = await verified(1e-5);
+    expect([status, by, comparisons[0]?.finds]).toEqual(["failed", "python", "mistake"]);
+  });
+
+  test("passes what is right, and says that it was judged", async () => {
+    expect(await verified(0)).toMatchObject({ status: "passed", judged: true, unchecked: [] });
   });
 });
 

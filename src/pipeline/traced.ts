@@ -4,6 +4,7 @@ import { checkConfigs, unusedParams } from "../check/configs.js";
 import { checkHost } from "../check/host-blocks.js";
 import { checkLimits } from "../check/tile-limits.js";
 import { checkOptional } from "../check/optional.js";
+import { checkPythonLimits } from "../check/python-limits.js";
 import { checkStage } from "../check/stages.js";
 import { checkStructure } from "../check/structure.js";
 import { checkVersions } from "../check/triton-versions.js";
@@ -45,6 +46,7 @@ export function traceAndCheck(
     ...checkVersions(ir),
     ...unusedParams(ir),
     ...checkUnused(ir),
+    ...checkPythonLimits(ir),
   );
   if (!source) seen.push(withoutSource(ir));
   return { ir, seen };

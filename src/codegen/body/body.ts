@@ -47,6 +47,18 @@ export function emitBody(block: Block, options: BodyOptions): readonly PyStateme
   return new BodyEmitter(block, options).body(block);
 }
 
+/**
+ * Deeper expressions get a line of their own: Python takes 200 nested parentheses, and Triton's compiler calls itself for
+ * each level.
+ */
+const MOST_DEPTH = 30;
+
+/** A result of a branch that is used: its position among what the arms yield, and its name. */
+interface Yielded {
+  readonly position: number;
+  readonly target: Name;
+}
+
 class BodyEmitter {
   readonly #options: BodyOptions;
   readonly #usage: Usage;
@@ -174,7 +186,8 @@ class BodyEmitter {
     const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
-    if (isInline || (!mustWrite && named === undefined && (once || isFree(expression)))) {
+    const mayWait = !mustWrite && named === undefined && this.#waiting.depth < MOST_DEPTH;
+    if (isInline || (mayWait && (once || isFree(expression)))) {
       const author = value.anonymous ? undefined : this.#nameAt(at);
       return this.#waiting.put(value, { expression, reads, hint: author ?? hint }, at);
     }
@@ -278,9 +291,12 @@ class BodyEmitter {
   }
 
   #if(statement: IfStatement): void {
-    const targets = statement.results.map((value, i) => {
+    const kept = [...statement.results.keys()].filter((i) => this.#usage.uses.has(statement.results[i]!));
+    const targets = kept.map((i): Yielded => {
+      const value = statement.results[i]!;
       const site = value.at ? this.#source?.site(value.at) : undefined;
-      return py.name(this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type)));
+      const name = this.#names.take(site?.names?.[i] ?? site?.name ?? "result", showType(value.type));
+      return { position: i, target: py.name(name) };
     });
     const sites: Location[] = [];
     // An arm may come from the same statement of the author; the comments belong to the branch.
@@ -290,33 +306,35 @@ class BodyEmitter {
   }
 
   /** The arms of a branch; an `else` that holds only another branch becomes `elif`. */
-  #branches(statement: IfStatement, targets: readonly Name[], sites: Location[]): Omit<If, "kind"> {
+  #branches(statement: IfStatement, targets: readonly Yielded[], sites: Location[]): Omit<If, "kind"> {
     const test = this.#say(statement.condition);
     this.#flush(writesOf(statement));
     sites.push(...this.#waiting.takeSites(statement.at));
-    statement.results.forEach((value, i) => this.#written.set(value, targets[i]!));
+    for (const { position, target } of targets) this.#written.set(statement.results[position]!, target);
     const then = { test, body: orPass(this.#arm(statement.then, targets)) };
-    const [next] = statement.otherwise.statements;
-    const isChain =
-      next?.kind === "if" &&
-      statement.otherwise.statements.length === 1 &&
-      statement.otherwise.yields.every((argument, i) => argument === next.results[i]);
-    if (isChain) {
-      const { branches, otherwise } = this.#branches(next, targets, sites);
-      return { branches: [then, ...branches], otherwise };
+    const { statements, yields } = statement.otherwise;
+    const live = statements.filter((each) => !this.#usage.dead.has(each));
+    const [next] = live.length === 1 ? live : [];
+    if (next?.kind === "if") {
+      const handedOn = targets.map(({ position, target }): Yielded => {
+        return { position: next.results.findIndex((result) => result === yields[position]), target };
+      });
+      if (handedOn.every(({ position }) => position >= 0)) {
+        const { branches, otherwise } = this.#branches(next, handedOn, sites);
+        return { branches: [then, ...branches], otherwise };
+      }
     }
     const otherwise = this.#arm(statement.otherwise, targets);
     return { branches: [then], otherwise: otherwise.length > 0 ? otherwise : undefined };
   }
 
-  #arm(block: Block, targets: readonly Name[]): readonly PyStatement[] {
+  #arm(block: Block, targets: readonly Yielded[]): readonly PyStatement[] {
     return this.#names.block(true, () => {
       const body = [...this.emit(block)];
       const outer = this.#out;
       this.#out = body;
-      block.yields.forEach((argument, i) => {
-        const value = this.#say(argument);
-        const target = targets[i]!;
+      targets.forEach(({ position, target }) => {
+        const value = this.#say(block.yields[position]!);
         if (!(value.kind === "name" && value.id === target.id)) this.#push(py.assign(target, value), undefined);
       });
       // Values that a later branch of the same condition uses are computed here, where their operands are.

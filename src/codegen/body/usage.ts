@@ -1,5 +1,13 @@
 /** Uses in a block: how often each value is read, and what each block writes. */
-import { type Argument, type Block, isValue, type Statement, type Value, type Variable } from "../../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  type IfStatement,
+  isValue,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../../ir/nodes.js";
 import { argumentsOf, blocksOf, resultsOf, valuesIn } from "../../ir/walk.js";
 
 /** The pseudo-variable that loads read and stores write. */
@@ -34,10 +42,23 @@ export function usageOf(block: Block): Usage {
         continue;
       }
       if (statement.kind === "write" && isValue(statement.value)) written.add(statement.value);
-      [...blocksOf(statement)].reverse().forEach(visit);
+      if (statement.kind === "if") arms(statement);
+      else [...blocksOf(statement)].reverse().forEach(visit);
+      const hasUnused = statement.kind === "if" && statement.results.length > 0 && isIdle(statement);
+      if (hasUnused && statement.results.every((value) => !uses.has(value))) {
+        dead.add(statement);
+        continue;
+      }
       argumentsOf(statement).forEach(count);
     }
   };
+  /** The arms of a branch, which yield only what is used. */
+  const arms = ({ results, then, otherwise }: IfStatement): void => {
+    for (const { statements, yields } of [otherwise, then])
+      visit({ statements, yields: yields.filter((_, i) => uses.has(results[i]!)) });
+  };
+  const isIdle = ({ then, otherwise }: IfStatement): boolean =>
+    [then, otherwise].every(({ statements }) => statements.every((each) => dead.has(each)));
   visit(block);
   return { uses, dead, written, outliving: outlivingIn(block) };
 }

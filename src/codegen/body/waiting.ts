@@ -10,6 +10,8 @@ export interface Pending {
   readonly reads: ReadonlySet<Written>;
   /** The author's places that it comes from. */
   readonly sites: readonly Location[];
+  /** How many expressions that waited are inside each other in it. */
+  readonly depth: number;
   /** Its name if it has to be written before its use. */
   readonly hint: string;
 }
@@ -19,6 +21,7 @@ export class Waiting {
   /** The number of outstanding uses of each waiting value. */
   readonly #left = new Map<Value, number>();
   #reads = new Set<Written>();
+  #depth = 0;
   #sites: Location[] = [];
 
   /** `uses` says how often each value is used. */
@@ -29,9 +32,15 @@ export class Waiting {
     return this.#reads;
   }
 
+  /** How deep the expressions are that the statement being written has used. */
+  get depth(): number {
+    return this.#depth;
+  }
+
   /** Lets a value wait instead of writing a statement here. */
-  put(value: Value, pending: Omit<Pending, "sites">, at: Location | undefined): void {
-    this.#pending.set(value, { ...pending, sites: this.takeSites(at) });
+  put(value: Value, pending: Omit<Pending, "sites" | "depth">, at: Location | undefined): void {
+    const depth = this.#depth + 1;
+    this.#pending.set(value, { ...pending, depth, sites: this.takeSites(at) });
   }
 
   /** The expression of a waiting value, which becomes part of the statement being written. */
@@ -39,6 +48,7 @@ export class Waiting {
     const pending = this.#pending.get(value);
     if (!pending) throw new Error(`value %${value.id} is used before it is made`);
     for (const read of pending.reads) this.#reads.add(read);
+    this.#depth = Math.max(this.#depth, pending.depth);
     this.#sites.push(...pending.sites);
     const left = (this.#left.get(value) ?? this.uses.get(value) ?? 1) - 1;
     this.#left.set(value, left);
@@ -51,6 +61,7 @@ export class Waiting {
     const sites = at ? [...this.#sites, at] : this.#sites;
     this.#sites = [];
     this.#reads = new Set();
+    this.#depth = 0;
     return sites;
   }
 

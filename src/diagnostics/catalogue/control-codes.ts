@@ -130,6 +130,15 @@ export const branchValues = defineCode("branch-values", {
   rule: (sentence: string) => sentence,
 });
 
+export const deepProgram = defineCode("deep-program", {
+  loops: (most: number) =>
+    `this loop is inside ${most} others, and Python takes no more; count several of them in one loop, with .mod(…) and .floorDiv(…)`,
+  branches: (most: number) =>
+    `more than ${most} loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn`,
+  calls: (most: number) =>
+    `more than ${most} helper functions call one another, too many for Triton's compiler; write some of them as ordinary functions`,
+});
+
 export const unusedValue = defineCode("unused-value", {
   truth: (op: string) =>
     `${op}: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it`,

@@ -89,6 +89,17 @@ for (const k of tl.range(0, 4)) {
 tl.store(y.at(i), sum.value);`,
     },
   },
+  "deep-program": {
+    means:
+      "Python and Triton's compiler take loops, branches and calls only up to a depth: 20 loops inside each other, about 100 arms of a branch, about 50 helper functions that call one another.",
+    says: "more than 80 loops and arms of branches are inside or after one another here, too many for Triton's compiler; load from a table, choose with tl.where(…), or move a part to a tl.fn",
+    fails: {
+      body: `const arm = (n: number): void => void tl.when(tl.programId(0).eq(n), () => (n < 100 ? arm(n + 1) : undefined));
+arm(0);
+${STORE}`,
+    },
+    passes: { body: `tl.when(tl.programId(0).lt(100), () => {\n  ${STORE}\n});` },
+  },
   "early-exit": {
     means:
       "A traced loop's body runs once while the kernel is traced, so JavaScript cannot leave it for one iteration.",

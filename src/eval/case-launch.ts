@@ -7,6 +7,11 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
   const config = ir.tuning.configs[at.config];
   if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
   const { sizes, dtypes, scalars } = at;
+  for (const [name, value] of Object.entries(at.constexprs ?? {}))
+    if (name in config.values && config.values[name] !== value)
+      throw new Error(
+        `${name} is ${config.values[name]} in config ${at.config}, and a case gives ${value}; leave it out`,
+      );
   return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values } };
 }
 

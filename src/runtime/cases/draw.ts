@@ -24,6 +24,9 @@ export interface CaseOptions {
   readonly maxElements?: number;
   /** Sizes that every case has. */
   readonly sizes?: Readonly<Record<string, number>>;
+  /** Scalars and constexprs that every case has. */
+  readonly scalars?: Readonly<Record<string, number>>;
+  readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   /** Members of dtype variables that every case has. */
   readonly dtypes?: Readonly<Record<string, string>>;
   /** The config that every case has. */
@@ -56,6 +59,8 @@ const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
   maxWork: true,
   maxElements: true,
   sizes: true,
+  scalars: true,
+  constexprs: true,
   dtypes: true,
   config: true,
   layouts: true,
@@ -77,6 +82,9 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   const { maxSize = 1, maxWork = 1, maxElements = 1, config = 0, dtypes = {}, sizes } = options;
   checkNames("option", options, Object.keys(CASE_OPTIONS));
   checkNames("size", sizes, signature.sizes);
+  const names = (from: readonly { readonly name: string }[]): readonly string[] => from.map(({ name }) => name);
+  checkNames("scalar", options.scalars, names(signature.scalars));
+  checkNames("constexpr", options.constexprs, names(signature.constexprs.filter(({ from }) => from === "argument")));
   checkNames("dtype variable", dtypes, Object.keys(signature.dtypes));
   for (const [name, dtype] of Object.entries(dtypes))
     checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name]!);
@@ -124,6 +132,8 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     options.dtypes?.[name] ? [options.dtypes[name]] : members;
   // A default, or the author's value for a shape, is the one that makes sense: a decay is not drawn.
   const given = <T extends Constant>(name: string): fc.Arbitrary<T> | undefined => {
+    const fixed = options.scalars?.[name] ?? options.constexprs?.[name];
+    if (fixed !== undefined) return fc.constant(fixed as T);
     const values = (kernel.arguments ?? []).flatMap((each) => (name in each ? [each[name] as T] : []));
     const initial = signature.scalars.find((scalar) => scalar.name === name)?.default;
     if (initial !== undefined) values.push(initial as T);

@@ -14,7 +14,7 @@ export interface Sweep {
 export interface Measured {
   readonly selection: Selection;
   /** Instead of the author's. */
-  readonly shapes?: readonly Readonly<Record<string, number>>[];
+  readonly shapes?: readonly Pick<Selection, "sizes" | "scalars" | "constexprs">[];
   readonly sweep?: Sweep;
 }
 
@@ -67,7 +67,9 @@ interface Shape {
 function shapesToMeasure(kernel: CompiledKernel, shapes: Measured["shapes"], sweep: Sweep | undefined): Shape[] {
   const { name } = kernel.signature;
   const own = kernel.shapes.map((sizes, i): Shape => ({ sizes, given: kernel.arguments?.[i] ?? {} }));
-  const base = shapes ? shapes.map((sizes): Shape => ({ sizes })) : own;
+  const base = shapes
+    ? shapes.map(({ sizes = {}, scalars, constexprs }): Shape => ({ sizes, given: { ...scalars, ...constexprs } }))
+    : own;
   if (sweep) {
     const names = kernel.signature.sizes;
     const unknown = sweep.names.find((each) => !names.includes(each));

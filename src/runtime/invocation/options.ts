@@ -7,6 +7,7 @@ import { allLayouts } from "../cases/shapes.js";
 import { deviceNames, type DeviceName } from "../devices/devices.js";
 import { parseSweep, type Measured, type Sweep } from "../cases/measured-cases.js";
 import { UsageError } from "../system/problems.js";
+import { givenValues } from "./given-values.js";
 import type { Streams } from "../system/streams.js";
 
 export interface JsonOptions {
@@ -36,7 +37,10 @@ export interface DeviceOptions {
 
 /** Each option is declared once, since a kernel file has the options of all commands. */
 export const options = {
-  shape: new Option("--shape <sizes>", "only these sizes, such as M=300,N=200,K=100").argParser(assignments),
+  shape: new Option(
+    "--shape <sizes>",
+    "only these sizes, scalars and constexprs, such as M=300,N=200,K=100,CAUSAL=true",
+  ).argParser(assignments),
   dtype: new Option("--dtype <dtypes>", "choose dtypes for dtype variables, such as T=bfloat16").argParser(assignments),
   device: new Option("--device <device>", "where to run").choices([...deviceNames]).default("auto"),
   config: new Option("--config <index>", "only this autotune config, by its index").argParser(whole),
@@ -103,7 +107,7 @@ export function measuring(kernel: CompiledKernel, { shapes, sweep, ...given }: M
   const part = sweep ? names.filter((name) => !sweep.names.includes(name)) : names;
   return {
     selection: selectionFor(kernel, given),
-    ...(shapes && { shapes: shapes.map((sizes) => checkedSizes("--shapes", part, sizes)) }),
+    ...(shapes && { shapes: shapes.map((each) => givenValues("--shapes", kernel, each, part)) }),
     ...(sweep && { sweep }),
   };
 }
@@ -115,14 +119,14 @@ export function selectionFor(
   flags = { shape: "--shape", dtype: "--dtype", config: "--config" },
 ): Selection {
   const { signature, configs } = kernel;
-  const sizes = given.shape && checkedSizes(flags.shape, signature.sizes, given.shape);
+  const values = given.shape && givenValues(flags.shape, kernel, given.shape);
   const dtypes = given.dtype && checkedDtypes(flags.dtype, signature.dtypes, given.dtype);
   if (given.config !== undefined && given.config >= configs.length) {
     throw new UsageError(`${flags.config} ${given.config}: ${signature.name} has configs 0 to ${configs.length - 1}`);
   }
   return {
     seed: given.seed,
-    ...(sizes && { sizes }),
+    ...values,
     ...(dtypes && { dtypes }),
     ...(given.config !== undefined && { config: given.config }),
   };
@@ -133,14 +137,14 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
   const unknown = Object.keys(given).filter((key) => !(CASE_KEYS as readonly string[]).includes(key));
   if (unknown.length > 0)
     throw new UsageError(`--case: unknown key ${unknown.join(", ")}; a case has ${CASE_KEYS.join(", ")}`);
-  const { sizes, dtypes, config = 0, seed = 0, layouts = {} } = given;
+  const { sizes, scalars, constexprs, dtypes, config = 0, seed = 0, layouts = {} } = given;
   const entries = (value: unknown): Record<string, string> =>
     Object.fromEntries(Object.entries(value ?? {}).map(([name, each]) => [name, String(each)]));
   if (!isWhole(config) || !isWhole(seed))
     throw new UsageError("--case: config and seed must be whole numbers from 0 up");
   const selection = selectionFor(
     kernel,
-    { shape: entries(sizes), dtype: entries(dtypes), config, seed },
+    { shape: { ...entries(sizes), ...entries(scalars), ...entries(constexprs) }, dtype: entries(dtypes), config, seed },
     { shape: "--case", dtype: "--case", config: "--case" },
   );
   for (const [name, layout] of Object.entries(layouts as object)) {
@@ -150,8 +154,17 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
     if (!drawnLayouts.includes(layout))
       throw new UsageError(`--case: a layout must be one of ${drawnLayouts.join(", ")}, not ${JSON.stringify(layout)}`);
   }
-  const missing = Object.keys(kernel.signature.dtypes).filter((name) => !(name in entries(dtypes)));
-  if (missing.length > 0) throw new UsageError(`--case: dtypes lacks ${missing.join(", ")}`);
+  const lacking = (what: string, names: readonly string[], has: object | undefined): void => {
+    const missing = names.filter((name) => !(name in (has ?? {})));
+    if (missing.length > 0) throw new UsageError(`--case: ${what} lacks ${missing.join(", ")}`);
+  };
+  const needed = (of: readonly { readonly name: string; readonly default?: unknown }[]): readonly string[] =>
+    of.filter((each) => each.default === undefined).map(({ name }) => name);
+  const { signature } = kernel;
+  lacking("dtypes", Object.keys(signature.dtypes), entries(dtypes));
+  lacking("scalars", needed(signature.scalars), selection.scalars);
+  const passed = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+  lacking("constexprs", needed(passed), selection.constexprs);
   const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
   const refusal = kernel.refusal(at);
   if (refusal !== undefined)
@@ -182,23 +195,6 @@ export function pythonOf({ python, processes, verbose }: SelectionOptions, { err
 /** Tolerances given on the command line. */
 export function toleranceOf({ rtol, atol }: DeviceOptions): Partial<Tolerance> {
   return { ...(rtol !== undefined && { rtol }), ...(atol !== undefined && { atol }) };
-}
-
-function checkedSizes(
-  option: string,
-  names: readonly string[],
-  given: Readonly<Record<string, string>>,
-): Record<string, number> {
-  for (const [name, value] of Object.entries(given)) {
-    if (!names.includes(name))
-      throw new UsageError(`${option}: there is no size ${name}; the sizes are ${names.join(", ")}`);
-    if (!/^\d+$/.test(value)) throw new UsageError(`${option}: ${name}=${value} is not a whole number`);
-    if (!isWhole(Number(value))) throw new UsageError(`${option}: ${name}=${value} is beyond 2^53 - 1; give less`);
-  }
-  const missing = names.filter((name) => !(name in given));
-  if (missing.length > 0)
-    throw new UsageError(`${option}: ${missing.join(", ")} missing; give values for ${names.join(", ")}`);
-  return Object.fromEntries(names.map((name) => [name, Number(given[name])]));
 }
 
 function checkedDtypes(

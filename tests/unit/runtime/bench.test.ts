@@ -127,14 +127,14 @@ describe("cases", () => {
         },
       ),
     );
-    const { cases, left } = measuredCases(exact, { selection, shapes: [{ N: 64 }, { N: 100 }] });
+    const { cases, left } = measuredCases(exact, { selection, shapes: [{ sizes: { N: 64 } }, { sizes: { N: 100 } }] });
     expect(cases.map(({ sizes, config }) => [sizes["N"], config])).toEqual([[64, 1]]);
     expect(left).toEqual([expect.stringMatching(/N=100: the kernel refuses it/)]);
   });
 });
 
 describe("limits", () => {
-  const [at] = measuredCases(gemm, { selection, shapes: [{ M: 4096, N: 4096, K: 4096 }] }).cases;
+  const [at] = measuredCases(gemm, { selection, shapes: [{ sizes: { M: 4096, N: 4096, K: 4096 } }] }).cases;
   const work = { bytes: bytesOf(gemm, at!), flops: 2 * 4096 ** 3 };
 
   it("should count each tensor once", () => {

@@ -1,0 +1,68 @@
+/** `NAME=VALUE` of the command line as a kernel's sizes, scalars and constexprs. */
+import type { CompiledKernel, ConstexprSignature } from "../../contract/compiled.js";
+import type { Selection } from "../cases/selection.js";
+import { UsageError } from "../system/problems.js";
+
+type Given = Readonly<Record<string, string>>;
+export type GivenValues = Required<Pick<Selection, "sizes" | "scalars" | "constexprs">>;
+
+/** Every size, and any of the scalars and constexprs that a caller passes. `sizes` are the names to ask for. */
+export function givenValues(
+  option: string,
+  { signature, configs }: CompiledKernel,
+  given: Given,
+  sizes: readonly string[] = signature.sizes,
+): GivenValues {
+  const values = { sizes: {}, scalars: {}, constexprs: {} } as Record<keyof GivenValues, Record<string, any>>;
+  for (const [name, text] of Object.entries(given)) {
+    const scalar = signature.scalars.find((each) => each.name === name);
+    const constexpr = signature.constexprs.find((each) => each.name === name);
+    const place = `${option}: ${name}=${text}`;
+    if (sizes.includes(name)) values.sizes[name] = sizeOf(place, text);
+    else if (scalar) values.scalars[name] = numberOf(place, text, scalar.dtype.includes("int"));
+    else if (constexpr?.from === "argument" && constexpr.kind !== "dtype")
+      values.constexprs[name] = constexprOf(place, text, constexpr);
+    else if (constexpr) throw new UsageError(`${option}: ${notGiven(constexpr, configs)}`);
+    else {
+      const more = [...signature.scalars, ...argumentsOf(signature.constexprs)].map((each) => each.name);
+      const others = more.length > 0 ? `; it also takes ${more.join(", ")}` : "";
+      throw new UsageError(`${option}: there is no size ${name}; the sizes are ${sizes.join(", ")}${others}`);
+    }
+  }
+  const missing = sizes.filter((name) => !(name in values.sizes));
+  if (missing.length > 0)
+    throw new UsageError(`${option}: ${missing.join(", ")} missing; give values for ${sizes.join(", ")}`);
+  return { ...values, sizes: Object.fromEntries(sizes.map((name) => [name, values.sizes[name]])) };
+}
+
+const argumentsOf = (constexprs: readonly ConstexprSignature[]): readonly ConstexprSignature[] =>
+  constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+
+/** Why a constexpr is not for the caller to give. */
+function notGiven({ name, from, variable }: ConstexprSignature, configs: CompiledKernel["configs"]): string {
+  if (variable !== undefined) return `${name} is a dtype; choose it with --dtype ${variable}=…`;
+  if (from !== "config") return `${name} is computed at the launch; leave it out`;
+  const values = configs.map((config, i) => `${i} has ${config.values[name]}`);
+  return `${name} belongs to the configs (${values.slice(0, 4).join(", ")}); choose one with --config`;
+}
+
+function sizeOf(place: string, text: string): number {
+  if (!/^\d+$/.test(text)) throw new UsageError(`${place} is not a whole number`);
+  if (!Number.isSafeInteger(Number(text))) throw new UsageError(`${place} is beyond 2^53 - 1; give less`);
+  return Number(text);
+}
+
+function numberOf(place: string, text: string, isInteger: boolean): number {
+  const value = Number(text);
+  if (text.trim() === "" || Number.isNaN(value)) throw new UsageError(`${place} is not a number`);
+  if (isInteger && !Number.isSafeInteger(value)) throw new UsageError(`${place} is not an integer`);
+  return value;
+}
+
+function constexprOf(place: string, text: string, { kind, choices }: ConstexprSignature): number | boolean | string {
+  if (choices && !choices.includes(text)) throw new UsageError(`${place}: choose from ${choices.join(", ")}`);
+  if (choices) return text;
+  if (kind !== "bool") return numberOf(place, text, kind === "int");
+  if (text !== "true" && text !== "false") throw new UsageError(`${place}: a flag is true or false`);
+  return text === "true";
+}

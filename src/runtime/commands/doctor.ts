@@ -6,6 +6,7 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
 import type { DoctorReport } from "../report/reports.js";
 import { runProgram } from "../system/run-program.js";
+import { readsTypeScript } from "../invocation/import-file.js";
 import { printJson, progress } from "../system/streams.js";
 import { table } from "../report/text-table.js";
 import type { PlainCommand } from "../invocation/command.js";
@@ -57,7 +58,10 @@ async function tsxFact(): Promise<Fact> {
     await import("tsx/esm/api");
     return { name: "tsx", status: "ok", found: "it is installed" };
   } catch {
-    const remedy = "`npm install --save-dev tsx` installs tsx, which loads TypeScript files";
+    if (readsTypeScript)
+      return { name: "tsx", status: "ok", found: "it is not installed; TypeScript files are read without it" };
+    const remedy =
+      "`npm install --save-dev tsx` installs tsx, which loads TypeScript files; Node reads them from 22.18 on";
     return { name: "tsx", status: "missing", found: "it is not installed", remedy };
   }
 }

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeOutput } from "../system/files.js";
-import { above } from "../invocation/kernels.js";
+import { above } from "../invocation/import-file.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes, UsageError } from "../system/problems.js";
 import type { NewReport } from "../report/reports.js";

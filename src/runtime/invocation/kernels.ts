@@ -1,16 +1,14 @@
 /** The kernels that a command works on: finding the files, importing them, choosing, building. */
-import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { join, resolve } from "node:path";
 import { glob, isDynamicPattern } from "tinyglobby";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
 import { runnableOf } from "./builders.js";
 import { diagnosticText } from "../report/code-frame.js";
 import type { Runnable } from "./command.js";
-import { EnvironmentError, UsageError } from "../system/problems.js";
+import { importFile } from "./import-file.js";
+import { UsageError } from "../system/problems.js";
 import type { Streams } from "../system/streams.js";
 
 /** The files that match names and patterns. */
@@ -51,9 +49,8 @@ export async function importKernels(
   const kernels = new Map<unknown, Runnable>();
   await language();
   for (const file of files) {
-    await registerFor(file);
-    const exported = await import(pathToFileURL(resolve(file)).href).catch(whereTsxWrites);
-    const found = Object.values(exported as Record<string, unknown>).flatMap((value) => {
+    const exported = await importFile(file);
+    const found = Object.values(exported).flatMap((value) => {
       const runnable = runnableOf(value);
       return runnable ? [[value, runnable] as const] : [];
     });
@@ -66,56 +63,12 @@ export async function importKernels(
   return [...kernels.values()];
 }
 
-let registered: { readonly project: string | undefined; readonly unregister: () => Promise<void> } | undefined;
-
-/**
- * Lets Node import TypeScript by the installed tsx, with the tsconfig of the file's project. Without a namespace of
- * tsx: so an author's `import "tilescript"` is the package that runs already, and need not be loaded twice.
- */
-async function registerFor(file: string): Promise<void> {
-  const project = projectOf(file);
-  if (registered && registered.project === project) return;
-  let tsx: typeof import("tsx/esm/api");
-  try {
-    tsx = await import("tsx/esm/api");
-  } catch {
-    throw new UsageError(`reading ${file} needs tsx; \`npm install --save-dev tsx\` installs it`);
-  }
-  await registered?.unregister();
-  registered = { project, unregister: tsx.register(project === undefined ? {} : { tsconfig: project }) };
-}
-
-/** tsx keeps its cache among the temporary files. */
-function whereTsxWrites(error: NodeJS.ErrnoException): never {
-  if (error?.path?.startsWith(tmpdir()) && error.syscall === "mkdir")
-    throw new EnvironmentError(`cannot write to ${tmpdir()} (${error.code}); set TMPDIR to a writable folder`);
-  throw error;
-}
-
 /** The remedy for a file without a kernel. */
 function hint(exported: Readonly<Record<string, unknown>>): string {
   const promised = Object.keys(exported).find((name) => exported[name] instanceof Promise);
   return promised === undefined
     ? "write `export const gemm = kernel(…)`"
     : `${promised} is a promise: export what it resolves to, with await`;
-}
-
-/** The tsconfig of the file's project, whatever folder the command runs in. */
-function projectOf(file: string): string | undefined {
-  const tsconfig = givenTsconfig ?? above(resolve(file), "tsconfig.json");
-  // What tsx asks for CommonJS files.
-  if (tsconfig === undefined) delete process.env["TSX_TSCONFIG_PATH"];
-  else process.env["TSX_TSCONFIG_PATH"] = tsconfig;
-  return tsconfig;
-}
-
-const givenTsconfig = process.env["TSX_TSCONFIG_PATH"];
-
-/** The nearest file of this name in the folders above. */
-export function above(path: string, name: string): string | undefined {
-  const folder = dirname(path);
-  const found = join(folder, name);
-  return existsSync(found) ? found : folder === path ? undefined : above(folder, name);
 }
 
 /** The kernel of this name, or all of them. */

@@ -162,7 +162,7 @@ function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string
 
 function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm): string {
   const { signature } = kernel;
-  const [at] = casesOf(kernel, TINY, ["primes"]);
+  const [at] = [TINY, SMALL].flatMap((limits) => casesOf(kernel, limits, ["primes"]));
   if (!at) throw new Error(`${signature.name}: it takes no size that a test could have`);
   const module = `kernels.${signature.name}`;
   const registered = `torch.ops.${name}.${signature.name}`;

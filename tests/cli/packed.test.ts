@@ -1,0 +1,120 @@
+/** What `npm publish` would upload: everything that runs, nothing else; and which files it reads where tsx is not installed. */
+import { execa } from "execa";
+import { transform } from "esbuild";
+import { existsSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readsTypeScript } from "../../src/runtime/invocation/import-file.js";
+import { isFullRun } from "../support/drawn.js";
+import { installInto } from "../support/installed.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+  readonly bin: Readonly<Record<string, string>>;
+}
+const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+
+let folder: string;
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), "tilescript-packed-"))));
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const source = readFileSync(join(root, "examples/vector-add.ts"), "utf8");
+
+/** What a project without tsx says to `tilescript check FILE`. */
+async function check(project: string, name: string, text: string) {
+  await writeFile(join(project, name), text);
+  const binary = join(project, "node_modules/tilescript/bin/tilescript.js");
+  const ran = await execa(process.execPath, [binary, "check", name], { cwd: project, reject: false });
+  return { code: ran.exitCode, out: ran.stdout, err: ran.stderr };
+}
+
+const ok = { code: 0, out: "vector_add: ok, 1 config", err: "" };
+
+it("starts from a file that can be required, which an await outside of functions forbids", async () => {
+  await transform(readFileSync(join(root, manifest.bin["tilescript"]!), "utf8"), { format: "cjs" });
+});
+
+describe("a project without tsx", { timeout: 60_000 }, () => {
+  let project: string;
+  beforeAll(async () => {
+    // The package lies in the project itself: linked, it would find the tsx of this repository.
+    project = await mkdtemp(join(folder, "project-"));
+    const packed = await mkdtemp(join(folder, "linked-"));
+    installInto(packed);
+    const own = join(project, "node_modules/tilescript");
+    await mkdir(own, { recursive: true });
+    for (const name of await readdir(join(packed, "node_modules/tilescript")))
+      await execa("cp", ["-rL", join(packed, "node_modules/tilescript", name), join(own, name)]);
+    await withDependencies(project);
+  });
+
+  it("checks kernels in JavaScript", async () => {
+    const { code } = await transform(source, { loader: "ts" });
+    expect(await check(project, "kernel.js", code)).toEqual(ok);
+    expect(await check(project, "kernel.mjs", code)).toEqual(ok);
+  });
+
+  it("checks kernels in TypeScript where Node reads it, and else names the remedy", async () => {
+    const refused = {
+      code: 2,
+      out: "",
+      err: /^error usage: reading kernel\.ts needs tsx; `npm install --save-dev tsx`/,
+    };
+    const ran = await check(project, "kernel.ts", source);
+    if (readsTypeScript) expect(ran).toEqual(ok);
+    else expect(ran).toEqual({ ...refused, err: expect.stringMatching(refused.err) });
+  });
+
+  it("says of a file that throws what it threw", async () => {
+    const ran = await check(project, "throws.js", `throw new TypeError("not yet");`);
+    expect(ran).toMatchObject({ code: 1, err: expect.stringContaining("TypeError: not yet") });
+  });
+});
+
+/** The dependencies of the package, without those that only its tests have. */
+async function withDependencies(project: string): Promise<void> {
+  const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+  };
+  for (const [path, { dev }] of Object.entries(lock.packages)) {
+    const [, name] = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? [];
+    if (name === undefined || dev || !existsSync(join(root, path))) continue;
+    await mkdir(join(project, path, ".."), { recursive: true });
+    symlinkSync(join(root, path), join(project, path));
+  }
+  await writeFile(join(project, "package.json"), `{ "type": "module" }`);
+}
+
+describe.runIf(isFullRun())("the tarball of a clean checkout", { timeout: 240_000 }, () => {
+  it("has all code and no maps, and runs", async () => {
+    const checkout = join(folder, "checkout");
+    await mkdir(checkout);
+    await execa("sh", ["-c", `git archive HEAD | tar x -C '${checkout}'`], { cwd: root });
+    symlinkSync(join(root, "node_modules"), join(checkout, "node_modules"));
+    const { stdout } = await execa("npm", ["pack", "--json", "--silent"], { cwd: checkout });
+    const [packed] = JSON.parse(stdout.slice(stdout.indexOf("["))) as [{ filename: string; files: { path: string }[] }];
+    const files = packed.files.map(({ path }) => path);
+    const targets = Object.values(manifest.exports).flatMap((each) =>
+      typeof each === "string" ? each : Object.values(each),
+    );
+    for (const target of [...targets, ...Object.values(manifest.bin)])
+      expect(files).toContain(target.replace("./", ""));
+    for (const needed of ["LICENSE", "README.md", "python/requirements.lock", "templates/package/README.md"])
+      expect(files).toContain(needed);
+    const wanted = /^(bin|dist|python|templates)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    expect(files.filter((path) => !wanted.test(path) || /\.map$|__pycache__|\.test\.js$/.test(path))).toEqual([]);
+    const project = join(folder, "unpacked");
+    await mkdir(join(project, "node_modules"), { recursive: true });
+    await execa("tar", ["xzf", join(checkout, packed.filename)], { cwd: project });
+    await rename(join(project, "package"), join(project, "node_modules/tilescript"));
+    await withDependencies(project);
+    const { code } = await transform(source, { loader: "ts" });
+    expect(await check(project, "kernel.js", code)).toEqual(ok);
+  });
+});

@@ -55,7 +55,8 @@ const unread = /^ERR_(UNKNOWN_FILE_EXTENSION|(UNSUPPORTED|INVALID)_TYPESCRIPT_SY
 function needsTsx(file: string, error: unknown): unknown {
   const { code = "", url = "" } = Object(error) as NodeJS.ErrnoException & { readonly url?: string };
   // An import of `./a.js` that is `a.ts`.
-  const isSource = code === "ERR_MODULE_NOT_FOUND" && /js$/.test(url) && existsSync(new URL(url.replace(/js$/, "ts")));
+  const isSource =
+    code === "ERR_MODULE_NOT_FOUND" && url.endsWith("js") && existsSync(new URL(url.replace(/js$/, "ts")));
   return unread.test(code) || isSource
     ? new UsageError(`reading ${file} needs tsx; \`npm install --save-dev tsx\` installs it`)
     : error;

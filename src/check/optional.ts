@@ -14,7 +14,9 @@ export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
     const owner = { name: param.name, given: param.given };
     owners.set(param.value, owner);
     if (param.kind !== "tensor") continue;
-    for (const value of [param.pointer, ...param.strides]) if (isValue(value)) owners.set(value, owner);
+    // The strides of a contiguous tensor are sizes, which other tensors have too.
+    const own = param.strides.filter((stride) => !param.dims.includes(stride));
+    for (const value of [param.pointer, ...own]) if (isValue(value)) owners.set(value, owner);
   }
   if (owners.size === 0) return [];
   const flags = new Set([...owners.values()].map(({ given }) => given));

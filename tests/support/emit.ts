@@ -9,7 +9,7 @@ import { trace } from "../../src/dsl/trace.js";
 import { lowerViews } from "../../src/lower/lower-views.js";
 
 const source = createSourceIndex();
-const ruff = new Workspace({ "line-length": 88, lint: { select: ["E", "F", "I"] } }, PositionEncoding.Utf16);
+const ruff = new Workspace({ "line-length": 88, lint: { "extend-select": ["E", "F", "I"] } }, PositionEncoding.Utf16);
 
 /** The module of a kernel, with the author's names and comments; ruff has nothing to change or to say. */
 export function emit(kernel: unknown): PrintedModule {
@@ -19,7 +19,7 @@ export function emit(kernel: unknown): PrintedModule {
   return printed;
 }
 
-/** What ruff's rules E, F and I say of a text. */
+/** What ruff's default rules and E, F and I say of a text. */
 export function lint(text: string): string[] {
   const found = ruff.check(text) as { code: string; message: string; start_location: { row: number } }[];
   return found.map(({ code, message, start_location }) => `${start_location.row}: ${code} ${message}`);

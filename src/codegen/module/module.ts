@@ -15,6 +15,7 @@ import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapp
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
+import { lintExceptions } from "../python/lint-exceptions.js";
 import { type PrintedModule, printModule } from "../python/layout.js";
 import { fakeFunction, opDefinitions } from "../operator/wrapper-operator.js";
 import type { OpOptions } from "../operator/registration.js";
@@ -148,6 +149,7 @@ function assembled(
   const isMentioned = (name: string) => mentions(parts, name);
   const module: Statement[] = [
     py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
+    ...lintExceptions([...before, ...parts]),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },

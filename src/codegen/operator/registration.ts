@@ -96,7 +96,7 @@ export function writingOperator(
     decorators: [py.dotted(`${names.opOut}.register_fake`)],
     params: withoutAnnotations(definition.params),
     docstring: `What torch.compile sees of ${names.opOut}: nothing new.`,
-    body: [py.returns(py.none)],
+    body: [],
   };
   return [definition, fake];
 }

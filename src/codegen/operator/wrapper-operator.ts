@@ -112,7 +112,8 @@ function callBody(
 
 /** The outputs without their values. */
 function fakeBody(ir: KernelIR, names: KernelNames, outputs: readonly TensorParam[], sizes: readonly Binding[]): Block {
-  if (outputs.length === 0) return [py.returns(py.none)];
+  // The docstring is the body.
+  if (outputs.length === 0) return [];
   const local = (value: Value): Expression => py.name(names.parameters.get(value)!);
   const needed = new Map<Value, Block>();
   const given = new Set(givenSizes(ir).map(({ value }) => value));

@@ -46,7 +46,14 @@ function check(test: Expression, body: Statement): Statement {
 /** Statements about an argument, under a condition if it may be None. */
 export function ifGiven(context: WrapperContext, param: TensorParam | PointerParam, body: Block): Block {
   if (!param.given || body.length === 0) return body;
-  return [{ kind: "if", branches: [{ test: py.compare(context.tensor(param), ["is not", py.none]), body }] }];
+  const isGiven = py.compare(context.tensor(param), ["is not", py.none]);
+  const [only] = body;
+  // One condition instead of two, each in the other.
+  if (body.length === 1 && only?.kind === "if" && only.branches.length === 1 && !only.otherwise) {
+    const [branch] = only.branches;
+    return [{ ...only, branches: [{ ...branch!, test: py.boolOp("and", isGiven, branch!.test) }] }];
+  }
+  return [{ kind: "if", branches: [{ test: isGiven, body }] }];
 }
 
 /** Refuses what is no tensor, and tensors whose memory a kernel would misread. */

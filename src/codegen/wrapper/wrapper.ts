@@ -4,14 +4,15 @@
  */
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
-import type {
-  ConstexprParam,
-  KernelIR,
-  PointerParam,
-  ScalarParam,
-  SizeParam,
-  TensorParam,
-  Value,
+import {
+  type ConstexprParam,
+  isValue,
+  type KernelIR,
+  type PointerParam,
+  type ScalarParam,
+  type SizeParam,
+  type TensorParam,
+  type Value,
 } from "../../ir/nodes.js";
 import { driverOptions, launchOptions } from "./autotune.js";
 import { hostExpressions, hostInputs } from "../body/host-expressions.js";
@@ -159,8 +160,10 @@ class WrapperEmitter extends WrapperScope {
 
   /** Returns early if the outputs are empty. */
   #emptyResult(results: readonly Expression[]): Block {
-    if (results.length === 0) return [];
     const written = this.tensors.filter((param) => param.role !== "in");
+    // One of a fixed shape is never empty.
+    if (!written.every(({ dims }) => dims.some(isValue))) return [];
+    if (results.length === 0) return [];
     const counts = written.map((param) => printExpression(elements(this, param)));
     const test = py.boolOp(
       "and",

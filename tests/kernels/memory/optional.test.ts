@@ -39,6 +39,31 @@ const embedding = kernel(
   },
 );
 
+/** A bias that lies like x, whose strides are therefore its sizes. */
+const added = kernel(
+  "added",
+  {
+    params: {
+      x: tensor(tl.float32, ["M", "N"]),
+      bias: tensor(tl.float32, ["M", "N"], { contiguous: true }).optional(),
+      y: tensor.out(tl.float32, ["M", "N"]),
+      BLOCK: constexpr(),
+    },
+    grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 32 },
+    reference: ({ x, bias, M, N }, torch) => x.add(bias.otherwise(torch.zeros([M, N]))),
+  },
+  ({ x, bias, y, N, BLOCK }) => {
+    const row = tl.inBounds(tl.programId(0));
+    const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const sum = tl.mut(tl.where(cols.lt(N), tl.load(x.at(row, cols)), 0));
+    tl.when(bias.given, () => {
+      sum.value = sum.value.add(tl.load(bias.at(row, cols)));
+    });
+    tl.store(y.at(row, cols), sum.value);
+  },
+);
+
 /** A reference that both PyTorch and the evaluator know. */
 const linear = kernel(
   "linear",
@@ -112,6 +137,14 @@ describe("the build", () => {
     ).not.toThrow();
   });
 
+  test("takes the sizes of a contiguous one anywhere, for other tensors have them too", () => {
+    const { evaluate } = compile(added);
+    for (const absent of [[], ["bias"]]) {
+      const { comparison, findings } = evaluate({ sizes: { M: 3, N: 70 }, dtypes: {}, absent, config: 0, seed: 1 });
+      expect({ absent, correct: comparison?.correct, findings }).toEqual({ absent, correct: true, findings: [] });
+    }
+  });
+
   test("refuses a size that only an optional tensor has, given of what is always there, optional outputs", () => {
     const lone = kernel(
       "lone",
@@ -128,7 +161,9 @@ test("the emitted module asks for None", async () => {
   const { python: module } = await build(linear);
   expect(module).toMatch(/ {4}if bias_ptr is not None:\n {8}\w+ = acc \+ tl\.load\(bias_ptr \+ rn \* stride_bias_n/);
   expect(module).toContain("    bias: torch.Tensor | None = None,\n    SCALE: float = 1.0,\n");
-  expect(module).toContain("    if bias is not None:\n        if bias.shape != (N,):");
+  expect(module).toContain(
+    `    if bias is not None:\n        _check_tensor("linear: bias", bias)\n        if bias.shape != (N,):`,
+  );
   expect(module).toContain("    stride_bias_n = 0 if bias is None else bias.stride(0)\n");
   expect(module).toContain("        bias: [N] float32, or None.");
   expect(module).toMatch(/def reference_fn\([^)]*bias: torch\.Tensor \| None = None,/);

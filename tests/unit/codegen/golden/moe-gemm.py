@@ -247,12 +247,11 @@ def moe_gemm(
     device = x.device
     if w.device != device:
         raise ValueError(f"moe_gemm: w must be on {device} as x is, got {w.device}")
-    if topk_weights is not None:
-        if topk_weights.device != device:
-            raise ValueError(
-                f"moe_gemm: topk_weights must be on {device} as x is, got "
-                f"{topk_weights.device}"
-            )
+    if topk_weights is not None and topk_weights.device != device:
+        raise ValueError(
+            f"moe_gemm: topk_weights must be on {device} as x is, got "
+            f"{topk_weights.device}"
+        )
     if sorted_token_ids.device != device:
         raise ValueError(
             f"moe_gemm: sorted_token_ids must be on {device} as x is, "
@@ -317,11 +316,12 @@ def moe_gemm(
     stride_out_m, stride_out_top_k, stride_out_n = out.stride()
     if (M - 1) * stride_xm + (K - 1) * stride_xk >= _INT32_REACH:
         raise _beyond_int32("moe_gemm: x")
-    if topk_weights is not None:
-        if (M - 1) * stride_topk_weights_m + (
-            TOP_K - 1
-        ) * stride_topk_weights_top_k >= _INT32_REACH:
-            raise _beyond_int32("moe_gemm: topk_weights")
+    if (
+        topk_weights is not None
+        and (M - 1) * stride_topk_weights_m + (TOP_K - 1) * stride_topk_weights_top_k
+        >= _INT32_REACH
+    ):
+        raise _beyond_int32("moe_gemm: topk_weights")
     if BLOCKS * BLOCK_M >= _INT32_REACH:
         raise _beyond_int32("moe_gemm: sorted_token_ids")
     if (BLOCKS - 1) * stride_expert_ids_blocks >= _INT32_REACH:

@@ -1,0 +1,74 @@
+/**
+ * The rules of ruff's defaults that a kernel breaks for a reason: its statements are those that the author wrote, and
+ * Triton compiles what PyTorch code would write otherwise.
+ */
+import { flatText } from "./layout-expression.js";
+import * as py from "./py-build.js";
+import type { Block, Expression, If, Statement, Unary } from "./py.js";
+
+/** Each rule with its reason, and whether a node breaks it. */
+const EXCEPTIONS: readonly {
+  readonly rule: string;
+  readonly why: string;
+  readonly isBroken: (node: Expression | Statement) => boolean;
+}[] = [
+  {
+    rule: "PLR0124",
+    why: "NaN alone differs from itself",
+    isBroken: (node) => node.kind === "compare" && node.rest.length === 1 && isSame(node.first, node.rest[0]!.operand),
+  },
+  {
+    rule: "PLW0127",
+    why: "a branch keeps what a variable holds",
+    isBroken: (node) => node.kind === "assign" && node.targets.some((target) => isSame(target, node.value)),
+  },
+  {
+    rule: "SIM102",
+    why: "Triton decides one condition after the other",
+    isBroken: (node) => isIf(node) && nests(node),
+  },
+  { rule: "SIM114", why: "branches are those of the author", isBroken: (node) => isIf(node) && repeats(node) },
+  {
+    rule: "SIM208",
+    why: "conditions are those of the author",
+    isBroken: (node) => isNot(node) && isNot(node.operand),
+  },
+];
+
+/** The comment that tells ruff which rules a module breaks; nothing if it breaks none. */
+export function lintExceptions(statements: Block): Block {
+  const broken = EXCEPTIONS.filter(({ isBroken }) => some(statements, isBroken));
+  if (broken.length === 0) return [];
+  const reasons = broken.map(({ rule, why }) => `${rule}: ${why}`).join("; ");
+  return [py.comment(`${reasons}.\nruff: noqa: ${broken.map(({ rule }) => rule).join(", ")}`), py.blank];
+}
+
+/** Whether a condition holds for a node of the tree. */
+function some(tree: unknown, holds: (node: Expression | Statement) => boolean): boolean {
+  if (Array.isArray(tree)) return tree.some((item) => some(item, holds));
+  if (typeof tree !== "object" || tree === null) return false;
+  if ("kind" in tree && holds(tree as Expression | Statement)) return true;
+  return Object.entries(tree).some(([key, item]) => key !== "origin" && some(item, holds));
+}
+
+function isSame(left: Expression, right: Expression | undefined): boolean {
+  return right !== undefined && left.kind === "name" && flatText(left) === flatText(right);
+}
+
+const isIf = (node: Expression | Statement): node is If => node.kind === "if";
+const isNot = (node: Expression | Statement): node is Unary => node.kind === "unary" && node.operator === "not";
+
+/** Whether nothing but another condition stands in the last branch. */
+function nests({ branches, otherwise }: If): boolean {
+  const body = branches.at(-1)!.body;
+  const [only] = body;
+  return !otherwise && body.length === 1 && only?.kind === "if" && only.branches.length === 1 && !only.otherwise;
+}
+
+/** Whether two branches in a row do the same. */
+function repeats({ branches }: If): boolean {
+  const texts = branches.map(({ body }) =>
+    JSON.stringify(body, (key, value: unknown) => (key === "origin" ? "" : value)),
+  );
+  return texts.some((text, i) => text === texts[i + 1]);
+}

@@ -31,7 +31,7 @@ export function evaluateCase(
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
   const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
-  checkRanges(signature, inputs, sizesOf(ir, at));
+  checkRanges(signature, inputs, sizesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;
   const run = { ...launch, inputs, absent, layouts, seed, order, nonFinite, until };
   let result: RunResult;
@@ -49,6 +49,11 @@ export function evaluateCase(
   );
   const unlisted = more > 0 ? [`${more} more findings are not listed`] : [];
   return { outputs, findings, unchecked: [...unlisted, ...unchecked], ...verdict };
+}
+
+/** The inputs that the author describes and the caller does not give. */
+function withoutGiven({ inputs }: KernelIR, given: Readonly<Record<string, TensorData>>): KernelIR["inputs"] {
+  return Object.fromEntries(Object.entries(inputs).filter(([name]) => !(name in given)));
 }
 
 /** Sizes, scalars and constexprs by name. None is a bigint, because the host computes in numbers. */

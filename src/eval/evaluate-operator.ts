@@ -102,7 +102,7 @@ export function evaluateOperator(
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
   const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special ?? at.special);
   const inputs = { ...drawn, ...describedInputs(face, drawn, numbers, at.seed), ...given };
-  checkRanges(signature, inputs, { ...at.sizes, ...sizes });
+  checkRanges(signature, inputs, { ...at.sizes, ...sizes }, face);
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   try {

@@ -9,7 +9,9 @@ import { floatFormats, round } from "../numerics/numeric-float.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { normal, seedOf, uniform } from "../numerics/seeded-random.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
-import type { ReferenceInputs } from "../torch/torch-node.js";
+import type { ReferenceInputs, TorchNode } from "../torch/torch-node.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { specInputs } from "../diagnostics/catalogue/reference-codes.js";
 import type { TorchArray } from "../torch/torch-array.js";
 
 /** Bound of integers without a declared range: sums of small integers are exact in any dtype. */
@@ -81,7 +83,7 @@ function specialValue(kind: SpecialValue, dtype: FloatDType, sign: 1 | -1): numb
 
 /** The inputs that the author describes. Each replaces a drawn tensor and takes its dtype and shape. */
 export function describedInputs(
-  { inputs }: Pick<KernelIR, "inputs">,
+  { inputs, at }: Pick<KernelIR, "inputs" | "at">,
   drawn: Readonly<Record<string, TensorData>>,
   sizes: ReferenceInputs,
   seed: number,
@@ -91,27 +93,33 @@ export function describedInputs(
   const values = evaluateReference(Object.values(inputs), sizes, { random: uniform(seedOf(seed, "inputs")) });
   const found = names.flatMap((name, i) => {
     const of = drawn[name];
-    return of ? [[name, fitted(name, values[i]!, of)] as const] : [];
+    return of ? [[name, fitted(name, values[i]!, of, placeOf(inputs[name], at))] as const] : [];
   });
   return Object.fromEntries(found);
 }
 
-function fitted(name: string, { shape, data }: TorchArray, of: TensorData): TensorData {
-  if (shape.join() !== of.shape.join())
-    throw new Error(`inputs: ${name} must have shape [${of.shape.join(", ")}], got [${shape.join(", ")}]`);
+/** The author's line of a described input, or else of the kernel. */
+function placeOf(node: TorchNode | undefined, kernel: Location | undefined): Location | undefined {
+  return (node && "at" in node ? node.at : undefined) ?? kernel;
+}
+
+function fitted(name: string, { shape, data }: TorchArray, of: TensorData, at: Location | undefined): TensorData {
+  if (shape.join() !== of.shape.join()) fail(specInputs.shape(name, of.shape, shape), at);
   const values = cast(tileArray("float64", shape, data), of.dtype as DTypeName);
   return { dtype: of.dtype, shape, data: values.data };
 }
 
 /**
- * Checks that inputs lie in their declared ranges.
+ * Checks that inputs lie in their declared ranges. `ir` describes some of them.
  *
- * @throws Error that names the tensor and its first value outside the range.
+ * @throws Error that names the tensor and its first value outside the range; for one that the author describes, a
+ *   TileScriptError at that line.
  */
 export function checkRanges(
   { tensors }: Signature,
   inputs: Readonly<Record<string, TensorData>>,
   sizes: Readonly<Record<string, number>>,
+  ir: Pick<KernelIR, "inputs" | "at">,
 ): void {
   for (const { name, range } of tensors) {
     const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
@@ -121,8 +129,10 @@ export function checkRanges(
     const isEndIn = isFloat(given.dtype as DTypeName);
     const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
     const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));
-    if (wrong !== undefined)
-      throw new Error(`${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`);
+    if (wrong === undefined) continue;
+    const why = `${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`;
+    if (name in ir.inputs) fail(specInputs.range(why), placeOf(ir.inputs[name], ir.at));
+    throw new Error(why);
   }
 }
 

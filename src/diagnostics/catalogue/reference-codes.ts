@@ -40,5 +40,8 @@ export const specInputs = defineCode("spec-inputs", {
   byName: () => "inputs: return an object of tensors by name, such as { index: torch.randint(0, N, [M]) }",
   unknown: (name: string, known: readonly string[]) =>
     `inputs: ${name} is not a tensor that the kernel reads; those are ${known.join(", ")}`,
+  shape: (name: string, wanted: readonly number[], got: readonly number[]) =>
+    `inputs: ${name} must have shape [${wanted.join(", ")}], got [${got.join(", ")}]; make it of the sizes that inputs gets`,
+  range: (why: string) => `inputs: ${why}; draw it within the declared range, or declare another`,
   notTorch: (name: string) => `inputs: ${name} is not a torch expression, such as torch.rand([N])`,
 });

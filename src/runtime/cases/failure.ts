@@ -2,7 +2,7 @@
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { CaseFailure } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
-import { torchCall } from "../../diagnostics/catalogue/reference-codes.js";
+import { specInputs, torchCall } from "../../diagnostics/catalogue/reference-codes.js";
 import { OutOfTime } from "../../contract/out-of-time.js";
 import { EnvironmentError } from "../system/problems.js";
 import type { WireFailure } from "../python/protocol.js";
@@ -43,7 +43,8 @@ function definitionOf({ map, python }: CompiledKernel, name: string): Location |
 export function evaluatorFailure(error: unknown): CaseFailure {
   if (error instanceof TileScriptError) {
     const { code, message, at } = error.diagnostics[0]!;
-    return { kind: code === torchCall.code ? "torch" : "reference", message, ...(at && { at }) };
+    const kind = code === torchCall.code ? "torch" : code === specInputs.code ? "inputs" : "reference";
+    return { kind, message, ...(at && { at }) };
   }
   if (error instanceof OutOfTime) return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };
   const message = error instanceof Error ? error.message : String(error);

@@ -35,7 +35,7 @@ export interface OutputComparison {
 
 /** An error during the case, with the author's line if the emitted module was involved. */
 export interface CaseFailure {
-  readonly kind: FailureKind | "torch" | "internal";
+  readonly kind: FailureKind | "torch" | "inputs" | "internal";
   readonly message: string;
   readonly exception?: string;
   readonly at?: Location;

@@ -177,3 +177,28 @@ it("should stop a case of the evaluator at its time limit, at the author's line"
   expect({ status, kind: failure?.kind }).toEqual({ status: "failed", kind: "timeout" });
   expect(failure?.at?.file).toMatch(/verdict\.test\.ts$/);
 });
+
+it.each([
+  ["values outside their range", 16, "inputs: x holds -100; its range is 0 up to but not including 16"],
+  ["another shape", 17, "inputs: x must have shape [16], got [17]"],
+])("should name the author's line for described inputs with %s", async (_, length, message) => {
+  const described = await build(
+    kernel(
+      "described",
+      {
+        params: { x: tensor(tl.int64, ["N"], { range: [0, "N"] }), y: tensor.out(tl.int64, ["N"]) },
+        grid: () => [1],
+        inputs: (_sizes, torch) => ({ x: torch.full([length], -100) }),
+        reference: ({ x }) => x,
+      },
+      ({ x, y }) => {
+        const cols = tl.arange(0, 16);
+        tl.store(y.at(cols), tl.load(x.at(cols)));
+      },
+    ),
+  );
+  const { failure } = await verifyCase(described, device, { sizes: { N: 16 }, dtypes: {}, config: 0, seed: 0 });
+  expect(failure?.kind).toBe("inputs");
+  expect(failure?.message).toContain(message);
+  expect(failure?.at?.file).toMatch(/verdict\.test\.ts$/);
+});

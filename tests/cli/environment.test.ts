@@ -107,9 +107,8 @@ describe("probing", () => {
     const python = join(venv, "bin", "python");
     const cache = join(folder, "cache");
     const first = await probePython(python, cache, env);
-    const started = performance.now();
-    expect(await probePython(python, cache, env)).toEqual(first);
-    expect(performance.now() - started).toBeLessThan(25);
+    // No Python answers in no time: it is not asked.
+    expect(await probePython(python, cache, env, 0)).toEqual(first);
     await fakePackage(
       first.folders.find((path) => path.startsWith(venv))!,
       "triton",
@@ -137,9 +136,8 @@ describe("tilescript setup", { timeout: 60_000 }, () => {
     expect(lines.filter((line) => line.includes("another setup is running"))).toHaveLength(1);
     expect((await execa(one, ["-c", "print(6 * 7)"])).stdout).toBe("42");
 
-    const started = performance.now();
-    expect(await setup(options)).toBe(one);
-    expect(performance.now() - started).toBeLessThan(100);
+    // This Python could make none.
+    expect(await setup({ ...options, python: "/nowhere/python" })).toBe(one);
     expect((await readdir(join(folder, "cache", "tilescript"))).filter((name) => name.endsWith(".lock"))).toEqual([]);
   });
 

@@ -178,32 +178,32 @@ export const commands = {
   "compile-error": {
     means: "Triton does not compile the kernel for a target. The message is Triton's, at the author's line.",
     says: "example: it does not compile: … (cuda:90, config 0)",
-    command: "npx tilescript compile kernel.ts --target cuda:90",
+    command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: "npx tilescript emit kernel.ts",
   },
   "compile-miscompiled": {
     means: "The machine code reads a register that nothing wrote: a fault of ptxas, which some configs avoid.",
     says: "example: … (cuda:90, config 0); use another config",
-    command: "npx tilescript compile kernel.ts --target cuda:90",
+    command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: "npx tilescript tune kernel.ts",
   },
   "compile-resources": {
     means:
       "A program of this config needs more shared memory, tensor memory or registers than the target has. This is a warning while another config fits the target, because Triton's autotuner takes that one.",
     says: "example: it takes 262144 bytes of shared memory, and a program may have 232448 (cuda:90, config 0); make the blocks smaller or lower numStages",
-    command: "npx tilescript compile kernel.ts --target cuda:90",
+    command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numStages: 2 }] }',
   },
   "compile-spill": {
     means: "A config needs more registers than a thread has, so values go to memory and the kernel is slower.",
     says: "example: registers do not suffice: a thread keeps 128 bytes in memory (cuda:90, config 0); make the blocks smaller, raise numWarps or lower numStages",
-    command: "npx tilescript compile kernel.ts --target cuda:90",
+    command: "npx tilescript compile kernel.ts --targets cuda:90",
     remedy: 'autotune: { key: ["N"], configs: [{ BLOCK: 64, numWarps: 8 }] }',
   },
   environment: {
     means:
       "The machine lacks what was asked for: a Python with torch and triton, a GPU, room on a disk. The exit code is 3.",
-    says: "there is no Python at /missing/python",
+    says: "no usable Python (/missing/python (--python): there is no such file); name another, or none to let it be found",
     command: "npx tilescript run kernel.ts --python /missing/python",
     remedy: "npx tilescript doctor",
   },
@@ -230,14 +230,14 @@ export const commands = {
   },
   syntax: {
     means: "The kernel file is not TypeScript.",
-    says: 'Expected ")" but found end of file',
+    says: 'Expected ")" but found ";"',
     file: "export const x = (1;\n",
     command: "npx tilescript check kernel.ts",
     remedy: "Mend the line that the message names.",
   },
   usage: {
     means: "The command line asks for something that does not exist. The exit code is 2.",
-    says: "unknown option '--devise'; --help lists what there is",
+    says: "unknown option '--devise'; --help lists the options",
     command: "npx tilescript run kernel.ts --devise cuda",
     remedy: "npx tilescript run --help",
   },

@@ -161,17 +161,18 @@ export class HostileNames {
     return this.#text().replace(/[\n\r\u2028\u2029]/g, " ");
   }
 
+  /** Names of two tensors, a number, two constexprs and a dim, all different: an author would see to that. */
+  #params(): readonly string[] {
+    for (;;) {
+      const names = ["x", "y", "s", "C", "B", "N"].map((usual) => this.#or(usual, () => this.#name()));
+      if (new Set(names).size === names.length) return names;
+    }
+  }
+
   #kernel(index: number): string {
     const text = (value: string) => JSON.stringify(value);
     const name = this.#or(`kernel_${index}`, () => this.#name());
-    const [x, y, s, c, b] = [
-      this.#or("x", () => this.#name()),
-      this.#or("y", () => this.#name()),
-      this.#or("s", () => this.#name()),
-      this.#or("C", () => this.#name()),
-      this.#or("B", () => this.#name()),
-    ].map(text) as [string, string, string, string, string];
-    const n = text(this.#or("N", () => this.#name()));
+    const [x, y, s, c, b, n] = this.#params().map(text) as [string, string, string, string, string, string];
     const choices = [...new Set([this.#or("one", () => this.#text()), this.#or("two", () => this.#text()), "three"])];
     const [local, helper] = [this.#or("value", () => this.#local()), this.#or("same", () => this.#local())];
     const dtype = this.#or("T", () => this.#name());

@@ -1,7 +1,6 @@
 /** The kernels that a command works on: finding the files, importing them, choosing, building. */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { glob, isDynamicPattern } from "tinyglobby";
 import type { CompiledKernel } from "../../contract/compiled.js";
 import type { TileScriptError } from "../../diagnostics/diagnostic.js";
 import { runnableOf } from "./builders.js";
@@ -21,8 +20,9 @@ export async function kernelFiles(given: readonly string[]): Promise<string[]> {
     if (found && !isScript(name))
       throw new UsageError(`${name} is not a TypeScript file; name one that exports kernels`);
     if (found) files.push(name);
-    else if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
     else {
+      const { glob, isDynamicPattern } = await import("tinyglobby");
+      if (!isDynamicPattern(name)) throw new UsageError(`there is no file ${name}; check the path`);
       const found = await glob(name, { ignore: "**/node_modules/**", expandDirectories: false });
       const matched = found.filter((path) => isScript(path) && !isTest(path));
       if (matched.length === 0) throw new UsageError(`no file matches ${name}; quote it and check the path`);

@@ -1,6 +1,5 @@
 /** Puts other configs into the author's file. */
 import { readFile } from "node:fs/promises";
-import { check, format, resolveConfig } from "prettier";
 import type { CompiledKernel, Config } from "../../contract/compiled.js";
 import { writeOutput } from "../system/files.js";
 import { UsageError } from "../system/problems.js";
@@ -14,6 +13,8 @@ export async function rewriteConfigs({ tuning }: CompiledKernel, configs: readon
   const { file, before, text } = tuning!.rewrite(configs);
   if ((await readFile(file, "utf8")) !== before)
     throw new UsageError(`${file} changed while its kernel was tuned; tune again, the measurements are kept`);
+  // Imported here, because no other command needs it, and it takes long to load.
+  const { check, format, resolveConfig } = await import("prettier");
   const style = { ...(await resolveConfig(file)), filepath: file };
   const isFormatted = await check(before, style).catch(() => false);
   await writeOutput(file, isFormatted ? await format(text, style) : text);

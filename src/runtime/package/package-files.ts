@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Case, CompiledKernel, Signature, Tolerance } from "../../contract/compiled.js";
 import { gradientTolerance, toleranceFor } from "../../contract/tolerance.js";
 import { deviceLimits } from "../verify/device-limits.js";
-import { type Limits, planCases } from "../cases/cases.js";
+import { type Limits, planCases, type PlannedCase } from "../cases/cases.js";
 import { distributionOf } from "./package-names.js";
 import { importLine, layOut, pythonFloat, type Term } from "./python-text.js";
 import { dtypeOf } from "../devices/request.js";
@@ -149,21 +149,28 @@ function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   ].join("\n\n");
 }
 
-/** The cases with these labels, or any case if none has them. */
-function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly Case[] {
+/** The cases with these labels, or any case if none has them; at sizes of the interpreter if the kernel needs more. */
+function casesOf(kernel: CompiledKernel, limits: Limits, labels: readonly string[]): readonly [Case, ...Case[]] {
+  const within = [limits, deviceLimits.interpreter].map((each) => plainCases(kernel, each));
+  const plain = within.find((cases) => cases.length > 0) ?? [];
+  const found = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
+  const [any] = plain;
+  if (!any) throw new Error(`${kernel.signature.name}: it takes no size that a test could have`);
+  const [first = any, ...others] = found;
+  return [first.at, ...others.map(({ at }) => at)];
+}
+
+function plainCases(kernel: CompiledKernel, limits: Limits): readonly PlannedCase[] {
   const firsts = Object.entries(kernel.signature.dtypes).map(([variable, members]) => [variable, members[0]] as const);
   // `get_inputs` makes contiguous tensors of the first dtype.
-  const plain = planCases(kernel, limits, { seed: 0 }).cases.filter(
+  return planCases(kernel, limits, { seed: 0 }).cases.filter(
     ({ at }) => !at.layouts && firsts.every(([variable, dtype]) => at.dtypes[variable] === dtype),
   );
-  const found = labels.flatMap((label) => plain.find((planned) => planned.label === label) ?? []);
-  return (found.length > 0 ? found : plain.slice(0, 1)).map(({ at }) => at);
 }
 
 function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm): string {
   const { signature } = kernel;
-  const [at] = [TINY, SMALL].flatMap((limits) => casesOf(kernel, limits, ["primes"]));
-  if (!at) throw new Error(`${signature.name}: it takes no size that a test could have`);
+  const [at] = casesOf(kernel, TINY, ["primes"]);
   const module = `kernels.${signature.name}`;
   const registered = `torch.ops.${name}.${signature.name}`;
   // torch.compile chooses the config of a triton_op itself.

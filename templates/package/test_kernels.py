@@ -48,7 +48,9 @@ class Kernels(unittest.TestCase):
             alone = gradients_of(module.kernel_fn, inputs, [i])
             torch.testing.assert_close(alone[i], got[i], rtol=0, atol=0)
 
-    def check_operator(self, module, operator, sizes, gradients=(), tolerance=(0, 0, 0)):
+    def check_operator(
+        self, module, operator, sizes, gradients=(), tolerance=(0, 0, 0)
+    ):
         """opcheck, and torch.compile beside eager: bit for bit without a tolerance."""
         inputs, wanted = fresh_inputs(module, sizes), places(module, gradients)
         torch.library.opcheck(operator, copied(inputs, requires_grad=wanted))

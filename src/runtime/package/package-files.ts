@@ -139,7 +139,7 @@ const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
 function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
   const { signature } = kernel;
   const calls = casesOf(kernel, SMALL, ["primes", "beyond blocks"]).map((at) => {
-    const figures: Term = { open: "[", items: tolerances(kernel, at).map(triple), close: "]" };
+    const figures: Term = { open: "[", items: tolerances(kernel, at).map((each) => triple(each)), close: "]" };
     const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
     return call("check", [`kernels.${signature.name}`, sizesTerm(at), figures, ...gradients]);
   });
@@ -175,7 +175,7 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
   const registered = `torch.ops.${name}.${signature.name}`;
   // torch.compile chooses the config of a triton_op itself.
   const isExact = form === "custom_op" && !signature.unordered;
-  const tolerance = isExact ? [] : [`tolerance=${triple(largest(tolerances(kernel, at)))}`];
+  const tolerance = isExact ? [] : [triple(largest(tolerances(kernel, at)), "tolerance=")];
   const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
   const skipped = '    @unittest.skipUnless(ON_GPU, "PyTorch cannot trace Triton\'s interpreter")';
   return [
@@ -212,7 +212,8 @@ function gradientsTerm({ signature, sizes, tolerance }: CompiledKernel, at: Case
   const known = { sizes: sizes(at), dtypes: at.dtypes };
   const items = inputs.map((tensor) => {
     const dtype = dtypeOf(tensor, at);
-    return `"${tensor.python}": ${triple(gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, tolerance))}`;
+    const figures = gradientTolerance(dtype, signature, tensor.name, known, TESTED_ON, tolerance);
+    return triple(figures, `"${tensor.python}": `);
   });
   return { open: "{", items, close: "}" };
 }
@@ -230,7 +231,10 @@ function writingOperators({ name, tensors }: Pick<Signature, "name" | "tensors">
 /** A package's tests run on whatever its user has; a GPU rounds the most. */
 const TESTED_ON = "cuda";
 
-const triple = ({ rtol, atol, rms = 0 }: Tolerance): string => `(${[rtol, atol, rms].map(pythonFloat).join(", ")})`;
+/** A tolerance as Python has it; `before` stands before its bracket. */
+function triple({ rtol, atol, rms = 0 }: Tolerance, before = ""): Term {
+  return { open: `${before}(`, items: [rtol, atol, rms].map(pythonFloat), close: ")" };
+}
 
 function call(method: string, args: readonly Term[]): string {
   return layOut({ open: `self.${method}(`, items: args, close: ")" }, " ".repeat(8));

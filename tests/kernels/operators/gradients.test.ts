@@ -5,6 +5,9 @@ import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
+import { drawTests } from "../../support/drawn.js";
+
+drawTests("gradients");
 
 const device = interpreter();
 const at = { sizes: { M: 1, N: 5 }, dtypes: { T: "float32" }, config: 0, seed: 0 };

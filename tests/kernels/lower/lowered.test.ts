@@ -10,6 +10,7 @@ import { evaluateCase } from "../../../src/eval/evaluate-case.js";
 import type { KernelIR } from "../../../src/ir/nodes.js";
 import { lowerViews } from "../../../src/lower/lower-views.js";
 import { gemm } from "../../../examples/gemm.js";
+import { drawnCount } from "../../support/drawn.js";
 import { examples } from "../../support/examples.js";
 import { recipeOf } from "../random/draw.js";
 import { SIZES } from "../random/example-cases.js";
@@ -20,8 +21,8 @@ import * as wrong from "./rewrite.js";
 import { fc } from "../../support/property.js";
 
 const SEED = Number(process.env["RANDOM_SEED"] ?? 20_261_121);
-/** Random kernels; 1,000 of them take two minutes. */
-const RANDOM = Number(process.env["LOWERED_KERNELS"] ?? 60);
+/** 1,000 random kernels take two minutes. */
+const RANDOM = Number(process.env["LOWERED_KERNELS"] ?? drawnCount("lowered random kernels", 320));
 /** Cases of each config and each choice of dtypes of an example. */
 const EACH = 2;
 

@@ -72,12 +72,15 @@ const TESTS_PART = 4;
 
 /**
  * For files whose tests each cost seconds, such as those that start processes: the short run makes a quarter of them,
- * and all of a file that changed. The others are skipped. Called at the top of the file.
+ * and all where the test file or a file of `folders` of `src` changed. The others are skipped. Called at the top.
  */
-export function drawTests(what: string): void {
+export function drawTests(what: string, ...folders: readonly string[]): void {
   if (isFullRun()) return;
+  const concerned = (file: string): boolean =>
+    file === testFile() || folders.some((folder) => file.startsWith(`src/${folder}/`));
+  const all = [...changedFiles()].some(concerned);
   beforeEach(({ task, skip }) => {
-    const tested = rankOf(`${task.suite?.name} ${task.name}`) <= 1 / TESTS_PART || changedFiles().has(testFile());
+    const tested = all || rankOf(`${task.suite?.name} ${task.name}`) <= 1 / TESTS_PART;
     leaveOut(what, tested ? 1 : 0, 1);
     skip(!tested, "the seed did not draw it");
   });

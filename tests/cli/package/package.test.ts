@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { build, constexpr, kernel, tensor, tl } from "tilescript";
+import { drawTests } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
+
+drawTests("packages", "runtime/package");
 
 let folder: string;
 beforeAll(async () => {
@@ -15,33 +18,32 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("the examples", () => {
-  const kernels: CompiledKernel[] = [];
-  beforeAll(async () => {
-    for (const example of examples) kernels.push(await build(example.kernel));
-  }, 60_000);
-
-  test("are installed by pip, with signatures for type checkers", { timeout: 120_000 }, async () => {
-    const { code, err, files } = await packaged(join(folder, "examples"), kernels);
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
-    for (const file of files.filter((name) => name.endsWith(".py"))) {
-      const text = await readFile(file, "utf8");
-      expect(ruff.format(text), file).toBe(text);
-    }
-    const options = ["--no-index", "--no-deps", "--no-build-isolation", "--target", join(folder, "site")];
-    const pip = await python(["-m", "pip", "install", ...options, join(folder, "examples")], {});
-    expect(pip.exitCode, pip.all).toBe(0);
-    const names = kernels.map(({ signature }) => signature.name);
-    const script = join(import.meta.dirname, "package.py");
-    const { all } = await python([script, "examples", ...names], { PYTHONPATH: join(folder, "site") });
-    expect(all).toBe("ok");
-  });
-
-  test("pass their own tests: values, gradients, opcheck, torch.compile", { timeout: 600_000 }, async () => {
-    const env = { PYTHONPATH: join(folder, "site"), CUDA_VISIBLE_DEVICES: "" };
-    const { all } = await runTests(join(folder, "examples"), env);
-    expect(all).toMatch(new RegExp(`\nRan ${2 * kernels.length} tests in [^]*\n\nOK$`));
-  });
+  test(
+    "are installed by pip, with signatures for type checkers, and pass their own tests",
+    { timeout: 600_000 },
+    async () => {
+      const kernels: CompiledKernel[] = [];
+      for (const example of examples) kernels.push(await build(example.kernel));
+      const { code, err, files } = await packaged(join(folder, "examples"), kernels);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
+      for (const file of files.filter((name) => name.endsWith(".py"))) {
+        const text = await readFile(file, "utf8");
+        expect(ruff.format(text), file).toBe(text);
+      }
+      const options = ["--no-index", "--no-deps", "--no-build-isolation", "--target", join(folder, "site")];
+      const pip = await python(["-m", "pip", "install", ...options, join(folder, "examples")], {});
+      expect(pip.exitCode, pip.all).toBe(0);
+      const names = kernels.map(({ signature }) => signature.name);
+      const script = join(import.meta.dirname, "package.py");
+      const { all } = await python([script, "examples", ...names], { PYTHONPATH: join(folder, "site") });
+      expect(all).toBe("ok");
+      // Values, gradients, opcheck, torch.compile.
+      const env = { PYTHONPATH: join(folder, "site"), CUDA_VISIBLE_DEVICES: "" };
+      const tested = await runTests(join(folder, "examples"), env);
+      expect(tested.all).toMatch(new RegExp(`\nRan ${2 * kernels.length} tests in [^]*\n\nOK$`));
+    },
+  );
 });
 
 /** y = 2 * x, called as its author likes. */

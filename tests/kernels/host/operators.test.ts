@@ -1,9 +1,12 @@
 /** Emission mode `op`: a kernel that PyTorch knows as an operator. */
 import { beforeAll, expect, test } from "vitest";
+import { drawTests } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
+
+drawTests("operators on PyTorch", "codegen/operator");
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 const op = { namespace: "tests" };

@@ -1,5 +1,6 @@
 /** The host side of emitted modules, run: on Triton's interpreter with real PyTorch, and by the evaluator. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { drawTests } from "../../support/drawn.js";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { closeDevice, openDevice, type Device } from "../../../src/runtime/devices/devices.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -8,6 +9,8 @@ import * as argumentKernels from "./argument-kernels.js";
 import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
+
+drawTests("wrappers on PyTorch", "codegen/wrapper");
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 let device: Device;

@@ -1,6 +1,7 @@
 /** Atomics: what they refuse, how they are written, what they compute, and that Triton takes every dtype of each. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, tensor, tl, type Case } from "tilescript";
+import { drawTests } from "../../support/drawn.js";
 import type { TensorData } from "../../../src/contract/compiled.js";
 import { atomicKinds, type AtomicKind } from "../../../src/rules/atomic-rules.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -8,6 +9,8 @@ import { evaluate, lineOf, only } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
+
+drawTests("kernels in memory", "lower");
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, descriptor, kernel, pointer, tensor, tl, type Case } from "tilescript";
+import { drawTests } from "../../support/drawn.js";
 import { gemmTma } from "../../../examples/gemm-tma.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -13,6 +14,8 @@ import { evaluate, lineOf, only } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
+
+drawTests("kernels in memory", "lower");
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 const line = (mark: string) => lineOf(import.meta.url, mark);

@@ -1,6 +1,7 @@
 /** Arguments that a caller may leave out: refusals, the wrapper, both ways evaluated, run and compiled. */
 import { describe, expect, test } from "vitest";
 import { build, compile, constexpr, kernel, pointer, python, tensor, tl, type Case } from "tilescript";
+import { drawTests } from "../../support/drawn.js";
 import { closeDevice, openDevice } from "../../../src/runtime/devices/devices.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
 import { verifyCase } from "../../../src/runtime/verify/runner.js";
@@ -8,6 +9,8 @@ import { evaluate, float32s } from "../../support/evaluate.js";
 import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
+
+drawTests("kernels in memory", "lower");
 
 /** Rows of a table, and a bias on each if there is one. */
 const embedding = kernel(

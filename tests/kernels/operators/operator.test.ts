@@ -6,7 +6,6 @@ import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagn
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
 import { lint } from "../../support/emit.js";
-import { testModules } from "../../support/python.js";
 import { accumulate, affine, doubled, rows, scale, scaled, shifted } from "./kernels.js";
 
 /** An operator's function that is wrong, what is said of it, and how it would be right. */
@@ -304,15 +303,4 @@ test.each([scale, affine, doubled, layerNorm, rmsNorm])("$name in the evaluator"
   const at = { sizes: { M: 5, N: 37 }, dtypes: { T: "float32" }, config: 0, seed: 7, scalars: { eps: 1e-5 } };
   const { comparison, findings } = compiled.evaluate(at);
   expect({ findings, wrong: comparison?.wrong }).toEqual({ findings: [], wrong: 0 });
-});
-
-test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, async () => {
-  const built = {
-    scale: await build(scale),
-    affine: await build(affine),
-    doubled: await build(doubled),
-    layer_norm: await build(layerNorm),
-    rms_norm: await build(rmsNorm),
-  };
-  expect(await testModules(new URL("operators.py", import.meta.url), built)).toMatch(/\nOK\n?$/);
 });

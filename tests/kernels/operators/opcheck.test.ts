@@ -1,0 +1,21 @@
+/** Operators as PyTorch has them. */
+import { expect, test } from "vitest";
+import { build } from "tilescript";
+import { layerNorm } from "../../../examples/layer-norm.js";
+import { rmsNorm } from "../../../examples/rms-norm.js";
+import { drawTests } from "../../support/drawn.js";
+import { testModules } from "../../support/python.js";
+import { affine, doubled, scale } from "./kernels.js";
+
+drawTests("operators on PyTorch", "codegen/operator");
+
+test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, async () => {
+  const built = {
+    scale: await build(scale),
+    affine: await build(affine),
+    doubled: await build(doubled),
+    layer_norm: await build(layerNorm),
+    rms_norm: await build(rmsNorm),
+  };
+  expect(await testModules(new URL("operators.py", import.meta.url), built)).toMatch(/\nOK\n?$/);
+});

@@ -9,7 +9,6 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -45,15 +44,20 @@ export function installInto(folder: string, ...others: readonly string[]): void 
 export function makeProject(): void {
   if (newest(join(root, "src")) > modified(join(root, "dist/index.js")))
     execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" });
-  rmSync(project, { recursive: true, force: true });
+  // Another run of this checkout may be using it.
   mkdirSync(join(installed, "bin"), { recursive: true });
   copyFileSync(join(root, "bin/tilescript.js"), binary);
-  for (const name of ["dist", "python", "templates", "package.json"])
-    symlinkSync(join(root, name), join(installed, name));
-  symlinkSync(join(root, "node_modules/tsx"), join(project, "node_modules/tsx"));
-  cpSync(join(root, "examples"), join(project, "examples"), { recursive: true });
-  rmSync(join(project, "examples/tsconfig.json"), { force: true });
+  for (const name of ["dist", "python", "templates", "package.json"]) link(join(root, name), join(installed, name));
+  link(join(root, "node_modules/tsx"), join(project, "node_modules/tsx"));
+  cpSync(join(root, "examples"), join(project, "examples"), {
+    recursive: true,
+    filter: (file) => !file.endsWith("tsconfig.json"),
+  });
   writeFileSync(join(project, "package.json"), `{ "type": "module" }`);
+}
+
+function link(to: string, from: string): void {
+  if (!existsSync(from)) symlinkSync(to, from);
 }
 
 const modified = (file: string): number => (existsSync(file) ? statSync(file).mtimeMs : 0);

@@ -98,11 +98,19 @@ class Scope {
   }
 }
 
+/**
+ * Writes the kernel. Its body is entered many times, with and without the bodies inside it, and must always make the
+ * same statements: what the first time decides is kept by where it was decided.
+ */
 class Author {
-  readonly #outputs: Output[] = [];
+  readonly #outputs = new Map<string, Output>();
+  /** Positions of the tiles that are stored at the end: those that nothing has used, or the last one. */
+  #left: readonly number[] | undefined;
   readonly #used = new Set<string>();
   readonly #consumed = new Set<Tile>();
   #args: Record<string, any> = {};
+  /** Where in the recipe the next statement is from, and how many outputs that step has so far. */
+  #place = { path: "", outputs: 0 };
 
   constructor(
     readonly recipe: Recipe,
@@ -114,7 +122,8 @@ class Author {
   /** Runs the body once to see which outputs there are, and makes the kernel that has them. */
   finish(): RandomKernel {
     trace(definitionOf(this.#kernel()));
-    const declared = { outputs: this.#outputs, used: this.#used };
+    const outputs = [...this.#outputs.values()];
+    const declared = { outputs, used: this.#used };
     const { inputs } = this.recipe;
     const sizes = inputs.flatMap((input, i) =>
       input.form === "masked" ? inputDims(input).map((length, axis) => [`N${i}_${axis}`, maskedLength(length)]) : [],
@@ -122,7 +131,7 @@ class Author {
     const scalars = Object.entries(SCALARS).map(([dtype, value]) => [`s_${dtype}`, value] as const);
     return {
       kernel: new Author(this.recipe, this.values, declared).#kernel(),
-      outputs: this.#outputs,
+      outputs,
       sizes: Object.fromEntries(sizes) as Record<string, number>,
       scalars: Object.fromEntries(scalars.filter(([name]) => this.#used.has(name))),
     };
@@ -144,7 +153,11 @@ class Author {
       ...(isUsed("FLAG") && { FLAG: recipe.flag }),
     };
     const spec = { params, grid: () => [recipe.programs], config };
-    return kernel("random_kernel", spec as never, ((args: Record<string, any>) => this.#body(args)) as never);
+    return kernel(
+      "random_kernel",
+      spec as never,
+      ((args: Record<string, any>) => this.#within("body", () => this.#body(args))) as never,
+    );
   }
 
   #dims({ form, ...input }: Input, i: number): readonly (number | string)[] {
@@ -159,18 +172,37 @@ class Author {
   }
 
   #body(args: Record<string, any>): void {
-    // A kernel is traced as often as someone asks.
     this.#args = args;
-    this.#outputs.length = 0;
-    this.#consumed.clear();
     const scope = new Scope(
       this.recipe.inputs.map((input, i) => this.#load(input, args[`x${i}`])),
       0,
     );
     this.#steps(this.recipe.body, scope);
-    for (const tile of scope.tiles)
-      if (!this.#consumed.has(tile) || (tile === scope.tiles.at(-1) && this.#outputs.length === 0))
-        this.#store(tile, exact, scope);
+    if (!this.#left) {
+      const left = scope.tiles.flatMap((tile, i) => (this.#consumed.has(tile) ? [] : [i]));
+      this.#left = left.length > 0 || this.#outputs.size > 0 ? left : [scope.tiles.length - 1];
+    }
+    this.#consumeAll(scope.tiles);
+    for (const i of this.#left) this.#store(scope.tiles[i]!, exact, scope);
+  }
+
+  /** Runs what the recipe has at a place; a body remembers its own, since it may be entered later. */
+  #within<Result>(path: string, act: () => Result): Result {
+    const outer = this.#place;
+    this.#place = { path, outputs: 0 };
+    try {
+      return act();
+    } finally {
+      this.#place = outer;
+    }
+  }
+
+  #bodyOf<Given extends readonly unknown[], Result>(
+    name: string | number,
+    body: (...given: Given) => Result,
+  ): (...given: Given) => Result {
+    const path = `${this.#place.path} ${name}`;
+    return (...given) => this.#within(path, () => body(...given));
   }
 
   #load({ shape, form, options }: Input, x: any): Tile {
@@ -192,10 +224,14 @@ class Author {
     return tl.load(form === "programs" ? x.at(tl.programId(0), ...lanes) : x.at(...lanes), given as never);
   }
 
+  /** Gives the position of the output. */
   #store(tile: Tile, rule: Rule, { depth }: Scope): number {
-    const at = this.#outputs.length;
+    const key = `${this.#place.path}:${this.#place.outputs++}`;
+    const known = [...this.#outputs.keys()].indexOf(key);
+    const at = known < 0 ? this.#outputs.size : known;
     const name = `y${at}`;
-    this.#outputs.push({ name, dtype: dtypeOf(tile), shape: lengthsOf(tile), partial: depth > 0, rule });
+    const output = { name, dtype: dtypeOf(tile), shape: lengthsOf(tile), partial: depth > 0, rule };
+    if (known < 0) this.#outputs.set(key, output);
     this.#consumed.add(tile);
     if (!this.declared) return at;
     const lanes = tile.shape.map((length: unknown) => tl.arange(0, length as never));
@@ -212,7 +248,8 @@ class Author {
   }
 
   #steps(steps: readonly Step[], scope: Scope): void {
-    for (const step of steps) this.#step(step, scope);
+    const { path } = this.#place;
+    for (const [i, step] of steps.entries()) this.#within(`${path}.${i}`, () => this.#step(step, scope));
   }
 
   #step(step: Step, scope: Scope): void {
@@ -275,9 +312,10 @@ class Author {
       const magnitude = again(
         ...operands.map((operand) => (isFloating(operand) && !isFp8(dtypeOf(operand)) ? tl.abs(operand) : operand)),
       );
-      const of = this.#store(magnitude, exact, scope);
+      // Both are compared within a bound that the first one holds.
+      const next = this.#outputs.size;
       const factor = sumFactor(termsOf(op, operands, tile), dtypeOf(tile), precision);
-      this.#outputs[of] = { ...this.#outputs[of]!, rule: { kind: "bound", of, factor } };
+      const of = this.#store(magnitude, { kind: "bound", of: next, factor }, scope);
       this.#store(tile, { kind: "bound", of, factor }, scope);
     });
   }
@@ -431,8 +469,16 @@ class Author {
     const before = inner.tiles.length;
     this.#steps(steps, inner);
     const last = inner.tiles.length > before ? inner.tiles.at(-1) : seen.at(-1);
-    for (const tile of inner.tiles.slice(before)) this.#consumed.add(tile);
+    this.#consumeAll([...seen, ...inner.tiles.slice(before)]);
     return last;
+  }
+
+  /** A truth value that nothing uses is refused; one that is cast is used. */
+  #consumeAll(tiles: readonly Tile[]): void {
+    for (const tile of tiles) {
+      if (dtypeOf(tile) === "int1") cast(tile, "int32");
+      this.#consumed.add(tile);
+    }
   }
 
   #range(step: Extract<Step, { kind: "range" }>, scope: Scope): void {
@@ -472,10 +518,10 @@ class Author {
         const doubled = count.value.mul(2);
         return doubled.lt(2 * turns).and(doubled.ge(-1));
       },
-      () => {
+      this.#bodyOf("body", () => {
         state.value = like(this.#inner(body, scope, count.value, state.value), state.value as Tile);
         count.value = count.value.add(1);
-      },
+      }),
     );
     this.#keep(state.value, scope);
   }
@@ -490,31 +536,34 @@ class Author {
       return subject.gt(i);
     };
     if (step.gives) {
-      const arm = (steps: readonly Step[]) => () => like(this.#inner(steps, scope, held), held);
+      const arm = (i: number, steps: readonly Step[]) =>
+        this.#bodyOf(i, () => like(this.#inner(steps, scope, held), held));
       const [first, ...others] = step.arms;
-      let chain = tl.when(condition(0), arm(first!));
-      others.forEach((steps, i) => (chain = chain.elseWhen(condition(i + 1), arm(steps) as never)));
-      return this.#keep(chain.otherwise(arm(step.otherwise ?? []) as never), scope);
+      let chain = tl.when(condition(0), arm(0, first!));
+      others.forEach((steps, i) => (chain = chain.elseWhen(condition(i + 1), arm(i + 1, steps) as never)));
+      return this.#keep(chain.otherwise(arm(-1, step.otherwise ?? []) as never), scope);
     }
     const state = tl.mut(held);
-    const arm = (steps: readonly Step[]) => () => {
-      state.value = like(this.#inner(steps, scope, state.value), held);
-    };
+    const arm = (i: number, steps: readonly Step[]) =>
+      this.#bodyOf(i, () => {
+        state.value = like(this.#inner(steps, scope, state.value), held);
+      });
     const [first, ...others] = step.arms;
-    let chain = tl.when(condition(0), arm(first!));
-    others.forEach((steps, i) => (chain = chain.elseWhen(condition(i + 1), arm(steps))));
-    if (step.otherwise) chain.otherwise(arm(step.otherwise));
+    let chain = tl.when(condition(0), arm(0, first!));
+    others.forEach((steps, i) => (chain = chain.elseWhen(condition(i + 1), arm(i + 1, steps))));
+    if (step.otherwise) chain.otherwise(arm(-1, step.otherwise));
     this.#keep(state.value, scope);
   }
 
   #call({ picks, body }: Extract<Step, { kind: "call" }>, scope: Scope): void {
     const [x, y] = [this.#take(scope, picks[0]!), this.#take(scope, picks[1]!)];
-    const helper = tl.fn("helper", (a: Tile, b: Tile) => {
+    const traced = this.#bodyOf("helper", (a: Tile, b: Tile) => {
       const inner = new Scope([a, b], scope.depth + 1);
       this.#steps(body, inner);
-      for (const tile of inner.tiles) this.#consumed.add(tile);
+      this.#consumeAll(inner.tiles);
       return inner.tiles.at(-1);
     });
+    const helper = tl.fn("helper", (a: Tile, b: Tile) => traced(a, b));
     this.#keep(helper(x, y), scope);
   }
 

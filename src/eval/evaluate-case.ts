@@ -6,6 +6,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
+import { checkHostValues } from "./host-values.js";
 import { evaluateForms } from "./emitted-form.js";
 import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { judge } from "./judge.js";
@@ -30,6 +31,7 @@ export function evaluateCase(
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const launch = launchOf(ir, at);
+  checkHostValues(ir, new Bindings(ir, launch));
   const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
   checkRanges(signature, inputs, sizesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;

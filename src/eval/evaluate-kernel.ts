@@ -1,7 +1,8 @@
 /** Runs every program of a kernel's grid in-process, and checks every access. */
 import type { Finding, Layout, ProgramOrder, TensorData } from "../contract/compiled.js";
+import { checkHostValues } from "./host-values.js";
 import { OutOfTime } from "../contract/out-of-time.js";
-import { formatLocation, type Location } from "../diagnostics/diagnostic.js";
+import { formatLocation, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { neverWritten } from "../diagnostics/catalogue/finding-codes.js";
 import { full } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
@@ -50,9 +51,13 @@ export interface RunResult {
   readonly rounded: readonly OpStatement[];
 }
 
-/** @throws Error if a value is missing, or if the evaluator cannot run the kernel. */
+/**
+ * @throws Error if a value is missing, or if the evaluator cannot run the kernel.
+ * @throws TileScriptError at the author's line for a launch that cannot be computed and for a loop that never ends.
+ */
 export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   const bindings = new Bindings(ir, run);
+  checkHostValues(ir, bindings);
   const grid = bindings.host(ir.grid).map(Number);
   const tensors = new Map(
     ir.params.flatMap((param) =>
@@ -72,7 +77,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
     const limit = new TimeLimit(run.until);
     program.launch(values, { memory, sanitiser, grid: [x, y, z], limit }, numbers);
   } catch (error) {
-    if (error instanceof UnknownAddress || error instanceof OutOfTime) throw error;
+    if (error instanceof UnknownAddress || error instanceof OutOfTime || error instanceof TileScriptError) throw error;
     const { at } = program.running;
     const where = at ? `${formatLocation(at)}: ` : "";
     throw new Error(`${where}${error instanceof Error ? error.message : String(error)}`, { cause: error });

@@ -4,7 +4,8 @@
  */
 import { buffersOf } from "../values/buffers.js";
 import { typeOfArgument } from "../ir/typed.js";
-import type { Location } from "../diagnostics/diagnostic.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { endlessLoop } from "../diagnostics/catalogue/control-codes.js";
 import { uninitialised } from "../diagnostics/catalogue/finding-codes.js";
 import { full, isSameShape, type TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
@@ -294,7 +295,7 @@ export class Program {
         number,
         number,
       ];
-      if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
+      if (by === 0) fail(endlessLoop.step(), at);
       const start = mark();
       for (let i = from; by > 0 ? i < to : i > to; i += by) {
         this.running.limit.check(at);
@@ -315,9 +316,9 @@ export class Program {
   }
 
   /** Prepares each iteration separately, because shapes may depend on the index. */
-  #unrolled({ index, start, end, step, body }: ForStatement): Step {
+  #unrolled({ index, start, end, step, body, at }: ForStatement): Step {
     const [from, to, by] = [start, end, step].map((bound) => this.#known(bound)) as [number, number, number];
-    if (by === 0) throw new RangeError("a loop with a step of 0 does not end");
+    if (by === 0) fail(endlessLoop.step(), at);
     const [slots, slot] = [this.#slots, this.#slot(index)];
     const text = index.type.kind === "constexpr" ? index.type.text : "";
     const iterations: (readonly [number, (start: Mark) => void])[] = [];
@@ -356,8 +357,7 @@ export class Program {
         if (this.#scalar(test(), "whether this loop goes on depends", at) === 0) return;
         this.running.at = at;
         this.running.limit.check(at);
-        if (iterations >= MAX_ITERATIONS)
-          throw new RangeError(`this loop does not end within ${MAX_ITERATIONS} iterations`);
+        if (iterations >= MAX_ITERATIONS) fail(endlessLoop.iterations(MAX_ITERATIONS), at);
         iterate(start);
       }
     };

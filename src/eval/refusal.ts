@@ -20,13 +20,17 @@ import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
+import { divisionByZero, isLost } from "./host-values.js";
 import { layoutStrides } from "./tensor.js";
 
 /** Why the lowered kernel cannot be launched, or undefined if it can. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const launch: LaunchCase = { ir, at, bindings: new Bindings(ir, launchOf(ir, at)) };
+  const required = first(launch, "requirement");
+  // Python raises an error there, so the case fails.
+  if (required === undefined && divisionByZero(ir, launch.bindings)) return undefined;
   return (
-    first(launch, "requirement") ??
+    required ??
     badTile(ir, launch.bindings) ??
     thinTile(ir, launch.bindings) ??
     first(launch, "grid", "descriptor", "reach", "tile-size", "launch-size")
@@ -53,8 +57,11 @@ function first(launch: LaunchCase, ...kinds: readonly Precondition["kind"][]): s
 /** The sentence about a precondition that does not hold. */
 function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): string | undefined {
   switch (condition.kind) {
-    case "requirement":
-      return bindings.host(ir.requires)[condition.index] ? undefined : unmet(ir, condition.index, bindings);
+    case "requirement": {
+      const isMet = bindings.host(ir.requires)[condition.index];
+      if (isMet || isLost(ir.requires.block.yields[condition.index]!, ir.requires, bindings)) return undefined;
+      return unmet(ir, condition.index, bindings);
+    }
     case "grid": {
       const { axis, most } = condition;
       const size = Number(bindings.host(ir.grid)[axis]);

@@ -99,8 +99,7 @@ export function bitLength(x: number): number {
 export function constexprValue(text: string, numbers: Numbers): number {
   const name = (token: string): number => {
     const value = numbers[token];
-    if (typeof value !== "number" || Number.isNaN(value))
-      throw new Error(`the size ${text} has no value here: ${token}`);
+    if (typeof value !== "number") throw new Error(`the size ${text} has no value here: ${token}`);
     return value;
   };
   return readText(text, { ...arithmetic, name });

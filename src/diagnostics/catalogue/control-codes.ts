@@ -101,6 +101,12 @@ export const loopBounds = defineCode("loop-bounds", {
   rule: (sentence: string) => sentence,
 });
 
+export const endlessLoop = defineCode("endless-loop", {
+  step: () => "this loop has a step of 0 in this case, so it never ends; give a step that is never 0",
+  iterations: (count: number) =>
+    `this loop does not end within ${count} iterations; change what its condition reads, so that it becomes false`,
+});
+
 export const loopFunctions = defineCode("loop-functions", {
   condition: () => "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",
   body: () => "whileLoop: the second argument is the body; give a function",

@@ -20,6 +20,13 @@ export const hostResult = defineCode("host-result", {
     `${kernel}: what computes ${param} must give ${wanted}${remedy}`,
 });
 
+export const hostValue = defineCode("host-value", {
+  zeroDivision: (kernel: string, values: string) =>
+    `${kernel}: this divides by zero at ${values}, where Python raises ZeroDivisionError; divide by a number that is never 0, such as tl.maximum(1, …), or ask for it in requires`,
+  negative: (name: string, value: number, values: string) =>
+    `dims: ${name} is ${value} at ${values}, and a size is 0 or more; compute it with tl.maximum(0, …), or ask for sizes that allow it in requires`,
+});
+
 const NAME_ITS_INPUTS = "name what that is computed from";
 
 export const computedLater = defineCode("computed-later", {

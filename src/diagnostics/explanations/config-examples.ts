@@ -140,6 +140,14 @@ export const host = {
     fails: { grid: "() => undefined" },
     passes: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
   },
+  "host-value": {
+    means:
+      "The grid, a size, a constexpr or a requirement cannot be computed in this case: Python raises an error before the launch.",
+    says: "example: this divides by zero at N=40, BLOCK=16, where Python raises ZeroDivisionError; divide by a number that is never 0, such as tl.maximum(1, …), or ask for it in requires",
+    fails: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK.floorDiv(32))]" },
+    passes: { grid: "({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]" },
+    run: { sizes: { N: 40 } },
+  },
   "launch-option": {
     means: "`launch` has options that no config changes; configs have numWarps and the others.",
     says: "example: launch: no option numWarps; it has launchPdl, launchCooperativeGrid, enableFpFusion, and configs have the others",

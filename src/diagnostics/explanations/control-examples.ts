@@ -159,6 +159,19 @@ tl.store(y.at(i), plus(v, v));`,
     fails: { body: "for (const k of tl.staticRange(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
     passes: { body: "for (const k of tl.range(0, N)) tl.store(y.at(k), tl.load(x.at(k)));" },
   },
+  "endless-loop": {
+    means: "A loop never ends in this case: its step is 0, or its condition stays true.",
+    says: "this loop has a step of 0 in this case, so it never ends; give a step that is never 0",
+    fails: {
+      grid: "() => [1]",
+      body: "for (const k of tl.range(0, N, N.floorDiv(100))) tl.store(y.at(k), tl.load(x.at(k)));",
+    },
+    passes: {
+      grid: "() => [1]",
+      body: "for (const k of tl.range(0, N, tl.maximum(N.floorDiv(100), 1))) tl.store(y.at(k), tl.load(x.at(k)));",
+    },
+    run: { sizes: { N: 40 } },
+  },
   "loop-functions": {
     means: "`tl.whileLoop` takes two functions: the condition, which is computed before each iteration, and the body.",
     says: "whileLoop: the condition is computed before each iteration; give a function, () => i.value.lt(n)",

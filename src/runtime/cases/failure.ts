@@ -1,7 +1,9 @@
 /** Errors of the worker and the evaluator, located at the author's line. */
 import type { CompiledKernel } from "../../contract/compiled.js";
-import type { CaseFailure } from "./outcome.js";
+import type { CaseFailure, MistakeKind } from "./outcome.js";
 import { type Location, TileScriptError } from "../../diagnostics/diagnostic.js";
+import { endlessLoop } from "../../diagnostics/catalogue/control-codes.js";
+import { hostValue } from "../../diagnostics/catalogue/host-codes.js";
 import { specInputs, torchCall } from "../../diagnostics/catalogue/reference-codes.js";
 import { OutOfTime } from "../../contract/out-of-time.js";
 import { EnvironmentError } from "../system/problems.js";
@@ -39,12 +41,19 @@ function definitionOf({ map, python }: CompiledKernel, name: string): Location |
   return definition < 0 ? undefined : authorLocation(map, definition + 1);
 }
 
+/** The kinds of mistakes that show when a case runs; others are the reference's. */
+const mistakes: Readonly<Record<string, MistakeKind>> = {
+  [torchCall.code]: "torch",
+  [specInputs.code]: "inputs",
+  [hostValue.code]: "launch",
+  [endlessLoop.code]: "loop",
+};
+
 /** An exception of the evaluator. */
 export function evaluatorFailure(error: unknown): CaseFailure {
   if (error instanceof TileScriptError) {
     const { code, message, at } = error.diagnostics[0]!;
-    const kind = code === torchCall.code ? "torch" : code === specInputs.code ? "inputs" : "reference";
-    return { kind, message, ...(at && { at }) };
+    return { kind: mistakes[code] ?? "reference", message, ...(at && { at }) };
   }
   if (error instanceof OutOfTime) return { kind: "timeout", message: error.message, ...(error.at && { at: error.at }) };
   const message = error instanceof Error ? error.message : String(error);

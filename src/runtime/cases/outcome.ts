@@ -33,9 +33,12 @@ export interface OutputComparison {
   readonly referenceDiff?: number;
 }
 
+/** What is wrong where the author wrote torch, and with what a launch or a loop computes in this case. */
+export type MistakeKind = "torch" | "inputs" | "reference" | "launch" | "loop";
+
 /** An error during the case, with the author's line if the emitted module was involved. */
 export interface CaseFailure {
-  readonly kind: FailureKind | "torch" | "inputs" | "internal";
+  readonly kind: FailureKind | MistakeKind | "internal";
   readonly message: string;
   readonly exception?: string;
   readonly at?: Location;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from .parent import end_with
 from .protocol import Handler, serve

@@ -199,7 +199,7 @@ export const commandLine: readonly Mistake[] = [
     title: "a package's name that is none",
     args: "package FILE --out 1-2",
     code: 2,
-    says: "choose one with --package-name",
+    says: "choose another with --package-name",
   },
   {
     title: "a new kernel's name that is none",

@@ -1,7 +1,7 @@
 /**
  * How deep Python takes a program. CPython 3.10 to 3.12 refuses more than 20 loops inside each other and more than 98
  * levels of indentation in a function. Triton's code generator calls itself for each level, and Python stops it at a depth
- * of 1,000 calls: measured on 3.6 and 3.9 at 160 arms of a branch and 50 helper functions that call one another. Callers
+ * of 1,000 calls: measured on 3.9 at 160 arms of a branch and 50 helper functions that call one another. Callers
  * need a part of that depth, so the limits here are lower.
  */
 import { deepProgram } from "../diagnostics/catalogue/control-codes.js";

@@ -6,6 +6,7 @@ import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type Body, type ResultForm, runBody } from "../ir/entries.js";
 import { Handle } from "../ir/handle.js";
+import { repeatResults } from "../ir/repeats.js";
 import { type Argument, type Block, type IfStatement, isValue, type Value } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
@@ -177,6 +178,7 @@ function join(
     const parent = branches[i - 1];
     if (parent) parent.statement.otherwise = { statements: [statement], yields: results };
   }
+  repeatResults(recorder, results);
   const handles = results.map((value) => new Handle(value));
   return form === "one" ? handles[0] : handles;
 }

@@ -9,6 +9,7 @@ import type { Constexpr, ConstLike } from "../types/constexpr.js";
 import type { Elem } from "../types/dtype.js";
 import { enterBody, type Returned, runBody } from "../ir/entries.js";
 import { Handle, isHandle } from "../ir/handle.js";
+import { repeatParams } from "../ir/repeats.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
 import {
@@ -142,6 +143,7 @@ class Loop implements Iterable<Handle> {
     for (const bound of [head.start, head.end, head.step]) recorder.use(bound, head.at);
     const { params, block } = yield* enterBody(recorder, { what: "the loop", kind: "loop", at: head.at }, function* () {
       const index = recorder.value(type, head.at);
+      repeatParams(recorder, [index]);
       let complete = false;
       try {
         yield new Handle(index);

@@ -4,11 +4,12 @@ import { type Builder, builder } from "../ir/builder.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, STATE } from "../ir/handle.js";
 import type { Argument, Variable } from "../ir/nodes.js";
+import { repeatLet, repeatRead, repeatWrite } from "../ir/repeats.js";
 import type { Checked } from "../types/problem.js";
 import { type MutOut, whyAssign, type WhyMut, whyMut } from "../rules/control-rules.js";
 import type { Type } from "../types/types.js";
 import { full } from "../ops/create.js";
-import { opOf } from "../ops/define.js";
+import { opOf, toArgument } from "../ops/define.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
@@ -25,9 +26,11 @@ export class MutHandle {
   }
 
   get value(): Handle {
-    const at = captureLocation();
     const recorder = builder("tl.mut(…).value");
     const variable = this.#variable;
+    const repeated = repeatRead(recorder, variable);
+    if (repeated) return new Handle(repeated);
+    const at = captureLocation();
     recorder.useVariable(variable, at);
     const result = recorder.value(variable.type, at);
     recorder.append({ kind: "read", variable, result, at });
@@ -35,9 +38,10 @@ export class MutHandle {
   }
 
   set value(given: unknown) {
-    const at = captureLocation();
     const recorder = builder("tl.mut(…).value");
     const variable = this.#variable;
+    if (repeatWrite(recorder, variable, toArgument(given))) return;
+    const at = captureLocation();
     recorder.useVariable(variable, at);
     const value = argumentOf(recorder, given, "value: this cannot be held in a tl.mut", at);
     const { type } = variable;
@@ -58,8 +62,10 @@ function strong(recorder: Builder, type: Type, value: Argument): Argument {
 
 /** State that loops and branches change: `.value` reads it at that point of the program, and writes it. */
 export const mut = ((initial: unknown): MutHandle => {
-  const at = captureLocation();
   const recorder = builder("tl.mut");
+  const repeated = repeatLet(recorder, toArgument(initial));
+  if (repeated) return new MutHandle(repeated);
+  const at = captureLocation();
   const value = argumentOf(recorder, initial, "mut: needs a tile or a pointer", at);
   const type = typeOfArgument(value);
   must(whyMut(type), at);

@@ -10,6 +10,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
 import type { Handle } from "./handle.js";
 import type { Argument, Block, ScopeKind, Value } from "./nodes.js";
+import { Repeats } from "./repeats.js";
 import { differenceOf } from "./same-statements.js";
 
 /** The form of what a body returns, as the author sees it. */
@@ -62,6 +63,7 @@ export interface Entry {
 interface Again {
   readonly known: Body;
   readonly round: Round;
+  readonly repeats: Repeats;
   /** The position of the next body among the inner ones of `known`. */
   next: number;
   /** The helper function that was entered last: calls of one function in a row enter it once. */
@@ -98,7 +100,7 @@ export function* enterBody(recorder: Builder, head: BodyHead, once: Once): Gener
   if (outer?.again) {
     const known = nextOf(outer.again, head);
     const isEntered = head.arm === undefined ? outer.again.round.loops : outer.again.round.arm(head.arm);
-    if (isEntered) return yield* enter(recorder, head, once, againAt(known, outer.again.round));
+    if (isEntered) return yield* enter(recorder, head, once, againAt(known, outer.again.round, outer.again.repeats));
     recorder.texts = known.texts[1];
     return known;
   }
@@ -154,13 +156,15 @@ function finish<T>(body: Generator<Handle, T>): T {
   return given.value;
 }
 
-const againAt = (known: Body, round: Round): Again => ({ known, round, next: 0, helper: undefined });
+function againAt(known: Body, round: Round, repeats: Repeats): Again {
+  return { known, round, repeats, next: 0, helper: undefined };
+}
 
 /** Enters a recorded body and fails if its statements differ. */
 function* enterAgain(recorder: Builder, known: Body, round: Round, once: Once): Generator<Handle, void> {
   const forget = recorder.mark();
   recorder.texts = known.texts[0];
-  const second = yield* enter(recorder, known.head, once, againAt(known, round));
+  const second = yield* enter(recorder, known.head, once, againAt(known, round, new Repeats()));
   forget();
   const different = differenceOf(known, second);
   if (!different) return;

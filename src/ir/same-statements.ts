@@ -31,14 +31,44 @@ export function differenceOf(known: Entered, again: Entered): { readonly at: Loc
   return undefined;
 }
 
-type Made = Value | Variable;
+export type Made = Value | Variable;
+type Arguments = readonly (Argument | undefined)[];
+type Options = Readonly<Record<string, Argument>>;
 
 const nameOf = (elem: Elem): string => (typeof elem === "string" ? elem : elem.name);
+
+/** When the values and the functions among two arguments are the same. */
+export interface Alike {
+  values(recorded: Value, again: Value): boolean;
+  functions(recorded: FunctionIR, again: FunctionIR): boolean;
+}
+
+export function sameArguments(a: Arguments, b: Arguments, alike: Alike): boolean {
+  return a.length === b.length && a.every((argument, i) => sameArgument(argument, b[i], alike));
+}
+
+export function sameOptions(a: Options, b: Options, alike: Alike): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => sameArgument(a[name], b[name], alike));
+}
+
+export function sameArgument(a: Argument | undefined, b: Argument | undefined, alike: Alike): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (isValue(a)) return isValue(b) && alike.values(a, b);
+  if (isList(a)) return isList(b) && sameArguments(a, b, alike);
+  if (isLiteral(a)) return isLiteral(b) && Object.is(a.value, b.value);
+  if (isDType(a)) return isDType(b) && nameOf(a.dtype) === nameOf(b.dtype);
+  return isFunction(b) && alike.functions(a.function, b.function);
+}
 
 class Comparison {
   /** What was made again, to what was recorded. */
   readonly #recorded = new Map<Made, Made>();
   readonly #again = new Set<Made>();
+  readonly #alike: Alike = {
+    values: (a, b) => this.#same(a, b),
+    functions: (a, b) => this.#function(a, b),
+  };
   /** The statement that is compared. */
   at: Location | undefined;
 
@@ -135,22 +165,16 @@ class Comparison {
     return this.#recorded.get(b) === a || (a === b && !this.#again.has(a));
   }
 
-  #arguments(a: readonly (Argument | undefined)[], b: readonly (Argument | undefined)[]): boolean {
-    return a.length === b.length && a.every((argument, i) => this.#argument(argument, b[i]));
+  #arguments(a: Arguments, b: Arguments): boolean {
+    return sameArguments(a, b, this.#alike);
   }
 
-  #options(a: Readonly<Record<string, Argument>>, b: Readonly<Record<string, Argument>>): boolean {
-    const names = Object.keys(a);
-    return names.length === Object.keys(b).length && names.every((name) => this.#argument(a[name], b[name]));
+  #options(a: Options, b: Options): boolean {
+    return sameOptions(a, b, this.#alike);
   }
 
   #argument(a: Argument | undefined, b: Argument | undefined): boolean {
-    if (a === undefined || b === undefined) return a === b;
-    if (isValue(a)) return isValue(b) && this.#same(a, b);
-    if (isList(a)) return isList(b) && this.#arguments(a, b);
-    if (isLiteral(a)) return isLiteral(b) && Object.is(a.value, b.value);
-    if (isDType(a)) return isDType(b) && nameOf(a.dtype) === nameOf(b.dtype);
-    return isFunction(b) && this.#function(a.function, b.function);
+    return sameArgument(a, b, this.#alike);
   }
 
   #function(a: FunctionIR, b: FunctionIR): boolean {

@@ -6,8 +6,9 @@ import { brokenRule, stateAsValue } from "../diagnostics/catalogue/rule-codes.js
 import { type Builder, builder } from "../ir/builder.js";
 import { elemOf, isDType as isDTypeToken } from "../types/dtype.js";
 import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
-import { type Argument, type FunctionArgument, isList, type OpStatement } from "../ir/nodes.js";
+import { type Argument, type FunctionArgument, isList, type OpStatement, type Value } from "../ir/nodes.js";
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
+import { repeatOp } from "../ir/repeats.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 
@@ -59,9 +60,10 @@ function opFrom<Given extends Operands, Options extends Operands>(record: OpReco
 function appends(op: Op) {
   return (...args: unknown[]): unknown => {
     const recorder = builder(`tl.${op.name}`);
-    const at = recorder.location();
-    if (recorder.place === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), at);
-    if (recorder.place === "kernel" && op.needs.hostOnly) fail(hostOnly.onHostOnly(op.name), at);
+    if (recorder.place === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), recorder.location());
+    if (recorder.place === "kernel" && op.needs.hostOnly) fail(hostOnly.onHostOnly(op.name), recorder.location());
+    // While a body is entered again, only a call that differs from the recorded one needs its place.
+    const at = recorder.entry?.again ? undefined : recorder.location();
     return op.variadic ? applyMany(recorder, op, args, at) : apply(recorder, op, args, at);
   };
 }
@@ -84,15 +86,40 @@ function applyMany(recorder: Builder, op: Op, args: readonly unknown[], at: Loca
 }
 
 function apply(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): unknown {
-  const { operands, named, types } = checkedArguments(recorder, op, args, at);
-  const results = recorder.op(op, operands, named, types, at).map((value) => new Handle(value));
+  const values = repeat(recorder, op, args) ?? record(recorder, op, args, at ?? recorder.location());
+  const results = values.map((value) => new Handle(value));
   return results.length === 0 ? undefined : results.length === 1 ? results[0] : results;
+}
+
+function record(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined): readonly Value[] {
+  const { operands, named, types } = checkedArguments(recorder, op, args, at);
+  return recorder.op(op, operands, named, types, at);
+}
+
+/** The results if a body is entered again and the call is the recorded one, which was checked. */
+function repeat(recorder: Builder, op: Op, args: readonly unknown[]): readonly Value[] | undefined {
+  if (!recorder.entry?.again) return undefined;
+  const names = Object.keys(op.operands);
+  const { positional, options } = splitOptions(op, names, args);
+  const given = names.map((_, i) => positional[i] ?? undefined);
+  const operands = given.map(toArgument);
+  // Whether anything was given that is no argument at all.
+  let isOther = positional.length > names.length || given.some((each, i) => each !== undefined && !operands[i]);
+  const named: Record<string, Argument> = {};
+  for (const [name, each] of Object.entries(options)) {
+    if (each === undefined) continue;
+    const argument = toArgument(each);
+    if (argument !== undefined) named[name] = argument;
+    else isOther = true;
+  }
+  return isOther ? undefined : repeatOp(recorder, op, operands, named);
 }
 
 /** The arguments of an author's call, checked by the op's own rule, and the types of the results. */
 export function checkedArguments(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined) {
   const names = Object.keys(op.operands);
-  const { positional, options } = splitOptions(op, names, args, at);
+  const { positional, options } = splitOptions(op, names, args);
+  if (positional.length > names.length) fail(argumentList.count(op.name, names, positional.length), at);
   const operands = names.map((name, i) => toOperand(op, name, op.operands, positional[i], at));
   const named: Record<string, Argument> = {};
   for (const [name, given] of Object.entries(options)) {
@@ -107,12 +134,11 @@ export function checkedArguments(recorder: Builder, op: Op, args: readonly unkno
   return { operands, named, types: inferTypes(op, operands, named, at) };
 }
 
-function splitOptions(op: Op, names: readonly string[], args: readonly unknown[], at: Location | undefined) {
+function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]) {
   const last = args.at(-1);
   const hasOptions = args.length > 0 && isPlainObject(last);
   const given = hasOptions ? args.slice(0, -1) : args;
   const positional = op.rest ? [...given.slice(0, names.length - 1), given.slice(names.length - 1)] : given;
-  if (positional.length > names.length) fail(argumentList.count(op.name, names, positional.length), at);
   return { positional, options: hasOptions ? (last as Record<string, unknown>) : {} };
 }
 

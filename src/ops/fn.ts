@@ -6,6 +6,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import type { ResultForm } from "../ir/entries.js";
 import { Handle } from "../ir/handle.js";
 import type { FunctionIR, OpStatement } from "../ir/nodes.js";
+import { repeatOp } from "../ir/repeats.js";
 import type { Effect, Op, TypedArguments } from "../ir/op.js";
 import type { Runtime } from "../values/runtime-values.js";
 import { sameType, showType, type Type } from "../types/types.js";
@@ -116,5 +117,7 @@ export function appendCall(
   const callee = { kind: "function", function: helper } as const;
   recorder.use(callee, at);
   const operands = [callee, values.filter((value) => value !== undefined)];
-  return recorder.op(CALLS[effectOf(helper)], operands, {}, types, at).map((value) => new Handle(value));
+  const op = CALLS[effectOf(helper)];
+  const results = repeatOp(recorder, op, operands, {}) ?? recorder.op(op, operands, {}, types, at);
+  return results.map((value) => new Handle(value));
 }

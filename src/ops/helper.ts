@@ -7,6 +7,7 @@ import { type Body, type Returned, runHelper } from "../ir/entries.js";
 import { isDType } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
 import { type Argument, type ExternSource, type FunctionIR, isList, isValue, Value } from "../ir/nodes.js";
+import { repeatParams } from "../ir/repeats.js";
 import { showType, type Type } from "../types/types.js";
 import { toArgument } from "./define.js";
 import { parameterNames } from "./parameter-names.js";
@@ -98,6 +99,7 @@ function enterOnce(
   const params: Value[] = [];
   const names = parameterNames(definition.body);
   const inside = given.map((each, i) => formal(recorder, each, names[i] ?? `arg${i}`, params, definition));
+  repeatParams(recorder, params);
   const result = definition.body(...inside);
   if (recorder.depth !== depth) fail(earlyExit.left(definition.what), at);
   const items = result === undefined ? [] : Array.isArray(result) ? result : [result];

@@ -1,7 +1,14 @@
 /** Bodies are entered again while a kernel is traced: JavaScript state that they change is no state of the kernel. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { tl } from "tilescript";
-import { errorOf, statementsOf } from "./vector.js";
+import { errorOf, placeOfError, statementsOf } from "./vector.js";
+
+/** The line of this file that the error of a body names. */
+function lineOfError(body: (args: any) => void): string {
+  const at = placeOfError(body);
+  return readFileSync(at.file, "utf8").split("\n")[at.line - 1]!;
+}
 
 /** The types of the bodies are not what these tests are about. */
 const mut = tl.mut as (initial: any) => { value: any };
@@ -197,6 +204,91 @@ describe("state of JavaScript", () => {
         for (const _ of tl.range(4)) if (turns++ > 0) break;
       }),
     ).toMatch(/^changed-state: .* cannot be left early/);
+  });
+});
+
+describe("the line that is reported is the one", () => {
+  test.each<[string, (args: any, n: () => number) => void]>([
+    [
+      "of a call with other arguments, of the same op in the same position",
+      ({ s }, next) => {
+        for (const _ of tl.range(4)) {
+          const first = next() === 1;
+          if (first) mut(s.add(1));
+          else mut(s.add(2)); // reported
+        }
+      },
+    ],
+    [
+      "of a call that only a later iteration makes",
+      ({ s }, next) => {
+        for (const _ of tl.range(4)) {
+          const first = next() === 1;
+          const sum = s.add(1);
+          if (!first) sum.mul(2); // reported
+          mut(sum);
+        }
+      },
+    ],
+    [
+      "of a call that fails at a later iteration, at the place of another one",
+      ({ s, BLOCK }, next) => {
+        for (const _ of tl.range(4)) {
+          const first = next() === 1;
+          if (first) mut(s.add(1));
+          else mut(s.add(tl.arange(0, BLOCK), [tl.float32])); // reported
+        }
+      },
+    ],
+    [
+      "of a write of another value",
+      ({ s }, next) => {
+        const [sum, other] = [mut(s), s.mul(2)];
+        for (const _ of tl.range(4)) {
+          const first = next() === 1;
+          if (first) sum.value = s;
+          else sum.value = other; // reported
+        }
+      },
+    ],
+    [
+      "of a read of another variable",
+      ({ s }, next) => {
+        const [a, b] = [mut(s), mut(s)];
+        for (const _ of tl.range(4)) {
+          const first = next() === 1;
+          if (first) mut(a.value);
+          else mut(b.value); // reported
+        }
+      },
+    ],
+    [
+      "of state with another initial value",
+      ({ s }, next) => {
+        const other = s.mul(2);
+        for (const _ of tl.range(4)) {
+          const first = next() === 1;
+          if (first) mut(s);
+          else mut(other); // reported
+        }
+      },
+    ],
+    [
+      "of an operation on a value that JavaScript kept, among operations that are repeated",
+      ({ s }, next) => {
+        let kept: any;
+        for (const _ of tl.range(4)) {
+          const sum = s.add(1);
+          kept ??= sum;
+          const first = next() === 1;
+          if (first) mut(sum.mul(2));
+          else mut(kept.mul(2)); // reported
+        }
+      },
+    ],
+  ])("%s", (_what, body) => {
+    let n = 0;
+    expect(lineOfError((args) => body(args, () => ++n))).toMatch(/ \/\/ reported$/);
   });
 });
 

@@ -1,5 +1,6 @@
 /** A kernel over one vector, so that each test is only its body. */
 import { constexpr, kernel, pointer, scalar, tensor, tl, TileScriptError } from "tilescript";
+import type { Diagnostic, Location } from "../../../src/diagnostics/diagnostic.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { printIR } from "../../../src/ir/print.js";
@@ -35,12 +36,23 @@ export function statementsOf(body: Body): string {
 
 /** `code: message` of the error of a body. */
 export function errorOf(body: Body): string {
+  const { code, message } = firstOf(body);
+  return `${code}: ${message}`;
+}
+
+/** The place that the error of a body names. */
+export function placeOfError(body: Body): Location {
+  const { at } = firstOf(body);
+  if (!at) throw new Error("the error has no place");
+  return at;
+}
+
+function firstOf(body: Body): Diagnostic {
   try {
     trace(definitionOf(vector(body)));
   } catch (error) {
     if (!(error instanceof TileScriptError)) throw error;
-    const [first] = error.diagnostics;
-    return `${first!.code}: ${first!.message}`;
+    return error.diagnostics[0]!;
   }
   throw new Error("the body was accepted");
 }

@@ -1,19 +1,32 @@
 import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
 import { execa } from "execa";
+import { readdirSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { pythonFolder } from "../../src/runtime/python/start-python.js";
+import { drawn } from "../support/drawn.js";
 import { requirePython } from "../support/python.js";
 
 const tests = fileURLToPath(new URL("./", import.meta.url));
 
-it("should pass the worker's own tests", { timeout: 240_000 }, async () => {
-  const env = { PYTHONPATH: pythonFolder, PYTHONDONTWRITEBYTECODE: "1" };
-  const ran = await execa(await requirePython(), ["-m", "unittest", "discover", "-s", tests], { env, reject: false });
+const files = readdirSync(tests).filter((name) => /^test_.*\.py$/.test(name));
+
+// One process tests all files that are drawn, since most of its time goes into importing torch.
+it("should pass the worker's own tests", { timeout: 300_000 }, async () => {
+  const chosen = drawn("files of the worker's tests", files, { key: (name) => name, sources: sourcesOf, least: 2 });
+  const modules = chosen.map((name) => name.replace(/\.py$/, ""));
+  const env = { PYTHONPATH: [pythonFolder, tests].join(delimiter), PYTHONDONTWRITEBYTECODE: "1" };
+  const ran = await execa(await requirePython(), ["-m", "unittest", ...modules], { env, reject: false });
   expect(ran.stderr).toMatch(/\nOK$/);
 });
+
+/** What a file tests: itself, and the modules that it imports. */
+function sourcesOf(name: string): readonly string[] {
+  const imported = readFileSync(join(tests, name), "utf8").matchAll(/tilescript_worker(?:\.| import )(\w+)/g);
+  return [`tests/python/${name}`, ...Array.from(imported, ([, module]) => `python/tilescript_worker/${module}.py`)];
+}
 
 it("should be as ruff wants it", async () => {
   // python/pyproject.toml says the same to ruff as a program.

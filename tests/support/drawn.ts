@@ -72,12 +72,12 @@ const TESTS_PART = 4;
 
 /**
  * For files whose tests each cost seconds, such as those that start processes: the short run makes a quarter of them,
- * and all where the test file or a file of `folders` of `src` changed. The others are skipped. Called at the top.
+ * and all where the test file or a file of `folders`, from the root, changed. The others are skipped. Called at the top.
  */
 export function drawTests(what: string, ...folders: readonly string[]): void {
   if (isFullRun()) return;
   const concerned = (file: string): boolean =>
-    file === testFile() || folders.some((folder) => file.startsWith(`src/${folder}/`));
+    file === testFile() || folders.some((folder) => file.startsWith(`${folder}/`));
   const all = [...changedFiles()].some(concerned);
   beforeEach(({ task, skip }) => {
     const tested = all || rankOf(`${task.suite?.name} ${task.name}`) <= 1 / TESTS_PART;

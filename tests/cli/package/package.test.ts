@@ -9,7 +9,7 @@ import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { examples } from "../../support/examples.js";
 import { newFolder, packaged, python, runTests } from "./packaged.js";
 
-drawTests("packages", "runtime/package");
+drawTests("packages", "src/runtime/package");
 
 let folder: string;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import { examples } from "../../support/examples.js";
 import { requirePython } from "../../support/python.js";
 import { newFolder, packaged } from "./packaged.js";
 
-drawTests("packages", "runtime/package");
+drawTests("packages", "src/runtime/package");
 
 const here = import.meta.dirname;
 

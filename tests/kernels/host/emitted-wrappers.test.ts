@@ -12,7 +12,7 @@ import { emit } from "../../support/emit.js";
 import { examples } from "../../support/examples.js";
 import { addInPlace, scaledRows } from "../../unit/codegen/fixtures/wrappers.js";
 
-drawTests("wrappers on PyTorch", "codegen/wrapper");
+drawTests("wrappers on PyTorch", "src/codegen/wrapper");
 
 test("the emitted wrappers should pass their tests", { timeout: 300_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "tilescript-wrappers-"));

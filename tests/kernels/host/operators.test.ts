@@ -6,7 +6,7 @@ import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
 
-drawTests("operators on PyTorch", "codegen/operator");
+drawTests("operators on PyTorch", "src/codegen/operator");
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 const op = { namespace: "tests" };

@@ -10,7 +10,7 @@ import * as kernels from "./kernels.js";
 import { buildAll } from "../../support/build.js";
 import { testModules } from "../../support/python.js";
 
-drawTests("wrappers on PyTorch", "codegen/wrapper");
+drawTests("wrappers on PyTorch", "src/codegen/wrapper");
 
 let built: { readonly [N in keyof typeof kernels]: CompiledKernel };
 let device: Device;

@@ -10,7 +10,7 @@ import { interpreter } from "../../support/cli.js";
 import { compileAll } from "../../support/aot.js";
 import { tritons } from "../../support/python.js";
 
-drawTests("kernels in memory", "lower");
+drawTests("kernels in memory", "src/lower");
 
 const line = (mark: string) => lineOf(import.meta.url, mark);
 

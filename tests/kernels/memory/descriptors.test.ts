@@ -15,7 +15,7 @@ import { interpreter } from "../../support/cli.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
-drawTests("kernels in memory", "lower");
+drawTests("kernels in memory", "src/lower");
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
 const line = (mark: string) => lineOf(import.meta.url, mark);

@@ -10,7 +10,7 @@ import { evaluate, float32s } from "../../support/evaluate.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
-drawTests("kernels in memory", "lower");
+drawTests("kernels in memory", "src/lower");
 
 /** Copies several tensors of different lengths in one launch; where they lie is in tables. */
 const groupedCopy = kernel(

@@ -8,7 +8,7 @@ import { evaluate } from "../../support/evaluate.js";
 import { requirePython, tritons } from "../../support/python.js";
 import { compileAll } from "../../support/aot.js";
 
-drawTests("kernels in memory", "lower");
+drawTests("kernels in memory", "src/lower");
 
 /** Out of [B, S, H, D] into [B, H, D, S], one head at a time. */
 const heads = kernel(

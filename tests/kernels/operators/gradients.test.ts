@@ -7,7 +7,7 @@ import { verifyCase } from "../../../src/runtime/verify/runner.js";
 import { interpreter } from "../../support/cli.js";
 import { drawTests } from "../../support/drawn.js";
 
-drawTests("gradients", "codegen/operator");
+drawTests("gradients", "src/codegen/operator");
 
 const device = interpreter();
 const at = { sizes: { M: 1, N: 5 }, dtypes: { T: "float32" }, config: 0, seed: 0 };

@@ -7,7 +7,7 @@ import { drawTests } from "../../support/drawn.js";
 import { testModules } from "../../support/python.js";
 import { affine, doubled, scale } from "./kernels.js";
 
-drawTests("operators on PyTorch", "codegen/operator");
+drawTests("operators on PyTorch", "src/codegen/operator");
 
 test("opcheck, torch.compile and gradients in float64", { timeout: 300_000 }, async () => {
   const built = {

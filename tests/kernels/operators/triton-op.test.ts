@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { affine, doubled, scale } from "./kernels.js";
 import { newFolder, packaged } from "../../cli/package/packaged.js";
 
-drawTests("operators on PyTorch", "codegen/operator");
+drawTests("operators on PyTorch", "src/codegen/operator");
 
 const op = { namespace: "traced", form: "triton_op" } as const;
 

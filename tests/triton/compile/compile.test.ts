@@ -3,13 +3,15 @@
  * of which need be there. `TILESCRIPT_PYTHON36` names a second Python, with Triton 3.6 (torch is not needed).
  */
 import { describe, expect, test } from "vitest";
-import { drawn } from "../../support/drawn.js";
+import { drawn, drawTests } from "../../support/drawn.js";
 import { examples, sourcesOf } from "../../support/examples.js";
 import * as addresses from "../../unit/codegen/fixtures/addresses.js";
 import * as flow from "../../unit/codegen/fixtures/flow.js";
 import * as numbers from "../../unit/codegen/fixtures/numbers.js";
 import { tritons } from "../../support/python.js";
 import { compileAll, type Compiled, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
+
+drawTests("compilations of examples");
 
 const fixtureFiles = ["addresses", "flow", "numbers"].map((name) => `tests/unit/codegen/fixtures/${name}.ts`);
 const fixtures = [...Object.values(addresses), ...Object.values(flow), ...Object.values(numbers)];

@@ -4,10 +4,12 @@
  */
 import { describe, expect, test } from "vitest";
 import { dtypeNames } from "../../../src/types/dtype.js";
-import { drawn } from "../../support/drawn.js";
+import { drawn, drawTests } from "../../support/drawn.js";
 import { requirePython, type CaseError, askScript } from "../../support/python.js";
 import { sourcesOfOp, typeCase, typesModule, type TypeCase } from "./harness.js";
 import { type Operand, operandsOf, type Sample, samples } from "./samples.js";
+
+drawTests("types of ops in Triton", "src/rules");
 
 const SHAPES = [[], [1], [8], [4, 8], [4, 1], [2, 4, 8], [2, 2, 2, 4, 2]];
 /** Ops of three operands of which two are promoted. */

@@ -151,9 +151,21 @@ export function inferTrans(x: Type, order: readonly number[] | undefined): Type 
 // ---- reshape, ravel -------------------------------------------------------------------------------------------------
 
 /** The new shape, checked once each of its entries is valid. */
+/** Triton's functions for these do not take scalars. */
+type NoAxis<Op extends string> = `${Op}: a scalar has no axis; spread it with tl.broadcastTo(x, [1])`;
+const noAxis = <Op extends string>(op: Op): NoAxis<Op> =>
+  `${op}: a scalar has no axis; spread it with tl.broadcastTo(x, [1])`;
+
 export type WhyReshaped<Op extends string, X, D> =
-  IsAny<X> extends true ? "" : X extends TileLike ? WhyReshape<Op, X[Sh], AsShape<DimsOf<D>>> : NotATile<Op, X>;
+  IsAny<X> extends true
+    ? ""
+    : X extends TileLike
+      ? X[Sh] extends readonly []
+        ? NoAxis<Op>
+        : WhyReshape<Op, X[Sh], AsShape<DimsOf<D>>>
+      : NotATile<Op, X>;
 export function inferReshape(op: string, x: Type, shape: Typed): Type | string {
+  if (x.kind === "tile" && x.shape.length === 0) return noAxis(op);
   const types = (shape.items ?? []).map((item) => item.type);
   const why = whyDims(op, types);
   return (
@@ -178,11 +190,13 @@ type Product<S> = S extends readonly [infer A]
         : 1;
 type Times<A extends Dim, B extends Dim> = number extends A | B ? any : MulText<`${A}`, `${B}`>;
 export type RavelOut<X> = Tile<ElementIn<X>, number extends ShapeOf<X>["length"] ? [any] : [Product<ShapeOf<X>>]>;
-type WhyOneLane = "ravel: a scalar has no axis; spread it with tl.broadcastTo(x, [1])";
-const ONE_LANE: WhyOneLane = "ravel: a scalar has no axis; spread it with tl.broadcastTo(x, [1])";
-export type WhyRavel<X> = X extends TileLike ? (X[Sh] extends readonly [] ? WhyOneLane : "") : NotATile<"ravel", X>;
+export type WhyRavel<X> = X extends TileLike
+  ? X[Sh] extends readonly []
+    ? NoAxis<"ravel">
+    : ""
+  : NotATile<"ravel", X>;
 export function inferRavel(x: Type): Type | string {
-  if (x.kind === "tile" && x.shape.length === 0) return ONE_LANE;
+  if (x.kind === "tile" && x.shape.length === 0) return noAxis("ravel");
   return reshaped(
     "ravel",
     x,

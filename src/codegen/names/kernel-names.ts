@@ -63,6 +63,8 @@ export function moduleNames(): Names {
 export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = moduleNames()): KernelNames {
   // Sizes, numbers and strides have the same names in the wrapper, where tensors have names, too.
   const taken = moduleNames();
+  // The wrapper's argument, before its function: `out` calls itself for another device.
+  taken.take("out");
   const shared = (wanted: string): string => {
     let name = module.take(wanted);
     while (!taken.isFree(name) || BUILTINS.has(name)) name = module.take(wanted);
@@ -73,7 +75,6 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const op = shared(`${ir.name}_op`);
   const opOut = shared(`${ir.name}_out_op`);
   const pruner = shared("_prune_configs");
-  taken.take("out");
   const parameters = new Map<Value, string>();
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();

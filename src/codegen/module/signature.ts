@@ -12,6 +12,7 @@ import { describedTensors, sizeMultiples } from "../../analysis/described.js";
 import {
   type ConstexprParam,
   type KernelIR,
+  type Param,
   paramsOf,
   type PointerParam,
   type ScalarParam,
@@ -132,7 +133,9 @@ export function shapesOf(ir: KernelIR): {
   readonly shapes: readonly Readonly<Record<string, number>>[];
   readonly arguments: readonly Given[];
 } {
-  const isArgument = (name: string) => numberParams(ir).some((param) => param.kind !== "size" && param.name === name);
+  // A size of the result alone is an argument of the wrapper, and a size all the same.
+  const isSize = (param: Param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
+  const isArgument = (name: string) => numberParams(ir).some((param) => !isSize(param) && param.name === name);
   const part = (shape: Given, wanted: boolean) =>
     Object.fromEntries(Object.entries(shape).filter(([name]) => isArgument(name) === wanted));
   return {

@@ -1,8 +1,9 @@
 """Makes loop indices tensors on Triton's interpreter.
 
-The interpreter runs ``for k in range(n)`` as Python does, so ``k`` is an int: ``k.to(...)``, ``tl.broadcast_to(k, ...)``
-and others fail, and its arithmetic never wraps around. The compiler makes a scalar tensor of it, with the promoted dtype
-of the loop's bounds. :func:`install` does the same. ``tl.static_range`` keeps ints, as its indices are constexprs.
+The interpreter runs ``for k in range(n)`` as Python does, so ``k`` is an int: ``k.to(...)``,
+``tl.broadcast_to(k, ...)`` and others fail, and its arithmetic never wraps around. The compiler makes a scalar tensor
+of it, with the promoted dtype of the loop's bounds. :func:`install` does the same. ``tl.static_range`` keeps ints, as
+its indices are constexprs.
 """
 
 from __future__ import annotations

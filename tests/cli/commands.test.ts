@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { drawTests } from "../support/drawn.js";
 import { binary, installInto } from "../support/installed.js";
 import { closeResidents, tilescript as resident } from "../support/resident-cli.js";
 import type { CheckReport, DoctorReport, EmitReport, NewReport, Problem } from "../../src/runtime/report/reports.js";
@@ -66,6 +67,8 @@ async function starter(file: string, name = "starter"): Promise<void> {
 }
 
 describe("commands on files", { timeout: 60_000 }, () => {
+  drawTests("commands on files", "src/runtime/cli", "src/runtime/invocation");
+
   it("should take files and patterns, and skip what a pattern matches without a kernel", async () => {
     await mkdir(join(folder, "kernels"));
     await starter("kernels/one.ts", "one");
@@ -147,6 +150,8 @@ describe("commands on files", { timeout: 60_000 }, () => {
 });
 
 describe("new", { timeout: 60_000 }, () => {
+  drawTests("new files", "templates");
+
   it("should make a kernel that runs at once, with a test that passes", async () => {
     const made = await tilescript("new", "add-relu");
     expect(made.stdout).toBe(

@@ -5,9 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { kernel, constexpr, NDArray, tensor, tl } from "tilescript";
+import { drawTests } from "../support/drawn.js";
 import { gemm } from "../../examples/gemm.js";
 import { requirePython } from "../support/python.js";
 import { copied, counting, filled, ramp, scaled } from "../unit/call/kernels.js";
+
+drawTests("runs from TypeScript", "src/call");
 
 const device = "interpreter";
 const python = await requirePython();

@@ -8,7 +8,7 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect } from "vitest";
 
-/** One case in so many is drawn. */
+/** One case, and one test of a file that draws its tests, in so many is drawn. */
 const PART = 8;
 
 const root = join(import.meta.dirname, "../..");
@@ -67,11 +67,8 @@ export function drawnCount(what: string, count: number, least = 1): number {
   return tested;
 }
 
-/** One test in so many is drawn. */
-const TESTS_PART = 4;
-
 /**
- * For files whose tests each cost seconds, such as those that start processes: the short run makes a quarter of them,
+ * For files whose tests each cost seconds, such as those that start processes: the short run makes an eighth of them,
  * and all where the test file or a file of `folders`, from the root, changed. The others are skipped. Called at the top.
  */
 export function drawTests(what: string, ...folders: readonly string[]): void {
@@ -80,7 +77,7 @@ export function drawTests(what: string, ...folders: readonly string[]): void {
     file === testFile() || folders.some((folder) => file.startsWith(`${folder}/`));
   const all = [...changedFiles()].some(concerned);
   beforeEach(({ task, skip }) => {
-    const tested = all || rankOf(`${task.suite?.name} ${task.name}`) <= 1 / TESTS_PART;
+    const tested = all || rankOf(`${task.suite?.name} ${task.name}`) <= 1 / PART;
     leaveOut(what, tested ? 1 : 0, 1);
     skip(!tested, "the seed did not draw it");
   });

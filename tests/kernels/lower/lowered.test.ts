@@ -10,7 +10,7 @@ import { evaluateCase } from "../../../src/eval/evaluate-case.js";
 import type { KernelIR } from "../../../src/ir/nodes.js";
 import { lowerViews } from "../../../src/lower/lower-views.js";
 import { gemm } from "../../../examples/gemm.js";
-import { drawnCount } from "../../support/drawn.js";
+import { drawnCount, drawTests } from "../../support/drawn.js";
 import { examples } from "../../support/examples.js";
 import { recipeOf } from "../random/draw.js";
 import { SIZES } from "../random/example-cases.js";
@@ -19,6 +19,8 @@ import { accept } from "../random/jobs.js";
 import { TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import * as wrong from "./rewrite.js";
 import { fc } from "../../support/property.js";
+
+drawTests("kernels in lowered form", "src/lower", "src/eval");
 
 const SEED = Number(process.env["RANDOM_SEED"] ?? 20_261_121);
 /** 1,000 random kernels take two minutes. */

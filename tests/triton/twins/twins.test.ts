@@ -1,12 +1,15 @@
 /** The emitted matrix product beside one written by hand: its K loop has no more instructions on sm_90. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { drawTests } from "../../support/drawn.js";
 import { gemm } from "../../../examples/gemm.js";
 import { jitFunction } from "../../support/emit.js";
 import type { Shape } from "../compile/arguments.js";
 import { compileAll, type Compiled, jobsOf, sm90 } from "../compile/jobs.js";
 import { requirePython } from "../../support/python.js";
 import { readSass, total } from "./sass.js";
+
+drawTests("hand-written twins", "src/codegen/body", "src/lower");
 
 const twin = jitFunction(`${readFileSync(new URL("gemm.py", import.meta.url), "utf8")}\n\n\n`);
 

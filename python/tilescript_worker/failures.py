@@ -48,20 +48,27 @@ def describe(error: BaseException, module: str | None) -> dict[str, Any]:
 
 @contextmanager
 def compiler_output(folder: str) -> Iterator[None]:
-    """Attaches the output of Triton's compilers (C++, which bypasses ``sys.stderr``) to the exception."""
-    sys.stderr.flush()
-    real = os.dup(2)
+    """Attaches to the exception what Triton and its compilers print (C++, which bypasses ``sys.stderr``)."""
+    streams = (sys.stdout, sys.stderr)
+    for stream in streams:
+        stream.flush()
+    real = [os.dup(1), os.dup(2)]
     with tempfile.TemporaryFile(dir=folder) as file:
+        os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
             yield
         except Exception as error:
+            for stream in streams:
+                stream.flush()
             error.compiler_output = _read(file)  # type: ignore[attr-defined]
             raise
         finally:
-            sys.stderr.flush()
-            os.dup2(real, 2)
-            os.close(real)
+            for stream in streams:
+                stream.flush()
+            for number, kept in enumerate(real, 1):
+                os.dup2(kept, number)
+                os.close(kept)
             sys.stderr.write(_read(file))
 
 

@@ -127,6 +127,8 @@ describe("emission", () => {
           _check_descriptor("product: a", a, 1)
           _check_descriptor("product: b", b, 1)
           _check_descriptor("product: out", c, 1)
+          if _INTERPRETED:
+              _check_bfloat16("product", a.dtype)
           triton.set_allocator(_allocate)
 
           def grid(meta):

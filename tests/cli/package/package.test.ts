@@ -41,7 +41,8 @@ describe("the examples", () => {
       // Values, gradients, opcheck, torch.compile.
       const env = { PYTHONPATH: join(folder, "site"), CUDA_VISIBLE_DEVICES: "" };
       const tested = await runTests(join(folder, "examples"), env);
-      expect(tested.all).toMatch(new RegExp(`\nRan ${2 * kernels.length} tests in [^]*\n\nOK$`));
+      // One kernel computes in bfloat16, which the module refuses on Triton's interpreter.
+      expect(tested.all).toMatch(new RegExp(`\nRan ${2 * kernels.length} tests in [^]*\n\nOK \\(skipped=2\\)$`));
     },
   );
 });

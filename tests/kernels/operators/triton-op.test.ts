@@ -47,8 +47,7 @@ test("what is registered", async () => {
 
     @softmax_out_op.register_fake
     def _softmax_out_op_fake(x, out):
-        """What torch.compile sees of softmax_out_op: nothing new."""
-        return None"
+        """What torch.compile sees of softmax_out_op: nothing new.""""
   `);
   expect(/^ +\(wrap_triton[^]*?\n {4}\)$/m.exec(python)![0]).toMatchInlineSnapshot(`
     "    (wrap_triton(softmax_kernel) if _is_traced(x) else softmax_kernel)[(M,)](

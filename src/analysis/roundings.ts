@@ -1,16 +1,8 @@
 /** Where a kernel rounds floats before it is done: what the error of its outputs follows from. */
 import type { Arithmetic, SignatureDType } from "../contract/compiled.js";
-import {
-  type Block,
-  isLiteral,
-  type KernelIR,
-  type OpStatement,
-  type Statement,
-  type TensorParam,
-  type Value,
-} from "../ir/nodes.js";
+import { isLiteral, type KernelIR, type OpStatement, type TensorParam, type Value } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
-import { argumentsOf, bodiesOf, blocksOf, valuesIn, walk, walkAll } from "../ir/walk.js";
+import { bodiesOf, walkAll, walkUses } from "../ir/walk.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import { type Elem, members } from "../types/dtype.js";
 import type { KernelLaunch, OperatorIR } from "../ir/operator-ir.js";
@@ -124,16 +116,7 @@ function usesOf(ir: KernelIR): Uses {
     if (known) known.push(by);
     else uses.set(value, [by]);
   };
-  const yielded = ({ yields }: Block) => yields.flatMap(valuesIn).forEach((value) => note(value, "kept"));
-  const visit = (statement: Statement): void => {
-    const by = statement.kind === "op" ? statement : "kept";
-    for (const value of argumentsOf(statement).flatMap(valuesIn)) note(value, by);
-    blocksOf(statement).forEach(yielded);
-  };
-  for (const body of bodiesOf(ir)) {
-    walk(body, visit);
-    yielded(body);
-  }
+  for (const body of bodiesOf(ir)) walkUses(body, (value, by) => note(value, by?.kind === "op" ? by : "kept"));
   return uses;
 }
 

@@ -17,7 +17,7 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { typedArguments } from "../ir/typed.js";
-import { argumentsOf, bodiesOf, definitions, handedOver, walkAll } from "../ir/walk.js";
+import { argumentsOf, bodiesOf, computedBy, definitions, handedOver, walkAll } from "../ir/walk.js";
 
 /** Ignores overflow, which the wrapper's limit on extents excludes. */
 export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean {
@@ -152,12 +152,6 @@ class Signs {
       typeof lowest === "number" && lowest >= 0 && (options.other === undefined || this.isNonNegative(options.other))
     );
   }
-}
-
-/** The host block that computes a parameter; undefined if the caller passes it. */
-function computedBy(param: Param): HostBlock | undefined {
-  if (param.kind === "size") return param.derived;
-  return param.kind === "constexpr" ? param.compute : undefined;
 }
 
 function numberOf(argument: Argument): number | undefined {

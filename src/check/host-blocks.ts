@@ -7,6 +7,7 @@ import { computedLater, launchOption, specializedNames } from "../diagnostics/ca
 import { dtypeVariable } from "../diagnostics/catalogue/param-codes.js";
 import { sameElem } from "../types/dtype.js";
 import { type ConstexprParam, type HostBlock, isList, isValue, type KernelIR, type Param } from "../ir/nodes.js";
+import { computedBy } from "../ir/walk.js";
 
 export function checkHost(ir: KernelIR): readonly Diagnostic[] {
   const found = [
@@ -45,7 +46,7 @@ const isConstexpr = (param: Param, from: ConstexprParam["from"]): boolean =>
 
 /** Derived sizes and launch-time constexprs come before the config; heuristics after it, in the order of params. */
 function computed(ir: KernelIR, param: Param): Said[] {
-  const block = param.kind === "size" ? param.derived : param.kind === "constexpr" ? param.compute : undefined;
+  const block = computedBy(param);
   if (!block) return [];
   const isHeuristic = isConstexpr(param, "heuristic");
   return inputsOf(ir, block).flatMap((input) => {
@@ -77,7 +78,7 @@ function requirements(ir: KernelIR): Said[] {
 /** Whether a value is the same for all calls with the same key. */
 function keyCovers(ir: KernelIR, param: Param, key: readonly string[]): boolean {
   if (key.includes(param.name)) return true;
-  const block = param.kind === "size" ? param.derived : param.kind === "constexpr" ? param.compute : undefined;
+  const block = computedBy(param);
   return block !== undefined && inputsOf(ir, block).every((input) => keyCovers(ir, input, key));
 }
 

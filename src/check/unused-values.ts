@@ -4,21 +4,12 @@
  */
 import { unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { type Diagnostic, problem, warning } from "../diagnostics/diagnostic.js";
-import type {
-  Argument,
-  Block,
-  HostBlock,
-  KernelIR,
-  OpStatement,
-  ReadStatement,
-  Statement,
-  Value,
-} from "../ir/nodes.js";
-import { argumentsOf, blocksOf, bodiesOf, resultsOf, valuesIn, walk } from "../ir/walk.js";
+import type { Argument, Block, KernelIR, OpStatement, ReadStatement, Statement, Value } from "../ir/nodes.js";
+import { argumentsOf, bodiesOf, hostBlocksOf, resultsOf, valuesIn, walkUses } from "../ir/walk.js";
 import type { Type } from "../types/types.js";
 
 export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
-  const unused = [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)].flatMap(unusedIn);
+  const unused = allBlocks(ir).flatMap(unusedIn);
   // A line that is traced several times says it once.
   const found = new Map<string, Diagnostic>();
   for (const statement of unused) {
@@ -31,29 +22,16 @@ export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
   return [...found.values(), ...unusedFlags(ir)];
 }
 
+const allBlocks = (ir: KernelIR): readonly Block[] => [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)];
+
 /** Flags of the kernel that its body asks for and no statement uses. */
 function unusedFlags(ir: KernelIR): readonly Diagnostic[] {
   if (ir.flags.size === 0) return [];
   const used = new Set<Value>();
-  const use = (argument: Argument): void => valuesIn(argument).forEach((value) => used.add(value));
-  const visit = (statement: Statement): void => {
-    argumentsOf(statement).forEach(use);
-    blocksOf(statement).forEach(({ yields }) => yields.forEach(use));
-  };
-  for (const block of [...bodiesOf(ir), ...hostBlocksOf(ir).map((host) => host.block)]) {
-    walk(block, visit);
-    block.yields.forEach(use);
-  }
+  for (const block of allBlocks(ir)) walkUses(block, (value) => used.add(value));
   return [...ir.flags]
     .filter(([flag]) => !used.has(flag))
     .map(([flag, at]) => problem(unusedValue.truth(flag.parameter ?? "given"), at));
-}
-
-function hostBlocksOf({ params, grid, requires }: KernelIR): readonly HostBlock[] {
-  const computed = params.map((param) =>
-    param.kind === "size" ? param.derived : param.kind === "constexpr" ? param.compute : undefined,
-  );
-  return [grid, requires, ...computed.filter((block) => block !== undefined)];
 }
 
 function isTruthType(type: Type): boolean {

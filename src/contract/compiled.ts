@@ -319,6 +319,11 @@ export interface CompiledKernel {
   check(at: Case, options?: EvaluateOptions): Evaluation;
 }
 
+/** The constexprs that a caller passes as values; a dtype is chosen by its variable. */
+export function passedConstexprs({ constexprs }: Pick<Signature, "constexprs">): readonly ConstexprSignature[] {
+  return constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+}
+
 /** `M=300 N=200` */
 export function formatSizes(sizes: Readonly<Record<string, number>>): string {
   return Object.entries(sizes)

@@ -2,7 +2,7 @@
 import { hostValue } from "../diagnostics/catalogue/host-codes.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { type Argument, type HostBlock, isValue, type KernelIR, type OpStatement } from "../ir/nodes.js";
-import { argumentsOf, resultsOf } from "../ir/walk.js";
+import { argumentsOf, hostBlocksOf, resultsOf } from "../ir/walk.js";
 import type { Bindings } from "./bindings.js";
 
 /**
@@ -23,7 +23,7 @@ export function divisionByZero(
   ir: KernelIR,
   bindings: Bindings,
 ): { readonly statement: OpStatement; readonly block: HostBlock } | undefined {
-  for (const block of hostBlocks(ir)) {
+  for (const block of hostBlocksOf(ir)) {
     bindings.host(block);
     for (const statement of block.block.statements)
       if (statement.kind === "op" && loses(statement, bindings)) return { statement, block };
@@ -38,17 +38,6 @@ export function isLost(value: Argument, block: HostBlock, bindings: Bindings): b
   // The caller may give an infinite scalar.
   if (isInfinite(value, bindings) && (made || !((value.parameter ?? "") in bindings.scalars))) return true;
   return made !== undefined && argumentsOf(made).some((operand) => isLost(operand, block, bindings));
-}
-
-function hostBlocks(ir: KernelIR): readonly HostBlock[] {
-  const computed = ir.params.flatMap((param) =>
-    param.kind === "size" && param.derived
-      ? [param.derived]
-      : param.kind === "constexpr" && param.compute
-        ? [param.compute]
-        : [],
-  );
-  return [...computed, ir.requires, ir.grid];
 }
 
 /** Whether finite operands gave a number that is not. */

@@ -124,11 +124,10 @@ class Program {
 
   #computed({ op, operands }: OpStatement): Constant | undefined {
     const axis = operands[0] && this.#number(operands[0]);
-    if (op.name === "programId") return this.#place[axis ?? 0] ?? 0;
-    if (op.name === "numPrograms") return this.grid[axis ?? 0] ?? 1;
+    if (op.facts.asks === "program") return this.#place[axis ?? 0] ?? 0;
+    if (op.facts.asks === "grid") return this.grid[axis ?? 0] ?? 1;
     const given = operands.flatMap((operand) => (operand === undefined ? [] : [this.#constant(operand)]));
-    // A claim about a number, or its cast, is that number.
-    if (!op.fold) return PASSES.has(op.name) ? given[0] : undefined;
+    if (!op.fold) return op.facts.passes ? given[0] : undefined;
     return given.every((value) => value !== undefined) ? op.fold(...given) : undefined;
   }
 
@@ -136,7 +135,7 @@ class Program {
   #lanes({ op, operands, results }: OpStatement): number {
     const shapes = [...results, ...operands.filter(isValue)].map((value) => this.#shape(value));
     const largest = Math.max(1, ...shapes.map(product));
-    if (!op.name.startsWith("dot")) return largest;
+    if (!op.facts.contracts) return largest;
     const inner = shapes[results.length]?.at(-1) ?? 1;
     return Math.ceil((product(shapes[0] ?? []) * inner) / PRODUCTS_A_LANE);
   }
@@ -155,9 +154,6 @@ class Program {
     return value === undefined || typeof value === "string" ? undefined : Number(value);
   }
 }
-
-/** Ops whose result has the value of their first operand. */
-const PASSES: ReadonlySet<string> = new Set(["to", "inBounds", "multipleOf", "maxContiguous", "maxConstancy"]);
 
 /** A multiplication inside a product of matrices costs this much less than an op on a lane. */
 const PRODUCTS_A_LANE = 4;

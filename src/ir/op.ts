@@ -163,6 +163,8 @@ export interface OpFacts<Args> {
   readonly keepsClaims?: boolean;
   /** Whether a scalar operand moves the lanes of the other one, so that a loop can carry pointers to them. */
   readonly moves?: boolean;
+  /** The result has the value of the first operand: a claim about it, or its cast. */
+  readonly passes?: boolean;
   /** What the result depends on beside the operands. */
   readonly asks?: "program" | "grid";
 }

@@ -3,10 +3,12 @@ import {
   type Argument,
   type Block,
   type FunctionIR,
+  type HostBlock,
   isFunction,
   isList,
   isValue,
   type KernelIR,
+  type Param,
   type Statement,
   type Value,
   type Variable,
@@ -87,6 +89,19 @@ export function walk(block: Block, visit: (statement: Statement) => void): void 
   }
 }
 
+/**
+ * Calls `use` for every value that a statement of the block takes, with that statement, and for every value that the
+ * block or one inside it yields.
+ */
+export function walkUses(block: Block, use: (value: Value, by?: Statement) => void): void {
+  const yielded = ({ yields }: Block): void => yields.flatMap(valuesIn).forEach((value) => use(value));
+  walk(block, (statement) => {
+    for (const value of argumentsOf(statement).flatMap(valuesIn)) use(value, statement);
+    blocksOf(statement).forEach(yielded);
+  });
+  yielded(block);
+}
+
 /** The variables of outer blocks that a block assigns. */
 export function assignedIn(block: Block): readonly Variable[] {
   const [own, assigned] = [new Set<Variable>(), new Set<Variable>()];
@@ -100,6 +115,17 @@ export function assignedIn(block: Block): readonly Variable[] {
 /** The kernel's body and those of its helper functions. */
 export function bodiesOf({ functions, body }: KernelIR): readonly Block[] {
   return [...functions.map((f) => f.body), body];
+}
+
+/** The host block that computes a parameter; undefined if the caller passes it. */
+export function computedBy(param: Param): HostBlock | undefined {
+  if (param.kind === "size") return param.derived;
+  return param.kind === "constexpr" ? param.compute : undefined;
+}
+
+/** What the host computes for a launch: parameters, requirements and the grid. */
+export function hostBlocksOf({ params, requires, grid }: KernelIR): readonly HostBlock[] {
+  return [...params.flatMap((param) => computedBy(param) ?? []), requires, grid];
 }
 
 /** Calls `visit` for every statement of the kernel, those of its helper functions first. */

@@ -110,6 +110,7 @@ const record = {
   evaluate,
   facts: {
     lanewise: true,
+    passes: true,
     nonNegative: ([isNonNegative], { args: { x, dtype, bitcast } }) =>
       isNonNegative === true && keepsSignAs(x, dtype.dtype!, bitcast?.literal === true),
   },

@@ -52,7 +52,7 @@ function hint<Name extends string>(
       }
       return x;
     },
-    facts: { nonNegative: ([x]) => x === true },
+    facts: { nonNegative: ([x]) => x === true, passes: true },
   });
 }
 

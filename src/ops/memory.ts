@@ -46,7 +46,7 @@ export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain
   spelling: { form: "same" },
   infer: ({ index }) => whyInBounds(index.type) || index.type,
   evaluate: ({ index }) => index,
-  facts: { nonNegative: ([index]) => index === true, claimsInBounds: true },
+  facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, passes: true },
 });
 
 /**

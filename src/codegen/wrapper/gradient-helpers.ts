@@ -54,6 +54,10 @@ for tensor in updated:
 return ${FUNCTION}.apply(kernel, updated, options, *inputs)`,
 );
 
+function staticMethod(name: string, params: string, text: string): FunctionDef {
+  return { ...helper(name, params, "", text), docstring: undefined, decorators: [py.name("staticmethod")] };
+}
+
 const autogradFunction: ClassDef = {
   kind: "class",
   name: FUNCTION,
@@ -61,31 +65,21 @@ const autogradFunction: ClassDef = {
   bases: [py.dotted("torch.autograd.Function")],
   docstring: "A kernel whose gradient nobody has written.",
   body: [
-    {
-      ...helper(
-        "forward",
-        "ctx kernel updated options *inputs",
-        "",
-        `ctx.name = kernel.__name__
+    staticMethod(
+      "forward",
+      "ctx kernel updated options *inputs",
+      `ctx.name = kernel.__name__
 ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
 return kernel(*inputs, **options)`,
-      ),
-      docstring: undefined,
-      decorators: [py.name("staticmethod")],
-    },
-    {
-      ...helper(
-        "backward",
-        "ctx *_",
-        "",
-        `raise RuntimeError(
+    ),
+    staticMethod(
+      "backward",
+      "ctx *_",
+      `raise RuntimeError(
     f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
     "torch.autograd.Function that has one"
 )`,
-      ),
-      docstring: undefined,
-      decorators: [py.name("staticmethod")],
-    },
+    ),
   ],
 };
 

@@ -1,13 +1,14 @@
 /** Cases of a kernel, drawn from its signature by fast-check. */
 import fc from "fast-check";
-import type {
-  Case,
-  CompiledKernel,
-  ConstexprSignature,
-  Layout,
-  Signature,
-  SpecialValue,
-  TensorSignature,
+import {
+  type Case,
+  type CompiledKernel,
+  type ConstexprSignature,
+  type Layout,
+  passedConstexprs,
+  type Signature,
+  type SpecialValue,
+  type TensorSignature,
 } from "../../contract/compiled.js";
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { largestTensor } from "./cases.js";
@@ -127,7 +128,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
   }
   const inputs = signature.tensors.filter((tensor) => tensor.role !== "out");
   const optional = signature.tensors.filter((tensor) => tensor.optional).map(({ name }) => name);
-  const drawn = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+  const drawn = passedConstexprs(signature);
   const known = (name: string, members: readonly string[]) =>
     options.dtypes?.[name] ? [options.dtypes[name]] : members;
   // A default, or the author's value for a shape, is the one that makes sense: a decay is not drawn.

@@ -1,5 +1,5 @@
 /** What a caller chooses besides sizes: dtypes, flags, choices and numbers that are constexprs. */
-import type { Case, CompiledKernel, ConstexprSignature } from "../../contract/compiled.js";
+import { type Case, type CompiledKernel, type ConstexprSignature, passedConstexprs } from "../../contract/compiled.js";
 import type { Selection } from "./selection.js";
 
 type Arguments = NonNullable<Case["constexprs"]>;
@@ -21,9 +21,7 @@ export function variantsFor(kernel: CompiledKernel, { dtypes = {}, constexprs = 
   const axes: Axis[] = Object.entries(signature.dtypes).map(([name, members]) =>
     (name in dtypes ? [dtypes[name]!] : members).map((value) => ({ dtypes: { [name]: value }, constexprs: {} })),
   );
-  const open = signature.constexprs.filter(
-    ({ from, kind, name }) => from === "argument" && kind !== "dtype" && !(name in constexprs),
-  );
+  const open = passedConstexprs(signature).filter(({ name }) => !(name in constexprs));
   const listed = open.filter(({ kind, choices }) => choices || kind === "bool");
   for (const constexpr of listed)
     axes.push(valuesOf(constexpr).map((value) => ({ dtypes: {}, constexprs: { [constexpr.name]: value } })));

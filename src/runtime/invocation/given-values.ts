@@ -1,5 +1,5 @@
 /** `NAME=VALUE` of the command line as a kernel's sizes, scalars and constexprs. */
-import type { CompiledKernel, ConstexprSignature } from "../../contract/compiled.js";
+import { type CompiledKernel, type ConstexprSignature, passedConstexprs } from "../../contract/compiled.js";
 import type { Selection } from "../cases/selection.js";
 import { UsageError } from "../system/problems.js";
 
@@ -14,17 +14,17 @@ export function givenValues(
   sizes: readonly string[] = signature.sizes,
 ): GivenValues {
   const values = { sizes: {}, scalars: {}, constexprs: {} } as Record<keyof GivenValues, Record<string, any>>;
+  const passed = passedConstexprs(signature);
   for (const [name, text] of Object.entries(given)) {
     const scalar = signature.scalars.find((each) => each.name === name);
     const constexpr = signature.constexprs.find((each) => each.name === name);
     const place = `${option}: ${name}=${text}`;
     if (sizes.includes(name)) values.sizes[name] = sizeOf(place, text);
     else if (scalar) values.scalars[name] = numberOf(place, text, scalar.dtype.includes("int"));
-    else if (constexpr?.from === "argument" && constexpr.kind !== "dtype")
-      values.constexprs[name] = constexprOf(place, text, constexpr);
+    else if (constexpr && passed.includes(constexpr)) values.constexprs[name] = constexprOf(place, text, constexpr);
     else if (constexpr) throw new UsageError(`${option}: ${notGiven(constexpr, configs)}`);
     else {
-      const more = [...signature.scalars, ...argumentsOf(signature.constexprs)].map((each) => each.name);
+      const more = [...signature.scalars, ...passed].map((each) => each.name);
       const others = more.length > 0 ? `; it also takes ${more.join(", ")}` : "";
       throw new UsageError(`${option}: there is no size ${name}; the sizes are ${sizes.join(", ")}${others}`);
     }
@@ -34,9 +34,6 @@ export function givenValues(
     throw new UsageError(`${option}: ${missing.join(", ")} missing; give values for ${sizes.join(", ")}`);
   return { ...values, sizes: Object.fromEntries(sizes.map((name) => [name, values.sizes[name]])) };
 }
-
-const argumentsOf = (constexprs: readonly ConstexprSignature[]): readonly ConstexprSignature[] =>
-  constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
 
 /** Why a constexpr is not for the caller to give. */
 function notGiven({ name, from, variable }: ConstexprSignature, configs: CompiledKernel["configs"]): string {

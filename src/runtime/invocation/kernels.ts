@@ -91,7 +91,7 @@ export function warn(kernels: readonly CompiledKernel[], streams: Streams): void
   for (const { warnings } of kernels) for (const warning of warnings) streams.err(`${diagnosticText(warning)}\n`);
 }
 
-/** By name: a kernel file that tsx imported has its own copy of the class. */
+/** By name: a kernel file of a project with another installation has its own copy of the class. */
 export function isBuildError(error: unknown): error is TileScriptError {
   return error instanceof Error && error.name === "TileScriptError" && "diagnostics" in error;
 }

@@ -1,6 +1,6 @@
 /** Options of several commands, and checks of their values against the kernel. */
 import { InvalidArgumentError, Option } from "commander";
-import type { Case, CompiledKernel, Tolerance } from "../../contract/compiled.js";
+import { type Case, type CompiledKernel, passedConstexprs, type Tolerance } from "../../contract/compiled.js";
 import { defaultDeadlineMs } from "../verify/case-evaluator.js";
 import type { Selection } from "../cases/selection.js";
 import { allLayouts } from "../cases/shapes.js";
@@ -163,7 +163,7 @@ export function caseFor(kernel: CompiledKernel, given: Readonly<Record<string, u
   const { signature } = kernel;
   lacking("dtypes", Object.keys(signature.dtypes), entries(dtypes));
   lacking("scalars", needed(signature.scalars), selection.scalars);
-  const passed = signature.constexprs.filter(({ from, kind }) => from === "argument" && kind !== "dtype");
+  const passed = passedConstexprs(signature);
   lacking("constexprs", needed(passed), selection.constexprs);
   const at = { ...given, sizes: {}, dtypes: {}, ...selection } as Case;
   const refusal = kernel.refusal(at);

@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { before } from "../system/deadline.js";
 import { Group } from "../system/process-group.js";
 import { lastLine } from "../system/run-program.js";
 import { PROTOCOL_VERSION, type Reply, type WorkerRequest } from "./protocol.js";
@@ -28,8 +29,6 @@ export interface Lost {
 export type Message = { readonly ready: true } | (Reply & { readonly id: number });
 
 const OUTPUT_TAIL = 4000;
-/** Timers of more milliseconds than this fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
 /** A process that closed its channel ends within this time, and what a dead one has sent is read within it. */
 const REST_MS = 1_000;
 
@@ -146,14 +145,4 @@ function messageOf(line: string): Message | undefined {
   const { ready, id, ok, error } = message as Readonly<Record<string, unknown>>;
   const isReply = typeof id === "number" && (ok === true || (ok === false && typeof error === "object"));
   return ready === true || isReply ? (message as Message) : undefined;
-}
-
-async function before<T>(promise: T | Promise<T>, deadlineMs: number): Promise<T | "late"> {
-  const timer = new AbortController();
-  const late = sleep(Math.min(deadlineMs, LONGEST_MS), "late" as const, { signal: timer.signal });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    timer.abort();
-  }
 }

@@ -1,5 +1,5 @@
 /** Runs a program that may print without end, never end, or leave others behind. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { before } from "./deadline.js";
 import { type Ending, Group } from "./process-group.js";
 
 export interface ProgramOptions {
@@ -39,15 +39,9 @@ export async function runProgram(
     });
     await new Promise((resolve) => (stream ? stream.once("close", resolve) : resolve(undefined)));
   });
-  const timer = new AbortController();
-  const wait = (ms: number): Promise<"late"> => sleep(ms, "late" as const, { signal: timer.signal });
-  try {
-    const late = (await Promise.race([group.ended, wait(deadlineMs)])) === "late";
-    if (!late) await Promise.race([Promise.all(read), wait(REST_MS)]);
-    return { ...(await group.kill()), ...kept, late };
-  } finally {
-    timer.abort();
-  }
+  const late = (await before(group.ended, deadlineMs)) === "late";
+  if (!late) await before(Promise.all(read), REST_MS);
+  return { ...(await group.kill()), ...kept, late };
 }
 
 /** The last line that says something: Python's report of a fatal error ends with a stack, or with none. */

@@ -1,22 +1,29 @@
-/** The cost of type checking: `npm run bench:types`. Instantiations are exact; times depend on the machine. */
+/**
+ * The cost of type checking: `npm run bench:types`. Instantiations are exact; times depend on the machine. Writes
+ * bench/results/types.json.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../tests/support/tsc.js";
 import { families, program } from "../tests/types/calls.js";
 import { work, type Work } from "../tests/types/cost.js";
+import { rounded, writeReport } from "./write-report.js";
 
 const importOnly = `import { tl } from "tilescript";\nexport { tl };`;
 
 // ---- examples -------------------------------------------------------------------------------------------------------
 
-function examples(base: Work): void {
+function examples(base: Work): object[] {
   const folder = join(root, "examples");
   console.log("example                instantiations    types   tsc, s (the package's own sources included)");
   row("(import alone)", base.instantiations, base.types, base.totalTime);
-  for (const file of readdirSync(folder).filter((name) => name.endsWith(".ts"))) {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+  return files.map((file) => {
     const cost = work(readFileSync(join(folder, file), "utf8"));
-    row(file, cost.instantiations - base.instantiations, cost.types - base.types, cost.totalTime);
-  }
+    const [instantiations, types] = [cost.instantiations - base.instantiations, cost.types - base.types];
+    row(file, instantiations, types, cost.totalTime);
+    return { file, instantiations, types, seconds: rounded(cost.totalTime) };
+  });
 }
 
 function row(name: string, ...numbers: readonly number[]): void {
@@ -26,14 +33,20 @@ function row(name: string, ...numbers: readonly number[]): void {
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
-function calls(): void {
+function calls(): object[] {
   const [sets, declared] = [16, work(program(() => [], 16)).instantiations];
   console.log("\nfamily of ops            instantiations a call, on tiles of new dimensions");
-  for (const [name, of] of Object.entries(families)) {
+  return Object.entries(families).map(([name, of]) => {
     const cost = work(program(of, sets)).instantiations - declared;
-    row(name, Math.round(cost / sets / of("0").length));
-  }
+    const instantiations = Math.round(cost / sets / of("0").length);
+    row(name, instantiations);
+    return { family: name, instantiationsACall: instantiations };
+  });
 }
 
-examples(work(importOnly));
-calls();
+const base = work(importOnly);
+writeReport("types", {
+  importAlone: { instantiations: base.instantiations, types: base.types, seconds: rounded(base.totalTime) },
+  examples: examples(base),
+  calls: calls(),
+});

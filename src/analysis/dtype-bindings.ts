@@ -23,7 +23,13 @@ export function dtypeBindings(ir: KernelIR): readonly DTypeBinding[] {
 
 /** Replaces dtype variables by their dtypes, in types and in the texts of dimensions. */
 export function substitution(binding: DTypeBinding): Substitution {
-  return { type: (type) => bind(type, binding), elem: (elem) => bindElem(elem, binding) };
+  const bound = new Map<Type, Type>();
+  const type = (given: Type): Type => {
+    const known = bound.get(given) ?? bind(given, binding);
+    bound.set(given, known);
+    return known;
+  };
+  return { type, elem: (elem) => bindElem(elem, binding) };
 }
 
 function bindElem(elem: Elem, binding: DTypeBinding): Elem {

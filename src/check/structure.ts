@@ -6,28 +6,26 @@ import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { type DTypeBinding, dtypeBindings, substitution } from "../analysis/dtype-bindings.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
-import { typedArguments } from "../ir/typed.js";
+import { type Substitution, typedArguments } from "../ir/typed.js";
 import { sameType, showType } from "../types/types.js";
 import { walkAll } from "../ir/walk.js";
 
 export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
-  for (const binding of dtypeBindings(ir))
+  for (const binding of dtypeBindings(ir)) {
+    const [bound, suffix] = [substitution(binding), suffixOf(binding)];
     walkAll(ir, (statement) => {
       if (statement.kind !== "op") return;
-      const message = retype(statement, binding);
+      const message = retype(statement, bound, suffix);
       if (message !== "") found.set(`${message}@${statement.at?.line}`, problem(brokenRule(message), statement.at));
     });
+  }
   return [...found.values()];
 }
 
 /** What is wrong with a statement when dtype variables are bound, or "". */
-function retype(statement: OpStatement, binding: DTypeBinding): string {
-  const bound = substitution(binding);
-  const args = typedArguments(statement, bound);
-  const answer = statement.op.infer(args);
-  const which = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
-  const suffix = which.length > 0 ? ` (with ${which.join(", ")})` : "";
+function retype(statement: OpStatement, bound: Substitution, suffix: string): string {
+  const answer = statement.op.infer(typedArguments(statement, bound));
   if (typeof answer === "string") return `${answer}${suffix}`;
   const types = "kind" in answer ? (answer.kind === "none" ? [] : [answer]) : answer;
   for (const [i, value] of statement.results.entries()) {
@@ -37,4 +35,9 @@ function retype(statement: OpStatement, binding: DTypeBinding): string {
     return `${statement.op.name}: gives ${got ? showType(got) : "nothing"} where ${showType(expected)} is expected${suffix}; cast with .to(…)`;
   }
   return "";
+}
+
+function suffixOf(binding: DTypeBinding): string {
+  const which = Object.entries(binding).map(([name, member]) => `${name} = ${member}`);
+  return which.length > 0 ? ` (with ${which.join(", ")})` : "";
 }

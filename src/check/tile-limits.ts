@@ -17,26 +17,26 @@ import { bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
+  const made = definitions(...bodiesOf(ir));
   ir.tuning.configs.forEach((config, i) => {
     const where = ir.tuning.key ? ` in config ${i}` : "";
-    const numbers = { ...config.values };
+    const sizes = sizesIn(config.values);
     const report = (diagnostic: Diagnostic | undefined) => {
       if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
     };
     walkAll(ir, (statement) => {
-      for (const value of resultsOf(statement)) report(checkTile(value, numbers, where));
-      if (statement.kind === "op") checkLeast(statement, numbers, where).forEach(report);
+      for (const value of resultsOf(statement)) report(checkTile(value, sizes, where));
+      if (statement.kind === "op") checkLeast(statement, sizes, where).forEach(report);
     });
-    const constant = constants(ir, numbers);
-    for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, numbers, where));
-    for (const { value } of ir.params) report(checkTile(value, numbers, where));
+    const constant = constants(ir, made, config.values);
+    for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, where));
+    for (const { value } of ir.params) report(checkTile(value, sizes, where));
   });
   return [...found.values()];
 }
 
 /** The value of an argument in a config. */
-function constants(ir: KernelIR, numbers: Numbers): Constants {
-  const made = definitions(...bodiesOf(ir));
+function constants(ir: KernelIR, made: ReturnType<typeof definitions>, numbers: Numbers): Constants {
   const params = new Map(ir.params.map(({ value, name }) => [value, numbers[name] as Constant | undefined]));
   const constant: Constants = (argument) => {
     if (isLiteral(argument)) return argument.value;
@@ -50,8 +50,8 @@ function constants(ir: KernelIR, numbers: Numbers): Constants {
 }
 
 /** `[BLOCK]` reshapes to `[32]` in some configs only. */
-function checkSizes(statement: OpStatement, numbers: Numbers, where: string): Diagnostic | undefined {
-  const dim = (each: Dim): Dim => dimValue(each, numbers) ?? each;
+function checkSizes(statement: OpStatement, sizes: Sizes, where: string): Diagnostic | undefined {
+  const dim = (each: Dim): Dim => sizes(each) ?? each;
   const type = (of: Type): Type => {
     if (of.kind === "constexpr" && of.of === "int") return { ...of, text: String(dim(of.text)) };
     return "shape" in of ? { ...of, shape: of.shape.map(dim) } : of;
@@ -63,28 +63,39 @@ function checkSizes(statement: OpStatement, numbers: Numbers, where: string): Di
 type Numbers = Readonly<Record<string, unknown>>;
 
 /** The value of a dimension in a config; undefined where it is decided at launch. */
-function dimValue(dim: Dim, numbers: Numbers): number | undefined {
-  if (typeof dim === "number") return dim;
+type Sizes = (dim: Dim) => number | undefined;
+
+/** Each text is read once: a kernel has few, and hundreds of values whose shapes consist of them. */
+function sizesIn(numbers: Numbers): Sizes {
+  const known = new Map<string, number | undefined>();
+  return (dim) => {
+    if (typeof dim === "number") return dim;
+    if (!known.has(dim)) known.set(dim, valueOf(dim, numbers));
+    return known.get(dim);
+  };
+}
+
+function valueOf(text: string, numbers: Numbers): number | undefined {
   try {
-    return constexprValue(dim, numbers);
+    return constexprValue(text, numbers);
   } catch {
     return undefined;
   }
 }
 
-function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | undefined {
+function checkTile(value: Value, sizes: Sizes, where: string): Diagnostic | undefined {
   const { type } = value;
   if (!("shape" in type)) return undefined;
   let numel = 1;
   for (const dim of type.shape) {
-    const size = dimValue(dim, numbers);
+    const size = sizes(dim);
     if (size === undefined) return undefined;
     if (size < 1 || !Number.isInteger(Math.log2(size))) return problem(tileSize.dimension(dim, size, where), value.at);
     numel *= size;
   }
   if (type.kind === "descriptor") {
     const last = type.shape.at(-1)!;
-    const [size, bits] = [dimValue(last, numbers)!, narrowest(type.to)];
+    const [size, bits] = [sizes(last)!, narrowest(type.to)];
     const least = (DESCRIPTOR_BYTES * 8) / bits;
     if (size < least) return problem(tileSize.descriptor(last, size, where, bits, least), value.at);
   }
@@ -95,11 +106,11 @@ function checkTile(value: Value, numbers: Numbers, where: string): Diagnostic | 
 
 const narrowest = (elem: Elem): number => Math.min(...members(elem).map((name) => dtypeTable[name].bits));
 
-function checkLeast(statement: OpStatement, numbers: Numbers, where: string): readonly Diagnostic[] {
+function checkLeast(statement: OpStatement, sizes: Sizes, where: string): readonly Diagnostic[] {
   const bounds = statement.op.needs.least?.(typedArguments(statement)) ?? [];
   const said = (why: string) => (statement.op.facts.contracts ? dotSize(why) : tileSize.rule(why, ""));
   return bounds.flatMap((bound) => {
-    const size = dimValue(bound.dim, numbers);
+    const size = sizes(bound.dim);
     const why = size === undefined ? undefined : tooThin(bound, size, where);
     return why === undefined ? [] : problem(said(why), statement.at);
   });

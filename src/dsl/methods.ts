@@ -17,13 +17,13 @@ import { dimension } from "./dimension.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
-for (const candidate of Object.values(ops)) {
+for (const candidate of Object.values<unknown>(ops)) {
   const op = opOf(candidate);
   if (!op?.method) continue;
   Object.defineProperty(Handle.prototype, op.name, {
     configurable: true,
     value(this: Handle, ...args: unknown[]) {
-      return (candidate as unknown as AnyFunction)(this, ...args);
+      return (candidate as AnyFunction)(this, ...args);
     },
   });
 }
@@ -96,7 +96,7 @@ method("gather", (handle, ...args) => {
     ? (ops.gather as unknown as AnyFunction)(handle, ...args)
     : views.gather(handle, args, { claimed: claims(args) });
 });
-for (const [name, call] of Object.entries({
+for (const [name, call] of Object.entries<unknown>({
   load: ops.loadTensorDescriptor,
   store: ops.storeTensorDescriptor,
   scatter: descriptors.descriptorScatter,
@@ -107,7 +107,7 @@ for (const [name, call] of Object.entries({
   atomicOr: descriptors.descriptorAtomicOr,
   atomicXor: descriptors.descriptorAtomicXor,
 }))
-  method(name, (handle, ...args) => (call as unknown as AnyFunction)(handle, ...args));
+  method(name, (handle, ...args) => (call as AnyFunction)(handle, ...args));
 const castTile = Object.getOwnPropertyDescriptor(Handle.prototype, "to")!.value as AnyFunction;
 method("to", (handle, ...args) =>
   valueOf(handle).type.kind === "pointer" ? pointers.toAddress(handle, args[0] as never) : castTile.apply(handle, args),

@@ -16,6 +16,7 @@ import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../tor
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
 import { lintExceptions } from "../python/lint-exceptions.js";
+import { eachNode } from "../python/nodes-in.js";
 import { type PrintedModule, printModule } from "../python/layout.js";
 import { fakeFunction, opDefinitions } from "../operator/wrapper-operator.js";
 import type { OpOptions } from "../operator/registration.js";
@@ -146,7 +147,8 @@ function assembled(
   before: Block,
   externs: readonly KernelNames["externs"][],
 ): PrintedModule {
-  const isMentioned = (name: string) => mentions(parts, name);
+  const named = namesIn(parts);
+  const isMentioned = (name: string) => named.has(name);
   const module: Statement[] = [
     py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
     ...lintExceptions([...before, ...parts]),
@@ -271,10 +273,11 @@ function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
   );
 }
 
-/** Whether a name occurs in these statements. */
-function mentions(tree: unknown, name: string): boolean {
-  if (Array.isArray(tree)) return tree.some((item) => mentions(item, name));
-  if (typeof tree !== "object" || tree === null) return false;
-  if ("kind" in tree && tree.kind === "name" && "id" in tree) return tree.id === name;
-  return Object.values(tree).some((item) => mentions(item, name));
+/** The names that occur in these statements. */
+function namesIn(statements: Block): ReadonlySet<string> {
+  const names = new Set<string>();
+  eachNode(statements, (node) => {
+    if (node.kind === "name") names.add(node.id);
+  });
+  return names;
 }

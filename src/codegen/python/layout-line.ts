@@ -45,8 +45,10 @@ export class LineLayout {
 
   /** The line's prefix, then the expression, laid out so that what follows (`rest`) still fits beside its end. */
   append(prefix: Doc, value: Py.Expression, rest = "", style: Style = "ifBreaks"): Doc {
-    const wanted = wrapping(value);
     const bareValue = this.expressions.expression(value, true);
+    const [head, tail] = [onOneLine(prefix), onOneLine([bareValue, rest])];
+    if (head !== undefined && tail !== undefined && widthOf(head + tail) <= this.width) return [head, bareValue];
+    const wanted = wrapping(value);
     // A target before the value breaks only when not even the value's beginning fits beside it.
     const start = this.settled(prefix, wanted === "multiline" ? "(" : firstRow([bareValue, rest]));
     const beside = lastRow(start);
@@ -110,7 +112,44 @@ export class LineLayout {
 }
 
 function printed(content: Doc, printWidth: number): string {
+  const text = onOneLine(content);
+  if (text !== undefined && widthOf(text) <= printWidth) return text;
   return doc.printer.printDocToString(content, { printWidth, tabWidth: INDENT }).formatted;
+}
+
+/**
+ * The document on one line; undefined if some part of it must break, or if the printer would have to count. Most lines
+ * fit, and this is a small part of what the printer costs.
+ */
+function onOneLine(content: Doc, inGroup = false): string | undefined {
+  if (typeof content === "string") return ONE_COLUMN_EACH.test(content) ? content : undefined;
+  if (Array.isArray(content)) {
+    let text = "";
+    for (const part of content) {
+      const next = onOneLine(part, inGroup);
+      if (next === undefined) return undefined;
+      text += next;
+    }
+    return text;
+  }
+  switch (content.type) {
+    case "group":
+      return content.break ? undefined : onOneLine(content.contents, true);
+    case "indent":
+      return onOneLine(content.contents, inGroup);
+    case "if-break":
+      return inGroup ? onOneLine(content.flatContents ?? "", true) : undefined;
+    case "line":
+      if (!inGroup || content.hard) return undefined;
+      return content.soft ? "" : " ";
+    default:
+      return undefined;
+  }
+}
+
+/** The columns that a text without line breaks takes. */
+function widthOf(text: string): number {
+  return text.includes(MARK_START) ? text.replace(MARK, "").length : text.length;
 }
 
 /** The document on one line, however long. */
@@ -141,6 +180,8 @@ function broken(content: Doc): Doc {
 const MARK_START = "\u0090";
 const MARK_END = "\u0091";
 const MARK_DIGITS = ["\u0080", "\u0081"];
+/** Printable ASCII and marks. */
+const ONE_COLUMN_EACH = /^[\x20-\x7e\u0080\u0081\u0090\u0091]*$/;
 const MARK = /\u0090([\u0080\u0081]+)\u0091/g;
 
 function takeMarks(text: string, origins: readonly Location[]): PrintedLine {

@@ -2,7 +2,7 @@
  * The rules of ruff's defaults that a kernel breaks for a reason: its statements are those that the author wrote, and
  * Triton compiles what PyTorch code would write otherwise.
  */
-import { flatText } from "./layout-expression.js";
+import { eachNode } from "./nodes-in.js";
 import * as py from "./py-build.js";
 import type { Block, Expression, If, Statement, Unary } from "./py.js";
 
@@ -37,22 +37,18 @@ const EXCEPTIONS: readonly {
 
 /** The comment that tells ruff which rules a module breaks; nothing if it breaks none. */
 export function lintExceptions(statements: Block): Block {
-  const broken = EXCEPTIONS.filter(({ isBroken }) => some(statements, isBroken));
+  const found = new Set<string>();
+  eachNode(statements, (node) => {
+    for (const { rule, isBroken } of EXCEPTIONS) if (isBroken(node)) found.add(rule);
+  });
+  const broken = EXCEPTIONS.filter(({ rule }) => found.has(rule));
   if (broken.length === 0) return [];
   const reasons = broken.map(({ rule, why }) => `${rule}: ${why}`).join("; ");
   return [py.comment(`${reasons}.\nruff: noqa: ${broken.map(({ rule }) => rule).join(", ")}`), py.blank];
 }
 
-/** Whether a condition holds for a node of the tree. */
-function some(tree: unknown, holds: (node: Expression | Statement) => boolean): boolean {
-  if (Array.isArray(tree)) return tree.some((item) => some(item, holds));
-  if (typeof tree !== "object" || tree === null) return false;
-  if ("kind" in tree && holds(tree as Expression | Statement)) return true;
-  return Object.entries(tree).some(([key, item]) => key !== "origin" && some(item, holds));
-}
-
 function isSame(left: Expression, right: Expression | undefined): boolean {
-  return right !== undefined && left.kind === "name" && flatText(left) === flatText(right);
+  return left.kind === "name" && right?.kind === "name" && left.id === right.id;
 }
 
 const isIf = (node: Expression | Statement): node is If => node.kind === "if";

@@ -40,22 +40,27 @@ def out_arguments(function: Callable[..., Any], outputs: dict[str, torch.Tensor]
 
 
 def results(
-    function: Callable[..., Any], arguments: Arguments, names: list[str], passed: Arguments | None = None
+    function: Callable[..., Any], arguments: Arguments, names: list[str | None], passed: Arguments | None = None
 ) -> dict[str, torch.Tensor]:
-    """Calls a function; its results by name: what it returns, in the order of the signature, else what it updates."""
+    """Calls a function; its results by name: what it returns, in the order of the signature, else what it updates.
+
+    A name that is None stands for a result that the call leaves out, whatever the function gives for it.
+    """
     returned = call(function, arguments | (passed or {}))
-    wanted = f"it must give {', '.join(names)}"
+    present = [name for name in names if name is not None]
+    wanted = f"it must give {', '.join(present)}"
     if returned is None:
-        if any(name not in arguments for name in names):
+        if any(name not in arguments for name in present):
             raise WrongResult(function, f"it returns None; {wanted}")
-        return {name: arguments[name] for name in names}
+        return {name: arguments[name] for name in present}
     values = list(returned) if isinstance(returned, tuple | list) else [returned]
     if len(values) != len(names):
         raise WrongResult(function, f"it returns {len(values)} value{'s' * (len(values) != 1)}; {wanted}")
-    for value in values:
+    found = {name: value for name, value in zip(names, values, strict=True) if name is not None}
+    for value in found.values():
         if not isinstance(value, torch.Tensor):
             raise WrongResult(function, f"it returns a value of type {type(value).__name__}, no tensor; {wanted}")
-    return dict(zip(names, values, strict=True))
+    return found
 
 
 class GuardedMemory(TorchFunctionMode):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
@@ -144,7 +144,7 @@ class KernelFile:
         """Runs the kernel and the reference on equal inputs, and compares each output."""
         inputs = self.inputs(sizes, seed)
         try:
-            returned = self.module.kernel_fn(*_copied(inputs))
+            returned = self.module.kernel_fn(*_copied(inputs), **_asked(self.module.kernel_fn))
         except ValueError as error:
             raise Refused("kernel_fn", error) from error
         got = _tensors(returned, "kernel_fn")
@@ -228,6 +228,12 @@ def _leave_pruned(tuner: Any, config: int) -> None:
         return run(*args, **kwargs)
 
     tuner.run = pruned
+
+
+def _asked(function: Callable[..., Any]) -> dict[str, bool]:
+    """Asks for every output that a call may leave out: those that take True."""
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: True for p in parameters if p.kind is KEYWORD_ONLY and bool in get_args(p.annotation)}
 
 
 def _copied(values: Sequence[Any]) -> list[Any]:

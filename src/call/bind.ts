@@ -84,6 +84,8 @@ class Binder {
       if (dims) this.#shape(name, array.shape, dims);
       this.#dtype(name, array.dtype, dtype);
     }
+    for (const name of signature.optionalSizes ?? [])
+      if (!this.#sizes.has(name)) this.#size(name, 0, "the tensors that are left out");
     for (const name of signature.sizes)
       if (!this.#sizes.has(name)) this.#wrong(`${name} is missing; no tensor's shape determines this size, so give it`);
     for (const name of Object.keys(signature.dtypes))
@@ -93,7 +95,9 @@ class Binder {
       const array = arrays.get(name);
       return array && !array.isContiguous ? [[name, array.strides]] : [];
     });
-    const absent = signature.tensors.filter(({ name, role }) => role !== "out" && !arrays.has(name));
+    const absent = signature.tensors.filter(({ name, role, optional }) =>
+      role === "out" ? optional && !this.#asks(name, given[name]) : !arrays.has(name),
+    );
     const at: Case = {
       sizes: valuesOf(this.#sizes),
       dtypes: valuesOf(this.#dtypes),
@@ -112,7 +116,7 @@ class Binder {
 
   #checkNames(given: Given): void {
     const { tensors, pointers, scalars, constexprs, sizes } = this.kernel.signature;
-    const outputs = tensors.filter(({ role }) => role === "out").map(({ name }) => name);
+    const outputs = tensors.filter(({ role, optional }) => role === "out" && !optional).map(({ name }) => name);
     const inputs = [...tensors, ...pointers, ...scalars]
       .map(({ name }) => name)
       .filter((name) => !outputs.includes(name));
@@ -123,6 +127,12 @@ class Binder {
         this.#wrong(`${name} is a constexpr; give it in the second argument`);
       this.#wrong(`${name} is not an input of the kernel; it has ${listed(inputs)}`);
     }
+  }
+
+  /** Whether the caller wants an output that may be left out. */
+  #asks(name: string, value: unknown): boolean {
+    if (value === undefined || value === null || typeof value === "boolean") return value === true;
+    return this.#wrong(`${name} is an output, which the call returns; give true to have it, or leave it out`);
   }
 
   #array(name: string, value: unknown): NDArray {

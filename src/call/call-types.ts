@@ -1,7 +1,7 @@
 /** The types of a call's arguments and results, from the types of the kernel's params. */
 import type { Comparison, Finding, ProgramOrder, Tolerance } from "../contract/compiled.js";
 import type { DType, DTypeName, Element, Members } from "../types/dtype.js";
-import type { DimsOfParams, DTypeNames, NamesWhere } from "../params/param-names.js";
+import type { AskedNames, DimsOfParams, DTypeNames, NamesWhere } from "../params/param-names.js";
 import type { $param } from "../params/param-types.js";
 import type { Flat, IsAny } from "../types/problem.js";
 import type { Config } from "../params/spec.js";
@@ -21,15 +21,19 @@ type Given<T> = NDArray<DTypesOf<T>> | (RankOf<T> extends 1 ? TypedArrayOf<DType
 
 type Read = ["tensor" | "descriptor", any, any, "in" | "inout"] | ["pointer", any];
 type Optional = ["optional", any, any, any] | ["optionalPointer", any];
+/** Written where the caller gives it, or asks for it. */
+type MaybeWritten = ["optional", any, any, "out" | "inout"];
 type Written = ["tensor" | "descriptor", any, any, "out" | "inout"] | ["pointer" | "optionalPointer", any];
 
 /** The run-time arguments of a launch by name: tensors, scalars, and sizes that no tensor's shape determines. */
 export type Inputs<P> =
   IsAny<P> extends true
-    ? Readonly<Record<string, NDArray | TypedArray | number | null | undefined>>
+    ? Readonly<Record<string, NDArray | TypedArray | number | boolean | null | undefined>>
     : Flat<
         { readonly [K in NamesWhere<P, Read>]: Given<P[K]> } & {
-          readonly [K in NamesWhere<P, Optional>]?: Given<P[K]> | null | undefined;
+          /** Of an output: whether the kernel computes it. */
+          readonly [K in NamesWhere<P, Optional>]?:
+            (K extends AskedNames<P> ? boolean : Given<P[K]>) | null | undefined;
         } & { readonly [K in NamesWhere<P, ["scalar", any]> | Exclude<DimsOfParams<P>, keyof P>]?: number }
       >;
 
@@ -43,7 +47,13 @@ export type Constexprs<P> =
 export type Outputs<P> =
   IsAny<P> extends true
     ? Readonly<Record<string, NDArray>>
-    : { readonly [K in NamesWhere<P, Written>]: NDArray<DTypesOf<P[K]>> };
+    : [NamesWhere<P, MaybeWritten>] extends [never]
+      ? { readonly [K in NamesWhere<P, Written>]: NDArray<DTypesOf<P[K]>> }
+      : Flat<
+          { readonly [K in NamesWhere<P, Written>]: NDArray<DTypesOf<P[K]>> } & {
+            readonly [K in NamesWhere<P, MaybeWritten>]?: NDArray<DTypesOf<P[K]>>;
+          }
+        >;
 
 /** Options of `evaluate` and `check`. */
 export interface CallOptions {

@@ -23,7 +23,10 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
       refuse(autotuneReset.unknown(ir.name, name));
   const touched = accesses(ir);
   for (const param of ir.params) {
-    if (param.kind !== "tensor" || reset.has(param.name)) continue;
+    if (param.kind !== "tensor") continue;
+    const changes = param.role === "inout" || reset.has(param.name) || (param.role === "out" && touched.has(param));
+    if (param.optional && changes) refuse(autotuneReset.optional(ir.name, param.name));
+    if (param.optional || reset.has(param.name)) continue;
     if (param.role !== "in" && param.block && (param.role === "inout" || touched.has(param)))
       refuse(autotuneReset.descriptor(ir.name, param.name, param.role));
     else if (param.role === "inout") refuse(autotuneReset.inPlace(ir.name, param.name));

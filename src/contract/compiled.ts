@@ -83,6 +83,8 @@ export interface Signature {
   readonly sizes: readonly string[];
   /** Sizes that no input has, so the caller passes them. */
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
+  /** Sizes that only optional inputs have: 0 where all of those are left out. */
+  readonly optionalSizes?: readonly string[];
   /** Sizes that must be multiples of a number because of descriptors. */
   readonly multiples?: Readonly<Record<string, number>>;
   /** Sizes that are dimensions of tiles, so they must be powers of two; with the least value that an op accepts. */

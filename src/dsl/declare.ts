@@ -1,6 +1,12 @@
 /** A kernel's params, as its IR holds them and as its body gets them. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { descriptorBlock, optionalDim, paramName, rangeBound } from "../diagnostics/catalogue/param-codes.js";
+import {
+  allOptional,
+  descriptorBlock,
+  optionalDim,
+  paramName,
+  rangeBound,
+} from "../diagnostics/catalogue/param-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
@@ -48,7 +54,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
     return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
   });
   const params = [...others, ...sizes, ...constexprs];
-  checkBound(params, kernel);
+  checkOptional(params, kernel);
   checkRanges(params, kernel);
   return params;
 }
@@ -67,14 +73,18 @@ function sizeNames(kernel: KernelDefinition): string[] {
   return [...names];
 }
 
-/** The wrapper reads a size off a tensor, so one that is not optional must have it. */
-function checkBound(params: readonly Param[], kernel: KernelDefinition): void {
+/** A size is 0 where all that have it are left out, which a constexpr, the dimension of tiles, cannot be. */
+function checkOptional(params: readonly Param[], { name: kernel, spec, at }: KernelDefinition): void {
   const tensors = params.filter((param) => param.kind === "tensor");
   const bound = new Set(tensors.flatMap((param) => (param.optional ? [] : param.dimNames)));
-  for (const { optional, name, dimNames } of tensors)
-    for (const dim of optional ? dimNames : [])
-      if (typeof dim === "string" && !bound.has(dim) && !(dim in (kernel.spec.dims ?? {})))
-        fail(optionalDim(kernel.name, dim, name), kernel.at);
+  for (const { optional, role, name, dimNames } of tensors) {
+    const dim = dimNames.find((each) => each in spec.params && !bound.has(each));
+    const described = spec.params[name];
+    const place = (described?.kind === "tensor" && described.at) || at;
+    if (optional && role !== "out" && dim !== undefined) fail(optionalDim(kernel, dim, name), place);
+  }
+  const [written] = tensors.filter(({ role }) => role !== "in");
+  if (written && tensors.every(({ optional }) => optional)) fail(allOptional(kernel), at);
 }
 
 /** The ends of a range are numbers, or sizes that are known when inputs are made. */

@@ -1,11 +1,13 @@
 /** A kernel's call inside an operator: checks its arguments, and stands for the tensors that it makes. */
 import type { KernelLaunch } from "../ir/operator-ir.js";
+import { optionalSizes } from "../analysis/optional-sizes.js";
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Elem } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import {
+  whyAsked,
   whyBound,
   whyDecided,
   whyMissing,
@@ -64,7 +66,7 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
   into.launched(call);
   const results = {};
   for (const param of kernel.params) {
-    if (param.kind !== "tensor" || param.role !== "out") continue;
+    if (param.kind !== "tensor" || param.role !== "out" || (param.optional && args[param.name] !== true)) continue;
     let node: Launched | undefined;
     const get = (): unknown => {
       // Made on access, where the author names the variable that takes it.
@@ -114,6 +116,7 @@ function whyArgument(kernel: KernelIR, param: Param, value: TorchArgument | unde
   const { name } = kernel;
   if (value === undefined) return isRequired(kernel, param) ? whyMissing(name, param.name) : "";
   const kind = isTorchNode(value) ? isTensor(value, into) : false;
+  if (isAsked(param)) return value === true ? "" : whyAsked(name, param.name);
   if (param.kind === "tensor")
     return kind !== false || (value === null && param.optional) ? "" : whyTensor(name, param.name);
   return kind === true || value === null || Array.isArray(value) ? whyNumber(name, param.name) : "";
@@ -139,9 +142,14 @@ function isTensor(node: TorchNode, into: LaunchRecorder): boolean | undefined {
 }
 
 function isArgument(param: Param): boolean {
-  if (param.kind === "tensor") return param.role !== "out";
+  if (param.kind === "tensor") return param.role !== "out" || isAsked(param);
   if (param.kind === "size") return !param.derived;
   return param.kind !== "constexpr" || param.from === "argument" || param.from === "dim";
+}
+
+/** An output that the call may ask for. */
+function isAsked(param: Param): boolean {
+  return param.kind === "tensor" && param.role === "out" && param.optional;
 }
 
 /** Whether the caller must give it: it has no default, and no other argument's shape sets it. */
@@ -151,12 +159,12 @@ function isRequired({ params }: KernelIR, param: Param): boolean {
   return !isBound(param, params);
 }
 
-/** Whether it is a size that a required tensor has. */
+/** Whether it is a size that an input has, and if that one may be left out, that no required tensor has. */
 function isBound(param: Param, params: readonly Param[]): boolean {
   const isSize = param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
   const binds = (other: Param): boolean =>
     other.kind === "tensor" && other.role !== "out" && !other.optional && other.dimNames.includes(param.name);
-  return isSize && params.some(binds);
+  return isSize && (params.some(binds) || optionalSizes({ params }).some((each) => each.param === param));
 }
 
 /** Compares the known shapes and dtypes with the kernel's, and gives those of its outputs. */

@@ -92,6 +92,8 @@ function problemOf(param: Param): string | undefined {
   if (param.kind === "pointer") return "is a raw pointer, which PyTorch cannot hand over; declare a tensor";
   if (param.kind === "tensor" && param.role === "inout")
     return "is updated in place; an operator gives new tensors, so declare it tensor(…) and return a tensor.out(…)";
+  if (param.kind === "tensor" && param.role === "out" && param.optional)
+    return "is an output that may be left out; an operator always has the same results, so write one with it and one without";
   if (param.kind === "constexpr" && param.from !== "argument")
     return "is no argument; an operator has tensors, numbers and flags, and its kernels have the rest";
   return undefined;
@@ -244,7 +246,11 @@ class Recording {
   #kernel(definition: KernelDefinition): KernelIR {
     let ir = this.#known.get(definition);
     if (!ir) {
-      ir = this.traceKernel(definition);
+      // The kernel's own reference is no step of the operator.
+      ir = logging(
+        () => undefined,
+        () => this.traceKernel(definition),
+      );
       if (this.kernels.some((other) => other.name === ir!.name))
         fail(operatorKernels.sameName(this.face.name, ir.name), definition.at);
       this.#known.set(definition, ir);

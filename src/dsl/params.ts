@@ -2,7 +2,6 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import {
   descriptorPadding,
-  optionalOutput,
   paramChoices,
   paramDType,
   paramDefault,
@@ -67,13 +66,9 @@ function declareTensor(role: Role) {
     if (!Array.isArray(dims) || dims.length === 0) fail(paramDims.missing(), at);
     for (const dim of dims) checkDim("tensor", dim, at);
     const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
-    return { ...description, optional: () => optionalTensor(description, at) };
+    // `optional` is a function until the author calls it; the call replaces it.
+    return { ...description, optional: () => ({ ...description, optional: true }) };
   };
-}
-
-function optionalTensor(description: TensorDescription, at: ReturnType<typeof captureLocation>): TensorDescription {
-  if (description.role !== "in") fail(optionalOutput(), at);
-  return { ...description, optional: true };
 }
 
 function checkDim(what: string, dim: unknown, at: ReturnType<typeof captureLocation>): void {
@@ -120,7 +115,6 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
 export const pointer = ((dtype: AnyDType) => {
   if (!isDType(dtype)) fail(paramDType.missing("pointer"), captureLocation());
   const description = { kind: "pointer", dtype } as const;
-  // `optional` is a function until the author calls it; the call replaces it.
   return { ...description, optional: () => ({ ...description, optional: true }) };
 }) as unknown as PointerBuilder;
 

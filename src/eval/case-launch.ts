@@ -1,12 +1,15 @@
 /** The launch values of a case. */
 import type { Case } from "../contract/compiled.js";
+import { absentSizes } from "../analysis/optional-sizes.js";
 import type { KernelIR } from "../ir/nodes.js";
 import { Bindings, type Launch } from "./bindings.js";
 
 export function launchOf(ir: KernelIR, at: Case): Launch {
   const config = ir.tuning.configs[at.config];
   if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
-  const { sizes, dtypes, scalars } = at;
+  const { dtypes, scalars, absent = [] } = at;
+  const zeros = absentSizes(ir, absent).map((name) => [name, 0] as const);
+  const sizes = { ...at.sizes, ...Object.fromEntries(zeros) };
   for (const [name, value] of Object.entries(at.constexprs ?? {}))
     if (name in config.values && config.values[name] !== value)
       throw new Error(

@@ -184,13 +184,16 @@ class Steps {
         return [[param.name, isTorchNode(value) ? this.#number(value) : (value as number)] as const];
       }),
     );
-    const absent = tensors.flatMap(({ name }) => (name in given ? [] : [name]));
+    const asked = tensorsOf(kernel, "out").filter(({ optional, name }) => !optional || args[name] === true);
+    const here = [...Object.keys(given), ...asked.map(({ name }) => name)];
+    const absent = tensorsOf(kernel, "in", "inout", "out").flatMap(({ name }) => (here.includes(name) ? [] : [name]));
     const config = this.at.config % kernel.tuning.configs.length;
     const at: Case = {
       sizes: { ...sizes, ...numbers },
       dtypes,
       scalars: numbers,
       constexprs: numbers,
+      absent,
       config,
       seed: 0,
     };

@@ -1,10 +1,18 @@
 /** The types of a kernel's call in an operator: its arguments, its results, and the messages for wrong arguments. */
-import type { DimsOfParams, DTypeNames, FlagNames, NamesWhere, ScalarNames, TensorNames } from "./param-names.js";
+import type {
+  AskedNames,
+  DimsOfParams,
+  DTypeNames,
+  FlagNames,
+  NamesWhere,
+  ScalarNames,
+  TensorNames,
+} from "./param-names.js";
 import type { Flat, IsAny } from "../types/problem.js";
 import type { TorchDType, TorchNumber, TorchTensor } from "../torch/torch-types.js";
 
 /** The possible arguments, for the editor to list: tensors, and the numbers that the caller chooses. */
-export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P>]?: unknown };
+export type CallNames<P> = { readonly [K in InputNames<P> | NumberNames<P> | AskedNames<P>]?: unknown };
 /** The arguments by name, including sizes that no tensor has. The type of a wrong argument is a message. */
 export type CallArguments<Name extends string, P, G> =
   IsAny<P> extends true
@@ -12,12 +20,19 @@ export type CallArguments<Name extends string, P, G> =
     : [Exclude<RequiredNames<P>, keyof G>] extends [never]
       ? { readonly [K in keyof G]: CallArgument<Name, P, K & string, G[K]> }
       : WhyMissing<Name, Exclude<RequiredNames<P>, keyof G>>;
-/** The results: a new tensor for each output. */
-export type CallResults<P> = Flat<{ readonly [K in TensorNames<P, "out">]: TorchTensor }>;
+/** The results: a new tensor for each output; of those that may be left out, for each that the call asks for. */
+export type CallResults<P, G> = Flat<{
+  readonly [K in Exclude<TensorNames<P, "out">, Exclude<AskedNames<P>, keyof G>>]: TorchTensor;
+}>;
 
 type InputNames<P> = TensorNames<P, "in" | "inout">;
 /** Sizes that the shapes of tensors determine. */
-type BoundNames<P> = DimsOfParams<Pick<P, RequiredNames<P>>>;
+type BoundNames<P> = DimsOfParams<Pick<P, RequiredNames<P>>> | OptionalSizes<P>;
+/** Sizes of optional inputs that no required tensor has; 0 where those are left out. */
+type OptionalSizes<P> = Exclude<
+  DimsOfParams<Pick<P, NamesWhere<P, ["optional", any, any, "in" | "inout"]>>>,
+  keyof P | DimsOfParams<Pick<P, NamesWhere<P, ["tensor" | "descriptor", any, any, any]>>>
+>;
 type NumberNames<P> = ScalarNames<P> | FlagNames<P> | DTypeNames<P> | Exclude<DimsOfParams<P>, BoundNames<P>>;
 type RequiredNames<P> = NamesWhere<P, ["tensor" | "descriptor", any, any, "in" | "inout"]>;
 type CallArgument<Name extends string, P, K extends string, V> =
@@ -29,13 +44,17 @@ type CallArgument<Name extends string, P, K extends string, V> =
       ? V extends TorchNumber | TorchDType | boolean | undefined
         ? V
         : WhyNumber<Name, K>
-      : K extends TensorNames<P, "out">
-        ? WhyOutput<Name, K>
-        : K extends BoundNames<P>
-          ? WhyBound<Name, K>
-          : K extends keyof P
-            ? WhyDecided<Name, K>
-            : WhyUnknown<Name, K>;
+      : K extends AskedNames<P>
+        ? V extends true
+          ? V
+          : WhyAsked<Name, K>
+        : K extends TensorNames<P, "out">
+          ? WhyOutput<Name, K>
+          : K extends BoundNames<P>
+            ? WhyBound<Name, K>
+            : K extends keyof P
+              ? WhyDecided<Name, K>
+              : WhyUnknown<Name, K>;
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
@@ -66,6 +85,13 @@ type WhyOutput<
 > = `${Name}.call: ${K} is an output; take it from the call's result`;
 export const whyOutput = (name: string, key: string): string =>
   `${name}.call: ${key} is an output; take it from the call's result`;
+
+type WhyAsked<
+  Name extends string,
+  K extends string,
+> = `${Name}.call: ${K} is an output that may be left out; give true to have it`;
+export const whyAsked = (name: string, key: string): string =>
+  `${name}.call: ${key} is an output that may be left out; give true to have it`;
 
 type WhyBound<
   Name extends string,

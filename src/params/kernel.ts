@@ -8,8 +8,11 @@ import type { Spec } from "./spec.js";
 export interface Kernel<out Name extends string, in out P> {
   readonly name: Name;
   readonly params: P;
-  /** Calls it inside `op(…)`. Outputs are new tensors; tensors that it updates change. */
-  call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P>;
+  /**
+   * Calls it inside `op(…)`. Outputs are new tensors; tensors that it updates change. An output that may be left out is
+   * asked for with `true`.
+   */
+  call<const G extends CallNames<P>>(given: CallArguments<Name, P, G>): CallResults<P, G>;
 }
 /**
  * The signature of `kernel`. With the result `void` alone, the checker would accept any function; so it is a message.

@@ -15,6 +15,8 @@ export type NamesWhere<P, Tag> = { [K in keyof P]: P[K] extends { readonly [$par
 export type ScalarNames<P> = NamesWhere<P, ["scalar", any]>;
 export type ConstNames<P> = NamesWhere<P, ["constexpr", any]>;
 export type TensorNames<P, A = any> = NamesWhere<P, ["tensor" | "optional" | "descriptor", any, any, A]>;
+/** Outputs that a call may leave out, and asks for. */
+export type AskedNames<P> = NamesWhere<P, ["optional", any, any, "out"]>;
 /** Tensors that the autotuner can restore: not descriptors. */
 export type ResetNames<P, A> = NamesWhere<P, ["tensor", any, any, A]>;
 /** Constexprs that each config must set: those that no tensor's shape determines. */

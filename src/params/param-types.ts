@@ -12,15 +12,12 @@ export declare const $param: unique symbol;
 export type DimNames = readonly (string | number)[];
 export interface TensorParam<E extends Element, Ds extends DimNames, A extends Access> {
   readonly [$param]: ["tensor", E, Ds, A];
-  /** The caller may omit it; the body tests `given`. Only for inputs: an omitted output is allocated. */
-  optional(
-    this: Checked<
-      TensorParam<E, Ds, A>,
-      A extends "in"
-        ? ""
-        : "optional: only an input may be left out; an output is allocated where the caller gives none"
-    >,
-  ): OptionalParam<E, Ds, A>;
+  /**
+   * The caller may omit it; the body tests `given`. An output is computed where the caller asks for it, with `True` or
+   * with a tensor to write to, and is `None` elsewhere. A size that only optional inputs have is that of the first one
+   * given, and 0 without any.
+   */
+  optional(): OptionalParam<E, Ds, A>;
 }
 /** A tensor that the kernel gets as a descriptor, for blocks of shape B. */
 export interface DescriptorParam<E extends Element, Ds extends DimNames, B extends DimNames, A extends Access> {

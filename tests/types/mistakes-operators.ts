@@ -7,6 +7,11 @@ const tensors =
 const made = (forward: string, backward = "", spec = "") =>
   `op("scaled", { params: { ${tensors} }${spec} }, ${forward}${backward && `, ${backward}`});`;
 
+/** A kernel with an output that may be left out, in an operator. */
+const asking = (call: string) =>
+  `const sums = kernel("sums", { params: { x: tensor(tl.float16, ["M", "N"]), y: tensor.out(tl.float16, ["M", "N"]), rows: tensor.out(tl.float32, ["M"]).optional() }, grid: ({ M }) => [M] }, () => {});
+op("scaled", { params: { ${tensors} } }, ({ x }) => { const made = ${call}; return { y: made.rows.to(tl.float16) }; });`;
+
 const forward = "({ x, scales }) => softmax.call({ x, scales })";
 
 export const operators: Chapter = {
@@ -39,6 +44,12 @@ export const operators: Chapter = {
       made("({ x, scales }) => softmax.call({ x, scales, y: x })"),
       made("({ x, scales }) => ({ y: softmax.call({ x, scales }).y })"),
     ),
+    mistake(
+      "an output that may be left out, asked for with something else than true",
+      asking("sums.call({ x, rows: x })"),
+      asking("sums.call({ x, rows: true })"),
+    ),
+    mistake("an output that nobody asked for", asking("sums.call({ x })"), asking("sums.call({ x, rows: true })")),
     mistake(
       "a kernel called with a size that its tensors have",
       made("({ x, scales }) => softmax.call({ x, scales, N: 64 })"),

@@ -285,11 +285,6 @@ export const signatures: Chapter = {
       helper('(x: Tile<"float16", [N]>): Tile<"float16", [N]> => x.mul(2)', "twice(x)", "x"),
     ),
     mistake(
-      "an output that may be left out",
-      one("grid: () => [1]", undefined, 'x: tensor.out(tl.float32, ["N"]).optional()'),
-      one("grid: () => [1]", undefined, 'x: tensor(tl.float32, ["N"]).optional()'),
-    ),
-    mistake(
       "whether a tensor that is always there was given",
       one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"])'),
       one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"]).optional()'),

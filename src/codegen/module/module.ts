@@ -7,6 +7,7 @@ import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { dtypeTable } from "../../types/dtype.js";
+import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { usesOf39 } from "../../analysis/newer-uses.js";
 import { walkAll } from "../../ir/walk.js";
 import type { Called } from "../operator/composition.js";
@@ -263,7 +264,7 @@ function newestNames(kernels: readonly KernelIR[]): Block {
 function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
   const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
   const seen = new Set<Value>();
-  return inputs.flatMap((param) =>
+  const required = inputs.flatMap((param) =>
     param.dims.flatMap((dim, axis): Binding[] => {
       if (!isValue(dim) || isLiteral(dim) || seen.has(dim)) return [];
       seen.add(dim);
@@ -271,6 +272,15 @@ function sizeBindings(ir: KernelIR, names: KernelNames): readonly Binding[] {
       return [{ name: names.parameters.get(dim)!, value: py.subscript(shape, py.number(String(axis))) }];
     }),
   );
+  const optional = optionalSizes(ir).map(({ param, holders }): Binding => {
+    const value = holders.reduceRight<Expression>((otherwise, { tensor, axis }) => {
+      const name = py.name(names.tensors.get(tensor.name)!);
+      const size = py.subscript(py.attribute(name, "shape"), py.number(String(axis)));
+      return py.conditional(otherwise, py.compare(name, ["is", py.none]), size);
+    }, py.number("0"));
+    return { name: names.parameters.get(param.value)!, value };
+  });
+  return [...required, ...optional];
 }
 
 /** The names that occur in these statements. */

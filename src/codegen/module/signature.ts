@@ -8,6 +8,7 @@ import type {
   TensorSignature,
 } from "../../contract/compiled.js";
 import { type Elem, isFloatElem } from "../../types/dtype.js";
+import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { describedTensors, sizeMultiples } from "../../analysis/described.js";
 import {
   type ConstexprParam,
@@ -30,6 +31,7 @@ import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-name
 export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
   const multiples = sizeMultiples(ir);
+  const optional = optionalSizes(ir).map(({ param }) => param.name);
   const tiles = tileSizes(ir).filter(({ param }) => param.from === "dim");
   return {
     name: names.wrapper,
@@ -39,6 +41,7 @@ export function signatureOf(ir: KernelIR): Signature {
     scalars: paramsOf(ir, "scalar").map((param) => scalarSignature(param, names)),
     constexprs: paramsOf(ir, "constexpr").map((param) => constexprSignature(param, names)),
     sizes: freeSizes(ir).map(({ name }) => name),
+    ...(optional.length > 0 && { optionalSizes: optional }),
     ...(Object.keys(multiples).length > 0 && { multiples }),
     ...(tiles.length > 0 && {
       tileSizes: Object.fromEntries(tiles.map(({ param, least }) => [param.name, least])),

@@ -1,3 +1,4 @@
+import { optionalSizes } from "../../analysis/optional-sizes.js";
 import {
   type ConstexprParam,
   type KernelIR,
@@ -30,10 +31,14 @@ export function numberParams(ir: KernelIR): readonly NumberParam[] {
   return callOrder(ir).filter((param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer");
 }
 
-/** Sizes that no input has, so that no shape binds them; an optional input may be absent. */
+/** Sizes that no shape binds: no required input has them, and what has them is not all optional inputs. */
 export function givenSizes(ir: KernelIR): readonly (SizeParam | ConstexprParam)[] {
   const inputs = tensorsOf(ir, "in", "inout").filter(({ optional }) => !optional);
-  return freeSizes(ir).filter(({ name }) => !inputs.some(({ dimNames }) => dimNames.includes(name)));
+  const bound = new Set([
+    ...inputs.flatMap(({ dimNames }) => dimNames),
+    ...optionalSizes(ir).map(({ param }) => param.name),
+  ]);
+  return freeSizes(ir).filter(({ name }) => !bound.has(name));
 }
 
 /** Sizes and constexprs that shapes bind: all but those that follow from others. */

@@ -185,7 +185,9 @@ function writeLaunch(
   const written = tensorsOf(kernel, "out").flatMap((param) => {
     const output = taken.get(launch)?.get(param.name);
     const target = output && direct.get(output);
-    return target === undefined ? [] : [py.keyword(outputName(kernel, names, param), py.name(target))];
+    const isAsked = param.optional && !fake && args[param.name] === true;
+    const value = target === undefined ? isAsked && py.boolean(true) : py.name(target);
+    return value ? [py.keyword(outputName(kernel, names, param), value)] : [];
   });
   const call = py.call(fake ? fakeName : names.wrapper, ...callArguments(kernel, names, args, python), ...written);
   const comments = fake ? [] : ((at && source?.site(at)?.comments) ?? []).map((text) => py.comment(text));

@@ -41,7 +41,7 @@ export function opDefinitions(
 ): Block {
   checkNamespace(ir, op);
   const tensors = paramsOf(ir, "tensor");
-  const why = notAnOperator(ir);
+  const why = notAnOperator(ir) ?? asked(ir);
   if (why) fail(operatorParams.alone(ir.name, why), ir.at);
   const star = launcher.params.findIndex((param) => param.name === "*");
   const params = star < 0 ? launcher.params : launcher.params.slice(0, star);
@@ -68,6 +68,15 @@ export function opDefinitions(
     ...written.map((name) => py.keyword(name, py.name(name))),
   );
   return [functional, fake, ...writingOperator(names, params, written, updated, [py.expression(call)], op)];
+}
+
+/** About an output that a call may leave out, which `torch.library` has no schema for. */
+function asked(ir: KernelIR): string | undefined {
+  const output = tensorsOf(ir, "out").find(({ optional }) => optional);
+  return (
+    output &&
+    `an operator always has the same results, and ${output.name} may be left out; call the kernel in an op(…), which asks for it or does not`
+  );
 }
 
 /** A kernel's fake implementation for torch.compile: new tensors without values. */

@@ -1,5 +1,6 @@
 import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
+import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { callOrder } from "../names/call-order.js";
 import { type PreconditionOf, preconditionsOf } from "../../analysis/preconditions.js";
 import { literalNumber, outputName } from "../names/kernel-names.js";
@@ -70,6 +71,7 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
   const shape = py.attribute(tensor, "shape");
   const rank = param.dims.length;
   const axisOf = (axis: number) => py.subscript(shape, py.number(String(axis)));
+  const bound = boundUnless(context, param, axisOf);
   const known: { axis: number; expected: Expression }[] = [];
   const repeated: { axis: number; expected: Expression }[] = [];
   const fresh: { axis: number; name: Expression }[] = [];
@@ -98,6 +100,7 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
       ? [py.assign(py.tuple(...fresh.map(({ name }) => name)), shape)]
       : fresh.map(({ axis, name }) => py.assign(name, axisOf(axis)));
   return [
+    ...bound,
     check(
       py.boolOp("or", ...wrong),
       shapeMessage(context, param, (axis) => known.some((k) => k.axis === axis)),
@@ -105,6 +108,28 @@ export function shapeChecks(context: WrapperContext, param: TensorParam): Block 
     ...bind,
     ...contiguousCheck(context, param),
   ];
+}
+
+/** `K = 0`: the sizes that this optional tensor is the first to have, where it is left out. */
+export function absentSizeBindings(context: WrapperContext, param: TensorParam): Block {
+  return optionalSizes(context.ir).flatMap(({ holders: [first] }) =>
+    first?.tensor === param ? [py.assign(context.dim(param, first.axis), py.number("0"))] : [],
+  );
+}
+
+/** Binds sizes that this optional tensor decides if those before it that have them are left out. */
+function boundUnless(context: WrapperContext, param: TensorParam, axisOf: (axis: number) => Expression): Block {
+  return optionalSizes(context.ir).flatMap(({ holders }) => {
+    const place = holders.findIndex(({ tensor }) => tensor === param);
+    if (place < 1) return [];
+    const { axis } = holders[place]!;
+    const absent = holders.slice(0, place).map(({ tensor }) => py.compare(context.tensor(tensor), ["is", py.none]));
+    const hasAxis = py.compare(py.attribute(context.tensor(param), "ndim"), [
+      "==",
+      py.number(String(param.dims.length)),
+    ]);
+    return [check(py.boolOp("and", ...absent, hasAxis), py.assign(context.dim(param, axis), axisOf(axis)))];
+  });
 }
 
 /** `b must have shape [K=64, N], got [65, 32]`; sizes that are known show their value. */

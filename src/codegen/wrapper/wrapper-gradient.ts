@@ -46,6 +46,10 @@ export function gradientChecks(context: WrapperContext): Block {
       given: list(given),
       device: holder ? undefined : py.name("device"),
     }),
+    // Asked for, since a tensor is refused.
+    ...outputs
+      .filter(({ optional }) => optional)
+      .map((param) => py.keyword(label(context, param), py.name(label(context, param)))),
   );
   return [{ kind: "if", branches: [{ test, body: [py.returns(call)] }] }];
 }

@@ -3,7 +3,16 @@ import type { PointerParam, TensorParam } from "../../ir/nodes.js";
 import * as py from "../python/py-build.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import type { Block, Expression } from "../python/py.js";
-import { sameShape, DEVICE, binderDType, contiguousCheck, deviceHolder, label, torchDType } from "./wrapper-checks.js";
+import {
+  sameShape,
+  DEVICE,
+  binderDType,
+  contiguousCheck,
+  deviceHolder,
+  ifGiven,
+  label,
+  torchDType,
+} from "./wrapper-checks.js";
 import type { WrapperContext } from "./wrapper-scope.js";
 
 /** Functions of the module that these checks call. */
@@ -28,17 +37,18 @@ export function outputChecks(context: WrapperContext, param: TensorParam): Block
       : py.call("torch.empty", shape, ...py.keywords({ device: DEVICE, dtype }));
   const checked = checkedOutput(context, param);
   const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
-  return [
-    {
-      kind: "if",
-      branches: [{ test: py.compare(given, ["is", py.none]), body: [py.assign(tensor, allocated)] }],
-      otherwise: [
-        printExpression(given) === printExpression(tensor) ? py.expression(checked) : py.assign(tensor, checked),
-        ...contiguousCheck(context, param),
-      ],
-    },
-    ...zero,
+  const allocate = { test: py.compare(given, ["is", py.none]), body: [py.assign(tensor, allocated)] };
+  const otherwise = [
+    printExpression(given) === printExpression(tensor) ? py.expression(checked) : py.assign(tensor, checked),
+    ...contiguousCheck(context, param),
   ];
+  if (!param.optional) return [{ kind: "if", branches: [allocate], otherwise }, ...zero];
+  const isLeftOut = py.boolOp("or", ...[py.none, py.boolean(false)].map((value) => py.compare(given, ["is", value])));
+  const branches = [
+    { test: isLeftOut, body: [py.assign(tensor, py.none)] },
+    { ...allocate, test: py.compare(given, ["is", py.boolean(true)]) },
+  ];
+  return [{ kind: "if", branches, otherwise }, ...ifGiven(context, param, zero)];
 }
 
 function outputType(context: WrapperContext, param: TensorParam) {

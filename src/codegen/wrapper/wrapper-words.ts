@@ -48,24 +48,32 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
 
 /** Outputs that the caller may pass by name. */
 export function outputParameters(context: WrapperContext): readonly Parameter[] {
-  const annotation = py.binary(py.dotted("torch.Tensor"), "|", py.none);
+  const tensor = py.dotted("torch.Tensor");
+  const annotation = py.binary(tensor, "|", py.none);
+  const asked = py.binary(py.binary(tensor, "|", py.name("bool")), "|", py.none);
   const outputs = tensorsOf(context.ir, "out");
   if (outputs.length === 0) return [];
-  return [{ name: "*" }, ...outputs.map((param) => ({ name: label(context, param), annotation, default: py.none }))];
+  const parameters = outputs.map((param) => ({
+    name: label(context, param),
+    annotation: param.optional ? asked : annotation,
+    default: py.none,
+  }));
+  return [{ name: "*" }, ...parameters];
 }
 
 /** The docstring's line for each of those. */
 export function outputLines(context: WrapperContext): readonly string[] {
-  return tensorsOf(context.ir, "out").map(
-    (param) => `    ${label(context, param)}: where to write ${tensorWords(param)}; allocated if None.`,
-  );
+  return tensorsOf(context.ir, "out").map((param) => {
+    const where = `    ${label(context, param)}: where to write ${tensorWords(param)}`;
+    return param.optional ? `${where}; allocated if True, left out if None.` : `${where}; allocated if None.`;
+  });
 }
 
-/** The annotation for a number of tensors. */
-export function returnType(count: number): Expression {
+/** The annotation for a number of tensors, some of which may be left out. */
+export function returnType(count: number, isOptional: (place: number) => boolean = () => false): Expression {
   const tensor = py.dotted("torch.Tensor");
-  if (count === 0) return py.none;
-  return count === 1 ? tensor : py.subscript(py.name("tuple"), ...Array.from({ length: count }, () => tensor));
+  const types = Array.from({ length: count }, (_, i) => (isOptional(i) ? py.binary(tensor, "|", py.none) : tensor));
+  return types.length > 1 ? py.subscript(py.name("tuple"), ...types) : (types[0] ?? py.none);
 }
 
 /** `[M, N] float16 or bfloat16` */

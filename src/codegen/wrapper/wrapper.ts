@@ -3,6 +3,7 @@
  * outputs and launches. It never waits for the GPU.
  */
 import { isOnlyDescribed } from "../../analysis/described.js";
+import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
   type ConstexprParam,
@@ -22,6 +23,7 @@ import { descriptorCheck, descriptorOf, scratch } from "./wrapper-descriptors.js
 import { LAUNCH, WRAP_TRITON } from "./wrapper-helpers.js";
 import { flatText as printExpression } from "../python/layout-expression.js";
 import {
+  absentSizeBindings,
   type MessagePart,
   binderDType,
   defaultDevice,
@@ -69,23 +71,33 @@ class WrapperEmitter extends WrapperScope {
   emit(): FunctionDef {
     const inputs = this.tensors.filter((param) => param.role !== "out");
     const outputs = this.tensors.filter((param) => param.role === "out");
-    const results = this.tensors.filter((param) => param.role !== "in").map((param) => this.tensor(param));
+    const written = this.tensors.filter((param) => param.role !== "in");
+    const results = written.map((param) => this.tensor(param));
     for (const { name } of givenSizes(this.ir)) this.bound.add(name);
+    // Sizes may be derived from those that only optional tensors have.
+    const sizes = optionalSizes(this.ir);
+    const binders = inputs.filter((param) =>
+      sizes.some(({ holders }) => holders.some((each) => each.tensor === param)),
+    );
     const maybe = [
-      ...outputs.map((param) => py.name(label(this, param))),
+      // One that is asked for may be True.
+      ...outputs.filter(({ optional }) => !optional).map((param) => py.name(label(this, param))),
       ...[...inputs, ...this.#pointers()].map((param) => this.tensor(param)),
     ];
     const body: Statement[] = [
       ...numberChecks(this),
       ...[...inputs, ...this.#pointers()].filter((param) => !param.given).flatMap((param) => tensorCheck(this, param)),
       ...inputs.filter((param) => !param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...binders.flatMap((param) => this.#inputChecks(param)),
       ...this.derivedSizes(),
-      ...inputs.filter((param) => param.optional).flatMap((param) => this.#inputChecks(param)),
+      ...inputs
+        .filter((param) => param.optional && !binders.includes(param))
+        .flatMap((param) => this.#inputChecks(param)),
       ...inputs.flatMap((param) => ifGiven(this, param, derivedChecks(this, param))),
       ...this.#pointers().flatMap((param) => ifGiven(this, param, this.#pointerChecks(param))),
       ...gradientChecks(this),
       ...deviceChecks(this, [...inputs, ...this.#pointers()]),
-      ...inputs.flatMap((param) => memoryCheck(this, param)),
+      ...inputs.flatMap((param) => ifGiven(this, param, memoryCheck(this, param))),
       ...(deviceHolder(this) ? [py.blank] : defaultDevice(maybe)),
       ...outputs.flatMap((param) => outputChecks(this, param)),
       ...(deviceHolder(this) ? [] : deviceChecks(this, [...outputs, ...inputs, ...this.#pointers()])),
@@ -111,7 +123,7 @@ class WrapperEmitter extends WrapperScope {
       origin: this.ir.at,
       decorators: [],
       params: this.#parameters(),
-      returns: returnType(results.length),
+      returns: returnType(written.length, (i) => written[i]!.optional),
       docstring: this.#docstring(),
       body,
     };
@@ -119,7 +131,8 @@ class WrapperEmitter extends WrapperScope {
 
   #inputChecks(param: TensorParam): Block {
     const first = param.optional ? tensorCheck(this, param) : [];
-    return ifGiven(this, param, [...first, ...shapeChecks(this, param), ...dtypeCheck(this, param)]);
+    const checks = [...first, ...shapeChecks(this, param), ...dtypeCheck(this, param)];
+    return [...absentSizeBindings(this, param), ...ifGiven(this, param, checks)];
   }
 
   #pointerChecks(param: PointerParam): Block {
@@ -164,12 +177,17 @@ class WrapperEmitter extends WrapperScope {
     // One of a fixed shape is never empty.
     if (!written.every(({ dims }) => dims.some(isValue))) return [];
     if (results.length === 0) return [];
-    const counts = written.map((param) => printExpression(elements(this, param)));
+    const required = written.filter(({ optional }) => !optional);
+    const counts = required.map((param) => printExpression(elements(this, param)));
+    const isEmpty = (param: TensorParam) => py.compare(elements(this, param), ["==", py.number("0")]);
+    const isAbsent = (param: TensorParam) => py.compare(this.tensor(param), ["is", py.none]);
+    const others = written.filter(
+      (param) => param.optional && !counts.includes(printExpression(elements(this, param))),
+    );
     const test = py.boolOp(
       "and",
-      ...written
-        .filter((_, i) => counts.indexOf(counts[i]!) === i)
-        .map((param) => py.compare(elements(this, param), ["==", py.number("0")])),
+      ...required.filter((_, i) => counts.indexOf(counts[i]!) === i).map(isEmpty),
+      ...others.map((param) => py.boolOp("or", isAbsent(param), isEmpty(param))),
     );
     return [
       {

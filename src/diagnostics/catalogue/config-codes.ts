@@ -64,6 +64,8 @@ export const autotuneReset = defineCode("autotune-reset", {
     `${kernel}: resetToZero or restoreValue names ${name}, which is not a tensor of this kernel`,
   descriptor: (kernel: string, name: string, role: string) =>
     `${kernel}: autotuning runs the kernel several times, and Triton cannot put back ${name}, which is a descriptor; declare it tensor.${role}(…) and make the descriptor in the kernel, tl.makeTensorDescriptor(${name}, …)`,
+  optional: (kernel: string, name: string) =>
+    `${kernel}: autotuning runs the kernel several times, and Triton cannot put back ${name}, which may be left out; let it be required, or choose one config`,
   inPlace: (kernel: string, name: string) =>
     `${kernel}: autotuning runs the kernel several times and ${name} is updated in place; add restoreValue: ["${name}"] or resetToZero`,
   accumulates: (kernel: string, name: string, how: string) =>

@@ -39,15 +39,15 @@ export const descriptorBlock = defineCode("descriptor-block", {
     `${kernel}: the block of ${param} names ${dim}, which is computed once the config is chosen`,
 });
 
-export const optionalOutput = defineCode(
-  "optional-output",
-  () => "optional: only an input may be left out; an output is allocated where the caller gives none",
+export const allOptional = defineCode(
+  "all-optional",
+  (kernel: string) => `${kernel}: every tensor may be left out, so a call may do nothing; let one be required`,
 );
 
 export const optionalDim = defineCode(
   "optional-dim",
-  (kernel: string, dim: string, tensor: string) =>
-    `${kernel}: ${dim} is a dim of ${tensor} alone, which may be left out; another tensor must have it, or dims say how it is computed`,
+  (kernel: string, dim: string | number, tensor: string) =>
+    `${kernel}: ${dim} is a constexpr and a dim of ${tensor}, which may be left out; let a required tensor have it, or make it a size, which is 0 then`,
 );
 
 export const rangeBound = defineCode(

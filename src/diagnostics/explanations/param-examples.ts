@@ -8,6 +8,18 @@ const USES_BIAS =
   "tl.store(y.at(i), tl.load(x.at(i)));\ntl.when(bias.given, () => tl.store(y.at(i), tl.load(bias.at(i))));";
 
 export const params = {
+  "all-optional": {
+    means: "A kernel that writes a tensor has one that is always there.",
+    says: "example: every tensor may be left out, so a call may do nothing; let one be required",
+    fails: {
+      params: `x: tensor(tl.float32, ["N"]).optional(), y: tensor.out(tl.float32, ["N"]).optional(), ${BLOCK}`,
+      body: "tl.when(x.given.and(y.given), () => tl.store(y.at(i), tl.load(x.at(i))));",
+    },
+    passes: {
+      params: `${X}, y: tensor.out(tl.float32, ["N"]).optional(), ${BLOCK}`,
+      body: "tl.when(y.given, () => tl.store(y.at(i), tl.load(x.at(i))));",
+    },
+  },
   "descriptor-block": {
     means: "The block of a descriptor is of numbers and of constexprs that are known before a config's heuristics.",
     says: "example: the block of x names WIDTH, which is not a constexpr() of params",
@@ -60,24 +72,19 @@ export const params = {
     },
   },
   "optional-dim": {
-    means: "A size is read off a tensor's shape, so a tensor that is always there must have it.",
-    says: "example: M is a dim of bias alone, which may be left out; another tensor must have it, or dims say how it is computed",
+    means:
+      "A size is 0 where all tensors that have it are left out. A constexpr is the dimension of a tile, which is never 0.",
+    says: "example: WIDTH is a constexpr and a dim of bias, which may be left out; let a required tensor have it, or make it a size, which is 0 then",
     fails: {
-      params: `${X}, bias: tensor(tl.float32, ["M"]).optional(), ${Y}, ${BLOCK}`,
+      params: `${X}, bias: tensor(tl.float32, ["WIDTH"]).optional(), ${Y}, WIDTH: constexpr(), ${BLOCK}`,
       names: "x, bias, y, N, BLOCK",
       body: USES_BIAS,
     },
     passes: {
-      params: `${X}, bias: tensor(tl.float32, ["N"]).optional(), ${Y}, ${BLOCK}`,
+      params: `${X}, bias: tensor(tl.float32, ["M"]).optional(), ${Y}, ${BLOCK}`,
       names: "x, bias, y, N, BLOCK",
       body: USES_BIAS,
     },
-  },
-  "optional-output": {
-    means: "Only inputs may be left out.",
-    says: "optional: only an input may be left out; an output is allocated where the caller gives none",
-    fails: { params: `${X}, y: tensor.out(tl.float32, ["N"]).optional(), ${BLOCK}` },
-    passes: { params: `${X}, ${Y}, ${BLOCK}` },
   },
   "param-choices": {
     means: "A constexpr of several choices lists them: strings or functions by name, each once.",

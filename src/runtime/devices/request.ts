@@ -184,7 +184,9 @@ export function runRequest(kernel: CompiledKernel, module: string, at: Case): Ru
     inputs: wire.filter((tensor) => tensor.role !== "out"),
     ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
     outputs: wire.filter((tensor) => tensor.role === "out"),
-    results: wire.filter((tensor) => tensor.role !== "in").map(({ python }) => python),
+    results: signature.tensors
+      .filter(({ role }) => role !== "in")
+      .map(({ name, python }) => (at.absent?.includes(name) ? null : python)),
     arguments: argumentsOf(kernel, at),
     seed: at.seed,
   };
@@ -237,5 +239,11 @@ function argumentsOf(kernel: CompiledKernel, at: Case): VerifyRequest["arguments
     return dtype === undefined ? [] : [[python, { dtype }] as const];
   });
   const absent = tensors.filter(({ name }) => at.absent?.includes(name)).map(({ python }) => [python, null] as const);
-  return Object.fromEntries([...chosen, ...dtypes, ...absent]);
+  const outputs = tensors.filter(({ role }) => role === "out");
+  // A wrapper with one output calls it so.
+  const keyword = (python: string): string => (outputs.length === 1 ? "out" : python);
+  const asked = outputs
+    .filter(({ name, optional }) => optional && !at.absent?.includes(name))
+    .map(({ python }) => [keyword(python), true] as const);
+  return Object.fromEntries([...chosen, ...dtypes, ...absent, ...asked]);
 }

@@ -44,8 +44,8 @@ export interface RunRequest {
     readonly tensors: readonly string[];
   };
   readonly outputs: readonly WireTensor[];
-  /** Python names of the wrapper's results, in order: outputs and tensors updated in place. */
-  readonly results: readonly string[];
+  /** Python names of the wrapper's results, in order: outputs and tensors updated in place; null for one left out. */
+  readonly results: readonly (string | null)[];
   /** Scalars, sizes and constexprs from the caller, by Python name; null for omitted tensors. */
   readonly arguments: Readonly<Record<string, number | boolean | string | null | { readonly dtype: string }>>;
   readonly seed: number;

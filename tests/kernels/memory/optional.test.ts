@@ -148,15 +148,8 @@ describe("the build", () => {
     }
   });
 
-  test("refuses a size that only an optional tensor has, given of what is always there, optional outputs", () => {
-    const lone = kernel(
-      "lone",
-      { params: { x: tensor(tl.float32, ["N"]), y: tensor(tl.float32, ["K"]).optional() }, grid: () => [1] },
-      () => undefined,
-    );
-    expect(() => compile(lone)).toThrow("K is a dim of y alone, which may be left out");
+  test("refuses given of what is always there", () => {
     expect(of(({ x }) => tl.when(x.given, () => undefined))).toThrow("given: this is always there");
-    expect(() => (tensor.out(tl.float32, ["N"]) as any).optional()).toThrow("optional: only an input may be left out");
   });
 });
 

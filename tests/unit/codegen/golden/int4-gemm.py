@@ -416,7 +416,7 @@ def _refuse_tangents(label, tensors):
 
 def _without_gradient(kernel, inputs, updated=(), given=(), **options):
     """Calls the kernel; a backward through its results is an error."""
-    if any(tensor is not None for tensor in given):
+    if any(isinstance(tensor, torch.Tensor) for tensor in given):
         _refuse_gradient(kernel.__name__, *inputs, *given)
     for tensor in updated:
         if tensor is not None and tensor.is_leaf and tensor.requires_grad:

@@ -16,12 +16,13 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
+import type { LaunchFacts } from "./launch-facts.js";
 import { typedArguments } from "../ir/typed.js";
 import { argumentsOf, bodiesOf, computedBy, definitions, handedOver, walkAll } from "../ir/walk.js";
 
 /** Ignores overflow, which the wrapper's limit on extents excludes. */
-export function nonNegativeValues(ir: KernelIR): (argument: Argument) => boolean {
-  const signs = new Signs(ir);
+export function nonNegativeValues(ir: KernelIR, facts: LaunchFacts): (argument: Argument) => boolean {
+  const signs = new Signs(ir, facts);
   return (argument) => signs.isNonNegative(argument);
 }
 
@@ -38,7 +39,10 @@ class Signs {
   readonly #held: Set<Variable>;
   #known = new Map<Value, boolean>();
 
-  constructor(readonly ir: KernelIR) {
+  constructor(
+    readonly ir: KernelIR,
+    readonly facts: LaunchFacts,
+  ) {
     const host = ir.params.flatMap((param) => computedBy(param)?.block ?? []);
     const ofHost = definitions(...host);
     this.#ofHost = new Set(ofHost.keys());
@@ -84,6 +88,18 @@ class Signs {
   }
 
   #derive(value: Value): boolean {
+    return this.#follows(value) || this.facts.isAtLeast(value, 0) || this.#isDifference(value);
+  }
+
+  /** `x - y` where the launch requires x to be no less than y. */
+  #isDifference(value: Value): boolean {
+    const { means, operands = [] } = this.facts.integers.arithmetic(value) ?? {};
+    const [x, y] = operands;
+    if (means !== "difference" || x === undefined || y === undefined) return false;
+    return this.facts.isAtMost(y, x) || (isLiteral(y) && this.facts.isAtLeast(x, Number(y.value)));
+  }
+
+  #follows(value: Value): boolean {
     const param = this.#params.get(value);
     if (param) return this.#ofParam(param);
     if (this.#handed.has(value)) return this.#handed.get(value)?.every((given) => this.isNonNegative(given)) ?? false;
@@ -136,8 +152,12 @@ class Signs {
   /** Whether the index of a loop that counts up from its start, or down to its end, is non-negative. */
   #counts({ start, end, step }: ForStatement): boolean {
     const by = numberOf(step);
-    if (by !== undefined && by < 0) return (numberOf(end) ?? -2) >= -1 || this.isNonNegative(end);
-    return this.isNonNegative(start) && this.isNonNegative(step);
+    const endsAbove = () => (numberOf(end) ?? -2) >= -1 || this.isNonNegative(end);
+    if (by !== undefined && by < 0) return endsAbove();
+    if (!this.isNonNegative(start)) return false;
+    // Triton compiles a loop for the sign of a constexpr: between two such ends it stays in either direction.
+    const isKnown = isValue(step) && step.type.kind === "constexpr";
+    return this.isNonNegative(step) || (isKnown && endsAbove());
   }
 
   /** Whether a load from an input with a declared range is non-negative, including the value of masked lanes. */

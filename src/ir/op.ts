@@ -143,6 +143,25 @@ export interface OpLowering {
   readonly maskedLanes?: number;
 }
 
+/**
+ * What an op computes of integers, to the rules that bound indices: `blocks` is `cdiv`, `least` the smaller of two, `both`
+ * a condition that is two.
+ */
+export type IntegerMeaning =
+  | "sum"
+  | "difference"
+  | "product"
+  | "quotient"
+  | "remainder"
+  | "blocks"
+  | "least"
+  | "equal"
+  | "below"
+  | "at most"
+  | "above"
+  | "at least"
+  | "both";
+
 /** Properties of an op that analyses use without computing it. */
 export interface OpFacts<Args> {
   /** Whether each lane of the result depends only on the same lane of the operands. */
@@ -155,8 +174,10 @@ export interface OpFacts<Args> {
    * Whether the result is certainly not negative, given that of each operand. Decides which bounds a view must mask.
    */
   readonly nonNegative?: (operands: readonly boolean[], of: SignContext<Args>) => boolean;
-  /** Whether the lanes certainly count up from 0, so that a tile as long as an axis covers it exactly. */
-  readonly countsFromZero?: (operands: readonly (Argument | undefined)[]) => boolean;
+  /** What it computes where its operands are integers or conditions. */
+  readonly integer?: IntegerMeaning;
+  /** The number of lanes, where they certainly count up from 0: a tile as long as an axis covers it exactly. */
+  readonly countsTo?: (operands: readonly (Argument | undefined)[]) => Argument | undefined;
   /** Says that an index lies in its tensor: a view does not mask it. */
   readonly claimsInBounds?: boolean;
   /** Gives the elements of its first operand, so claims about that operand hold for the result. */

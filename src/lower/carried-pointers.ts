@@ -2,7 +2,17 @@
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Builder } from "../ir/builder.js";
 import { Handle, valueOf } from "../ir/handle.js";
-import { type Argument, type ForStatement, isValue, type Statement, type Value, type Variable } from "../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  type IfStatement,
+  isValue,
+  type Statement,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { walk } from "../ir/walk.js";
 import { carriesPointers, isInside, movingLanes } from "./moving-index.js";
 import { ADD, id, term, type View } from "./view-terms.js";
 import type { WrittenOnce } from "./written-once.js";
@@ -21,19 +31,30 @@ interface Carried {
   readonly view: View;
   /** The axes whose index moves. */
   readonly axes: readonly number[];
+  /** The block at whose end they are advanced: the loop's, or an arm's that Triton decides when it compiles. */
+  readonly in: Block;
 }
 
 export class CarriedPointers {
   readonly #loops: Loop[] = [];
+  /** The branch of each arm. */
+  readonly #arms = new Map<Block, IfStatement>();
 
   constructor(
     readonly recorder: Builder,
     readonly values: WrittenOnce,
     readonly definitions: ReadonlyMap<Value, Statement>,
-  ) {}
+    bodies: readonly Block[],
+  ) {
+    for (const body of bodies)
+      walk(body, (statement) => {
+        if (statement.kind !== "if") return;
+        for (const arm of [statement.then, statement.otherwise]) this.#arms.set(arm, statement);
+      });
+  }
 
-  /** Runs `body`, in which a loop is open; it calls what it is given where the loop's block ends. */
-  loop<T>(statement: ForStatement, body: (end: () => void) => T): T {
+  /** Runs `body`, in which a loop is open. */
+  loop<T>(statement: ForStatement, body: () => T): T {
     const loop: Loop = {
       statement,
       depth: this.recorder.depth,
@@ -42,7 +63,7 @@ export class CarriedPointers {
     };
     this.#loops.push(loop);
     try {
-      return body(() => this.#advance(loop));
+      return body();
     } finally {
       this.#loops.pop();
     }
@@ -59,14 +80,28 @@ export class CarriedPointers {
     // A permuted tensor has the same name and other strides.
     const strides = view.tensor.strides.map(id).join();
     const key = `${view.tensor.name}[${view.indices.map(id).join()}]@${view.axes.join()}/${strides}`;
+    const block = this.#advancedIn(key, loop);
+    if (!block) return undefined;
     let pointers = loop.carried.get(key);
     if (!pointers) {
       const axes = [...parts.keys()].filter((axis) => parts[axis] !== undefined);
       const variable = this.recorder.outside(loop.depth, () => this.#start(view, parts, loop));
-      pointers = { variable, view, axes };
+      pointers = { variable, view, axes, in: block };
       loop.carried.set(key, pointers);
     }
     return this.#read(pointers.variable, loop);
+  }
+
+  /**
+   * Where pointers are advanced. Those that one arm of a branch alone uses are advanced in it if Triton decides the branch
+   * when it compiles, so that the other arm does not carry them. An arm that only a launch decides has none.
+   */
+  #advancedIn(key: string, { statement }: Loop): Block | undefined {
+    const around = this.values.around(`${key} in loop %${statement.index.id}`);
+    const inner = around.slice(around.indexOf(statement.body) + 1);
+    const arms = inner.map((block) => this.#arms.get(block));
+    if (arms.some((arm) => arm !== undefined && !isConstexpr(arm.condition))) return undefined;
+    return arms.every((arm) => arm !== undefined) ? around.at(-1) : statement.body;
   }
 
   /** `a_ptrs = a_ptr + (rm[:, None] * stride_am + rk[None, :] * stride_ak)` */
@@ -92,11 +127,14 @@ export class CarriedPointers {
     return new Handle(result);
   }
 
-  /** `a_ptrs += BLOCK_K * stride_ak`, once all of the body is done. */
-  #advance(loop: Loop): void {
+  /** `a_ptrs += BLOCK_K * stride_ak`, once all of the block is done. */
+  advance(block: Block): void {
+    const loop = this.#loops.at(-1);
+    if (!loop) return;
     const { statement } = loop;
     this.#pinnedAt(statement.at, () => {
-      for (const { variable, view, axes } of loop.carried.values()) {
+      for (const { variable, view, axes, in: end } of loop.carried.values()) {
+        if (end !== block) continue;
         const steps = axes.flatMap((axis) => term(statement.step, view, axis, true));
         const value = valueOf(ADD(this.#read(variable, loop), ...steps) as Handle);
         this.recorder.append({ kind: "write", variable, value, at: statement.at });
@@ -125,7 +163,7 @@ export class CarriedPointers {
       return new Handle(value!);
     };
     const key = `lanes of ${id(index)}`;
-    return valueOf(this.recorder.outside(loop.depth, () => this.values.once(key, make, loop.depth)));
+    return valueOf(this.values.at(key, loop.depth, make));
   }
 
   #pinnedAt<T>(at: Location | undefined, body: () => T): T {
@@ -137,4 +175,8 @@ export class CarriedPointers {
       this.recorder.pinned = outer;
     }
   }
+}
+
+function isConstexpr(condition: Argument): boolean {
+  return !isValue(condition) || condition.type.kind === "constexpr";
 }

@@ -22,14 +22,38 @@ import {
 } from "../ir/nodes.js";
 import { type Bounds, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
 import type { OpLowering } from "../ir/op.js";
-import { bodiesOf, definitions } from "../ir/walk.js";
+import { bodiesOf, definitions, resultsOf } from "../ir/walk.js";
+import { lt } from "../ops/compare.js";
+import { opOf } from "../ops/define.js";
 import { CarriedPointers } from "./carried-pointers.js";
-import { ADD, AND, author, GE, id, LT, placed, SUB, term, type View } from "./view-terms.js";
-import { WrittenOnce } from "./written-once.js";
+import {
+  ADD,
+  AND,
+  author,
+  GE,
+  id,
+  isScalar,
+  LT,
+  placed,
+  placementOf,
+  SUB,
+  term,
+  type View,
+  whereOf,
+} from "./view-terms.js";
+import { type Places, WrittenOnce } from "./written-once.js";
 
 /** The kernel with every view written out. */
 export function lowerViews(ir: KernelIR): KernelIR {
-  return new Lowering(ir).kernel();
+  const first = new Lowering(ir);
+  first.kernel();
+  return new Lowering(ir, first.places).kernel();
+}
+
+/** A comparison of a mask. */
+interface Compared {
+  readonly key: string;
+  readonly mask: Handle;
 }
 
 class Lowering {
@@ -38,13 +62,24 @@ class Lowering {
   /** Tensors whose axes were permuted, as parameters in that order. */
   readonly #tensors = new Map<Value, TensorParam>();
   readonly #functions = new Map<FunctionIR, FunctionIR>();
-  readonly #values = new WrittenOnce();
+  readonly #values: WrittenOnce;
+  readonly #definitions: ReadonlyMap<Value, Statement>;
   readonly #carried: CarriedPointers;
   readonly #bounds: (place: ViewAxis) => Bounds;
 
-  constructor(readonly ir: KernelIR) {
+  constructor(
+    readonly ir: KernelIR,
+    planned?: Places,
+  ) {
     this.#bounds = viewBounds(ir);
-    this.#carried = new CarriedPointers(this.#recorder, this.#values, definitions(...bodiesOf(ir)));
+    this.#definitions = definitions(...bodiesOf(ir));
+    this.#values = new WrittenOnce(this.#recorder, bodiesOf(ir), planned);
+    this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir));
+  }
+
+  /** Where the values that are written once are used. */
+  get places(): Places {
+    return this.#values.places;
   }
 
   kernel(): KernelIR {
@@ -63,18 +98,22 @@ class Lowering {
     return isFunction(argument) ? { kind: "function", function: this.#functions.get(argument.function)! } : argument;
   }
 
-  #block(block: Block, finish?: () => void): Block {
-    return this.#values.block(() => {
+  #block(block: Block, ...given: readonly Value[]): Block {
+    return this.#values.block(block, () => {
+      this.#values.makes(given);
       this.#recorder.open("a lowered block", undefined);
-      for (const statement of block.statements) this.#statement(statement);
-      finish?.();
+      for (const statement of block.statements) {
+        this.#statement(statement);
+        this.#values.makes(resultsOf(statement));
+      }
+      this.#carried.advance(block);
       return { statements: this.#recorder.close().statements, yields: block.yields };
     });
   }
 
   #statement(statement: Statement): void {
     if (statement.kind === "for") {
-      const body = this.#carried.loop(statement, (end) => this.#block(statement.body, end));
+      const body = this.#carried.loop(statement, () => this.#block(statement.body, statement.index));
       this.#recorder.append({ ...statement, body });
     } else if (statement.kind === "while") {
       const blocks = { condition: this.#block(statement.condition), body: this.#block(statement.body) };
@@ -96,7 +135,18 @@ class Lowering {
     else if (statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
       this.#recorder.append({ ...statement, operands });
-    } else this.#recorder.append(statement);
+    } else {
+      this.#recorder.append(statement);
+      this.#offer(statement);
+    }
+  }
+
+  /** The author's own `cols < N` is what a view would compare. */
+  #offer({ op, operands, results }: OpStatement): void {
+    const [x, limit] = operands;
+    if (op !== opOf(lt) || x === undefined || limit === undefined) return;
+    const placement = placementOf(x, this.#definitions);
+    if (placement) this.#values.give(belowKey(placement.index, limit, placement.where), new Handle(results[0]!));
   }
 
   #viewIn(statement: OpStatement): View | undefined {
@@ -161,7 +211,7 @@ class Lowering {
   #access(statement: OpStatement): void {
     const view = this.#viewIn(statement)!;
     this.#recorder.pinned = statement.at;
-    const pointer = this.#carried.pointer(view) ?? this.#pointer(view);
+    const pointer = this.#carried.pointer(view) ?? this.#shared(statement.operands[0] as Value, view);
     const mask = this.#mask(view, statement.options.mask);
     if (mask && !("mask" in statement.op.options)) fail(unmaskedView(statement.op.name), statement.at);
     const options: Record<string, Argument> = { ...statement.options, ...(mask && { mask: valueOf(mask) }) };
@@ -176,33 +226,65 @@ class Lowering {
     });
   }
 
-  /** `a_ptr + rm[:, None] * stride_am + rk[None, :] * stride_ak` */
+  /** The pointers of a view, which all its accesses share. */
+  #shared(of: Value, view: View): Handle {
+    return this.#values.once(`pointers of ${id(of)}`, [...view.indices, of], () => this.#pointer(view));
+  }
+
+  /** `x_ptr + row * stride_xm + (rm[:, None] * stride_xk + rn[None, :] * stride_xn)`: lanes are added up in 32 bits. */
   #pointer(view: View): Handle {
-    const terms = view.indices.flatMap((index, axis) => term(index, view, axis));
+    const axes = [...view.indices.keys()];
+    const lanes = axes.filter((axis) => !isScalar(view.indices[axis]!));
+    const others = axes.filter((axis) => !lanes.includes(axis));
+    const start = this.#start(view, others);
+    const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
+    if (first === undefined) return start;
+    return ADD(start, more.length > 0 ? ADD(first, ...more) : first) as Handle;
+  }
+
+  /** `x_ptr + row * stride_xm`: what all lanes share lies on the pointer. */
+  #start(view: View, axes: readonly number[]): Handle {
     const pointer = new Handle(view.tensor.pointer);
-    return terms.length > 0 ? (ADD(pointer, ...terms) as Handle) : pointer;
+    const indices = axes.map((axis) => view.indices[axis]!);
+    if (indices.every((index) => isLiteral(index) && index.value === 0)) return pointer;
+    const strides = axes.map((axis) => view.tensor.strides[axis]!);
+    const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
+    const make = () => ADD(pointer, ...axes.flatMap((axis) => term(view.indices[axis]!, view, axis))) as Handle;
+    return this.#values.beforeLoops(key, indices, make);
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {
-    const conjuncts = view.indices.flatMap((index, axis) => this.#compared(view, index, axis));
-    const all = [...conjuncts, ...(explicit ? [author(explicit)] : [])];
-    if (all.length === 0) return undefined;
-    if (all.length === 1) return all[0] as Handle;
-    const explicitKey = explicit ? `&${id(explicit)}` : "";
-    const key = `${conjuncts.map((mask) => `lowered %${valueOf(mask).id}`).join("&")}${explicitKey}`;
-    return this.#values.once(key, () => AND(...all) as Handle);
+    const given = explicit === undefined ? [] : this.#conjuncts(explicit);
+    const compared = view.indices
+      .flatMap((index, axis) => this.#compared(view, index, axis))
+      .filter(({ mask }) => !given.includes(valueOf(mask)));
+    const all = [...compared.map(({ mask }) => mask), ...(explicit ? [author(explicit)] : [])];
+    if (all.length <= 1) return all[0] as Handle | undefined;
+    const key = [...compared.map((each) => each.key), ...(explicit ? [id(explicit)] : [])].join("&");
+    const from = [...view.indices, ...view.tensor.dims, ...(explicit ? [explicit] : [])];
+    return this.#values.once(key, from, () => AND(...all) as Handle);
+  }
+
+  /** The masks that a mask of the author's consists of. */
+  #conjuncts(mask: Argument): readonly Argument[] {
+    const made = isValue(mask) ? this.#definitions.get(mask) : undefined;
+    if (made?.kind !== "op" || made.op.facts.integer !== "both") return [mask];
+    return [mask, ...made.operands.flatMap((each) => (each ? this.#conjuncts(each) : []))];
   }
 
   /** The comparisons that keep an index inside its axis; none where it certainly is. */
-  #compared(view: View, index: Argument, axis: number): readonly Handle[] {
+  #compared(view: View, index: Argument, axis: number): readonly Compared[] {
     const dim = view.tensor.dims[axis]!;
     const { lower, upper } = this.#bounds({ index, dim, axis, claimed: view.claimed });
-    const where = `${view.axes[axis] ?? "_"}/${view.rank}`;
-    const below = () => this.#values.once(`${id(index)}<${id(dim)}@${where}`, () => this.#below(view, index, axis));
-    const above = () => this.#values.once(`${id(index)}>=0@${where}`, () => GE(placed(index, view, axis), 0) as Handle);
+    const where = whereOf(view, axis);
+    const once = (key: string, make: () => Handle): Compared => ({
+      key,
+      mask: this.#values.once(key, [index, dim], make),
+    });
     // The order in which they are written first, which decides their names.
-    const upperBound = upper ? [below()] : [];
-    return [...(lower ? [above()] : []), ...upperBound];
+    const upperBound = upper ? [once(belowKey(index, dim, where), () => this.#below(view, index, axis))] : [];
+    const lowerBound = () => once(`${id(index)}>=0${where}`, () => GE(placed(index, view, axis), 0) as Handle);
+    return [...(lower ? [lowerBound()] : []), ...upperBound];
   }
 
   /** `rk < K`, in a loop that carries pointers `lanes < K - k`. */
@@ -212,6 +294,10 @@ class Lowering {
     if (!moving) return LT(placed(index, view, axis), dim) as Handle;
     return LT(placed(moving.lanes, view, axis), SUB(dim, new Handle(moving.by))) as Handle;
   }
+}
+
+function belowKey(index: Argument, limit: Argument, where: string): string {
+  return `${id(index)}<${id(limit)}${where}`;
 }
 
 /** Whether an argument is a tensor or a view, whose axes lowering keeps; those of a tile are the program's. */

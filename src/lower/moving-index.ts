@@ -49,5 +49,5 @@ export function movingLanes(
   if (!isValue(other) || other.type.kind !== "tile" || other.type.shape.length !== 1) return undefined;
   const lanes = definitions.get(other);
   // `tl.arange` of constexprs: nothing in it can change.
-  return lanes?.kind === "op" && lanes.op.facts.countsFromZero ? lanes : undefined;
+  return lanes?.kind === "op" && lanes.op.facts.countsTo ? lanes : undefined;
 }

@@ -1,9 +1,10 @@
 /** What an index adds to the address of a view, written with the ops themselves. */
 import { dtypes } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
-import { type Argument, isLiteral, isValue, type TensorParam } from "../ir/nodes.js";
+import { type Argument, isLiteral, isValue, type Statement, type TensorParam, type Value } from "../ir/nodes.js";
 import { add, mul, sub } from "../ops/arithmetic.js";
 import { to } from "../ops/cast.js";
+import { opOf } from "../ops/define.js";
 import { and, ge, lt } from "../ops/compare.js";
 import { expandDims } from "../ops/axes.js";
 
@@ -28,6 +29,11 @@ export interface View {
 export function author(argument: Argument): unknown {
   if (isValue(argument)) return new Handle(argument);
   return isLiteral(argument) ? argument.value : argument;
+}
+
+/** Whether an index is the same in all lanes of its view. */
+export function isScalar(index: Argument): boolean {
+  return !isValue(index) || index.type.kind !== "tile" || index.type.shape.length === 0;
 }
 
 /** What an argument is, in a key. */
@@ -56,4 +62,28 @@ export function placed(index: Argument, view: View, axis: number): unknown {
   for (let i = 0; i < position; i++) result = EXPAND(result, 0);
   for (let i = position + 1; i < view.rank; i++) result = EXPAND(result, i);
   return result;
+}
+
+/** Where an index lies among the axes of a result, in a key; nothing where it is written as it is. */
+export function whereOf(view: Pick<View, "axes" | "rank">, axis: number): string {
+  const position = view.axes[axis];
+  return position === undefined || view.rank < 2 ? "" : `@${position}/${view.rank}`;
+}
+
+/** An index that the author's program placed: `rm[:, None]` is `rm` on axis 0 of 2. */
+export function placementOf(
+  argument: Argument,
+  definitions: ReadonlyMap<Value, Statement>,
+): { readonly index: Argument; readonly where: string } | undefined {
+  const made = isValue(argument) ? definitions.get(argument) : undefined;
+  if (made?.kind !== "op" || made.op !== opOf(expandDims)) return { index: argument, where: "" };
+  const [from, axis] = made.operands;
+  if (!isLiteral(axis)) return undefined;
+  const inner = placementOf(from!, definitions);
+  const known =
+    inner && isValue(inner.index) && inner.index.type.kind === "tile" && inner.index.type.shape.length === 1;
+  if (!known) return undefined;
+  const [position, rank] = inner.where === "" ? [0, 1] : inner.where.slice(1).split("/").map(Number);
+  const at = Number(axis.value) < 0 ? Number(axis.value) + rank! + 1 : Number(axis.value);
+  return { index: inner.index, where: `@${at <= position! ? position! + 1 : position!}/${rank! + 1}` };
 }

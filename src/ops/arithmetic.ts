@@ -109,7 +109,7 @@ export const add = defineOp<Pair<"add">>()({
   infer: (args) => inferOffset("add", ...types(args), () => inferArith("add", ...types(args), addText)),
   fold: numeric((x, y) => x + y),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
-  facts: { moves: true, lanewise: true, nonNegative: bothSigns },
+  facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
 });
 
 /** `x - y` */
@@ -122,7 +122,7 @@ export const sub = defineOp<Pair<"sub">>()({
   infer: (args) => inferOffset("sub", ...types(args), () => inferArith("sub", ...types(args), subText)),
   fold: numeric((x, y) => x - y),
   evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
-  facts: { lanewise: true },
+  facts: { integer: "difference", lanewise: true },
 });
 
 /** `x * y` */
@@ -136,7 +136,7 @@ export const mul = defineOp<Pair<"mul">>()({
   infer: (args) => inferArith("mul", ...types(args), mulText),
   fold: numeric((x, y) => x * y),
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
-  facts: { lanewise: true, nonNegative: bothSigns },
+  facts: { integer: "product", lanewise: true, nonNegative: bothSigns },
 });
 
 /** `x / y`: float32, or float64 if an operand is float64. */
@@ -162,7 +162,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   infer: (args) => inferFloorDivide("floorDiv", ...types(args), floorDivText),
   fold: numeric((x, y) => Math.floor(x / y)),
   evaluate: quotient({ int: divide, big: divideBig }),
-  facts: { nonNegative: dividendSign },
+  facts: { integer: "quotient", nonNegative: dividendSign },
 });
 
 /**
@@ -179,7 +179,7 @@ export const mod = defineOp<Pair<"mod">>()({
   infer: (args) => inferModulo("mod", ...types(args), modText),
   fold: numeric((x, y) => x - y * Math.floor(x / y)),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
-  facts: { lanewise: true, nonNegative: dividendSign },
+  facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */

@@ -1,4 +1,5 @@
 /** Comparisons, which return masks, and bitwise operators. */
+import type { IntegerMeaning } from "../ir/op.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Checked } from "../types/problem.js";
@@ -65,6 +66,7 @@ function comparison<Name extends string>(
   name: Name,
   operator: string,
   compare: (x: number | bigint, y: number | bigint) => boolean,
+  integer?: IntegerMeaning,
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
   return defineOp<Pair<Name>>()({
@@ -76,6 +78,7 @@ function comparison<Name extends string>(
     infer: ({ x, y }) => inferCompare(name, x.type, y.type, operator),
     fold: (x, y) => compare(ordered(x), ordered(y)),
     evaluate: binary(loops),
+    ...(integer && { facts: { integer } }),
     triton36: { strongLiterals: true },
   });
 }
@@ -84,15 +87,15 @@ function comparison<Name extends string>(
 const ordered = (x: Constant) => x as number | bigint;
 
 /** `x < y` */
-export const lt = comparison("lt", "<", (x, y) => x < y);
+export const lt = comparison("lt", "<", (x, y) => x < y, "below");
 /** `x <= y` */
-export const le = comparison("le", "<=", (x, y) => x <= y);
+export const le = comparison("le", "<=", (x, y) => x <= y, "at most");
 /** `x > y` */
-export const gt = comparison("gt", ">", (x, y) => x > y);
+export const gt = comparison("gt", ">", (x, y) => x > y, "above");
 /** `x >= y` */
-export const ge = comparison("ge", ">=", (x, y) => x >= y);
+export const ge = comparison("ge", ">=", (x, y) => x >= y, "at least");
 /** `x == y` */
-export const eq = comparison("eq", "==", (x, y) => x === y);
+export const eq = comparison("eq", "==", (x, y) => x === y, "equal");
 /** `x != y` */
 export const ne = comparison("ne", "!=", (x, y) => x !== y);
 
@@ -114,7 +117,7 @@ function bitwise<Name extends string>(
     infer: ({ x, y }) => inferBits(name, x.type, y.type, (a, b) => callText(truth, a, b)),
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : int(Number(x), Number(y))),
     evaluate: binary({ int, big }),
-    facts: { nonNegative },
+    facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
   });
 }
 

@@ -57,7 +57,7 @@ export const arange = defineOp<ArangeCall>()({
   evaluate: ({ start, end }) => arangeArray(Number(start), Number(end)),
   facts: {
     nonNegative: ([start]) => start === true,
-    countsFromZero: ([start]) => isLiteral(start) && start.value === 0,
+    countsTo: ([start, end]) => (isLiteral(start) && start.value === 0 ? end : undefined),
   },
 });
 

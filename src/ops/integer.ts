@@ -52,7 +52,7 @@ export const cdiv = defineOp<
       ...(big && { big: (x, y) => divideBig(big(x + y - 1n), y) }),
     })(args, context);
   },
-  facts: { nonNegative: (signs) => signs.every(Boolean) },
+  facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean) },
 });
 
 /** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */

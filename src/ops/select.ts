@@ -58,7 +58,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
         args,
         context,
       ),
-    facts: { nonNegative },
+    facts: { nonNegative, ...(python === "min" && { integer: "least" as const }) },
     triton36: {
       strongLiterals: true,
       result: ({ x, y }) => widened36(inferPair(name, x.type, y.type, python), x.type, y.type),

@@ -32,10 +32,14 @@ export class Comments {
   }
 }
 
-/** A name for a value that the author left unnamed. */
-export function hintOf(statement: OpStatement): string {
+/** A name for a value that the author left unnamed; `tensor` is the tensor that a pointer points into. */
+export function hintOf(statement: OpStatement, tensor?: string): string {
   const type = statement.results[0]?.type;
-  if (type?.kind === "pointer") return type.shape.length > 0 ? "ptrs" : "ptr";
+  if (type?.kind === "pointer") {
+    const isMany = type.shape.length > 0;
+    if (tensor === undefined) return isMany ? "ptrs" : "ptr";
+    return `${tensor}_${isMany ? "ptrs" : "base"}`;
+  }
   if (type?.kind !== "tile") return statement.op.name;
   if (type.dtype === "int1") {
     // `mask_m = rm[:, None] < M`, where a tile has other axes too.

@@ -73,6 +73,7 @@ class BodyEmitter {
   #out: PyStatement[] = [];
   /** Values that are weak constants if a size is 1; a value bound to a name is not. */
   readonly #weak: Set<Value>;
+  readonly #pointsInto = new Map<Value, string>();
   readonly #strength: Strength;
   readonly #speaker: Speaker;
 
@@ -155,7 +156,22 @@ class BodyEmitter {
     if (staysWeak(statement, this.#strength)) this.#weak.add(result);
     const reads = new Set(this.#waiting.reads);
     if (effect === "read") reads.add(MEMORY);
-    this.#bind(result, expression, reads, statement.at, hintOf(statement), effect === "atomic" || effect === "write");
+    this.#bind(
+      result,
+      expression,
+      reads,
+      statement.at,
+      hintOf(statement, this.#tensorOf(statement)),
+      effect === "atomic" || effect === "write",
+    );
+  }
+
+  /** The tensor that a pointer of the statement points into. */
+  #tensorOf({ operands: [from], results: [to] }: OpStatement): string | undefined {
+    if (!isValue(from) || to?.type.kind !== "pointer") return undefined;
+    const tensor = this.#pointsInto.get(from) ?? from.parameter?.replace(/\.ptr$/, "");
+    if (tensor !== undefined) this.#pointsInto.set(to, tensor);
+    return tensor;
   }
 
   #unpack(statement: OpStatement, expression: Expression): void {

@@ -10,6 +10,7 @@ import {
   type TensorParam,
   type Value,
 } from "../../ir/nodes.js";
+import { LaunchFacts } from "../../analysis/launch-facts.js";
 import { nonNegativeValues } from "../../analysis/signs.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { argumentsOf, blocksOf, bodiesOf } from "../../ir/walk.js";
@@ -61,7 +62,7 @@ export function jitFunctions(
   const strides = ir.params.flatMap((param) => (param.kind === "tensor" ? param.strides.filter(isValue) : []));
   const shared = {
     sizes: new Set([...strides, ...ir.params.filter((param) => param.kind === "size").map((param) => param.value)]),
-    isNonNegative: nonNegativeValues(ir),
+    isNonNegative: nonNegativeValues(ir, new LaunchFacts(ir)),
     source,
   };
   const { definitions, helpers } = emitHelpers(ir, { ...shared, names: names.functions, parameters: names.parameters });

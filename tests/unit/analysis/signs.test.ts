@@ -37,6 +37,17 @@ describe("an index without a lower bound", () => {
     ["a promised input, widened", { params: { ids: ids(tl.uint8) } }, (args) => int8(args).to(tl.int32)],
     ["a loop that counts up", {}, () => looped(0, 4, 1)],
     ["a loop that counts down to 0", {}, () => looped(4, -1, -1)],
+    ["a loop from a program id to a size, by what the caller passes", stepped(), striding],
+    ["a loop by a number that is required", number(({ s }) => [s.ge(1)]), ({ M, s }) => looped(0, M, s)],
+    [
+      "a loop by a launch constexpr",
+      { params: { C: launched(({ M }) => tl.cdiv(M, 4)) } },
+      ({ M, C }) => looped(0, M, C),
+    ],
+    ["a number that is required", number(({ s, M }) => [s.lt(M), s.gt(-1)]), ({ s }) => s],
+    ["a number that is required to equal one", number(({ s }) => [s.eq(3)]), ({ s }) => s.mul(2)],
+    ["the end of a size that is required", { requires: ({ M }: any) => [M.ge(1)] }, ({ M }) => M.sub(1)],
+    ["the difference of what is required in order", number(({ s, M }) => [s.le(M)]), ({ s, M }) => M.sub(s)],
     [
       "a helper that gets what is not negative",
       {},
@@ -64,6 +75,16 @@ describe("an index with a lower bound", () => {
     ["what a kernel updates itself", { params: { ids: tensor.inout(tl.int32, ["M"], { range: [0, "M"] }) } }, int8],
     ["a promised input, narrowed", { params: { ids: ids(tl.int64) } }, (args) => int8(args).to(tl.int32)],
     ["a promised input, read with a sign", { params: { ids: ids(tl.uint32) } }, (args) => int8(args).to(tl.int32)],
+    ["a loop from a program id by a number", number(() => []), ({ M, s }) => looped(tl.programId(0), M, s)],
+    ["a loop from below by what the caller passes", stepped(), ({ M, C }) => looped(-1, M, C)],
+    ["a loop to below by what the caller passes", stepped(), ({ M, C }) => looped(4, M.sub(9), C)],
+    ["a number that is required elsewhere", number(({ M }) => [M.ge(0)]), ({ s }) => s],
+    ["a number that is required to be no more", number(({ s }) => [s.le(0)]), ({ s }) => s],
+    ["a number that is required to be more than below 0", number(({ s }) => [s.ge(-1)]), ({ s }) => s],
+    ["a number under one of two conditions", number(({ s, M }) => [s.ge(0).or(M.ge(9))]), ({ s }) => s],
+    ["a number that is only assumed", number(() => []), ({ s }) => (tl.assume(s.ge(0)), s)],
+    ["the end of a size that may be 0", { requires: ({ M }: any) => [M.ge(0)] }, ({ M }) => M.sub(1)],
+    ["the difference of what is required in the other order", number(({ s, M }) => [s.ge(M)]), ({ s, M }) => M.sub(s)],
     ["a loop that counts up from below", {}, () => looped(-1, 4, 1)],
     ["a loop that counts down below 0", {}, () => looped(4, -2, -1)],
     ["a loop with a step that may be negative", {}, ({ M }) => looped(4, M, M.sub(2))],
@@ -75,6 +96,17 @@ describe("an index with a lower bound", () => {
 
 function launched(compute: (given: any) => any): unknown {
   return constexpr.launch(compute as never);
+}
+
+/** A step that nothing decides before the launch, but Triton knows it when it compiles. */
+function stepped(): object {
+  return { params: { C: constexpr.int() } };
+}
+
+const striding = ({ M, C }: any) => looped(tl.programId(0), M, C);
+
+function number(requires: (given: any) => readonly unknown[]): object {
+  return { params: { s: scalar(tl.int32) }, requires };
 }
 
 function chained(next: (C: any) => any): object {

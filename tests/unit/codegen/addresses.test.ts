@@ -11,9 +11,9 @@ describe("addresses", () => {
       mask_m = rm[None, :] < M
       mask_n = rn[:, None] < N
       tl.store(
-          y_ptr + rn[:, None] * stride_yn + rm[None, :] * stride_ym,
+          y_ptr + (rn[:, None] * stride_yn + rm[None, :] * stride_ym),
           tl.load(
-              x_ptr + rm[None, :] * stride_xm + rn[:, None] * stride_xn,
+              x_ptr + (rm[None, :] * stride_xm + rn[:, None] * stride_xn),
               mask=mask_m & mask_n,
               other=0.0,
           ),
@@ -28,12 +28,12 @@ describe("addresses", () => {
       rh = tl.arange(0, HEAD)
       picked = tl.load(rows_ptr + rm * stride_rows_m, mask=rm < M, other=0)
       tile = tl.load(
-          x_ptr + picked[:, None] * stride_xn + rh[None, :] * stride_x_head,
+          x_ptr + (picked[:, None] * stride_xn + rh[None, :] * stride_x_head),
           mask=(picked[:, None] >= 0) & (picked[:, None] < N) & (rh[None, :] < HEAD),
           other=0.0,
       )
       tl.store(
-          y_ptr + rm[:, None] * stride_ym + rh[None, :] * stride_y_head,
+          y_ptr + (rm[:, None] * stride_ym + rh[None, :] * stride_y_head),
           tile,
           mask=rm[:, None] < M,
       )"
@@ -49,17 +49,17 @@ describe("addresses", () => {
       cols = rm % K
       bits = (picked & 0xFF00) | tl.load(count_ptr)
       tile = tl.load(
-          x_ptr + picked[:, None] * stride_xn + cols[None, :] * stride_xk,
+          x_ptr + (picked[:, None] * stride_xn + cols[None, :] * stride_xk),
           mask=picked[:, None] < N,
           other=0.0,
       )
       last = tl.load(
-          x_ptr + missing[:, None] * stride_xn + cols[None, :] * stride_xk,
+          x_ptr + (missing[:, None] * stride_xn + cols[None, :] * stride_xk),
           mask=(missing[:, None] >= 0) & (missing[:, None] < N),
           other=0.0,
       )
       tl.store(
-          y_ptr + bits[:, None] * stride_ym + cols[None, :] * stride_yk,
+          y_ptr + (bits[:, None] * stride_ym + cols[None, :] * stride_yk),
           tile + last,
           mask=(bits[:, None] >= 0) & (bits[:, None] < M),
       )"
@@ -80,12 +80,12 @@ describe("addresses", () => {
               + index.to(tl.int64) * stride_xz
               + row.to(tl.int64) * stride_xm
               + cols.to(tl.int64) * stride_xn,
-              mask=(index >= 0) & (index < Z) & mask,
+              mask=(index >= 0) & mask,
               other=0.0,
           )
           + tl.load(
               x_ptr + row.to(tl.int64) * stride_xm + index_1.to(tl.int64) * stride_xn,
-              mask=(0 < Z) & (index_1 >= 0) & (index_1 < N),
+              mask=(0 < Z) & (index_1 >= 0),
               other=0.0,
           ),
           mask=mask,

@@ -8,8 +8,7 @@ describe("a kernel's body", () => {
     expect(bodyOf(flow.names)).toMatchInlineSnapshot(`
       "block_start = tl.program_id(0) * BLOCK
       lambda_ = block_start + tl.arange(0, BLOCK)
-      mask = lambda_ < N
-      http_server2 = tl.load(x_ptr + lambda_, mask=mask, other=0.0)
+      http_server2 = tl.load(x_ptr + lambda_, mask=lambda_ < N, other=0.0)
       gro_e = http_server2 * 2.0
       value = gro_e + gro_e
       _tl = value * value
@@ -17,7 +16,8 @@ describe("a kernel's body", () => {
       n = tl_ * tl_
       x_ptr_1 = n + n
       _ = x_ptr_1 * x_ptr_1
-      tl.store(y_ptr + lambda_, tl.where(lambda_ < N, _, -_), mask=mask)"
+      mask = lambda_ < N
+      tl.store(y_ptr + lambda_, tl.where(mask, _, -_), mask=mask)"
     `);
   });
 
@@ -45,8 +45,8 @@ describe("a kernel's body", () => {
   test("should share names between branches only where they hold the same type", () => {
     expect(bodyOf(flow.arms)).toMatchInlineSnapshot(`
       "offsets = tl.arange(0, BLOCK)
+      mask = offsets < N
       if limit > 2:
-          mask = offsets < N
           value = tl.load(x_ptr + offsets, mask=mask, other=0.0)
           tl.store(y_ptr + offsets, value * value, mask=mask)
       else:
@@ -54,7 +54,6 @@ describe("a kernel's body", () => {
           value_1 = tl.load(x_ptr + limit, mask=mask_1, other=0.0)
           tl.store(y_ptr + limit, value_1 * value_1, mask=mask_1)
       if FLAG:
-          mask = offsets < N
           value = tl.load(x_ptr + offsets, mask=mask, other=0.0)
           tl.store(y_ptr + offsets, value * value, mask=mask)
       for i in range(limit):

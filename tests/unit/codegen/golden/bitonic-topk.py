@@ -96,11 +96,12 @@ def bitonic_topk_kernel(
     opposite = lanes ^ (1 << LOG_K)
     # Each run of 2^LOG_K lanes keeps the first keys of its own columns.
     best = tl.full([BLOCK_M, BLOCK_N], 9223372032559808512, dtype=tl.int64)
+    mask_m = rows[:, None] < M
     for start in range(0, N, BLOCK_N):
         cols = start + lanes
         block = tl.load(
-            x_ptr + rows[:, None] * stride_xm + cols[None, :] * stride_xn,
-            mask=(rows[:, None] < M) & (cols[None, :] < N),
+            x_ptr + (rows[:, None] * stride_xm + cols[None, :] * stride_xn),
+            mask=mask_m & (cols[None, :] < N),
             other=float("-inf"),
         ).to(tl.float32)
         # Floats as integers in the same order; the complement puts the largest first,
@@ -117,16 +118,16 @@ def bitonic_topk_kernel(
         best = merge(best, lanes, i, BLOCK_N, BLOCK_M)
     ordered = ~(best >> 32).to(tl.int32)
     bits = ordered ^ ((ordered >> 31) & 0x7FFFFFFF)
-    mask = (rows[:, None] < M) & (lanes[None, :] < K)
+    mask = mask_m & (lanes[None, :] < K)
     tl.store(
-        values_ptr + rows[:, None] * stride_values_m + lanes[None, :] * stride_values_k,
+        values_ptr
+        + (rows[:, None] * stride_values_m + lanes[None, :] * stride_values_k),
         bits.to(tl.float32, bitcast=True).to(values_ptr.dtype.element_ty),
         mask=mask,
     )
     tl.store(
         indices_ptr
-        + rows[:, None] * stride_indices_m
-        + lanes[None, :] * stride_indices_k,
+        + (rows[:, None] * stride_indices_m + lanes[None, :] * stride_indices_k),
         best & 0xFFFFFFFF,
         mask=mask,
     )

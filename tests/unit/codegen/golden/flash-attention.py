@@ -59,8 +59,7 @@ def attention_kernel(
     queries = tl.load(
         q_ptr
         + head * stride_qh
-        + rm[:, None] * stride_qs
-        + rd[None, :] * stride_q_head_dim,
+        + (rm[:, None] * stride_qs + rd[None, :] * stride_q_head_dim),
         mask=mask_s,
         other=0.0,
     )
@@ -101,8 +100,7 @@ def attention_kernel(
     tl.store(
         o_ptr
         + head * stride_oh
-        + rm[:, None] * stride_os
-        + rd[None, :] * stride_o_head_dim,
+        + (rm[:, None] * stride_os + rd[None, :] * stride_o_head_dim),
         (acc / total[:, None]).to(o_ptr.dtype.element_ty),
         mask=mask_s,
     )

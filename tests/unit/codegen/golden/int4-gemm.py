@@ -118,8 +118,10 @@ def int4_gemm_kernel(
         x = tl.load(a_ptrs)
         words = tl.load(
             packed_ptr
-            + (k // 8 + lanes // 8)[:, None] * stride_packed_k_words
-            + wn[None, :] * stride_packed_n
+            + (
+                (k // 8 + lanes // 8)[:, None] * stride_packed_k_words
+                + wn[None, :] * stride_packed_n
+            )
         )
         group = k // GROUP_SIZE
         scale = tl.load(
@@ -133,7 +135,7 @@ def int4_gemm_kernel(
         acc = tl.dot(x, weights.to(tl.float16) * scale[None, :], acc)
         a_ptrs += BLOCK_K * stride_ak
     tl.store(
-        c_ptr + rm[:, None] * stride_cm + rn[None, :] * stride_cn,
+        c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
         acc.to(tl.float16),
         mask=(rm[:, None] < M) & (rn[None, :] < N),
     )

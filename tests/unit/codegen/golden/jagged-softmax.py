@@ -51,13 +51,13 @@ def jagged_softmax_kernel(
     lanes = tl.arange(0, BLOCK_L)
     best = tl.full([BLOCK_D], float("-inf"), dtype=tl.float32)
     total = tl.zeros([BLOCK_D], dtype=tl.float32)
+    mask_d = cols[None, :] < D
     for first in range(start, end, BLOCK_L):
         rows = first + lanes
         x = tl.load(
             values_ptr
-            + rows[:, None] * stride_values_total
-            + cols[None, :] * stride_values_d,
-            mask=(cols[None, :] < D) & (rows < end)[:, None],
+            + (rows[:, None] * stride_values_total + cols[None, :] * stride_values_d),
+            mask=mask_d & (rows < end)[:, None],
             other=float("-inf"),
         ).to(tl.float32)
         new_best = tl.maximum(best, tl.max(x, axis=0))
@@ -67,17 +67,16 @@ def jagged_softmax_kernel(
     for first in range(start, end, BLOCK_L):
         rows = first + lanes
         is_row = (rows < end)[:, None]
-        mask = (cols[None, :] < D) & is_row
+        mask = mask_d & is_row
         x = tl.load(
             values_ptr
-            + rows[:, None] * stride_values_total
-            + cols[None, :] * stride_values_d,
+            + (rows[:, None] * stride_values_total + cols[None, :] * stride_values_d),
             mask=mask,
             other=float("-inf"),
         ).to(tl.float32)
         y = tl.exp(x - best[None, :]) / total[None, :]
         tl.store(
-            out_ptr + rows[:, None] * stride_out_total + cols[None, :] * stride_out_d,
+            out_ptr + (rows[:, None] * stride_out_total + cols[None, :] * stride_out_d),
             y.to(out_ptr.dtype.element_ty),
             mask=mask,
         )

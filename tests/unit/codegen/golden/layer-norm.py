@@ -60,13 +60,13 @@ def layer_norm_forward_kernel(
 ):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK_N)
-    mask = cols < N
     values = tl.load(
-        x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+        x_ptr + row * stride_xm + cols * stride_xn, mask=cols < N, other=0.0
     ).to(tl.float32)
     average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
     # Columns past the end count neither in the mean nor in the variance.
-    centred = tl.where(cols < N, values - average, 0.0)
+    mask = cols < N
+    centred = tl.where(mask, values - average, 0.0)
     variance = tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32)
     scale = tl.rsqrt(variance + eps)
     tl.store(mean_ptr + row * stride_mean_m, average)
@@ -633,12 +633,12 @@ def column_sums_kernel(
         rows = r + tl.arange(0, BLOCK_R)
         mask = (rows[:, None] < R) & (cols[None, :] < N)
         a_total += tl.load(
-            a_ptr + rows[:, None] * stride_ar + cols[None, :] * stride_an,
+            a_ptr + (rows[:, None] * stride_ar + cols[None, :] * stride_an),
             mask=mask,
             other=0.0,
         )
         b_total += tl.load(
-            b_ptr + rows[:, None] * stride_br + cols[None, :] * stride_bn,
+            b_ptr + (rows[:, None] * stride_br + cols[None, :] * stride_bn),
             mask=mask,
             other=0.0,
         )

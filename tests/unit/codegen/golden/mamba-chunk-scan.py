@@ -100,8 +100,7 @@ def mamba_chunk_scan_kernel(
         c_ptr
         + batch * stride_c_batch
         + chunk * stride_c_chunks
-        + rl[:, None] * stride_c_chunk
-        + rn[None, :] * stride_c_state,
+        + (rl[:, None] * stride_c_chunk + rn[None, :] * stride_c_state),
         mask=mask_chunk,
         other=0.0,
     )
@@ -109,8 +108,8 @@ def mamba_chunk_scan_kernel(
         decay_ptr
         + batch * stride_decay_batch
         + chunk * stride_decay_chunks
-        + rl * stride_decay_chunk
-        + head * stride_decay_heads,
+        + head * stride_decay_heads
+        + rl * stride_decay_chunk,
         mask=rl < CHUNK,
         other=0.0,
     )
@@ -120,8 +119,7 @@ def mamba_chunk_scan_kernel(
         + batch * stride_state_batch
         + chunk * stride_state_chunks
         + head * stride_state_heads
-        + rn[:, None] * stride_state_state
-        + rd[None, :] * stride_state_head_dim,
+        + (rn[:, None] * stride_state_state + rd[None, :] * stride_state_head_dim),
         mask=mask_head_dim,
         other=0.0,
     )
@@ -181,9 +179,8 @@ def mamba_chunk_scan_kernel(
         x_ptr
         + batch * stride_x_batch
         + chunk * stride_x_chunks
-        + rl[:, None] * stride_x_chunk
         + head * stride_x_heads
-        + rd[None, :] * stride_x_head_dim,
+        + (rl[:, None] * stride_x_chunk + rd[None, :] * stride_x_head_dim),
         mask=mask,
         other=0.0,
     ).to(tl.float32)
@@ -192,9 +189,8 @@ def mamba_chunk_scan_kernel(
         y_ptr
         + batch * stride_y_batch
         + chunk * stride_y_chunks
-        + rl[:, None] * stride_y_chunk
         + head * stride_y_heads
-        + rd[None, :] * stride_y_head_dim,
+        + (rl[:, None] * stride_y_chunk + rd[None, :] * stride_y_head_dim),
         out.to(y_ptr.dtype.element_ty),
         mask=mask,
     )

@@ -81,6 +81,7 @@ def max_pool3d_kernel(
     h0 = tl.maximum(first_h, 0)
     w0 = tl.maximum(first_w, 0)
     place = (d0 * H + h0) * W + w0
+    x_base = x_ptr + n * stride_xn + c * stride_xc
     for kd in tl.static_range(KERNEL):
         for kh in tl.static_range(KERNEL):
             for kw in tl.static_range(KERNEL):
@@ -88,12 +89,7 @@ def max_pool3d_kernel(
                 h = first_h + kh
                 w = first_w + kw
                 value = tl.load(
-                    x_ptr
-                    + n * stride_xn
-                    + c * stride_xc
-                    + d * stride_xd
-                    + h * stride_xh
-                    + w * stride_xw,
+                    x_base + (d * stride_xd + h * stride_xh + w * stride_xw),
                     mask=(d >= 0) & (d < D) & (h >= 0) & (h < H) & (w >= 0) & (w < W),
                     other=float("-inf"),
                 ).to(tl.float32)
@@ -106,9 +102,7 @@ def max_pool3d_kernel(
         y_ptr
         + n * stride_yn
         + c * stride_yc
-        + od * stride_y_od
-        + oh * stride_y_oh
-        + ow * stride_y_ow,
+        + (od * stride_y_od + oh * stride_y_oh + ow * stride_y_ow),
         best.to(y_ptr.dtype.element_ty),
         mask=mask,
     )
@@ -116,9 +110,7 @@ def max_pool3d_kernel(
         indices_ptr
         + n * stride_indices_n
         + c * stride_indices_c
-        + od * stride_indices_od
-        + oh * stride_indices_oh
-        + ow * stride_indices_ow,
+        + (od * stride_indices_od + oh * stride_indices_oh + ow * stride_indices_ow),
         place.to(tl.int64),
         mask=mask,
     )

@@ -108,16 +108,17 @@ def moe_gemm_kernel(
     if topk_weights_ptr is not None:
         acc *= tl.load(
             topk_weights_ptr
-            + tokens * stride_topk_weights_m
-            + slots * stride_topk_weights_top_k,
+            + (tokens * stride_topk_weights_m + slots * stride_topk_weights_top_k),
             mask=tokens < M,
             other=0.0,
         )[:, None]
     tl.store(
         out_ptr
-        + tokens[:, None] * stride_out_m
-        + slots[:, None] * stride_out_top_k
-        + rn[None, :] * stride_out_n,
+        + (
+            tokens[:, None] * stride_out_m
+            + slots[:, None] * stride_out_top_k
+            + rn[None, :] * stride_out_n
+        ),
         acc.to(out_ptr.dtype.element_ty),
         mask=(tokens[:, None] < M) & (rn[None, :] < N),
     )

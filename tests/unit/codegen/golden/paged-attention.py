@@ -73,8 +73,7 @@ def paged_attention_kernel(
         q_ptr
         + seq * stride_qb
         + head * stride_qh
-        + rg[:, None] * stride_qg
-        + rd[None, :] * stride_q_head_dim,
+        + (rg[:, None] * stride_qg + rd[None, :] * stride_q_head_dim),
         mask=mask_g,
         other=0.0,
     )
@@ -94,9 +93,11 @@ def paged_attention_kernel(
         keys = tl.load(
             k_cache_ptr
             + block * stride_k_cache_pages
-            + slots[:, None] * stride_k_cache_page_size
             + head * stride_k_cache_h
-            + rd[None, :] * stride_k_cache_head_dim
+            + (
+                slots[:, None] * stride_k_cache_page_size
+                + rd[None, :] * stride_k_cache_head_dim
+            )
         )
         scores = tl.dot(queries, tl.trans(keys)) * scale
         seen = tl.where(
@@ -109,9 +110,11 @@ def paged_attention_kernel(
         values = tl.load(
             v_cache_ptr
             + block * stride_v_cache_pages
-            + slots[:, None] * stride_v_cache_page_size
             + head * stride_v_cache_h
-            + rd[None, :] * stride_v_cache_head_dim
+            + (
+                slots[:, None] * stride_v_cache_page_size
+                + rd[None, :] * stride_v_cache_head_dim
+            )
         )
         acc = tl.dot(weights.to(o_ptr.dtype.element_ty), values, acc * alpha[:, None])
         best = new_best
@@ -119,8 +122,7 @@ def paged_attention_kernel(
         o_ptr
         + seq * stride_ob
         + head * stride_oh
-        + rg[:, None] * stride_og
-        + rd[None, :] * stride_o_head_dim,
+        + (rg[:, None] * stride_og + rd[None, :] * stride_o_head_dim),
         (acc / total[:, None]).to(o_ptr.dtype.element_ty),
         mask=mask_g,
     )

@@ -1,0 +1,163 @@
+/**
+ * Finds indices that certainly lie before the end of an axis, by fixed rules over loops, the grid and what a launch
+ * requires. A view does not compare such an index with the axis' size.
+ */
+import { type Argument, isLiteral, isValue, type OpStatement } from "../ir/nodes.js";
+import { type Arithmetic, type Factors, type Integers, textOf } from "./integers.js";
+import type { LaunchFacts } from "./launch-facts.js";
+
+type Sign = (argument: Argument) => boolean;
+
+/** The product of the factors; `size` where it is an argument of the program, about which requirements may say more. */
+interface Bound {
+  readonly factors: Factors;
+  readonly size?: Argument;
+}
+
+export class Covered {
+  readonly #facts: LaunchFacts;
+  readonly #integers: Integers;
+  readonly #isNonNegative: Sign;
+  /** Texts of numbers that are above 0 in every program, because the number of programs is a product with them. */
+  readonly #positive = new Set<string>();
+
+  constructor(facts: LaunchFacts, isNonNegative: Sign) {
+    this.#facts = facts;
+    this.#integers = facts.integers;
+    this.#isNonNegative = isNonNegative;
+    facts.programs.forEach((axis) => this.#noteRunning(axis));
+  }
+
+  /** Whether an index, where it is not negative, is below the size of its axis in all its lanes. */
+  isBelow(index: Argument, size: Argument): boolean {
+    const bound = this.#bound(size);
+    const { base, count } = this.#lanes(index) ?? {};
+    if (count === undefined) return this.#isLess(index, bound);
+    if (base === undefined)
+      return this.#facts.isAtMost(count, size) || (this.#divides(count, size) && this.#isPositive(size));
+    if (this.#isFullBlock(base, count, size)) return true;
+    return this.#divides(count, base) && this.#divides(count, size) && this.#isLess(base, bound);
+  }
+
+  /** `base + tl.arange(0, count)`; the base is a scalar, or nothing. */
+  #lanes(index: Argument): { readonly base?: Argument; readonly count: Argument } | undefined {
+    const count = this.#count(index);
+    if (count !== undefined) return { count };
+    const made = this.#integers.arithmetic(index);
+    const [x, y] = made?.means === "sum" ? made.operands : [];
+    if (x === undefined || y === undefined) return undefined;
+    for (const [base, lanes] of [[x, y] as const, [y, x] as const]) {
+      const counted = this.#count(lanes);
+      if (counted !== undefined && isScalar(base)) return { base, count: counted };
+    }
+    return undefined;
+  }
+
+  #count(lanes: Argument): Argument | undefined {
+    const made = this.#integers.made(lanes);
+    return made?.kind === "op" ? made.op.facts.countsTo?.(made.operands) : undefined;
+  }
+
+  /** `i * count` where i is below `size // count`: the whole block lies in the axis, whatever the size. */
+  #isFullBlock(base: Argument, count: Argument, size: Argument): boolean {
+    const [whole, block] = [this.#integers.text(size), this.#integers.text(count)];
+    const bound = { factors: [textOf("quotient", whole, block)] };
+    const made = this.#integers.arithmetic(base);
+    if (made?.means !== "product") return false;
+    const [x, y] = made.operands as readonly [Argument, Argument];
+    const isCount = (each: Argument) => this.#integers.text(each) === block;
+    return (isCount(y) && this.#isLess(x, bound)) || (isCount(x) && this.#isLess(y, bound));
+  }
+
+  /** Whether a number, where it is not negative, is certainly below the bound. */
+  #isLess(x: Argument, bound: Bound): boolean {
+    if (isLiteral(x)) return this.#isAbove(bound, Number(x.value));
+    const made = this.#integers.made(x);
+    if (made?.kind === "for") return this.#isNonNegative(made.step) && this.#isWithin(made.end, bound);
+    if (made?.kind === "op" && made.op.facts.asks === "program") return this.#isWithin(this.#programsOf(made), bound);
+    const arithmetic = this.#integers.arithmetic(x);
+    return arithmetic !== undefined && this.#isComputedLess(arithmetic, bound);
+  }
+
+  #isComputedLess({ means, operands }: Arithmetic, bound: Bound): boolean {
+    const [x, y] = operands as readonly [Argument, Argument];
+    switch (means) {
+      case "remainder":
+        return this.#isNonNegative(x) && this.#isPositive(y) && this.#isWithin(y, bound);
+      // x // y < n where x < n * y
+      case "quotient": {
+        const product = [...bound.factors, ...this.#integers.factors(y)].sort();
+        return this.#isNonNegative(x) && this.#isPositive(y) && this.#isLess(x, { factors: product });
+      }
+      case "least":
+        return operands.some((each) => this.#isLess(each, bound));
+      case "difference":
+        return this.#isPositive(y) && this.#isWithin(x, bound);
+      case "product":
+        return this.#isBlockStart(x, y, bound) || this.#isBlockStart(y, x, bound);
+      default:
+        return false;
+    }
+  }
+
+  /** `i * block < n` where `i < cdiv(n, block)` */
+  #isBlockStart(i: Argument, block: Argument, { factors }: Bound): boolean {
+    const blocks = textOf("blocks", factors.join("·"), this.#integers.text(block));
+    return this.#isPositive(block) && this.#isLess(i, { factors: [blocks] });
+  }
+
+  /** Whether a number is certainly no more than the bound. */
+  #isWithin(x: Argument | undefined, bound: Bound): boolean {
+    if (x === undefined) return false;
+    const factors = this.#integers.factors(x);
+    if (factors.length === bound.factors.length && factors.every((each, i) => each === bound.factors[i])) return true;
+    if (bound.size !== undefined && this.#facts.isAtMost(x, bound.size)) return true;
+    const made = this.#integers.arithmetic(x);
+    return made?.means === "least" && made.operands.some((each) => this.#isWithin(each, bound));
+  }
+
+  #isAbove({ size }: Bound, n: number): boolean {
+    return size !== undefined && (this.#facts.isAtLeast(size, n + 1) || (n < 1 && this.#isPositive(size)));
+  }
+
+  /** Whether `x` is certainly a multiple of `count`. */
+  #divides(count: Argument, x: Argument): boolean {
+    const [step, known] = [this.#integers.constants(count), this.#integers.constants(x)];
+    if (step && known) return known.every((each, config) => each % step[config]! === 0);
+    if (this.#integers.text(x) === this.#integers.text(count)) return true;
+    if (this.#facts.divisors(x).some((divisor) => this.#divides(count, divisor))) return true;
+    const made = this.#integers.made(x);
+    if (made?.kind === "for") return this.#divides(count, made.start) && this.#divides(count, made.step);
+    const { means, operands = [] } = this.#integers.arithmetic(x) ?? {};
+    if (means === "product") return operands.some((each) => this.#divides(count, each));
+    return (means === "sum" || means === "difference") && operands.every((each) => this.#divides(count, each));
+  }
+
+  #isPositive(x: Argument): boolean {
+    if (this.#facts.isAtLeast(x, 1) || this.#positive.has(this.#integers.text(x))) return true;
+    const { means, operands = [] } = this.#integers.arithmetic(x) ?? {};
+    const isSafe = means === "product" || means === "blocks" || means === "least";
+    return isSafe && operands.every((each) => this.#isPositive(each));
+  }
+
+  /** Notes what is above 0 because this is: a program runs only where each axis of the grid has one. */
+  #noteRunning(x: Argument): void {
+    this.#positive.add(this.#integers.text(x));
+    const { means, operands = [] } = this.#integers.arithmetic(x) ?? {};
+    const isProduct =
+      (means === "product" || means === "blocks") && operands.every((each) => this.#isNonNegative(each));
+    if (means === "least" || isProduct) for (const each of operands) this.#noteRunning(each);
+  }
+
+  #programsOf({ operands: [axis] }: OpStatement): Argument | undefined {
+    return isLiteral(axis) ? this.#facts.programs[Number(axis.value)] : undefined;
+  }
+
+  #bound(size: Argument): Bound {
+    return { factors: this.#integers.factors(size), size };
+  }
+}
+
+function isScalar(base: Argument): boolean {
+  return isLiteral(base) || (isValue(base) && (base.type.kind !== "tile" || base.type.shape.length === 0));
+}

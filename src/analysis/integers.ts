@@ -1,0 +1,143 @@
+/**
+ * Integers of a program and of its launch as expressions, so that a size that the grid computes and one that the body
+ * computes are known to be equal. In exact arithmetic: overflow is excluded as it is for signs.
+ */
+import {
+  type Argument,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
+import type { IntegerMeaning } from "../ir/op.js";
+import { bodiesOf, computedBy, definitions, hostBlocksOf } from "../ir/walk.js";
+import type { Type } from "../types/types.js";
+
+/** An op on integers, with its operands. */
+export interface Arithmetic {
+  readonly means: IntegerMeaning;
+  readonly operands: readonly Argument[];
+}
+
+/** The product of these, each as text; in order, so that equal products are equal lists. */
+export type Factors = readonly string[];
+
+const DIVIDES: ReadonlySet<IntegerMeaning> = new Set(["quotient", "remainder", "blocks"]);
+const COMMUTES: ReadonlySet<IntegerMeaning> = new Set(["sum", "least", "equal"]);
+
+export class Integers {
+  readonly #made: ReadonlyMap<Value, Statement>;
+  /** What the host computes of each parameter that no caller passes. */
+  readonly #computed: ReadonlyMap<Value, Argument>;
+  readonly #texts = new Map<Value, string>();
+
+  constructor(readonly ir: KernelIR) {
+    this.#made = definitions(...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block));
+    this.#computed = new Map(
+      ir.params.flatMap((param) => {
+        const [yielded] = computedBy(param)?.block.yields ?? [];
+        return yielded === undefined ? [] : [[param.value, yielded] as const];
+      }),
+    );
+  }
+
+  /** What makes a value, with casts, claims and what the host computes seen through; undefined for what is given. */
+  made(argument: Argument): Statement | undefined {
+    const origin = this.#origin(argument);
+    return isValue(origin) ? this.#made.get(origin) : undefined;
+  }
+
+  /** The op on integers that makes a value. */
+  arithmetic(argument: Argument): Arithmetic | undefined {
+    const made = this.made(argument);
+    if (made?.kind !== "op" || !made.op.facts.integer || !isExact(made.results[0]!.type)) return undefined;
+    return { means: made.op.facts.integer, operands: made.operands.filter((each) => each !== undefined) };
+  }
+
+  /** An expression as text: the same text is the same number. */
+  text(argument: Argument): string {
+    const origin = this.#origin(argument);
+    if (!isValue(origin)) return isLiteral(origin) ? String(origin.value) : "?";
+    let text = this.#texts.get(origin);
+    if (text === undefined) this.#texts.set(origin, (text = this.#write(origin)));
+    return text;
+  }
+
+  factors(argument: Argument): Factors {
+    const made = this.arithmetic(argument);
+    if (made?.means !== "product") return [this.text(argument)];
+    return made.operands.flatMap((each) => this.factors(each)).sort();
+  }
+
+  /** The number in each config, where the configs alone decide it. */
+  constants(argument: Argument): readonly number[] | undefined {
+    const origin = this.#origin(argument);
+    const { configs } = this.ir.tuning;
+    if (isLiteral(origin)) return configs.map(() => Number(origin.value));
+    if (!isValue(origin)) return undefined;
+    const param = this.ir.params.find(({ value }) => value === origin);
+    if (param?.kind === "constexpr" && param.from === "config" && param.of === "int")
+      return configs.map(({ values }) => Number(values[param.name]));
+    const made = this.#made.get(origin);
+    return made?.kind === "op" ? this.#folded(made) : undefined;
+  }
+
+  #folded({ op, operands }: OpStatement): readonly number[] | undefined {
+    const { fold } = op;
+    if (!fold || !op.facts.integer) return undefined;
+    const given = operands.map((each) => each && this.constants(each));
+    if (!given.every((each) => each !== undefined)) return undefined;
+    return this.ir.tuning.configs.map((_, config) => Number(fold(...given.map((each) => each[config]!))));
+  }
+
+  #origin(argument: Argument): Argument {
+    if (!isValue(argument)) return argument;
+    const computed = this.#computed.get(argument);
+    if (computed !== undefined) return this.#origin(computed);
+    const made = this.#made.get(argument);
+    if (made?.kind !== "op" || !made.op.facts.passes) return argument;
+    const [given] = made.operands;
+    return given !== undefined && isValue(given) && holds(argument.type, given.type) ? this.#origin(given) : argument;
+  }
+
+  /** Whether it is computed of sizes, so that it is not negative on the host either. */
+  #isCount(argument: Argument): boolean {
+    const constants = this.constants(argument);
+    if (constants) return constants.every((each) => each >= 0);
+    const origin = this.#origin(argument);
+    const param = this.ir.params.find(({ value }) => value === origin);
+    if (param) return param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
+    const { means, operands = [] } = this.arithmetic(argument) ?? {};
+    const isSafe = means !== undefined && means !== "difference";
+    return isSafe && operands.every((each) => this.#isCount(each));
+  }
+
+  #write(value: Value): string {
+    const made = this.arithmetic(value);
+    if (!made) return `%${value.id}`;
+    if (made.means === "product") return this.factors(value).join("·");
+    // Python floors and Triton truncates, which differs below 0 alone.
+    if (DIVIDES.has(made.means) && !made.operands.every((each) => this.#isCount(each))) return `%${value.id}`;
+    const operands = made.operands.map((each) => this.text(each));
+    return textOf(made.means, ...(COMMUTES.has(made.means) ? operands.sort() : operands));
+  }
+}
+
+/** The text of an op on integers. */
+export function textOf(means: IntegerMeaning, ...operands: readonly string[]): string {
+  return `${means}(${operands.join(", ")})`;
+}
+
+/** Whether arithmetic of this type is that of integers. In narrow or unsigned types it wraps at small numbers. */
+function isExact(type: Type): boolean {
+  return type.kind === "constexpr" || (type.kind === "tile" && ["int1", "int32", "int64"].includes(String(type.dtype)));
+}
+
+/** Whether an integer of one type is the same in the other. */
+function holds(to: Type, from: Type): boolean {
+  if (to.kind !== "tile") return to.kind === from.kind;
+  if (from.kind === "constexpr") return from.of === "int" && (to.dtype === "int32" || to.dtype === "int64");
+  return from.kind === "tile" && (to.dtype === from.dtype || (from.dtype === "int32" && to.dtype === "int64"));
+}

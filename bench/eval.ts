@@ -10,7 +10,9 @@ import fc from "fast-check";
 import { build } from "tilescript";
 import { cases, type CaseOptions } from "tilescript/testing";
 import { bitonicTopk } from "../examples/bitonic-topk.js";
+import { dropout } from "../examples/dropout.js";
 import { attention } from "../examples/flash-attention.js";
+import { gemmPersistent } from "../examples/gemm-persistent.js";
 import { gemmTma } from "../examples/gemm-tma.js";
 import { gemm } from "../examples/gemm.js";
 import { int4Gemm } from "../examples/int4-gemm.js";
@@ -41,12 +43,14 @@ const GOALS = { rows: 10, gemm: 3 };
 const examples: readonly (readonly [unknown, keyof typeof GOALS, CaseOptions])[] = [
   [vectorAdd, "rows", { maxSize: 3000 }],
   [adamwStochastic, "rows", { maxSize: 3000 }],
+  [dropout, "rows", { maxSize: 3000 }],
   [softmax, "rows", { maxSize: 300 }],
   ...kernelsOf(layerNorm).map((kernel) => [kernel, "rows", { maxSize: 100 }] as const),
   [jaggedSoftmax, "rows", { maxSize: 200, maxWork: 2 ** 18 }],
   [bitonicTopk, "rows", { maxSize: 40 }],
   [maxPool3d, "rows", { maxSize: 16, maxWork: 2 ** 13 }],
   [gemm, "gemm", { maxSize: 130, maxWork: 2 ** 18 }],
+  [gemmPersistent, "gemm", { maxSize: 130, maxWork: 2 ** 18 }],
   [gemmTma, "gemm", { maxSize: 130, maxWork: 2 ** 18 }],
   [int4Gemm, "gemm", { maxSize: 100, maxWork: 2 ** 12, sizes: { GROUPS: 1 } }],
   [chunkScan, "gemm", { maxSize: 70, maxWork: 2 ** 20, sizes: { STATE: 16, BATCH: 1, HEADS: 2 } }],

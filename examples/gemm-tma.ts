@@ -49,7 +49,8 @@ export const gemmTma = kernel(
     const offM = pidM.mul(BLOCK_M);
     const offN = pidN.mul(BLOCK_N);
     const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
-    for (const k of tl.range(0, K, BLOCK_K)) {
+    for (const step of tl.range(tl.cdiv(K, BLOCK_K))) {
+      const k = step.mul(BLOCK_K);
       // What lies outside A and B reads as 0.
       const x = a.load([offM, k]);
       const y = b.load([k, offN]);

@@ -44,11 +44,12 @@ def choose(wanted: str) -> Device:
     if wanted == "interpreter":
         # Triton reads this when it decorates its own library, so it has to stand before the first import.
         os.environ["TRITON_INTERPRET"] = "1"
-        from . import assertions, bf16, booleans, indices
+        from . import assertions, bf16, booleans, indices, libdevice
 
         bf16.install()
         booleans.install()
         indices.install()
+        libdevice.install()
         assertions.install()
         return Device("interpreter", "cpu")
     os.environ.pop("TRITON_INTERPRET", None)

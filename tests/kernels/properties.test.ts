@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { build } from "tilescript";
 import { cases } from "tilescript/testing";
 import { fc, runsOf } from "../support/property.js";
+import { asin } from "../../examples/asin.js";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmPersistent } from "../../examples/gemm-persistent.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
@@ -19,8 +21,10 @@ import { vectorAdd } from "../../examples/vector-add.js";
 
 test.each([
   [vectorAdd, { maxSize: 3000 }],
+  [asin, { maxSize: 3000 }],
   [softmax, { maxSize: 300 }],
   [gemm, { maxSize: 130, maxWork: 2 ** 18 }],
+  [gemmPersistent, { maxSize: 130, maxWork: 2 ** 18 }],
   [gemmTma, { maxSize: 130, maxWork: 2 ** 18 }],
 ])("$name is right at any shape", async (kernel, options) => {
   const compiled = await build(kernel);

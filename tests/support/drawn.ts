@@ -43,14 +43,18 @@ interface Options<T> {
   readonly always?: readonly string[];
   /** The least number of cases to test. */
   readonly least?: number;
+  /** The greatest number of cases to draw, besides those whose source changed. */
+  readonly most?: number;
 }
 
 /** The cases of a list that this run tests, in their order. `what` is plural: "op compilations". */
 export function drawn<T>(what: string, all: readonly T[], options: Options<T>): readonly T[] {
   if (isFullRun()) return all;
-  const { key, sources = () => [], always = [], least = 1 } = options;
+  const { key, sources = () => [], always = [], least = 1, most = Infinity } = options;
   const ranks = all.map((each) => rankOf(key(each)));
-  const bound = Math.max(1 / PART, ranks.toSorted((a, b) => a - b)[Math.min(least, all.length) - 1] ?? 0);
+  const sorted = ranks.toSorted((a, b) => a - b);
+  const rankAt = (count: number, otherwise: number) => sorted[Math.min(count, all.length) - 1] ?? otherwise;
+  const bound = Math.min(Math.max(1 / PART, rankAt(least, 0)), rankAt(most, 1));
   const tested = all.filter(
     (each, i) =>
       ranks[i]! <= bound || always.includes(key(each)) || sources(each).some((file) => changedFiles().has(file)),

@@ -1,7 +1,10 @@
 /** The kernels of `examples/`, for tests that go over all of them. */
 import { fileURLToPath } from "node:url";
+import { asin } from "../../examples/asin.js";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
+import { dropout } from "../../examples/dropout.js";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmPersistent } from "../../examples/gemm-persistent.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
 import { layerNorm } from "../../examples/layer-norm.js";
@@ -32,6 +35,7 @@ export const examples = [
   example("vector-add", vectorAdd),
   example("softmax", softmax),
   example("gemm", gemm),
+  example("gemm-persistent", gemmPersistent),
   example("gemm-tma", gemmTma),
   example("flash-attention", attention),
   example("mamba-chunk-scan", chunkScan),
@@ -44,4 +48,6 @@ export const examples = [
   example("stochastic-rounding", adamwStochastic),
   example("layer-norm", layerNorm),
   example("rms-norm", rmsNorm),
+  example("dropout", dropout),
+  example("asin", asin),
 ];

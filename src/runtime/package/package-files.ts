@@ -136,11 +136,13 @@ const SMALL: Limits = { ...deviceLimits.interpreter, elements: 2 ** 15, work: 2 
 const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
 
 /** Modules refuse bfloat16 on Triton's interpreter, which computes it wrongly. `get_inputs` takes first dtypes. */
-function skippedOnCpu({ tensors, dtypes }: Signature): readonly string[] {
+function skippedOnCpu({ signature: { tensors, dtypes }, python }: CompiledKernel): readonly string[] {
   const isRefused = tensors.some(
     ({ dtype }) => (typeof dtype === "string" ? dtype : dtypes[dtype.variable]?.[0]) === "bfloat16",
   );
-  return isRefused ? ['    @unittest.skipUnless(ON_GPU, "Triton\'s interpreter computes bfloat16 wrongly")'] : [];
+  if (isRefused) return ['    @unittest.skipUnless(ON_GPU, "Triton\'s interpreter computes bfloat16 wrongly")'];
+  const isOfLibrary = /^from triton\.language\.extra import libdevice$/m.test(python);
+  return isOfLibrary ? ['    @unittest.skipUnless(ON_GPU, "Triton\'s interpreter has no libdevice")'] : [];
 }
 
 /** The tests of one kernel. */
@@ -152,7 +154,7 @@ function testsOf(name: string, { kernel, operator }: PackagedKernel): string {
     return call("check", [`kernels.${signature.name}`, sizesTerm(at), figures, ...gradients]);
   });
   return [
-    [...skippedOnCpu(signature), `    def test_${signature.name}(self):`, ...calls].join("\n"),
+    [...skippedOnCpu(kernel), `    def test_${signature.name}(self):`, ...calls].join("\n"),
     ...(operator ? [operatorTest(name, kernel, operator)] : []),
   ].join("\n\n");
 }
@@ -187,7 +189,7 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
   const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
   const skipped = '    @unittest.skipUnless(ON_GPU, "PyTorch cannot trace Triton\'s interpreter")';
   return [
-    ...(form === "triton_op" ? [skipped] : skippedOnCpu(signature)),
+    ...(form === "triton_op" ? [skipped] : skippedOnCpu(kernel)),
     `    def test_${signature.name}_operator(self):`,
     call("check_operator", [module, registered, sizesTerm(at), ...gradients, ...tolerance]),
     ...writingOperators(signature).map((writing) =>

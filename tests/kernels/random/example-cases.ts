@@ -20,6 +20,7 @@ export const SIZES: Readonly<Record<string, CaseOptions>> = {
   "vector-add": { maxSize: 3000 },
   softmax: { maxSize: 300 },
   gemm: { maxSize: 130, maxWork: 2 ** 18 },
+  "gemm-persistent": { maxSize: 130, maxWork: 2 ** 18 },
   "gemm-tma": { maxSize: 130, maxWork: 2 ** 18 },
   "flash-attention": { maxSize: 150, maxWork: 2 ** 14, sizes: { HEAD_DIM: 32 } },
   "mamba-chunk-scan": { maxSize: 7, maxWork: 2 ** 14, sizes: { STATE: 128 } },
@@ -28,6 +29,8 @@ export const SIZES: Readonly<Record<string, CaseOptions>> = {
   "moe-gemm": { maxSize: 9, sizes: { BLOCK_M: 16 } },
   "max-pool-3d": { maxSize: 9 },
   "stochastic-rounding": { maxSize: 3000 },
+  dropout: { maxSize: 3000 },
+  asin: { maxSize: 3000 },
 };
 
 /** So many cases of every example, an operator's kernels each on their own too. */

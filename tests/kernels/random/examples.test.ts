@@ -5,8 +5,11 @@ import { exampleCases } from "./example-cases.js";
 import { interpreted } from "./python.js";
 
 test("the examples agree", { timeout: 300_000 }, async () => {
-  const cases = await exampleCases(1, 20_261_121);
-  expect(new Set(cases.map(({ example }) => example))).toEqual(new Set(examples.map(({ name }) => name)));
+  const all = await exampleCases(1, 20_261_121);
+  expect(new Set(all.map(({ example }) => example))).toEqual(new Set(examples.map(({ name }) => name)));
+  // The interpreter has no libdevice.
+  const cases = all.filter(({ module }) => !/^from triton\.language\.extra import libdevice$/m.test(module));
+  expect(all.filter((each) => !cases.includes(each)).map(({ example }) => example)).toEqual(["asin"]);
   const { kernels, agree, failures } = await interpreted(cases);
   expect({ kernels, agree, failures }).toEqual({ kernels: cases.length, agree: cases.length, failures: [] });
 });

@@ -18,7 +18,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "py
 from tilescript_worker.machine_code import machine_code  # noqa: E402
 from tilescript_worker.resources import resources  # noqa: E402
 
-HEAD = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+HEAD = """import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+"""
 
 
 def load(folder, job):

@@ -3,11 +3,17 @@
 export interface Sass {
   /** Of the whole kernel, padding apart. */
   readonly instructions: number;
-  /** Of the innermost loop that multiplies matrices, by opcode. */
-  readonly loop: ReadonlyMap<string, number>;
+  /** Of the innermost loops that work: those that multiply matrices, or, where none does, that load or store. */
+  readonly loop: number;
 }
 
-const MULTIPLIES = /^[HIQDB]?G?MMA\b/;
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+const MULTIPLIES = /^(?:[HIQDBO]?G?MMA|UTC\w*MMA)\b/;
+const MOVES = /^(?:LDG|STG|LD|ST|LDGSTS|UTMALDG|UTMASTG|RED|ATOMG)\b/;
 
 export function readSass(text: string): Sass {
   const opcodes: string[] = [];
@@ -22,21 +28,17 @@ export function readSass(text: string): Sass {
     if (target) jumps.push({ from: opcodes.length, to: target });
     opcodes.push(found[1]!);
   }
-  const loops = jumps
-    .map(({ from, to }) => opcodes.slice(labels.get(to) ?? from, from + 1))
-    .filter((body) => body.length > 1 && body.some((opcode) => MULTIPLIES.test(opcode)))
-    .sort((a, b) => a.length - b.length);
-  return { instructions: opcodes.length, loop: counted(loops[0] ?? []) };
+  // A jump back closes a loop.
+  const all = jumps
+    .map(({ from, to }): Span => ({ from: labels.get(to) ?? Infinity, to: from }))
+    .filter(({ from, to }) => from < to);
+  const having = (opcode: RegExp) =>
+    all.filter(({ from, to }) => opcodes.slice(from, to).some((each) => opcode.test(each)));
+  const multiplying = having(MULTIPLIES);
+  const working = multiplying.length > 0 ? multiplying : having(MOVES);
+  const innermost = working.filter((loop) => !working.some((other) => other !== loop && isWithin(other, loop)));
+  const loop = innermost.reduce((sum, { from, to }) => sum + to - from + 1, 0);
+  return { instructions: opcodes.length, loop };
 }
 
-function counted(opcodes: readonly string[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const opcode of opcodes) {
-    const name = opcode.split(".")[0]!;
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return counts;
-}
-
-export const total = (counts: ReadonlyMap<string, number>): number =>
-  [...counts.values()].reduce((sum, n) => sum + n, 0);
+const isWithin = (inner: Span, outer: Span): boolean => inner.from >= outer.from && inner.to <= outer.to;

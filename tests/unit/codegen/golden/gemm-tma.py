@@ -92,7 +92,8 @@ def gemm_tma_kernel(
     off_m = pid_m * BLOCK_M
     off_n = pid_n * BLOCK_N
     acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
-    for k in range(0, K, BLOCK_K):
+    for step in range(tl.cdiv(K, BLOCK_K)):
+        k = step * BLOCK_K
         # What lies outside A and B reads as 0.
         x = a_desc.load([off_m, k])
         y = b_desc.load([k, off_n])

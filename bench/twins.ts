@@ -1,0 +1,56 @@
+/**
+ * Times emitted kernels beside hand-written ones on this machine's GPU: `npm run bench:twins -- --out twins-h200.json`, a
+ * file in bench/results. `--check` compares both with PyTorch at small sizes, on Triton's interpreter if there is no GPU,
+ * and times nothing. For a machine without Node, `--prepare FOLDER` only writes the modules, which
+ * `python bench/twins.py FOLDER --out FILE` times there.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "tilescript";
+import { pairs } from "../tests/triton/twins/pairs.js";
+import { findPython } from "../src/runtime/python/environment.js";
+
+const { values: given } = parseArgs({
+  options: {
+    out: { type: "string", default: "twins.json" },
+    prepare: { type: "string" },
+    check: { type: "boolean", default: false },
+    only: { type: "string" },
+  },
+});
+
+/** The emitted modules, and which config of which kernel is compared with which twin. */
+async function emitInto(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const index = [];
+  for (const { kernel, example, twin, config = 0 } of pairs) {
+    const { python, file } = await build(example);
+    writeFileSync(join(folder, file), python);
+    index.push({ kernel, module: file, twin: `${twin}.py`, config });
+  }
+  writeFileSync(join(folder, "pairs.json"), `${JSON.stringify(index, undefined, 2)}\n`);
+}
+
+async function run(): Promise<number> {
+  const { environment } = await findPython();
+  if (!environment) {
+    console.error("no Python with torch and triton was found; run npx tilescript setup");
+    return 3;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-bench-"));
+  try {
+    await emitInto(folder);
+    const what = given.check ? ["--check"] : ["--out", resolve(import.meta.dirname, "results", given.out)];
+    const only = given.only === undefined ? [] : ["--only", given.only];
+    const args = [resolve(import.meta.dirname, "twins.py"), folder, ...what, ...only];
+    return spawnSync(environment.python, args, { stdio: "inherit" }).status ?? 1;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+if (given.prepare === undefined) process.exitCode = await run();
+else await emitInto(given.prepare);

@@ -9,13 +9,12 @@ export const jaggedSoftmax = kernel(
     doc: "Softmax of each column of values over the elements of each row; row i is values[offsets[i]:offsets[i + 1]].",
     params: {
       values: tensor(T, ["TOTAL", "D"]),
-      offsets: tensor(tl.int32, ["OFFSETS"]),
+      offsets: tensor(tl.int32, ["OFFSETS"], { partition: "TOTAL" }),
       out: tensor.out(T, ["TOTAL", "D"]),
       BLOCK_L: constexpr(),
       BLOCK_D: constexpr(),
     },
     grid: ({ OFFSETS, D, BLOCK_D }) => [OFFSETS.sub(1), tl.cdiv(D, BLOCK_D)],
-    requires: ({ OFFSETS }) => [OFFSETS.ge(2)],
     autotune: {
       key: ["D"],
       configs: [
@@ -23,11 +22,6 @@ export const jaggedSoftmax = kernel(
         { BLOCK_L: 64, BLOCK_D: 32, numWarps: 4 },
         { BLOCK_L: 128, BLOCK_D: 16, numWarps: 4 },
       ],
-    },
-    inputs: ({ TOTAL, OFFSETS }, torch) => {
-      // Rows end at random positions; some are empty.
-      const [cuts] = torch.sort(torch.randint(0, TOTAL.add(1), [OFFSETS.sub(2)]));
-      return { offsets: torch.cat([torch.full([1], 0), cuts, torch.full([1], TOTAL)]) };
     },
     reference: ({ values, offsets }, torch) => {
       const lengths = torch.diff(offsets);

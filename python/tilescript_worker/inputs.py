@@ -150,6 +150,10 @@ def draw(spec: dict[str, Any], seed: int) -> torch.Tensor:
         values = torch.empty(shape).uniform_(fill["low"], fill["high"], generator=generator).to(dtype)
     elif fill["kind"] == "integers":
         values = torch.randint(fill["low"], fill["high"], shape, generator=generator).to(dtype)
+    elif fill["kind"] == "partition":
+        values = torch.randint(0, fill["total"] + 1, shape, generator=generator).sort().values.to(dtype)
+        if len(values) > 0:
+            values[0], values[-1] = 0, fill["total"]
     elif fill["kind"] == "file":
         values = torch.from_numpy(np.fromfile(fill["path"], dtype=np.uint8)).view(dtype).reshape(shape)
     else:

@@ -127,7 +127,10 @@ class Signs {
   #ofParam(param: Param): boolean {
     const computed = computedBy(param);
     if (param.kind === "size") return computed === undefined || this.#isShape(param.value) || this.#yields(computed);
+    // The wrapper checks the range of a number at each call.
+    if (param.kind === "scalar") return param.range !== undefined && this.#yields(param.range);
     if (param.kind !== "constexpr" || param.of !== "int") return false;
+    if (param.range && this.#yields(param.range)) return true;
     if (computed) return this.#yields(computed);
     if (param.from === "config") return this.ir.tuning.configs.every(({ values }) => Number(values[param.name]) >= 0);
     return param.from === "dim";
@@ -167,10 +170,8 @@ class Signs {
     const param = isValue(tensor) ? this.#params.get(tensor) : undefined;
     // A kernel may write any value to a tensor that it updates.
     if (param?.kind !== "tensor" || param.role !== "in") return false;
-    const lowest = param.range?.[0];
-    return (
-      typeof lowest === "number" && lowest >= 0 && (options.other === undefined || this.isNonNegative(options.other))
-    );
+    if (param.range === undefined || !this.#yields(param.range)) return false;
+    return options.other === undefined || this.isNonNegative(options.other);
   }
 }
 

@@ -4,14 +4,23 @@
 import { type Diagnostic, problem, type Said } from "../diagnostics/diagnostic.js";
 import { autotuneKey } from "../diagnostics/catalogue/config-codes.js";
 import { computedLater, launchOption, specializedNames } from "../diagnostics/catalogue/host-codes.js";
-import { dtypeVariable } from "../diagnostics/catalogue/param-codes.js";
+import { dtypeVariable, paramRange, rangeBound } from "../diagnostics/catalogue/param-codes.js";
 import { sameElem } from "../types/dtype.js";
-import { type ConstexprParam, type HostBlock, isList, isValue, type KernelIR, type Param } from "../ir/nodes.js";
-import { computedBy } from "../ir/walk.js";
+import {
+  type ConstexprParam,
+  type HostBlock,
+  isList,
+  isLiteral,
+  isValue,
+  type KernelIR,
+  type Param,
+} from "../ir/nodes.js";
+import { computedBy, rangeOf } from "../ir/walk.js";
 
 export function checkHost(ir: KernelIR): readonly Diagnostic[] {
   const found = [
     ...ir.params.flatMap((param) => computed(ir, param)),
+    ...ir.params.flatMap((param) => rangeMistakes(ir, param)),
     ...requirements(ir),
     ...keys(ir),
     ...specialization(ir),
@@ -58,6 +67,22 @@ function computed(ir: KernelIR, param: Param): Said[] {
     const isLater = ir.params.indexOf(input) >= ir.params.indexOf(param);
     return isLater ? [computedLater.order(ir.name, param.name, input.name)] : [];
   });
+}
+
+/** What a tensor holds exists before the launch. A range of a config's constexpr holds for what the configs say. */
+function rangeMistakes(ir: KernelIR, param: Param): Said[] {
+  const range = rangeOf(param);
+  if (range === undefined) return [];
+  const decided = (["config", "heuristic", "launch"] as const).flatMap((from) =>
+    inputsOf(ir, range).filter((input) => isConstexpr(input, from)),
+  );
+  const later = decided.map(({ name }) => rangeBound.later(ir.name, param.name, name));
+  if (param.kind === "tensor" || !isConstexpr(param, "config")) return later;
+  const [low, end] = range.block.yields.map((bound) => (isLiteral(bound) ? Number(bound.value) : Number.NaN));
+  const wrong = ir.tuning.configs
+    .map(({ values }) => Number(values[param.name]))
+    .filter((value) => value < low! || value >= end!);
+  return [...later, ...wrong.map((value) => paramRange.config(ir.name, param.name, value, low!, end!))];
 }
 
 function requirements(ir: KernelIR): Said[] {

@@ -21,8 +21,18 @@ export interface TensorSignature {
   readonly optional: boolean;
   /** Whether it must be contiguous. */
   readonly contiguous: boolean;
-  /** Values of an input: lowest, and exclusive highest, a size's name or a number. */
-  readonly range?: readonly [number | string, number | string];
+  /** What its elements are promised to be; `CompiledKernel.ranges` gives the numbers of a case. */
+  readonly range?: RangeSignature;
+  /** The size up to which its elements rise from 0. */
+  readonly partition?: string;
+}
+
+/** The lowest value, and the end, which integers stay below and floats may reach. */
+export type Ranges = Readonly<Record<string, readonly [number, number]>>;
+
+/** That a range is declared, and the sizes, scalars and constexprs that its bounds use. */
+export interface RangeSignature {
+  readonly uses: readonly string[];
 }
 
 /** A tensor that is passed to the kernel as an address only. */
@@ -39,6 +49,7 @@ export interface ScalarSignature {
   readonly python: string;
   readonly dtype: string;
   readonly default?: number;
+  readonly range?: RangeSignature;
 }
 
 /** A value that Triton knows when it compiles the kernel. */
@@ -56,6 +67,7 @@ export interface ConstexprSignature {
   /** For a dtype: the variable of `dtypes` that it binds. A case has its value in `dtypes`. */
   readonly variable?: string;
   readonly default?: number | boolean | string;
+  readonly range?: RangeSignature;
 }
 
 /** What the rounding errors of a kernel's outputs follow from. */
@@ -307,6 +319,8 @@ export interface CompiledKernel {
   sizes(at: Case): Readonly<Record<string, number>>;
   /** Every constexpr of a case, also those that are computed; of an operator those that the caller gives. */
   constexprs(at: Case): Readonly<Record<string, number | boolean | string>>;
+  /** The declared ranges of tensors' elements, scalars and constexprs, by name. */
+  ranges(at: Case): Ranges;
   /** What the case costs, estimated from its grid, its blocks and the iterations of its loops. */
   work(at: Case): Work;
   /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */

@@ -1,12 +1,6 @@
 /** A kernel's params, as its IR holds them and as its body gets them. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import {
-  allOptional,
-  descriptorBlock,
-  optionalDim,
-  paramName,
-  rangeBound,
-} from "../diagnostics/catalogue/param-codes.js";
+import { allOptional, descriptorBlock, optionalDim, paramName } from "../diagnostics/catalogue/param-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
@@ -55,7 +49,6 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
   });
   const params = [...others, ...sizes, ...constexprs];
   checkOptional(params, kernel);
-  checkRanges(params, kernel);
   return params;
 }
 
@@ -85,18 +78,6 @@ function checkOptional(params: readonly Param[], { name: kernel, spec, at }: Ker
   }
   const [written] = tensors.filter(({ role }) => role !== "in");
   if (written && tensors.every(({ optional }) => optional)) fail(allOptional(kernel), at);
-}
-
-/** The ends of a range are numbers, or sizes that are known when inputs are made. */
-function checkRanges(params: readonly Param[], { name: kernel, spec }: KernelDefinition): void {
-  const known = params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
-  const names = known.map(({ name }) => name);
-  for (const [name, described] of Object.entries(spec.params)) {
-    if (described.kind !== "tensor") continue;
-    for (const bound of described.options.range ?? [])
-      if (typeof bound === "string" && !names.includes(bound))
-        fail(rangeBound(kernel, name, bound, names), described.at);
-  }
 }
 
 function tensorParam(
@@ -133,7 +114,6 @@ function tensorParam(
     ...(optional && { given: givenValue(recorder, name, at) }),
     contiguous,
     offsets,
-    ...(p.options.range && { range: p.options.range }),
     ...(zeroed && { zeroed: true }),
   };
 }

@@ -6,9 +6,12 @@ import {
   paramDType,
   paramDefault,
   paramDims,
+  paramOption,
+  paramPartition,
+  paramRange,
 } from "../diagnostics/catalogue/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
-import { type DType, elemOf, isDType } from "../types/dtype.js";
+import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
 import type {
   ConstexprBuilder,
@@ -16,6 +19,7 @@ import type {
   InTensorOptions,
   OutTensorOptions,
   PointerBuilder,
+  Range,
   ScalarBuilder,
   TensorBuilder,
 } from "../params/param-types.js";
@@ -49,6 +53,9 @@ export interface ConstexprDescription {
   /** The dtype variable that it binds, or the members of a variable that gets the param's name. */
   readonly dtype?: AnyDType | readonly AnyDType[];
   readonly default?: Constant | undefined;
+  readonly range?: Range | undefined;
+  /** Where the author declares it, if that is known. */
+  readonly at?: Location | undefined;
   /** Computes it from the sizes at each launch. */
   readonly launch?: (sizes: never) => unknown;
 }
@@ -56,8 +63,16 @@ export interface ConstexprDescription {
 export type ParamDescription =
   | TensorDescription
   | { readonly kind: "pointer"; readonly dtype: AnyDType; readonly optional: boolean }
-  | { readonly kind: "scalar"; readonly dtype: AnyDType; readonly default?: number | undefined }
+  | ScalarDescription
   | ConstexprDescription;
+
+export interface ScalarDescription {
+  readonly kind: "scalar";
+  readonly dtype: AnyDType;
+  readonly default?: number | undefined;
+  readonly range?: Range | undefined;
+  readonly at: Location | undefined;
+}
 
 function declareTensor(role: Role) {
   return (dtype: AnyDType, dims: readonly (string | number)[], options: TensorDescription["options"] = {}) => {
@@ -65,10 +80,52 @@ function declareTensor(role: Role) {
     if (!isDType(dtype)) fail(paramDType.missing("tensor"), at);
     if (!Array.isArray(dims) || dims.length === 0) fail(paramDims.missing(), at);
     for (const dim of dims) checkDim("tensor", dim, at);
+    checkOptions("tensor", options, TENSOR_OPTIONS[role], at);
+    checkContents(dtype, dims, options, at);
     const description: TensorDescription = { kind: "tensor", dtype, dims, role, optional: false, options, at };
     // `optional` is a function until the author calls it; the call replaces it.
     return { ...description, optional: () => ({ ...description, optional: true }) };
   };
+}
+
+const TENSOR_OPTIONS: Readonly<Record<Role, readonly string[]>> = {
+  in: ["contiguous", "offsets", "range", "partition"],
+  inout: ["contiguous", "offsets", "range", "partition"],
+  out: ["contiguous", "offsets", "zeroed"],
+};
+
+/** A misspelt option would have no effect. */
+function checkOptions(what: string, options: unknown, known: readonly string[], at: Location | undefined): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    return fail(paramOption.notOptions(what, options), at);
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) fail(paramOption.unknown(what, unknown, known), at);
+}
+
+/** What the author promises about a tensor's elements. */
+function checkContents(
+  dtype: AnyDType,
+  dims: readonly (string | number)[],
+  { range, partition }: TensorDescription["options"],
+  at: Location | undefined,
+): void {
+  checkRange("tensor", range, at);
+  if (partition === undefined) return;
+  const elem = elemOf(dtype);
+  if (elem !== "int32" && elem !== "int64") fail(paramPartition.dtype(partition), at);
+  if (dims.length !== 1) fail(paramPartition.rank(partition, dims.length), at);
+  if (range !== undefined) fail(paramPartition.range(partition), at);
+}
+
+/** A range is two bounds in order, or a function that computes them. */
+function checkRange(what: string, range: unknown, at: Location | undefined): void {
+  if (range === undefined || typeof range === "function") return;
+  const isBound = (bound: unknown): boolean =>
+    typeof bound === "string" ||
+    (typeof bound === "number" && (Number.isFinite(bound) || (what !== "tensor" && !Number.isNaN(bound))));
+  if (!Array.isArray(range) || range.length !== 2 || !range.every(isBound)) return fail(paramRange.form(what), at);
+  const [low, end] = range as readonly unknown[];
+  if (typeof low === "number" && typeof end === "number" && low > end) fail(paramRange.empty(what, low, end), at);
 }
 
 function checkDim(what: string, dim: unknown, at: ReturnType<typeof captureLocation>): void {
@@ -124,11 +181,22 @@ export function isOptional({ optional }: { readonly optional: unknown }): boolea
 }
 
 /** A number that is passed at run time. */
-export const scalar = ((dtype: AnyDType, options: { readonly default?: number } = {}) => {
-  if (!isDType(dtype)) fail(paramDType.missing("scalar", "tl.float32"), captureLocation());
-  if (typeof elemOf(dtype) !== "string") fail(paramDType.variableOfScalar(), captureLocation());
-  return { kind: "scalar", dtype, default: options.default };
+export const scalar = ((dtype: AnyDType, options: NumberOptions = {}): ScalarDescription => {
+  const at = captureLocation();
+  if (!isDType(dtype)) fail(paramDType.missing("scalar", "tl.float32"), at);
+  const elem = elemOf(dtype);
+  if (typeof elem !== "string") fail(paramDType.variableOfScalar(), at);
+  checkOptions("scalar", options, ["default", "range"], at);
+  if (options.range !== undefined && !isInt(elem)) fail(paramRange.notInteger("scalar", elem), at);
+  checkRange("scalar", options.range, at);
+  return { kind: "scalar", dtype, default: options.default as number | undefined, range: options.range, at };
 }) as unknown as ScalarBuilder;
+
+/** What a number may be declared with. */
+interface NumberOptions {
+  readonly default?: Constant;
+  readonly range?: Range;
+}
 
 function declareString(choices: readonly string[], options: { readonly default?: string } = {}): ConstexprDescription {
   return declareChoice("constexpr.string", choices, options.default);
@@ -177,12 +245,14 @@ function declareLaunch(of: "int" | "bool") {
 }
 
 function declareConstexpr(of: ConstexprDescription["of"], size: boolean) {
-  return (options: { readonly default?: Constant } = {}): ConstexprDescription => ({
-    kind: "constexpr",
-    of,
-    size,
-    default: options.default,
-  });
+  return (options: NumberOptions = {}): ConstexprDescription => {
+    const at = captureLocation();
+    const isInteger = of === "int" && !size;
+    const what = size ? "constexpr" : `constexpr.${of}`;
+    checkOptions(what, options, isInteger ? ["default", "range"] : size ? [] : ["default"], at);
+    checkRange(what, options.range, at);
+    return { kind: "constexpr", of, size, default: options.default, range: options.range, at };
+  };
 }
 
 /** A value that Triton knows when it compiles the kernel. */

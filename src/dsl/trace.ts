@@ -24,6 +24,7 @@ import { configOf, type KernelDefinition, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { inputsOf, providersOf, recorded } from "./recorded.js";
 import { checkShapes, checkSpec } from "./check-spec.js";
+import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
@@ -42,12 +43,13 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
-    const completed = params.map((param) => complete(param, kernel, (compute) => host(() => compute(meta))));
+    const onHost = (compute: (meta: never) => unknown) => host(() => compute(meta as never));
+    const completed = params.map((param) => withRange(complete(param, kernel, onHost), params, kernel, onHost));
     checkShapes(kernel, completed, placeOf("shapes"));
     // The body may keep handles and is entered again, so it gets new ones each time.
     const body = traceBody(recorder, kernel, () => noted(recorder, handles(kernel, params)));
     const grid = host(() => asList(kernel.spec.grid(meta)), placeOf("grid"));
-    const requires = host(() => kernel.spec.requires?.(meta) ?? [], placeOf("requires"));
+    const requires = host(() => [...rangeRequirements(kernel, meta), ...required(kernel, meta)], placeOf("requires"));
     checkGrid(grid, placeOf("grid"));
     recorder.close();
     const { shapes = [], tolerance, doc } = kernel.spec;
@@ -77,6 +79,9 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     };
   });
 }
+
+const required = ({ spec }: KernelDefinition, meta: Meta): readonly unknown[] =>
+  asList(spec.requires?.(meta) ?? []) as readonly unknown[];
 
 function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: SpecPlaces | undefined): Tuning {
   const { autotune, config } = spec;
@@ -115,11 +120,7 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
 }
 
 /** Adds what the host computes before a launch: derived sizes, launch-time constexprs and heuristics. */
-function complete(
-  param: Param,
-  kernel: KernelDefinition,
-  host: (compute: (meta: Meta) => unknown) => HostBlock,
-): Param {
+function complete(param: Param, kernel: KernelDefinition, host: TraceHost): Param {
   if (param.kind === "size") {
     const derive = kernel.spec.dims?.[param.name];
     return derive ? { ...param, derived: host(derive) } : param;
@@ -127,7 +128,7 @@ function complete(
   if (param.kind !== "constexpr" || (param.from !== "launch" && param.from !== "heuristic")) return param;
   const described = kernel.spec.params[param.name] as Described<"constexpr">;
   const callback = param.from === "launch" ? described.launch : kernel.spec.heuristics![param.name];
-  const compute = host(callback as (meta: Meta) => unknown);
+  const compute = host(callback as (meta: never) => unknown);
   checkComputed(kernel, param, compute);
   return { ...param, compute };
 }

@@ -1,7 +1,8 @@
 /** The launch values of a case. */
-import type { Case } from "../contract/compiled.js";
+import type { Case, Ranges } from "../contract/compiled.js";
 import { absentSizes } from "../analysis/optional-sizes.js";
 import type { KernelIR } from "../ir/nodes.js";
+import { rangeOf } from "../ir/walk.js";
 import { Bindings, type Launch } from "./bindings.js";
 
 export function launchOf(ir: KernelIR, at: Case): Launch {
@@ -16,6 +17,18 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
         `${name} is ${config.values[name]} in config ${at.config}, and a case gives ${value}; leave it out`,
       );
   return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values } };
+}
+
+/** The declared ranges of a case: of tensors' elements, scalars and constexprs. */
+export function rangesOf(ir: KernelIR, at: Case): Ranges {
+  const bindings = new Bindings(ir, launchOf(ir, at));
+  const found = ir.params.flatMap((param) => {
+    const range = rangeOf(param);
+    if (range === undefined) return [];
+    const [low, end] = bindings.host(range).map(Number) as [number, number];
+    return [[param.name, [low, end]] as const];
+  });
+  return Object.fromEntries(found);
 }
 
 /** Sizes of a case by name, including derived ones and dims that are constexprs. */

@@ -12,7 +12,7 @@ import { evaluateKernel, type RunResult } from "./evaluate-kernel.js";
 import { judge } from "./judge.js";
 import type { Tolerances } from "./reference-outputs.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
-import { launchOf, sizesOf } from "./case-launch.js";
+import { launchOf, rangesOf, sizesOf } from "./case-launch.js";
 import { UnknownAddress } from "./tensor.js";
 
 /** Options of a case, with the lowered kernel where that is run too. */
@@ -33,7 +33,7 @@ export function evaluateCase(
   const launch = launchOf(ir, at);
   checkHostValues(ir, new Bindings(ir, launch));
   const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
-  checkRanges(signature, inputs, sizesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
+  checkRanges(signature, inputs, rangesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;
   const run = { ...launch, inputs, absent, layouts, seed, order, nonFinite, until };
   let result: RunResult;
@@ -71,7 +71,7 @@ export function inputsOf(
   at: Case,
   special?: EvaluateOptions["special"],
 ): Record<string, TensorData> {
-  const drawn = makeInputs(signature, at, sizesOf(ir, at), special);
+  const drawn = makeInputs(signature, at, { sizes: sizesOf(ir, at), ranges: rangesOf(ir, at) }, special);
   return { ...drawn, ...describedInputs(ir, drawn, numbersOf(ir, launchOf(ir, at)), at.seed) };
 }
 

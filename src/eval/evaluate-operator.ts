@@ -30,7 +30,7 @@ import type { RunResult } from "./evaluate-kernel.js";
 import { judge } from "./judge.js";
 import type { Tolerances } from "./reference-outputs.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
-import { launchOf } from "./case-launch.js";
+import { launchOf, rangesOf } from "./case-launch.js";
 import { refusal } from "./refusal.js";
 import { NotEvaluated } from "../torch/not-evaluated.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
@@ -100,9 +100,10 @@ export function evaluateOperator(
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
   const { sizes, scalars, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
   const numbers = { ...sizes, ...scalars, ...constexprs } as Record<string, number | boolean | string>;
-  const drawn = makeInputs(signature, at, { ...at.sizes, ...sizes }, special ?? at.special);
+  const ranges = rangesOf(face, { ...at, config: 0 });
+  const drawn = makeInputs(signature, at, { sizes: { ...at.sizes, ...sizes }, ranges }, special ?? at.special);
   const inputs = { ...drawn, ...describedInputs(face, drawn, numbers, at.seed), ...given };
-  checkRanges(signature, inputs, { ...at.sizes, ...sizes }, face);
+  checkRanges(signature, inputs, ranges, face);
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
   try {

@@ -1,5 +1,5 @@
 /** Draws a case's inputs from its seed. */
-import type { Case, Signature, SpecialValue, TensorData, TensorSignature } from "../contract/compiled.js";
+import type { Case, Ranges, Signature, SpecialValue, TensorData, TensorSignature } from "../contract/compiled.js";
 import { sizeOf, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DTypeName, isSigned } from "../types/dtype.js";
@@ -17,15 +17,18 @@ import type { TorchArray } from "../torch/torch-array.js";
 /** Bound of integers without a declared range: sums of small integers are exact in any dtype. */
 const SMALL = 8;
 
-/** Draws the tensors that a kernel reads. `sizes` includes derived sizes. */
+/** Draws the tensors that a kernel reads. `sizes` includes derived sizes, `ranges` those of tensors. */
 export function makeInputs(
   signature: Signature,
   at: Case,
-  sizes: Readonly<Record<string, number>> = at.sizes,
+  {
+    sizes = at.sizes,
+    ranges = {},
+  }: { readonly sizes?: Readonly<Record<string, number>>; readonly ranges?: Ranges } = {},
   special: boolean | readonly SpecialValue[] = false,
 ): Record<string, TensorData> {
   const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
-  const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes)] as const);
+  const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes, ranges[tensor.name])] as const);
   const kinds = special === true ? SPECIAL_VALUES : special || [];
   for (const [i, [name, data]] of drawn.entries()) {
     // Special values would leave a declared range.
@@ -118,31 +121,56 @@ function fitted(name: string, { shape, data }: TorchArray, of: TensorData, at: L
 export function checkRanges(
   { tensors }: Signature,
   inputs: Readonly<Record<string, TensorData>>,
-  sizes: Readonly<Record<string, number>>,
+  ranges: Ranges,
   ir: Pick<KernelIR, "inputs" | "at">,
 ): void {
-  for (const { name, range } of tensors) {
-    const [low, end] = (range ?? []).map((bound) => (typeof bound === "number" ? bound : (sizes[bound] ?? Number.NaN)));
+  for (const { name, partition } of tensors) {
     const given = inputs[name];
+    const range = ranges[name];
     if (!range || !given) continue;
-    // Rounding to a narrow dtype may give the end of the range.
-    const isEndIn = isFloat(given.dtype as DTypeName);
-    const isAbove = (value: number): boolean => (isEndIn ? value > end! : value >= end!);
-    const wrong = given.data.find((value) => Number(value) < low! || isAbove(Number(value)));
-    if (wrong === undefined) continue;
-    const why = `${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`;
+    const why = partition === undefined ? outOfRange(name, given, range) : notPartition(name, given, range, partition);
+    if (why === undefined) continue;
     if (name in ir.inputs) fail(specInputs.range(why), placeOf(ir.inputs[name], ir.at));
     throw new Error(why);
   }
 }
 
-function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, number>>): TensorData {
+function outOfRange(name: string, { dtype, data }: TensorData, [low, end]: Ranges[string]): string | undefined {
+  // Rounding to a narrow dtype may give the end of the range.
+  const isEndIn = isFloat(dtype as DTypeName);
+  const isAbove = (value: number): boolean => (isEndIn ? value > end : value >= end);
+  const wrong = data.find((value) => Number(value) < low || isAbove(Number(value)));
+  if (wrong === undefined) return undefined;
+  return `${name} holds ${wrong}; its range is ${low} up to ${isEndIn ? "" : "but not including "}${end}`;
+}
+
+/** Why elements do not rise from 0 to the end without falling. One element is both the first and the last. */
+function notPartition(name: string, { data }: TensorData, [, end]: Ranges[string], size: string): string | undefined {
+  const values = Array.from(data, Number);
+  const total = end - 1;
+  const falls = values.findIndex((value, i) => i > 0 && value < values[i - 1]!);
+  const why =
+    falls > 0
+      ? `element ${falls} is ${values[falls]}, below the ${values[falls - 1]} before it`
+      : values.length > 0 && values[0] !== 0
+        ? `its first element is ${values[0]}, not 0`
+        : values.length > 0 && values.at(-1) !== total
+          ? `its last element is ${values.at(-1)}, not ${total}`
+          : undefined;
+  return why && `${name} is a partition of ${size}, ${total}, but ${why}`;
+}
+
+function draw(
+  tensor: TensorSignature,
+  at: Case,
+  sizes: Readonly<Record<string, number>>,
+  range: Ranges[string] | undefined,
+): TensorData {
   const dtype = (typeof tensor.dtype === "string" ? tensor.dtype : at.dtypes[tensor.dtype.variable]) as DTypeName;
   const number = (size: number | string): number => (typeof size === "number" ? size : (sizes[size] ?? Number.NaN));
   const shape = tensor.dims.map(number);
   const data = allocate(dtype, sizeOf(shape));
   const random = uniform(seedOf(at.seed, tensor.name));
-  const range = tensor.range?.map(number) as [number, number] | undefined;
   const between = ([low, end]: readonly [number, number]): number => low + random() * (end - low);
   if (isFloat(dtype)) {
     const [next, rounded] = [range ? () => between(range) : normal(random), round(dtype)];
@@ -151,6 +179,10 @@ function draw(tensor: TensorSignature, at: Case, sizes: Readonly<Record<string, 
   }
   const integer = (): number => Math.floor(between(range ?? smallRange(dtype)));
   const values = Array.from({ length: data.length }, integer);
+  if (tensor.partition !== undefined && values.length > 0) {
+    values.sort((x, y) => x - y);
+    [values[0], values[values.length - 1]] = [0, range![1] - 1];
+  }
   if (isBig(dtype)) (data as BigData).set(values.map(BigInt));
   else (data as NumberData).set(values);
   return { dtype, shape, data };

@@ -219,7 +219,10 @@ export interface TensorParam {
   readonly contiguous: boolean;
   /** Width of its offsets. With int32, the wrapper refuses an extent near 2^31 elements. */
   readonly offsets: "int32" | "int64";
-  readonly range?: readonly [number | string, number | string];
+  /** The caller's promise: yields the lowest value and the end, which integers stay below and floats may reach. */
+  readonly range?: HostBlock;
+  /** The caller's promise: the elements rise from 0 to this size without falling. `range` then is [0, size + 1). */
+  readonly partition?: Value;
   /** Whether it holds zeros before the first program runs. */
   readonly zeroed?: boolean;
   /** The block of its descriptor. The kernel then gets only the descriptor, without address and strides. */
@@ -242,6 +245,8 @@ export interface ScalarParam {
   readonly value: Value;
   readonly dtype: Elem;
   readonly default?: number;
+  /** Yields the lowest value and the end; `requires` has both as conditions. */
+  readonly range?: HostBlock;
 }
 
 /** A size that a tensor's shape binds (`M`), or one derived from others. */
@@ -264,6 +269,8 @@ export interface ConstexprParam {
   /** The dtype variable that it binds, if it is a dtype. Its choices are the variable's members. */
   readonly variable?: DTypeVariable;
   readonly default?: number | boolean | string;
+  /** As in {@link ScalarParam}. */
+  readonly range?: HostBlock;
 }
 
 /** Integer arithmetic over sizes, scalars and constexprs that runs on the host before a launch. */

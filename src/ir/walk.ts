@@ -125,7 +125,12 @@ export function computedBy(param: Param): HostBlock | undefined {
 
 /** What the host computes for a launch: parameters, requirements and the grid. */
 export function hostBlocksOf({ params, requires, grid }: KernelIR): readonly HostBlock[] {
-  return [...params.flatMap((param) => computedBy(param) ?? []), requires, grid];
+  return [...params.flatMap((param) => [computedBy(param) ?? [], rangeOf(param) ?? []].flat()), requires, grid];
+}
+
+/** The host block of a parameter's declared range. */
+export function rangeOf(param: Param): HostBlock | undefined {
+  return "range" in param ? param.range : undefined;
 }
 
 /** Calls `visit` for every statement of the kernel, those of its helper functions first. */

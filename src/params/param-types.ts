@@ -57,13 +57,22 @@ export interface OutTensorOptions extends TensorOptions {
   /** Holds zeros before the first program runs, for a kernel that adds to it. */
   readonly zeroed?: boolean;
 }
+/**
+ * The lowest value, and the end, which integers stay below and floats may reach: numbers, names of sizes, or a function
+ * that computes both, `({ PAGES, SIZE }) => [0, PAGES.mul(SIZE)]`.
+ */
+export type Range = readonly [number | string, number | string] | ((sizes: LaunchSizes) => readonly [HostInt, HostInt]);
 export interface InTensorOptions extends TensorOptions {
   /**
-   * The caller's promise: the lowest value, and the end (a size's name or a number), which integers stay below and
-   * floats may reach. Inputs are drawn from it. If it starts at 0 or above, a view does not mask the lower bound of an
-   * index loaded from it.
+   * The caller's promise about the elements. Inputs are drawn from it, and the evaluator refuses others; a GPU checks
+   * nothing. If it starts at 0 or above, a view does not mask the lower bound of an index loaded from it.
    */
-  readonly range?: readonly [number | string, number | string];
+  readonly range?: Range;
+  /**
+   * The caller's promise that integers of one axis divide this size into rows: the first is 0, the last is the size,
+   * and none is below the one before it. Row `i` then reaches from `x[i]` to `x[i + 1]`. It implies a range.
+   */
+  readonly partition?: string;
 }
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Declare<A extends Access> = <D extends DType<any>, const Ds extends DimNames>(
@@ -104,10 +113,10 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
 }
 /** A raw pointer, of unknown extent. */
 export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
-/** A number that is passed at run time. */
+/** A number that is passed at run time. Of an integer, the wrapper checks the range at each call. */
 export type ScalarBuilder = <D extends DType<any>>(
   dtype: D,
-  options?: { readonly default?: number },
+  options?: { readonly default?: number; readonly range?: Range },
 ) => ScalarParam<D[Dt]>;
 
 /** A kind of constexpr. A config or a shape determines `size`; the caller or a config chooses the others. */
@@ -139,8 +148,8 @@ export interface ConstexprBuilder {
   readonly [$param]: Problem<"constexpr: call it, constexpr()">;
   /** A size: set by `config` or `autotune`, or bound by a tensor's shape if it is a dim. */
   (): ConstexprParam<"size">;
-  /** An integer argument. */
-  int(options?: { readonly default?: number }): ConstexprParam<"int">;
+  /** An integer argument. The wrapper checks its range at each call, and the build that of a config's. */
+  int(options?: { readonly default?: number; readonly range?: Range }): ConstexprParam<"int">;
   float(options?: { readonly default?: number }): ConstexprParam<"float">;
   bool(options?: { readonly default?: boolean }): ConstexprParam<"bool">;
   /** One of these strings. */

@@ -6,7 +6,7 @@ import { sourceMap } from "../codegen/module/module-map.js";
 import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
-import { constexprsOf, sizesOf } from "../eval/case-launch.js";
+import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
 import { checked } from "../eval/checked.js";
 import { evaluateCase } from "../eval/evaluate-case.js";
 import { refusal } from "../eval/refusal.js";
@@ -60,6 +60,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ...(ir.tolerance && { tolerance: ir.tolerance }),
     sizes: (at) => sizesOf(ir, at),
     constexprs: (at) => constexprsOf(ir, at),
+    ranges: (at) => rangesOf(ir, at),
     work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
     evaluate,

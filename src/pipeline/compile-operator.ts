@@ -6,7 +6,7 @@ import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/c
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
-import { sizesOf } from "../eval/case-launch.js";
+import { rangesOf, sizesOf } from "../eval/case-launch.js";
 import { checked } from "../eval/checked.js";
 import { evaluateOperator, operatorRefusal, operatorWork } from "../eval/evaluate-operator.js";
 import type { KernelIR } from "../ir/nodes.js";
@@ -64,6 +64,7 @@ export function compileOperator(
     ...(face.tolerance && { tolerance: face.tolerance }),
     sizes: (at) => sizesOf(face, { ...at, config: 0 }),
     constexprs: ({ constexprs = {} }) => constexprs,
+    ranges: (at) => rangesOf(face, { ...at, config: 0 }),
     work: (at) => operatorWork(operator, at),
     refusal: (at) => operatorRefusal(operator, at),
     evaluate,

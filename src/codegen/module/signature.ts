@@ -2,6 +2,7 @@
 import type {
   ConstexprSignature,
   PointerSignature,
+  RangeSignature,
   ScalarSignature,
   Signature,
   SignatureDType,
@@ -18,12 +19,12 @@ import {
   type PointerParam,
   type ScalarParam,
   type SizeParam,
-  type TensorParam,
 } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { arithmeticOf, operatorArithmetic } from "../../analysis/roundings.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
-import { walkAll } from "../../ir/walk.js";
+import { rangeOf, walkAll } from "../../ir/walk.js";
+import { hostInputs } from "../body/host-expressions.js";
 import { freeSizes, givenSizes, numberParams } from "../names/call-order.js";
 import { drawArguments, drawnTensors } from "../torch/drawn-inputs.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
@@ -38,8 +39,8 @@ export function signatureOf(ir: KernelIR): Signature {
     jit: names.jit,
     tensors: tensorSignatures(ir, names),
     pointers: paramsOf(ir, "pointer").map((param) => pointerSignature(param, names)),
-    scalars: paramsOf(ir, "scalar").map((param) => scalarSignature(param, names)),
-    constexprs: paramsOf(ir, "constexpr").map((param) => constexprSignature(param, names)),
+    scalars: paramsOf(ir, "scalar").map((param) => scalarSignature(ir, param, names)),
+    constexprs: paramsOf(ir, "constexpr").map((param) => constexprSignature(ir, param, names)),
     sizes: freeSizes(ir).map(({ name }) => name),
     ...(optional.length > 0 && { optionalSizes: optional }),
     ...(Object.keys(multiples).length > 0 && { multiples }),
@@ -49,7 +50,7 @@ export function signatureOf(ir: KernelIR): Signature {
     givenSizes: givenSizes(ir).map((param) => ({ name: param.name, python: pythonName(param, names) })),
     ...drawnSignature(ir, names),
     dtypes: dtypeVariables(ir),
-    contracted: contracted(paramsOf(ir, "tensor")),
+    contracted: contracted(ir),
     arithmetic: arithmeticOf(ir),
     ...atomicsOf(ir),
   };
@@ -66,7 +67,8 @@ function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSign
     optional: param.optional,
     contiguous: param.contiguous,
     ...(described.has(param) && { described: true }),
-    ...(param.range && { range: param.range }),
+    ...rangeSignature(ir, param),
+    ...(param.partition && { partition: param.partition.parameter! }),
   }));
 }
 
@@ -79,16 +81,24 @@ function pointerSignature(param: PointerParam, names: KernelNames): PointerSigna
   };
 }
 
-function scalarSignature(param: ScalarParam, names: KernelNames): ScalarSignature {
+function scalarSignature(ir: KernelIR, param: ScalarParam, names: KernelNames): ScalarSignature {
   return {
     name: param.name,
     python: pythonName(param, names),
     dtype: param.dtype as string,
     ...(param.default !== undefined && { default: param.default }),
+    ...rangeSignature(ir, param),
   };
 }
 
-function constexprSignature(param: ConstexprParam, names: KernelNames): ConstexprSignature {
+function rangeSignature(ir: KernelIR, param: Param): { readonly range?: RangeSignature } {
+  const range = rangeOf(param);
+  if (range === undefined) return {};
+  const used = hostInputs(range);
+  return { range: { uses: ir.params.flatMap(({ name, value }) => (used.has(value) ? [name] : [])) } };
+}
+
+function constexprSignature(ir: KernelIR, param: ConstexprParam, names: KernelNames): ConstexprSignature {
   return {
     name: param.name,
     python: pythonName(param, names),
@@ -97,6 +107,7 @@ function constexprSignature(param: ConstexprParam, names: KernelNames): Constexp
     ...(param.choices && { choices: param.choices }),
     ...(param.variable && { variable: param.variable.name }),
     ...(param.default !== undefined && { default: param.default }),
+    ...rangeSignature(ir, param),
   };
 }
 
@@ -166,12 +177,13 @@ function dtypeVariables(ir: KernelIR): Readonly<Record<string, readonly string[]
   );
 }
 
-function contracted(tensors: readonly TensorParam[]): readonly string[] {
+function contracted(ir: KernelIR): readonly string[] {
+  const tensors = paramsOf(ir, "tensor");
   const dims = (roles: readonly string[]) =>
     new Set(tensors.filter((param) => roles.includes(param.role)).flatMap((param) => param.dimNames));
   const outputs = dims(["out", "inout"]);
   // A size that bounds an index is indexed, not summed over.
-  const picked = new Set(tensors.flatMap(({ range }) => range?.[1] ?? []));
+  const picked = new Set<unknown>(tensors.flatMap((param) => rangeSignature(ir, param).range?.uses ?? []));
   return [...dims(["in"])].filter(
     (dim): dim is string => typeof dim === "string" && !outputs.has(dim) && !picked.has(dim),
   );

@@ -6,6 +6,7 @@ import { wordList } from "../../diagnostics/word-list.js";
 import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
 import {
   type ConstexprParam,
+  isLiteral,
   type KernelIR,
   type Param,
   type PointerParam,
@@ -145,8 +146,9 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     return isLocal ? py.name(names.parameters.get(param.value)!) : valueExpression(param, shape[param.name]);
   };
   const values = callOrder(ir).map((param) => {
-    if (param.kind === "tensor" && param.name in ir.inputs) return py.name(names.tensors.get(param.name)!);
-    if (param.kind === "tensor") return tensorExpression(ir, names, param);
+    if (param.kind === "tensor" && (param.name in ir.inputs || param.partition))
+      return py.name(names.tensors.get(param.name)!);
+    if (param.kind === "tensor") return tensorExpression(ir, names, param, local);
     return param.kind === "pointer" ? pointerExpression(param) : number(param);
   });
   const needsDevice = tensors.length > 0 || ir.params.some(({ kind }) => kind === "pointer");
@@ -160,6 +162,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
       ...(needsDevice ? [assignedDevice()] : []),
       ...bindings,
       ...assignedDraws(ir, names, number),
+      ...assignedPartitions(ir, names, local),
       py.returns(py.list(...values)),
     ],
   };
@@ -185,6 +188,23 @@ function assignedDraws(
   return [py.assign(target, py.call(DRAW, ...drawArguments(ir).map(number), py.name("device")))];
 }
 
+/** Offsets of rows: integers in order, from 0 to the size that they divide. */
+function assignedPartitions(
+  ir: KernelIR,
+  names: KernelNames,
+  local: (value: Value) => Expression,
+): readonly Statement[] {
+  return tensorsOf(ir, "in", "inout").flatMap((param) => {
+    if (param.partition === undefined || param.name in ir.inputs) return [];
+    const tensor = py.name(names.tensors.get(param.name)!);
+    return [
+      py.assign(tensor, tensorExpression(ir, names, param, local)),
+      py.assign(py.subscript(tensor, py.number("0")), py.number("0")),
+      py.assign(py.subscript(tensor, py.unary("-", py.number("1"))), local(param.partition)),
+    ];
+  });
+}
+
 /** Zeros, since nothing says how far a pointer reaches. */
 function pointerExpression(param: PointerParam): Expression {
   return py.call(
@@ -198,10 +218,18 @@ function pointerExpression(param: PointerParam): Expression {
 function valueExpression(param: NumberParam, given: number | boolean | string | undefined): Expression {
   if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
     return py.numberLiteral(Number(given ?? 256), "int");
-  if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? 1));
+  if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? lowestFromOne(param)));
   if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
-  const fallback = param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : 1;
+  const fallback =
+    param.of === "string" ? (param.choices?.[0] ?? "") : param.of === "bool" ? false : lowestFromOne(param);
   return py.constant(given ?? param.default ?? fallback);
+}
+
+/** 1, or the lowest value of a declared range that begins above it. */
+function lowestFromOne({ range }: ScalarParam | ConstexprParam): number {
+  const [low, end] = range?.block.yields ?? [];
+  const isBelow = end !== undefined && isLiteral(end) && Number(end.value) <= 1;
+  return low !== undefined && isLiteral(low) && (isBelow || Number(low.value) > 1) ? Number(low.value) : 1;
 }
 
 function scalarExpression(param: ScalarParam, value: number): Expression {
@@ -223,31 +251,40 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
   const isArgument = (param: NumberParam) => param.kind === "constexpr" && param.from === "argument";
   const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
   const given = givenSizes(ir).map(({ name }) => name);
-  const names = [...tensors.flatMap(({ dimNames, range = [] }) => [...dimNames, ...range]), ...drawn, ...given];
+  const names = [...tensors.flatMap(({ dimNames }) => dimNames), ...drawn, ...given];
   for (const name of names) add(ir.params.find((param) => param.name === name));
+  for (const { range } of tensors)
+    for (const value of range ? hostInputs(range) : []) add(ir.params.find((param) => param.value === value));
   return [...found];
 }
 
 const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem : elem.members[0]!);
 
-function tensorExpression(ir: KernelIR, names: KernelNames, param: TensorParam): Expression {
+function tensorExpression(
+  ir: KernelIR,
+  names: KernelNames,
+  param: TensorParam,
+  number: (value: Value) => Expression,
+): Expression {
   const local = (name: string | number) =>
     typeof name === "number"
       ? py.numberLiteral(name, Number.isInteger(name) ? "int" : "float")
       : py.name(parameterName(ir, names, name));
   const shape = py.tuple(...param.dimNames.map(local));
+  const bounds = param.range && hostExpressions(param.range, number);
   const name = firstMember(param.dtype);
   const placement = py.keywords({ device: py.name("device"), dtype: torchDType(name) });
   if (!isInt(name)) {
     const drawn = (...keywords: readonly Argument[]): Expression =>
-      param.range
-        ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...param.range.map(local))
+      bounds
+        ? py.call(py.attribute(py.call("torch.empty", shape, ...keywords), "uniform_"), ...bounds)
         : py.call("torch.randn", shape, ...keywords);
     // torch cannot draw float8 values.
     if (!name.startsWith("float8")) return drawn(...placement);
     const wide = drawn(...py.keywords({ device: py.name("device") }));
     return py.call(py.attribute(wide, "to"), torchDType(name));
   }
-  const [low, high] = param.range ?? (name === "int1" ? [0, 2] : [0, 100]);
-  return py.call("torch.randint", local(low), local(high), shape, ...placement);
+  const [low, high] = bounds ?? [py.number("0"), py.number(name === "int1" ? "2" : "100")];
+  const drawn = py.call("torch.randint", low!, high!, shape, ...placement);
+  return param.partition ? py.attribute(py.call(py.attribute(drawn, "sort")), "values") : drawn;
 }

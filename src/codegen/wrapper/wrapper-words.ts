@@ -1,13 +1,20 @@
 import {
   type ConstexprParam,
+  isLiteral,
   type KernelIR,
   paramsOf,
   type PointerParam,
   type TensorParam,
   tensorsOf,
+  type Value,
 } from "../../ir/nodes.js";
+import { rangeOf } from "../../ir/walk.js";
+import { bitsOf } from "../../numerics/numeric.js";
+import { isFloatElem, isInt, isSigned } from "../../types/dtype.js";
+import { hostExpressions } from "../body/host-expressions.js";
 import { callOrder, type InputParam, type NumberParam, numberParams } from "../names/call-order.js";
 import type { KernelNames } from "../names/kernel-names.js";
+import { flatText as printExpression } from "../python/layout-expression.js";
 import * as py from "../python/py-build.js";
 import type { Expression, Parameter } from "../python/py.js";
 import { label, torchDType } from "./wrapper-checks.js";
@@ -36,13 +43,15 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
       const contiguous = param.contiguous ? ", contiguous" : "";
       const updated = param.role === "inout" ? "; updated in place" : "";
       const optional = param.optional ? ", or None" : "";
-      return `    ${localName(names, param)}: ${tensorWords(param)}${contiguous}${optional}${updated}.`;
+      return `    ${localName(names, param)}: ${tensorWords(param)}${rangeWords(param, names)}${contiguous}${optional}${updated}.`;
     }),
     ...pointers.map((param) => {
       const optional = param.given ? ", or None" : "";
       return `    ${localName(names, param)}: ${dtypeWords(param)}, of any shape${optional}.`;
     }),
-    ...numberParams(ir).map((param) => `    ${localName(names, param)}: ${numberWords(param)}.`),
+    ...numberParams(ir).map(
+      (param) => `    ${localName(names, param)}: ${numberWords(param)}${rangeWords(param, names)}.`,
+    ),
   ];
 }
 
@@ -101,6 +110,27 @@ function defaultOf(param: NumberParam): Expression | undefined {
   if (annotationOf(param) === "bool") return py.boolean(Boolean(param.default));
   const isFloat = annotationOf(param) === "float";
   return isFloat ? py.numberLiteral(Number(param.default), "float") : py.constant(param.default);
+}
+
+/** A declared range in the docstring, of integers without its end and of floats with it: ` in [0, N)`. */
+function rangeWords(param: TensorParam | NumberParam, names: KernelNames): string {
+  const range = rangeOf(param);
+  if (range === undefined || (param.kind === "tensor" && holdsAll(param))) return "";
+  const said = (value: Value) => py.name(names.parameters.get(value)!);
+  if (param.kind === "tensor" && param.partition) return `, rising from 0 to ${printExpression(said(param.partition))}`;
+  const bounds = hostExpressions(range, said).map((bound) => printExpression(bound));
+  const isFloat = param.kind === "tensor" && isFloatElem(param.dtype);
+  return ` in [${bounds.join(", ")}${isFloat ? "]" : ")"}`;
+}
+
+/** Whether the range of integers is that of their dtype, which says nothing. */
+function holdsAll({ dtype, range }: TensorParam): boolean {
+  if (typeof dtype !== "string" || !isInt(dtype)) return false;
+  const [low, high] = isSigned(dtype)
+    ? [-(2 ** (bitsOf(dtype) - 1)), 2 ** (bitsOf(dtype) - 1)]
+    : [0, 2 ** bitsOf(dtype)];
+  const [first, end] = range?.block.yields.map((bound) => (isLiteral(bound) ? Number(bound.value) : Number.NaN)) ?? [];
+  return first! <= low && end! >= high;
 }
 
 /** Its description in the docstring. */

@@ -50,11 +50,40 @@ export const optionalDim = defineCode(
     `${kernel}: ${dim} is a constexpr and a dim of ${tensor}, which may be left out; let a required tensor have it, or make it a size, which is 0 then`,
 );
 
-export const rangeBound = defineCode(
-  "range-bound",
-  (kernel: string, tensor: string, bound: string, sizes: readonly string[]) =>
+export const rangeBound = defineCode("range-bound", {
+  size: (kernel: string, tensor: string, bound: string, sizes: readonly string[]) =>
     `${kernel}: the range of ${tensor} names ${bound}, which is not a size of a tensor; those are ${sizes.join(", ")}`,
-);
+  later: (kernel: string, tensor: string, bound: string) =>
+    `${kernel}: the range of ${tensor} names ${bound}, which is decided at the launch; its inputs exist before, so name sizes and arguments`,
+});
+
+export const paramRange = defineCode("param-range", {
+  form: (builder: string) =>
+    `${builder}: a range is its lowest value and its end, as in { range: [0, "N"] }, or a function of the sizes that gives both`,
+  empty: (builder: string, low: number, end: number) =>
+    `${builder}: nothing lies in the range from ${low} to ${end}; write the lowest value first`,
+  notInteger: (builder: string, dtype: string) =>
+    `${builder}: the range of a ${dtype} is not checked at a call, only that of an integer; state it in requires`,
+  config: (kernel: string, param: string, value: number, low: number, end: number) =>
+    `${kernel}: a config sets ${param} to ${value}; its range is ${low} up to but not including ${end}`,
+});
+
+export const paramPartition = defineCode("param-partition", {
+  dtype: (size: string) => `tensor: a partition of ${size} holds offsets of rows; declare it tl.int32 or tl.int64`,
+  rank: (size: string, rank: number) => `tensor: a partition of ${size} has one axis, this has ${rank}`,
+  range: (size: string) => `tensor: a partition of ${size} has the range from 0 to ${size}; leave range out`,
+  unknown: (kernel: string, tensor: string, size: string, sizes: readonly string[]) =>
+    `${kernel}: ${tensor} is a partition of ${size}, which is not a size of a tensor; those are ${sizes.join(", ")}`,
+});
+
+export const paramOption = defineCode("param-option", {
+  notOptions: (builder: string, given: unknown) =>
+    `${builder}: the options are an object, such as { default: 1 }, got ${JSON.stringify(given)}`,
+  unknown: (builder: string, option: string, known: readonly string[]) =>
+    known.length === 0
+      ? `${builder}: it takes no options, got ${option}; constexpr.int(…) and the others take some`
+      : `${builder}: there is no option ${option}; it takes ${known.join(", ")}`,
+});
 
 export const paramChoices = defineCode("param-choices", {
   strings: (builder: string) => `${builder}: the first argument lists the strings that are allowed, each once`,

@@ -124,6 +124,31 @@ export const params = {
     },
     passes: { params: `${X}, ${Y}, count: scalar(tl.int32), ${BLOCK}` },
   },
+  "param-option": {
+    means: "An option of a param that does not exist would have no effect, so it is refused.",
+    says: "tensor: there is no option contigous; it takes contiguous, offsets, range, partition",
+    fails: { params: `x: tensor(tl.float32, ["N"], { contigous: true }), ${Y}, ${BLOCK}` },
+    passes: { params: `x: tensor(tl.float32, ["N"], { contiguous: true }), ${Y}, ${BLOCK}` },
+  },
+  "param-partition": {
+    means:
+      "A partition is a tensor of one axis that holds offsets of rows, as int32 or int64: from 0 to a size of another tensor, never falling.",
+    says: "tensor: a partition of TOTAL holds offsets of rows; declare it tl.int32 or tl.int64",
+    fails: {
+      params: `values: tensor(tl.float32, ["TOTAL"]), x: tensor(tl.float32, ["N"], { partition: "TOTAL" }), ${Y}, ${BLOCK}`,
+    },
+    passes: {
+      params: `values: tensor(tl.float32, ["TOTAL"]), x: tensor(tl.int32, ["N"], { partition: "TOTAL" }), ${Y}, ${BLOCK}`,
+      names: "values, x, y, BLOCK",
+      body: "tl.store(y.at(i), tl.load(values.at(i)).add(tl.load(x.at(i)).to(tl.float32)));",
+    },
+  },
+  "param-range": {
+    means: "A range is the lowest value and the end, which integers stay below; what a config sets lies in it.",
+    says: "constexpr.int: nothing lies in the range from 8 to 1; write the lowest value first",
+    fails: { params: `${X}, ${Y}, WIDTH: constexpr.int({ range: [8, 1] }), ${BLOCK}` },
+    passes: { params: `${X}, ${Y}, WIDTH: constexpr.int({ range: [1, 8] }), ${BLOCK}` },
+  },
   "range-bound": {
     means: "The range of an input's values ends at numbers, or at sizes of tensors.",
     says: "example: the range of x names ROWS, which is not a size of a tensor; those are N",

@@ -36,7 +36,7 @@ function findAccepted(kernel: CompiledKernel, config: number, selection: Selecti
   const { sizes: wanted = {} } = selection;
   const shapes = [...declaredShapes(kernel), ...usualShapes(kernel), ...usualShapes(kernel, {})];
   const first = caseOf(
-    signature,
+    kernel,
     { ...shapes[0]!, sizes: { ...shapes[0]!.sizes, ...wanted } },
     variants[0]!,
     "contiguous",
@@ -46,7 +46,7 @@ function findAccepted(kernel: CompiledKernel, config: number, selection: Selecti
   const candidates = function* (): Generator<Case> {
     for (const { sizes, given = {} } of shapes)
       for (const variant of variants)
-        yield caseOf(signature, { sizes: { ...sizes, ...wanted }, given }, variant, "contiguous", config, 0);
+        yield caseOf(kernel, { sizes: { ...sizes, ...wanted }, given }, variant, "contiguous", config, 0);
     const drawn = fc.record(
       Object.fromEntries(signature.sizes.map((name) => [name, fc.constantFrom(...steps(kernel, config))])),
     );

@@ -60,9 +60,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
   const planned = declaredShapes(kernel).flatMap((shape) => {
     const found = new Map<string, PlannedCase & { cost: number }>();
     for (const variant of variants) {
-      const tried = configs.map((config) =>
-        caseOf(kernel.signature, shape, variant, "contiguous", config, selection.seed),
-      );
+      const tried = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
       const fit = tried.filter((at) => kernel.refusal(at) === undefined);
       if (fit.length === 0)
         left.add(`declared shape ${formatSizes(shape.sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
@@ -115,7 +113,7 @@ function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection):
       : variants.map((v) => [undefined, v] as const)) {
       for (const layout of shape.layouts) {
         const chosen = config ?? configs[turn++ % configs.length]!;
-        const all = caseOf(kernel.signature, shape, variant, layout, chosen, selection.seed);
+        const all = caseOf(kernel, shape, variant, layout, chosen, selection.seed);
         for (const wanted of withAndWithout(kernel.signature.tensors, all, every, turn)) {
           const at = selection.sizes ? wanted : fitted(kernel, wanted, limits);
           const refusal = kernel.refusal(at);
@@ -140,7 +138,7 @@ function affordableShapes(
 ): readonly Shape[] {
   return usualShapes(kernel).flatMap((shape) => {
     for (let less: Shape | undefined = shape; less; less = shrink(less))
-      if (isAffordable(kernel, caseOf(kernel.signature, less, variant, "contiguous", 0, 0), limits)) return [less];
+      if (isAffordable(kernel, caseOf(kernel, less, variant, "contiguous", 0, 0), limits)) return [less];
     left.add(`${formatSizes(shape.sizes)}: too large for this device`);
     return [];
   });

@@ -25,7 +25,7 @@ export function compileCases(
           const tried = preferred(shapes, variant).map(({ sizes, given = {} }) =>
             // The variant decides constexprs, so that each value is compiled whichever a shape has.
             caseOf(
-              signature,
+              kernel,
               { sizes, given: { ...given, ...variant.constexprs } },
               variant,
               layout,

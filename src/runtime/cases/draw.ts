@@ -12,6 +12,7 @@ import {
 } from "../../contract/compiled.js";
 import { acceptedCase, nearest, reduced } from "./accepted.js";
 import { largestTensor } from "./cases.js";
+import { inRange } from "./in-range.js";
 import { allowed } from "./shapes.js";
 import { UsageError } from "../system/problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
@@ -140,7 +141,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
     if (initial !== undefined) values.push(initial as T);
     return values.length > 0 ? fc.constantFrom(...values) : undefined;
   };
-  const drawnWith = (empty: boolean): fc.Arbitrary<Case> =>
+  const record = (empty: boolean): fc.Arbitrary<Case> =>
     fc.record({
       sizes: sizesArbitrary(kernel, { ...options, empty }, patterned),
       dtypes: recordOf(Object.entries(signature.dtypes), ([name, members]) => [
@@ -167,6 +168,13 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
       ...(optional.length > 0 && { absent: fc.subarray(optional) }),
       ...(special.length > 0 && { special: specialArbitrary(special) }),
     });
+  const isFree = (name: string): boolean => given(name) === undefined;
+  // The identity goes back: a case that was drawn has its numbers in their ranges.
+  const drawnWith = (empty: boolean): fc.Arbitrary<Case> =>
+    record(empty).map(
+      (at) => inRange(kernel, at, isFree),
+      (at) => at as Case,
+    );
   const isRight = (at: Case): boolean => isAffordable(kernel, at, options) && kernel.refusal(at) === undefined;
   // With many sizes, few products are small: waiting for one could take forever, and would find ones and empty tensors.
   const tries = patterned ? 1 : 5;
@@ -298,7 +306,7 @@ function sizesArbitrary(
 function emptyable({ tensors, drawn, multiples = {}, tileSizes = {} }: Signature): readonly string[] {
   if (drawn) return [];
   const outputs = tensors.filter(({ role }) => role !== "in");
-  const bounds = new Set(tensors.flatMap(({ range }) => range ?? []));
+  const bounds = new Set(tensors.flatMap(({ range }) => range?.uses ?? []));
   const [first] = outputs;
   return (first?.dims ?? []).filter(
     (dim): dim is string =>
@@ -392,11 +400,14 @@ function specialArbitrary(special: readonly SpecialValue[]): fc.Arbitrary<readon
 }
 
 /** The layouts of a tensor that its wrapper accepts. */
-function layoutsOf({ drawn }: Signature, { name, role, contiguous, dims, described }: TensorSignature): Layout[] {
+function layoutsOf(
+  { drawn }: Signature,
+  { name, role, contiguous, dims, described, partition }: TensorSignature,
+): Layout[] {
   if (described) return ["contiguous"];
   if (contiguous) return ["contiguous", "offset"];
   // An input that the author describes has values of its own, so its rows may not all be equal.
-  const isFree = role === "in" && dims.length > 0 && !drawn?.tensors.includes(name);
+  const isFree = role === "in" && dims.length > 0 && partition === undefined && !drawn?.tensors.includes(name);
   return [
     "contiguous",
     ...(dims.length < 2 ? [] : (["transposed"] as const)),

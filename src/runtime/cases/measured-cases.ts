@@ -42,14 +42,13 @@ export function measuredCases(
   kernel: CompiledKernel,
   { selection, shapes, sweep }: Measured,
 ): { readonly cases: readonly Case[]; readonly left: readonly string[] } {
-  const { signature } = kernel;
   const left = new Set<string>();
   const found = new Map<string, Case>();
   const configs = selection.config === undefined ? [...kernel.configs.keys()] : [selection.config];
   for (const { sizes, given } of shapesToMeasure(kernel, shapes, sweep)) {
     for (const variant of variantsFor(kernel, selection)) {
       const shape = { label: "measured", sizes, layouts: [], ...(given && { given }) };
-      const tried = configs.map((config) => caseOf(signature, shape, variant, "contiguous", config, selection.seed));
+      const tried = configs.map((config) => caseOf(kernel, shape, variant, "contiguous", config, selection.seed));
       const at = tried.find((candidate) => kernel.refusal(candidate) === undefined);
       if (!at) left.add(`${formatSizes(sizes)}: the kernel refuses it (${kernel.refusal(tried[0]!)})`);
       // Variants that differ only in what the shape decides are equal.

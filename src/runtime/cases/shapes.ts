@@ -1,5 +1,6 @@
 /** Sizes to try: the author's, and ones, primes, aligned sizes and sizes beyond a block; and cases made of them. */
 import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from "../../contract/compiled.js";
+import { inRange } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
 
@@ -124,20 +125,21 @@ export function fixedSizes(kernel: CompiledKernel): Record<string, number> {
 
 /** The case with this shape; what the shape's author gives with it comes before the variant's. */
 export function caseOf(
-  signature: Signature,
+  kernel: CompiledKernel,
   { sizes, given = {} }: Pick<Shape, "sizes" | "given">,
   { dtypes, constexprs }: Variant,
   layout: Layout,
   config: number,
   seed: number,
 ): Case {
+  const { signature } = kernel;
   const inputs = signature.tensors.filter((tensor) => tensor.role !== "out" && takes(tensor, layout));
   const scalars = signature.scalars.map(({ name, dtype, default: value }) => [
     name,
     given[name] ?? value ?? (/^(float|bfloat)/.test(dtype) ? 0.5 : 3),
   ]);
   const chosen = Object.fromEntries(Object.entries(constexprs).map(([name, value]) => [name, given[name] ?? value]));
-  return {
+  const at: Case = {
     sizes,
     dtypes,
     ...(scalars.length > 0 && { scalars: Object.fromEntries(scalars) as Record<string, number> }),
@@ -146,4 +148,6 @@ export function caseOf(
     config,
     seed,
   };
+  const known = [...signature.scalars, ...signature.constexprs].filter(({ default: value }) => value !== undefined);
+  return inRange(kernel, at, (name) => !(name in given) && !known.some((each) => each.name === name));
 }

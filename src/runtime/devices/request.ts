@@ -2,7 +2,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Case, CompiledKernel, PointerSignature, TensorSignature, Tolerance } from "../../contract/compiled.js";
+import type {
+  Case,
+  CompiledKernel,
+  PointerSignature,
+  Ranges,
+  TensorSignature,
+  Tolerance,
+} from "../../contract/compiled.js";
 import { shapeOf } from "../cases/cases.js";
 import { EnvironmentError } from "../system/problems.js";
 import { gradientTolerance, type Runs, toleranceFor } from "../../contract/tolerance.js";
@@ -174,9 +181,9 @@ export function callRequest(
 /** The arguments of the wrapper in a case. */
 export function runRequest(kernel: CompiledKernel, module: string, at: Case): RunRequest {
   const { signature } = kernel;
-  const sizes = kernel.sizes(at);
+  const [sizes, ranges] = [kernel.sizes(at), kernel.ranges(at)];
   const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
-  const wire = present.map((tensor) => wireTensor(tensor, at, sizes));
+  const wire = present.map((tensor) => wireTensor(tensor, at, sizes, ranges[tensor.name]));
   return {
     module,
     jits: signature.kernels ?? [signature.jit],
@@ -194,7 +201,7 @@ export function runRequest(kernel: CompiledKernel, module: string, at: Case): Ru
 
 type Sizes = Readonly<Record<string, number>>;
 
-function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor {
+function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes, range: Ranges[string] | undefined): WireTensor {
   const dtype = dtypeOf(tensor, at);
   return {
     name: tensor.name,
@@ -203,16 +210,21 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes): WireTensor
     dtype,
     shape: shapeOf(tensor.dims, sizes),
     layout: at.layouts?.[tensor.name] ?? "contiguous",
-    fill: fillOf(tensor, dtype, sizes, at),
+    fill: fillOf(tensor, dtype, range, at),
   };
 }
 
-function fillOf(tensor: TensorSignature, dtype: string, sizes: Sizes, { special }: Case): Fill {
-  const number = (bound: number | string): number => (typeof bound === "number" ? bound : (sizes[bound] ?? 1));
+function fillOf(
+  { partition }: TensorSignature,
+  dtype: string,
+  range: Ranges[string] | undefined,
+  { special }: Case,
+): Fill {
   const isFloat = /^(float|bfloat)/.test(dtype);
-  if (tensor.range) {
-    const [low, high] = tensor.range;
-    return { kind: isFloat ? "uniform" : "integers", low: number(low), high: number(high) };
+  if (range) {
+    const [low, high] = range;
+    if (partition !== undefined) return { kind: "partition", total: high - 1 };
+    return { kind: isFloat ? "uniform" : "integers", low, high };
   }
   if (isFloat) return { kind: "normal", ...(special && { special }) };
   if (dtype === "int1") return { kind: "integers", low: 0, high: 2 };

@@ -40,14 +40,16 @@ export async function exampleCases(each: number, seed: number): Promise<Case[]> 
     const compiled = await build(kernel);
     const inputs = (at: At) =>
       kernel instanceof OperatorDefinition
-        ? makeInputs(compiled.signature, at, compiled.sizes(at))
+        ? makeInputs(compiled.signature, at, known(compiled, at))
         : inputsOf(trace(definitionOf(kernel)), compiled.signature, at);
     found.push(...casesOf(name, compiled, inputs, each, seed));
     for (const part of compiled.parts ?? [])
-      found.push(...casesOf(name, part, (at) => makeInputs(part.signature, at, part.sizes(at)), each, seed));
+      found.push(...casesOf(name, part, (at) => makeInputs(part.signature, at, known(part, at)), each, seed));
   }
   return found;
 }
+
+const known = (kernel: CompiledKernel, at: At) => ({ sizes: kernel.sizes(at), ranges: kernel.ranges(at) });
 
 function casesOf(
   example: string,

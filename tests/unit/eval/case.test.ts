@@ -8,6 +8,7 @@ import { constexpr, pointer, scalar, tensor } from "../../../src/dsl/params.js";
 import { python } from "../../../src/dsl/record-reference.js";
 import { trace } from "../../../src/dsl/trace.js";
 import * as tl from "../../../src/dsl/tl.js";
+import { rangesOf } from "../../../src/eval/case-launch.js";
 import { makeInputs } from "../../../src/eval/make-inputs.js";
 import { refusal } from "../../../src/eval/refusal.js";
 import type { Tile } from "../../../src/types/tile.js";
@@ -122,7 +123,7 @@ describe("inputs", () => {
   test("should lie in their range and be representable", () => {
     const ir = trace(definitionOf(gathering));
     const at = { sizes: { V: 7, N: 500 }, dtypes: {}, config: 0, seed: 3 };
-    const { table, index, flag } = makeInputs(signatureOf(ir), at);
+    const { table, index, flag } = makeInputs(signatureOf(ir), at, { ranges: rangesOf(ir, at) });
     expect(new Set(index!.data as BigInt64Array)).toEqual(new Set([0n, 1n, 2n, 3n, 4n, 5n, 6n]));
     expect(new Set(flag!.data as Uint8Array)).toEqual(new Set([0, 1]));
     expect(table!.data).toEqual(Float32Array.from(table!.data as Float32Array, (x) => x));
@@ -144,7 +145,8 @@ describe("inputs", () => {
       },
     );
     const at = { sizes: { N: 50 }, dtypes: {}, config: 0, seed: 3 };
-    const { x } = makeInputs(signatureOf(trace(definitionOf(copy))), at);
+    const ir = trace(definitionOf(copy));
+    const { x } = makeInputs(signatureOf(ir), at, { ranges: rangesOf(ir, at) });
     expect((x!.data as Float32Array).every((value) => value >= -2 && value < 0)).toBe(true);
     expect(new Set(x!.data as Float32Array).size).toBeGreaterThan(40);
     const ends = (value: number) => ({ x: { dtype: "float32", shape: [2], data: Float32Array.of(-2, value) } });

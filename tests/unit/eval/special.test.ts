@@ -42,7 +42,7 @@ describe("inputs", () => {
       ...makeInputs(
         signatureOf(ir),
         { sizes: { N: 4000 }, dtypes: { T: dtype }, config: 0, seed },
-        { N: 4000 },
+        { sizes: { N: 4000 } },
         special,
       )["x"]!.data,
     ].map(Number);

@@ -90,7 +90,7 @@ def jagged_softmax(
 
     Args:
         values: [TOTAL, D] float32 or float16 or bfloat16.
-        offsets: [OFFSETS] int32.
+        offsets: [OFFSETS] int32, rising from 0 to TOTAL.
         out: where to write [TOTAL, D] float32 or float16 or bfloat16; allocated
             if None.
 
@@ -163,10 +163,11 @@ def jagged_softmax(
         raise _beyond_int32("jagged_softmax: offsets")
     if (TOTAL - 1) * stride_out_total + (D - 1) * stride_out_d >= _INT32_REACH:
         raise _beyond_int32("jagged_softmax: out")
-    if not OFFSETS >= 2:
+    if not (OFFSETS >= 2 or TOTAL == 0):
         raise ValueError(
             "jagged_softmax: a requirement does not hold: OFFSETS >= 2 "
-            f"with OFFSETS = {OFFSETS}"
+            f"or TOTAL == 0 with OFFSETS = {OFFSETS}, TOTAL = "
+            f"{TOTAL}"
         )
     if _INTERPRETED:
         _check_bfloat16("jagged_softmax", values.dtype)
@@ -207,15 +208,6 @@ def reference_fn(values: torch.Tensor, offsets: torch.Tensor):
     )
 
 
-def draw_inputs(TOTAL, OFFSETS, device):
-    """offsets of jagged_softmax, at random."""
-    cuts = torch.sort(torch.randint(0, TOTAL + 1, [OFFSETS - 2], device=device))[0]
-    offsets = torch.cat(
-        [torch.full([1], 0, device=device), cuts, torch.full([1], TOTAL, device=device)]
-    )
-    return offsets.to(torch.int32)
-
-
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
     {"TOTAL": 16384, "D": 128, "OFFSETS": 65},
@@ -226,7 +218,13 @@ SHAPES = [
 def get_inputs(TOTAL=16384, D=128, OFFSETS=65):
     """Fresh arguments for jagged_softmax, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    offsets = draw_inputs(TOTAL, OFFSETS, device)
+    offsets = (
+        torch.randint(0, TOTAL + 1, (OFFSETS,), device=device, dtype=torch.int32)
+        .sort()
+        .values
+    )
+    offsets[0] = 0
+    offsets[-1] = TOTAL
     return [torch.randn((TOTAL, D), device=device, dtype=torch.float32), offsets]
 
 

@@ -212,10 +212,10 @@ def mamba_chunk_scan(
 
     Args:
         x: [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or bfloat16.
-        dt: [BATCH, CHUNKS, CHUNK, HEADS] float32.
-        decay: [BATCH, CHUNKS, CHUNK, HEADS] float32.
-        b: [BATCH, CHUNKS, CHUNK, STATE] float16 or bfloat16.
-        c: [BATCH, CHUNKS, CHUNK, STATE] float16 or bfloat16.
+        dt: [BATCH, CHUNKS, CHUNK, HEADS] float32 in [0, 0.1].
+        decay: [BATCH, CHUNKS, CHUNK, HEADS] float32 in [-1, 0].
+        b: [BATCH, CHUNKS, CHUNK, STATE] float16 or bfloat16 in [-1, 1].
+        c: [BATCH, CHUNKS, CHUNK, STATE] float16 or bfloat16 in [-1, 1].
         state: [BATCH, CHUNKS, HEADS, STATE, HEAD_DIM] float16 or bfloat16.
         skip: [HEADS] float32.
         out: where to write [BATCH, CHUNKS, CHUNK, HEADS, HEAD_DIM] float16 or

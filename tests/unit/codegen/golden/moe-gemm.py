@@ -142,8 +142,8 @@ def moe_gemm(
         x: [M, K] float16 or bfloat16.
         w: [E, N, K] float16 or bfloat16.
         topk_weights: [M, TOP_K] float32, or None.
-        sorted_token_ids: [BLOCKS, BLOCK_M] int32, contiguous.
-        expert_ids: [BLOCKS] int32.
+        sorted_token_ids: [BLOCKS, BLOCK_M] int32 in [0, 2147483648), contiguous.
+        expert_ids: [BLOCKS] int32 in [0, E).
         num_tokens_post_padded: [1] int32.
         TOP_K: a size of the result.
         out: where to write [M, TOP_K, N] float16 or bfloat16; allocated if None.

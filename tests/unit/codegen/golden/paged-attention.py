@@ -144,8 +144,8 @@ def paged_attention(
         q: [B, H, G, HEAD_DIM] float16 or bfloat16.
         k_cache: [PAGES, PAGE_SIZE, H, HEAD_DIM] float16 or bfloat16.
         v_cache: [PAGES, PAGE_SIZE, H, HEAD_DIM] float16 or bfloat16.
-        block_tables: [B, MAX_PAGES] int32.
-        seq_lens: [B] int32.
+        block_tables: [B, MAX_PAGES] int32 in [0, PAGES).
+        seq_lens: [B] int32 in [1, MAX_PAGES * PAGE_SIZE + 1).
         out: where to write [B, H, G, HEAD_DIM] float16 or bfloat16; allocated if
             None.
 
@@ -395,12 +395,6 @@ def reference_fn(
     return torch.matmul(torch.softmax(scores.masked_fill(unused, float("-inf")), -1), v)
 
 
-def draw_inputs(B, MAX_PAGES, PAGE_SIZE, device):
-    """seq_lens of paged_attention, at random."""
-    seq_lens = torch.randint(0, MAX_PAGES * PAGE_SIZE, [B], device=device).add(1)
-    return seq_lens.to(torch.int32)
-
-
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
     {
@@ -427,7 +421,6 @@ SHAPES = [
 def get_inputs(B=3, H=2, G=4, PAGES=16, MAX_PAGES=5, *, HEAD_DIM=64, PAGE_SIZE=16):
     """Fresh arguments for paged_attention, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
-    seq_lens = draw_inputs(B, MAX_PAGES, PAGE_SIZE, device)
     return [
         torch.randn((B, H, G, HEAD_DIM), device=device, dtype=torch.float16),
         torch.randn(
@@ -437,7 +430,9 @@ def get_inputs(B=3, H=2, G=4, PAGES=16, MAX_PAGES=5, *, HEAD_DIM=64, PAGE_SIZE=1
             (PAGES, PAGE_SIZE, H, HEAD_DIM), device=device, dtype=torch.float16
         ),
         torch.randint(0, PAGES, (B, MAX_PAGES), device=device, dtype=torch.int32),
-        seq_lens,
+        torch.randint(
+            1, MAX_PAGES * PAGE_SIZE + 1, (B,), device=device, dtype=torch.int32
+        ),
     ]
 
 

@@ -1,0 +1,88 @@
+/** The ranges that an author declares: of tensors a promise, of numbers requirements. */
+import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { paramPartition, paramRange, rangeBound } from "../diagnostics/catalogue/param-codes.js";
+import { Handle } from "../ir/handle.js";
+import type { Argument, HostBlock, Param, Value } from "../ir/nodes.js";
+import type { Range } from "../params/param-types.js";
+import { add } from "../ops/arithmetic.js";
+import { eq, ge, lt, or } from "../ops/compare.js";
+import type { KernelDefinition } from "./definition.js";
+import type { ParamDescription, TensorDescription } from "./params.js";
+
+/** Traces what a function of the sizes computes; `compute` may return numbers and handles. */
+export type TraceHost = (compute: (sizes: never) => unknown) => HostBlock;
+
+/** The param with its declared range, or as it is. */
+export function withRange(param: Param, params: readonly Param[], kernel: KernelDefinition, host: TraceHost): Param {
+  const described = kernel.spec.params[param.name];
+  const range = declaredRange(described);
+  if (range !== undefined) {
+    const block = typeof range === "function" ? host(range) : written(range, params, param.name, kernel, described);
+    if (block.block.yields.length !== 2) fail(paramRange.form(`${kernel.name}: ${param.name}`), placeOf(described));
+    return { ...param, range: block } as Param;
+  }
+  if (described?.kind !== "tensor" || described.options.partition === undefined || param.kind !== "tensor")
+    return param;
+  const total = sizeNamed(described.options.partition, params);
+  if (total === undefined) {
+    const names = sizesOf(params).map(({ name }) => name);
+    return fail(paramPartition.unknown(kernel.name, param.name, described.options.partition, names), described.at);
+  }
+  const end = () => [0, asOp(add)(new Handle(total), 1)];
+  return { ...param, partition: total, range: host(end) };
+}
+
+function declaredRange(described: ParamDescription | undefined): Range | undefined {
+  if (described?.kind === "tensor") return described.options.range;
+  return described?.kind === "scalar" || described?.kind === "constexpr" ? described.range : undefined;
+}
+
+/** Bounds that are numbers and names of sizes, which are known when inputs are made. */
+function written(
+  range: readonly (number | string)[],
+  params: readonly Param[],
+  name: string,
+  { name: kernel }: KernelDefinition,
+  described: ParamDescription | undefined,
+): HostBlock {
+  const yields = range.map((bound): Argument => {
+    if (typeof bound === "number") return { kind: "literal", value: bound };
+    const names = sizesOf(params).map((size) => size.name);
+    return sizeNamed(bound, params) ?? fail(rangeBound.size(kernel, name, bound, names), placeOf(described));
+  });
+  return { block: { statements: [], yields }, at: placeOf(described) };
+}
+
+const placeOf = (described: ParamDescription | undefined): Location | undefined =>
+  described && "at" in described ? described.at : undefined;
+
+const sizesOf = (params: readonly Param[]): readonly Param[] =>
+  params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
+
+function sizeNamed(name: string, params: readonly Param[]): Value | undefined {
+  return sizesOf(params).find((param) => param.name === name)?.value;
+}
+
+/** What declared ranges and partitions require of a call, as conditions. */
+export function rangeRequirements({ spec }: KernelDefinition, meta: Readonly<Record<string, Handle>>): unknown[] {
+  return Object.entries(spec.params).flatMap(([name, described]) => {
+    if (described.kind === "tensor") return rowsOf(described, meta);
+    const range = declaredRange(described);
+    if (range === undefined) return [];
+    const given: readonly unknown[] = typeof range === "function" ? range(meta) : range;
+    const [low, end] = given.map((bound) => (typeof bound === "string" ? meta[bound] : bound));
+    const x = meta[name];
+    return [...(isInfinite(low) ? [] : [asOp(ge)(x, low)]), ...(isInfinite(end) ? [] : [asOp(lt)(x, end)])];
+  });
+}
+
+/** One offset is both the first, which is 0, and the last, which is the total. */
+function rowsOf({ dims: [dim], options: { partition } }: TensorDescription, meta: Readonly<Record<string, Handle>>) {
+  if (partition === undefined || typeof dim !== "string") return [];
+  return [asOp(or)(asOp(ge)(meta[dim], 2), asOp(eq)(meta[partition], 0))];
+}
+
+const isInfinite = (bound: unknown): boolean => typeof bound === "number" && !Number.isFinite(bound);
+
+/** An op on values whose types only the build knows. */
+const asOp = (op: unknown) => op as (x: unknown, y: unknown) => unknown;

@@ -7,7 +7,7 @@ import { dtypeTargets, type Backend, type Targets } from "../../../src/types/tar
 import type { DTypeName } from "../../../src/types/dtype.js";
 import { table } from "../../../src/ops/table.js";
 import { drawn } from "../../support/drawn.js";
-import { requirePython, type CaseError, askScript } from "../../support/python.js";
+import { requirePython, askScript } from "../../support/python.js";
 import { cases, type OpCase, pointerTypes, sourcesOfOp, tritonModule } from "./harness.js";
 
 type Version = "3.6" | "3.9";
@@ -20,6 +20,14 @@ const everything = cases({ checks: true });
 /** The copy engine of sm_90 moves no rows by their numbers. */
 const isHoppers = ({ op }: OpCase) => op !== "descriptorGather" && op !== "descriptorScatter";
 const all = everything.filter(isHoppers);
+
+/** Each case's module, which all targets compile. */
+const modules = new Map<OpCase, string>();
+function sharedModule(testCase: OpCase): string {
+  const module = modules.get(testCase) ?? tritonModule(testCase);
+  modules.set(testCase, module);
+  return module;
+}
 
 /** Whether a backend of a version of Triton has all that a case needs. */
 function isOn(testCase: OpCase, [backend]: Target, version: Version): boolean {
@@ -34,33 +42,52 @@ function isOn(testCase: OpCase, [backend]: Target, version: Version): boolean {
   });
 }
 
+/** Calls that one kernel makes together, because each should compile. */
+const TOGETHER = 16;
+
+function together(these: readonly OpCase[]): readonly (readonly OpCase[])[] {
+  return Array.from({ length: Math.ceil(these.length / TOGETHER) }, (_, i) =>
+    these.slice(i * TOGETHER, (i + 1) * TOGETHER),
+  );
+}
+
+/** Why Triton refuses each case that it refuses. */
+async function refusals(
+  python: string,
+  target: Target,
+  groups: readonly (readonly OpCase[])[],
+  moduleOf = sharedModule,
+): Promise<Readonly<Record<string, string>>> {
+  const lines = groups.map((group, i) => ({
+    id: `kernel ${i}`,
+    module: "",
+    parts: group.map((each) => ({ id: each.id, module: moduleOf(each), params: pointerTypes(each) })),
+    target,
+  }));
+  const script = new URL("compile_cases.py", import.meta.url);
+  return Object.assign({}, ...Object.values(await askScript<Record<string, object>>(python, script, lines))) as Record<
+    string,
+    string
+  >;
+}
+
 /** What Triton refuses and should not, and what it takes and should not; prints what it refuses rightly. */
 async function surprises(python: string, target: Target, version: Version, these = all): Promise<object> {
   const of = drawn("compilations of ops", these, {
     key: ({ id }) => `${id} ${target[1]} ${version}`,
     sources: ({ op }) => sourcesOfOp(op),
   });
-  const lines = of.map((testCase) => ({
-    id: testCase.id,
-    module: tritonModule(testCase),
-    params: pointerTypes(testCase),
-    target,
-  }));
-  const reasons = await askScript<Record<string, CaseError>>(
-    python,
-    new URL("compile_cases.py", import.meta.url),
-    lines,
-  );
   const [has, lacks] = [true, false].map((wanted) => of.filter((given) => isOn(given, target, version) === wanted));
+  const reasons = await refusals(python, target, [...together(has!), ...lacks!.map((each) => [each])]);
   const counts = new Map<string, number>();
   for (const { id } of lacks!) {
-    const why = reasons[id]?.error.replace(/attribute \W*\w+\W*$/, "attribute …") ?? "nothing";
+    const why = reasons[id]?.replace(/attribute \W*\w+\W*$/, "attribute …") ?? "nothing";
     counts.set(why, (counts.get(why) ?? 0) + 1);
   }
   const summary = [...counts].map(([why, count]) => `\n  ${count} × ${why}`).join("");
   console.log(`Triton ${version}, ${target[1]}: ${has!.length} calls compile, ${lacks!.length} are refused${summary}`);
   return {
-    refused: Object.fromEntries(has!.flatMap(({ id }) => (id in reasons ? [[id, reasons[id]!.error]] : []))),
+    refused: Object.fromEntries(Object.entries(reasons).filter(([id]) => !lacks!.some((each) => each.id === id))),
     taken: lacks!.filter(({ id }) => !(id in reasons)).map(({ id }) => id),
   };
 }
@@ -76,6 +103,15 @@ const blackwell = everything.filter(
 );
 
 describe("installed Triton", { timeout: 600_000 }, () => {
+  test("a call that does not compile is named among those that do", async () => {
+    const group = all.slice(0, 3);
+    const wrong = (each: OpCase) =>
+      each === group[1]
+        ? sharedModule(each).replace(/declared\((\w+), tl\.\w+/, "declared($1, tl.int1")
+        : sharedModule(each);
+    const found = await refusals(await requirePython(), sm90, [group], wrong);
+    expect(found).toEqual({ [group[1]!.id]: expect.stringContaining("dtype") });
+  });
   test("sm_90", async () => expect(await surprises(await requirePython(), sm90, "3.9")).toEqual(none));
   test("gfx942", async () => expect(await surprises(await requirePython(), gfx942, "3.9")).toEqual(none));
   test("sm_100, products, descriptors and 8-bit floats", async () =>

@@ -14,6 +14,10 @@ import { argumentsOf, type Arguments, launchOptions, type Shape } from "./argume
 
 export interface Job extends Arguments {
   readonly label: string;
+  /** Which of the kernel's configs. */
+  readonly config: number;
+  /** What the kernel's dtype variable is, if it has one. */
+  readonly dtype: string;
   /** File name of the function's module, the same for all jobs of one source. */
   readonly module: string;
   readonly function: string;
@@ -67,6 +71,8 @@ export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "a
   return ir.tuning.configs.flatMap((config, i) =>
     members(variable ?? "float32").map((dtype) => ({
       label: [ir.name, ...(variable ? [dtype] : []), target[1], shape, ...(i > 0 ? [`config ${i}`] : [])].join(" "),
+      config: i,
+      dtype,
       module: ir.name,
       function: kernelNames(ir).jit,
       source,
@@ -75,6 +81,15 @@ export function jobsOf(kernel: unknown, target: Job["target"], shape: Shape = "a
       ...argumentsOf(ir, config, dtype, shape),
     })),
   );
+}
+
+/** Of one kernel's jobs each config and each dtype at least once. `turn` shifts which meet: so many turns make all pairs. */
+export function eachOnce(jobs: readonly Job[], turn: number): readonly Job[] {
+  const dtypes = [...new Set(jobs.map(({ dtype }) => dtype))];
+  const configs = new Set(jobs.map(({ config }) => config)).size;
+  const shared = (job: Job, config: number) => dtypes.indexOf(job.dtype) === (config + turn) % dtypes.length;
+  const isAlone = (job: Job) => !Array.from({ length: configs }, (_, config) => config).some((i) => shared(job, i));
+  return jobs.filter((job) => shared(job, job.config) || (job.config === 0 && isAlone(job)));
 }
 
 /** Compiles with the Triton of this Python; no GPU is needed. */

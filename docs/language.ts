@@ -146,6 +146,39 @@ function names(): string {
   return ["| Triton | TileScript |", "| --- | --- |", ...lines].join("\n");
 }
 
+const numbers = `## Numbers
+
+A JavaScript number or a constexpr takes the dtype of the tile that it stands beside: \`x.mul(2)\` of a float16 tile is float16. With no tile beside it, it has the dtype that Triton gives it: int32, float32 for a fraction, int1 for \`true\` and \`false\`. So \`tl.where(mask, 1, 0)\` is int32, \`tl.mut(0)\` a scalar of int32, \`tl.mut(false)\` of int1. JavaScript cannot tell 0.0 from 0, so \`tl.where(mask, -1e6, 0.0)\` is int32 too. Beside a float32 tile it becomes float32; alone, write \`tl.where(mask, -1e6, 0.0).to(tl.float32)\`.`;
+
+const constexprs = `## What depends on a constexpr
+
+- A size: \`const BLOCK = FLAG.choose(64, 32)\` is written \`BLOCK: tl.constexpr = 64 if FLAG else 32\`. The condition is a flag, a comparison of constexprs, \`bias.given\`, or what a dtype is; the choices are constexprs, numbers or truth values. The build checks a tile's size for both values.
+- A value: \`const [start, length] = tl.when(VARLEN, () => […]).otherwise(() => […])\`. Both arms give the same dtypes and shapes.
+- State: \`const sums = tl.when(FLAG, () => tl.mut(…)).value\` exists where FLAG holds. Later arms of the same condition read and write it, in loops too.
+- Code by dtype: a dtype variable asks \`T.is(tl.int8)\`, \`T.isFloating\`, \`T.isInteger\`, \`T.isSigned\` and \`T.bits\`. In an arm, \`x.as(tl.int8)\` is the tile \`x\` with the dtype that the arm is for, and \`x.as(T.only(tl.float16, tl.bfloat16))\` one with fewer members. The build types an arm for the dtypes that reach it, so \`as\` in the wrong arm is an error that names the dtype. To store in a tensor of \`T\`, write \`.to(T)\`, which costs nothing.
+
+\`\`\`ts
+tl.when(T.is(tl.int8), () => {
+  total.value = total.value.add(tl.dot(a.as(tl.int8), b.as(tl.int8)).to(tl.float32));
+}).otherwise(() => {
+  const F = T.only(tl.float16, tl.bfloat16);
+  total.value = tl.dot(a.as(F), b.as(F), total.value);
+});
+\`\`\``;
+
+const helpers = `## Types of helper functions
+
+A helper that takes tiles of a kernel's dtype variable says so with the variable itself:
+
+\`\`\`ts
+const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
+
+const scaled = (x: TileOf<typeof T, ["BLOCK"]>, by: ScalarOf<typeof tl.float32>): TileOf<typeof T, ["BLOCK"]> =>
+  x.to(tl.float32).mul(by).to(T);
+\`\`\`
+
+\`TileOf\`, \`ScalarOf\`, \`MutOf\`, \`TensorOf\`, \`ViewOf\`, \`PointerOf\` and \`DescriptorOf\` take the dtype and, but for \`ScalarOf\`, a shape; the last four but the access, \`"in"\`, \`"out"\` or \`"inout"\`, if it is no input. A size, such as \`M\`, is a \`Scalar<"int32">\`, a constexpr a \`Constexpr<"BLOCK">\`. To be generic in the shape, take it as a type parameter: \`<S extends Shape>(x: TileOf<typeof T, S>)\`.`;
+
 const functions = `## Three ways to share a function
 
 - An ordinary TypeScript function is inlined at each call; the Python does not contain it. If you choose among several, the build makes the choice.
@@ -159,6 +192,14 @@ const functions = `## Three ways to share a function
 Describe the function in one of two ways. \`evaluate\` is the same computation with \`tl\`: it gives the types and the effect on memory, and the evaluator runs it. \`{ result: (x) => x, effect: "pure" }\` gives only tiles of the resulting dtypes and shapes; a kernel that calls the function is then not evaluated in-process.
 
 The function may use \`torch\`, \`triton\`, \`triton.language as tl\` and names imported from Triton's modules. Numbers and strings are passed as they are, so \`30\` is an integer in Python.`;
+
+/** What cannot be said, with the reason and the way around. */
+const notHere: readonly string[] = [
+  "A value whose dtype depends on a flag, such as int64 in one arm of `tl.when(FLAG, …)` and int32 in the other. Its type would be different in each build, and the editor knows one. Cast both arms to the wider dtype; or take the dtype as a param, `I: constexpr.dtype(I)`, and cast to it.",
+  "A tile whose rank depends on a flag. As above, its type has one rank. Add axes of size 1, or write the two arms with `tl.when`.",
+  "`tl.where(mask, -1e6, 0.0)` as float32 with no tile beside it: JavaScript has one kind of number, so it is int32. Add `.to(tl.float32)`.",
+  "`tl.reshape(x, [2] * log2(n))`: a rank that depends on a constexpr. A tile's shape is a list in its type, so its rank is fixed. Reshape to the two axes that one step needs, `tl.reshape(x, [N.floorDiv(2), 2])` with `tl.split`, or `[OUTER, 2, INNER]` inside `tl.staticRange`; `tl.sort`, `tl.topk` and `tl.bitonicMerge` are built in.",
+];
 
 /** The signatures of each function of libdevice, and its backends. */
 function libdevice(): string {
@@ -182,6 +223,9 @@ export function languagePage(): string {
     "# The language",
     "`npm run docs` makes this page from the op records and their comments. Operands come in order, options in one object at the end; a question mark marks an optional one. Names are Triton's in camelCase, and each entry shows the emitted Python.",
     ...parts,
+    numbers,
+    constexprs,
+    helpers,
     functions,
     `## libdevice\n\n\`import { libdevice } from "tilescript"\`: functions of CUDA's and HIP's device libraries, with their exact dtypes.\n\n${libdevice()}`,
     `## 8-bit floats\n\nYou can load, store and move them, multiply them in \`tl.dot\` and cast them to float16, bfloat16 and float32 (float8e4b15 not to bfloat16). For arithmetic, cast to a wider float. Both backends have them, except: ${Object.entries(
@@ -189,6 +233,7 @@ export function languagePage(): string {
     )
       .map(([name, targets]) => `${name} (${targetWords(targets)})`)
       .join(", ")}.`,
+    `## Not here\n\nWhat Triton can say and TileScript cannot, why, and what to write instead.\n\n${notHere.map((line) => `- ${line}`).join("\n")}`,
     `## Names of Triton\n\nEvery public name of \`triton.language\` 3.9 and its name in TileScript.\n\n${names()}`,
   ].join("\n\n");
 }

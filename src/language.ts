@@ -35,6 +35,7 @@ export type {
   Tensor,
   View,
 } from "./rules/tensor-types.js";
+export type * from "./rules/types-of.js";
 export type { Args, Meta } from "./params/args.js";
 export type * from "./params/kernel.js";
 export type { DimsOfParams, FreeSizes, SizeNames, TensorNames } from "./params/param-names.js";

@@ -12,7 +12,7 @@ import {
   type OpStatement,
 } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
-import { argumentsOf, blocksOf } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf } from "../ir/walk.js";
 
 /** The constant value of an argument; undefined if the launch decides it or it varies. */
 export type Constants = (argument: Argument) => Constant | undefined;
@@ -44,4 +44,21 @@ export function compiledOps({ body }: KernelIR, constant: Constants = () => unde
     }
   }
   return visit(body);
+}
+
+/** The ops that Triton may compile: of a constexpr condition that `constant` knows, those of the arm that is taken. */
+export function* reachedOps(ir: KernelIR, constant: Constants): Iterable<OpStatement> {
+  function* visit(block: Block): Iterable<OpStatement> {
+    for (const statement of block.statements) {
+      if (statement.kind === "op") yield statement;
+      const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
+      const condition = isConstexpr ? constant(statement.condition) : undefined;
+      const taken =
+        condition === undefined || statement.kind !== "if"
+          ? blocksOf(statement)
+          : [condition ? statement.then : statement.otherwise];
+      for (const inner of taken) yield* visit(inner);
+    }
+  }
+  for (const body of bodiesOf(ir)) yield* visit(body);
 }

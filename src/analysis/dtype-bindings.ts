@@ -1,5 +1,7 @@
 /** The dtypes that a kernel can be called with, and its types for each choice of them. */
-import type { KernelIR } from "../ir/nodes.js";
+import { type Argument, isDType, isLiteral, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
+import type { Constant } from "../values/runtime-values.js";
+import type { Constants } from "./compiled-ops.js";
 import type { Substitution } from "../ir/typed.js";
 import type { DTypeName, Elem } from "../types/dtype.js";
 import type { Dim } from "../types/shape.js";
@@ -8,17 +10,53 @@ import type { Type } from "../types/types.js";
 /** A dtype for each dtype variable, by the variable's name. */
 export type DTypeBinding = Readonly<Record<string, DTypeName>>;
 
-/** Every choice of dtypes that the kernel can be called with. */
-export function dtypeBindings(ir: KernelIR): readonly DTypeBinding[] {
+/** The members of the dtype variables that the parameters bind, by the variable's name. */
+export function dtypeVariables(ir: Pick<KernelIR, "params">): ReadonlyMap<string, readonly DTypeName[]> {
   const variables = new Map<string, readonly DTypeName[]>();
   for (const param of ir.params) {
-    const elem = param.kind === "tensor" ? param.dtype : param.kind === "constexpr" ? param.variable : undefined;
+    const elem = param.kind === "constexpr" ? param.variable : "dtype" in param ? param.dtype : undefined;
     if (elem !== undefined && typeof elem !== "string") variables.set(elem.name, elem.members);
   }
-  return [...variables].reduce<readonly DTypeBinding[]>(
+  return variables;
+}
+
+/** Every choice of dtypes that the kernel can be called with. */
+export function dtypeBindings(ir: KernelIR): readonly DTypeBinding[] {
+  return [...dtypeVariables(ir)].reduce<readonly DTypeBinding[]>(
     (all, [name, members]) => all.flatMap((binding) => members.map((member) => ({ ...binding, [name]: member }))),
     [{}],
   );
+}
+
+/**
+ * What Triton knows of a condition once the dtypes are bound. A truth value that something else decides may be either;
+ * the result is known if it is the same for both.
+ */
+export function dtypeConstants(made: ReadonlyMap<Value, Statement>, binding: DTypeBinding): Constants {
+  const possible = (argument: Argument | undefined): readonly Constant[] | undefined => {
+    if (argument === undefined) return undefined;
+    if (isLiteral(argument)) return [argument.value];
+    if (isDType(argument)) {
+      const elem = bindElem(argument.dtype, binding);
+      return typeof elem === "string" ? [elem] : undefined;
+    }
+    if (!isValue(argument)) return undefined;
+    const statement = made.get(argument);
+    const isTruth = argument.type.kind === "constexpr" && argument.type.of === "bool";
+    const unknown = isTruth ? [true, false] : undefined;
+    if (statement?.kind !== "op" || !statement.op.fold) return unknown;
+    const given = statement.operands.map(possible);
+    if (given.some((each) => each === undefined)) return unknown;
+    const choices = given.reduce<readonly Constant[][]>(
+      (all, each) => all.flatMap((before) => each!.map((one) => [...before, one])),
+      [[]],
+    );
+    return [...new Set(choices.map((choice) => statement.op.fold!(...choice)))];
+  };
+  return (argument) => {
+    const values = possible(argument);
+    return values?.length === 1 ? values[0] : undefined;
+  };
 }
 
 /** Replaces dtype variables by their dtypes, in types and in the texts of dimensions. */
@@ -33,7 +71,10 @@ export function substitution(binding: DTypeBinding): Substitution {
 }
 
 function bindElem(elem: Elem, binding: DTypeBinding): Elem {
-  return typeof elem === "string" ? elem : (binding[elem.name] ?? elem);
+  if (typeof elem === "string") return elem;
+  const bound = binding[elem.name];
+  // In an arm that this dtype does not reach, the variable has other members.
+  return bound !== undefined && elem.members.includes(bound) ? bound : elem;
 }
 
 function bind(type: Type, binding: DTypeBinding): Type {

@@ -1,24 +1,26 @@
 /**
  * Checks a finished kernel against the rules that built it: every op is typed again by its own rule, for each member of
- * each dtype variable, and every field of the type must come out the same.
+ * each dtype variable, and every field of the type must come out the same. An arm that the dtypes exclude is no code
+ * for them.
  */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
-import { type DTypeBinding, dtypeBindings, substitution } from "../analysis/dtype-bindings.js";
+import { reachedOps } from "../analysis/compiled-ops.js";
+import { type DTypeBinding, dtypeBindings, dtypeConstants, substitution } from "../analysis/dtype-bindings.js";
 import type { KernelIR, OpStatement } from "../ir/nodes.js";
 import { type Substitution, typedArguments } from "../ir/typed.js";
 import { sameType, showType } from "../types/types.js";
-import { walkAll } from "../ir/walk.js";
+import { bodiesOf, definitions } from "../ir/walk.js";
 
 export function checkStructure(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
+  const made = definitions(...bodiesOf(ir));
   for (const binding of dtypeBindings(ir)) {
     const [bound, suffix] = [substitution(binding), suffixOf(binding)];
-    walkAll(ir, (statement) => {
-      if (statement.kind !== "op") return;
+    for (const statement of reachedOps(ir, dtypeConstants(made, binding))) {
       const message = retype(statement, bound, suffix);
       if (message !== "") found.set(`${message}@${statement.at?.line}`, problem(brokenRule(message), statement.at));
-    });
+    }
   }
   return [...found.values()];
 }

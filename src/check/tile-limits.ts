@@ -8,7 +8,7 @@ import { dotSize, tileSize } from "../diagnostics/catalogue/config-codes.js";
 import { compiledOps, type Constants } from "../analysis/compiled-ops.js";
 import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";
-import { isLiteral, isValue, type KernelIR, type OpStatement, type Value } from "../ir/nodes.js";
+import { isLiteral, isValue, type KernelIR, type OpStatement, paramsOf, type Value } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
 import { type Dim } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
@@ -18,9 +18,14 @@ import { bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
   const made = definitions(...bodiesOf(ir));
-  ir.tuning.configs.forEach((config, i) => {
-    const where = ir.tuning.key ? ` in config ${i}` : "";
-    const sizes = sizesIn(config.values);
+  const flags = choosingFlags(ir);
+  const cases = ir.tuning.configs.flatMap(({ values }, i) =>
+    truths(flags, values).map((truth) => ({ i, values, truth })),
+  );
+  cases.forEach(({ i, values, truth }) => {
+    const where = (ir.tuning.key ? ` in config ${i}` : "") + inWords(truth);
+    const numbers = { ...values, ...truth };
+    const sizes = sizesIn(numbers);
     const report = (diagnostic: Diagnostic | undefined) => {
       if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
     };
@@ -28,11 +33,45 @@ export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
       for (const value of resultsOf(statement)) report(checkTile(value, sizes, where));
       if (statement.kind === "op") checkLeast(statement, sizes, where).forEach(report);
     });
-    const constant = constants(ir, made, config.values);
+    const constant = constants(ir, made, numbers);
     for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, where));
     for (const { value } of ir.params) report(checkTile(value, sizes, where));
   });
   return [...found.values()];
+}
+
+/** The flags by which the size of a tile is chosen. */
+function choosingFlags(ir: KernelIR): readonly string[] {
+  const texts = new Set<string>();
+  walkAll(ir, (statement) => {
+    for (const { type } of resultsOf(statement))
+      if ("shape" in type) for (const dim of type.shape) if (String(dim).includes("choose(")) texts.add(String(dim));
+  });
+  const isFlag = (name: string) =>
+    name.includes(".") || paramsOf(ir, "constexpr").some((param) => param.name === name && param.of === "bool");
+  return [...new Set([...texts].flatMap((text) => text.match(/[A-Za-z_][\w.]*/g) ?? []))].filter(isFlag);
+}
+
+/** Every choice of these flags, but for those that the config has. */
+function truths(flags: readonly string[], values: Numbers): readonly Readonly<Record<string, boolean>>[] {
+  return flags
+    .filter((name) => !(name in values))
+    .slice(0, MOST_FLAGS)
+    .reduce<Record<string, boolean>[]>(
+      (all, name) =>
+        all.flatMap((each) => [
+          { ...each, [name]: true },
+          { ...each, [name]: false },
+        ]),
+      [{}],
+    );
+}
+/** Beyond this many flags among sizes, the launch alone decides. */
+const MOST_FLAGS = 6;
+
+function inWords(flags: Readonly<Record<string, boolean>>): string {
+  const words = Object.entries(flags).map(([name, value]) => `${name} is ${value}`);
+  return words.length === 0 ? "" : ` where ${words.join(" and ")}`;
 }
 
 /** The value of an argument in a config. */

@@ -7,10 +7,12 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { type Body, type ResultForm, runBody } from "../ir/entries.js";
 import { Handle } from "../ir/handle.js";
 import { repeatResults } from "../ir/repeats.js";
-import { type Argument, type Block, type IfStatement, isValue, type Value } from "../ir/nodes.js";
+import { type Argument, type Block, type IfStatement, isValue, type Value, type Variable } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
 import { whyAssign, whyCondition, type WhyWhen } from "../rules/control-rules.js";
 import { argumentOf, must } from "./argument.js";
+import { MutHandle } from "./state.js";
+import type { StateLike } from "../types/tile.js";
 
 type Arm = () => unknown;
 
@@ -19,10 +21,16 @@ export interface When<R> {
   /** The next condition, tested if none before it holds. */
   elseWhen<const C>(condition: Checked<C, WhyWhen<C, "elseWhen">>, body: () => NoInfer<R>): When<R>;
   /** The arm that runs if no condition holds. Gives what the arms return. */
-  otherwise(body: () => NoInfer<R>): R;
-  /** What the arm returns. Only later arms of the same constexpr condition may use it. */
-  readonly value: R;
+  otherwise(body: Joined<R>): Returned<R>;
+  /** What the arm returns, which may be state. Only later arms of the same constexpr condition may use it. */
+  readonly value: Returned<R>;
 }
+/** The last arm: it returns what the others do, which is no state. */
+type Joined<R> = (R extends readonly unknown[] ? R[number] : R) extends StateLike
+  ? "when: the arms return state, which has no common variable; make it before the branch, or take one arm's .value"
+  : () => NoInfer<R>;
+/** An arm's list has the author's own type, as if it were no constant. */
+type Returned<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: R[K] } : R;
 
 interface WhenHandle {
   elseWhen(condition: unknown, body: Arm): WhenHandle;
@@ -35,6 +43,8 @@ interface Branch {
   readonly form: ResultForm;
   /** What the arm returns. The branch has a result only if every arm returns one. */
   readonly returned: readonly Argument[];
+  /** As in `Body`. */
+  readonly states: readonly (Variable | undefined)[];
   /** The condition under which neither this arm nor one before it runs; undefined if only the program knows. */
   readonly otherwise: string | undefined;
 }
@@ -51,7 +61,7 @@ export const when = ((condition: unknown, body: Arm): WhenHandle => {
   const branch = openBranch(recorder, condition, body, 0, "", at);
   recorder.append(branch.statement);
   return chain(recorder, [branch]);
-}) as unknown as <const C, R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
+}) as unknown as <const C, const R = void>(condition: Checked<C, WhyWhen<C>>, body: () => R) => When<R>;
 
 /** `before` is the condition under which no earlier arm runs: "" for the first arm. */
 function openBranch(
@@ -66,10 +76,10 @@ function openBranch(
   const argument = argumentOf(recorder, condition, "when: the condition is a scalar of int1 or a constexpr", at);
   must(whyCondition(typeOfArgument(argument)), at);
   const text = textOf(argument);
-  const { block, form } = arm(recorder, body, index, both(before, text), at);
+  const { block, form, states } = arm(recorder, body, index, both(before, text), at);
   const then = { ...block, yields: [] };
   const statement = { kind: "if" as const, condition: argument, then, otherwise: EMPTY, results: [], at };
-  return { statement, form, returned: block.yields, otherwise: both(before, text && negated(text)) };
+  return { statement, form, returned: block.yields, states, otherwise: both(before, text && negated(text)) };
 }
 
 /** The canonical text of a condition that Triton knows. Compound conditions are written without their nesting. */
@@ -101,8 +111,11 @@ function arm(
     const given = body();
     if (given === undefined) return { yields: [], form: "nothing" };
     const items = Array.isArray(given) ? given : [given];
-    const yields = items.map((item) => argumentOf(recorder, item, "when: an arm returns tiles, or nothing", at));
-    return { yields, form: Array.isArray(given) ? "list" : "one" };
+    const states = items.map((item) => (item instanceof MutHandle ? MutHandle.of(item) : undefined));
+    const yields = items
+      .filter((item) => !(item instanceof MutHandle))
+      .map((item) => argumentOf(recorder, item, "when: an arm returns tiles, state or nothing", at));
+    return { yields, form: Array.isArray(given) ? "list" : "one", states };
   });
 }
 
@@ -118,7 +131,8 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
     otherwise(body) {
       const here = captureLocation();
       settle(recorder, branches[0]!, "otherwise");
-      const { block, form } = arm(recorder, body, branches.length, last.otherwise, here);
+      const { block, form, states } = arm(recorder, body, branches.length, last.otherwise, here);
+      if ([...branches, { states }].some((branch) => branch.states.some(Boolean))) fail(branchValues.state(), here);
       last.statement.otherwise = { ...block, yields: [] };
       if (branches.every((branch) => branch.form === "nothing") && form === "nothing") return undefined;
       if (branches.some((branch) => branch.form !== form)) fail(branchValues.count(), here);
@@ -126,7 +140,12 @@ function chain(recorder: Builder, branches: readonly Branch[]): WhenHandle {
     },
     get value() {
       if (branches.length > 1) fail(branchValues.chain(), captureLocation());
-      const handles = last.returned.map((argument) => (isValue(argument) ? new Handle(argument) : argument));
+      const values = last.returned.values();
+      const handles = last.states.map((state) => {
+        if (state) return new MutHandle(state);
+        const argument = values.next().value;
+        return isValue(argument) ? new Handle(argument) : argument;
+      });
       return last.form === "list" ? handles : handles[0];
     },
   };

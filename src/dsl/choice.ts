@@ -12,21 +12,13 @@ interface Name {
 type Chain = Pick<ReturnType<typeof when>, "elseWhen" | "otherwise">;
 const branch = when as (condition: unknown, body: () => unknown) => Chain;
 
-/** Runs `make` without naming its values: the author's variable names the result of the whole branch. */
-function unnamed<T>(make: () => T): T {
-  const recorder = builder("constexpr.fn");
-  const outer = recorder.anonymous;
-  recorder.anonymous = true;
-  const made = make();
-  recorder.anonymous = outer;
-  return made;
-}
-
 /** A call is a branch on the name, with an arm for each function. Triton decides it when it compiles. */
 export function chosenFunction(handle: Handle, functions: Readonly<Record<string, AnyFunction>>): AnyFunction & Name {
   const name = handle as unknown as Name;
   const names = Object.keys(functions);
   const last = names.at(-1)!;
+  // The author's variable names the result of the whole branch.
+  const unnamed = <T>(make: () => T): T => builder("constexpr.fn").unnamed(make);
   const is = (choice: string) => unnamed(() => name.eq(choice));
   const call = (...args: unknown[]): unknown => {
     const arm = (choice: string) => () => {

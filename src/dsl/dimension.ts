@@ -15,8 +15,30 @@ export function dimension(text: string): Operand {
     number: (value) => value,
     name: (name) => new Handle(builder("shape").constexprs.get(name)!),
     neg: ops.neg,
-    binary: { "+": ops.add, "-": ops.sub, "*": ops.mul, "//": ops.floorDiv, "/": ops.div, "%": ops.mod },
+    not: ops.not,
+    isWord: (name, word) => {
+      const value = builder("shape").constexprs.get(name);
+      const isText = value?.type.kind === "constexpr" && value.type.of === "string";
+      return isText ? ops.eq(new Handle(value) as never, word as never) : undefined;
+    },
+    binary: {
+      "+": ops.add,
+      "-": ops.sub,
+      "*": ops.mul,
+      "//": ops.floorDiv,
+      "/": ops.div,
+      "%": ops.mod,
+      "<": ops.lt,
+      "<=": ops.le,
+      ">": ops.gt,
+      ">=": ops.ge,
+      "==": ops.eq,
+      "!=": ops.ne,
+    },
     call: {
+      choose: ops.choose,
+      and: ops.and,
+      or: ops.or,
       cdiv: ops.cdiv,
       min: ops.minimum,
       max: ops.maximum,

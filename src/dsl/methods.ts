@@ -10,6 +10,7 @@ import { showType } from "../types/types.js";
 import * as ops from "../ops/index.js";
 import * as pointers from "../ops/pointer.js";
 import "../ops/reflect.js";
+import "../ops/narrow.js";
 import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
@@ -88,6 +89,8 @@ property("given", (handle) => {
 });
 
 method("at", (handle, ...indices) => views.at(handle, indices, { claimed: claims(indices) }));
+// Only truth values that Triton knows choose constexprs; tiles are chosen by tl.where.
+method("choose", (handle, ...args) => (ops.choose as unknown as AnyFunction)(handle, ...args));
 // `gather` makes a view of a tensor, moves the elements of a tile, and loads rows of a descriptor.
 method("gather", (handle, ...args) => {
   const { kind } = valueOf(handle).type;

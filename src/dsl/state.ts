@@ -1,12 +1,14 @@
 /** State that loops and branches change. */
 import { typeOfArgument } from "../ir/typed.js";
 import { type Builder, builder } from "../ir/builder.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { brokenRule } from "../diagnostics/catalogue/rule-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { Handle, STATE } from "../ir/handle.js";
 import type { Argument, Variable } from "../ir/nodes.js";
 import { repeatLet, repeatRead, repeatWrite } from "../ir/repeats.js";
 import type { Checked } from "../types/problem.js";
-import { type MutOut, whyAssign, type WhyMut, whyMut } from "../rules/control-rules.js";
+import { inferMut, type MutOut, whyAssign, type WhyMut } from "../rules/control-rules.js";
 import type { Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
@@ -23,6 +25,11 @@ export class MutHandle {
 
   get #variable(): Variable {
     return this.#made.recorded ?? this.#made;
+  }
+
+  /** The variable behind a state. */
+  static of(state: MutHandle): Variable {
+    return state.#variable;
   }
 
   get value(): Handle {
@@ -66,10 +73,10 @@ export const mut = ((initial: unknown): MutHandle => {
   const repeated = repeatLet(recorder, toArgument(initial));
   if (repeated) return new MutHandle(repeated);
   const at = captureLocation();
-  const value = argumentOf(recorder, initial, "mut: needs a tile or a pointer", at);
-  const type = typeOfArgument(value);
-  must(whyMut(type), at);
+  const value = argumentOf(recorder, initial, "mut: takes a tile, a pointer or a number", at);
+  const type = inferMut(typeOfArgument(value));
+  if (typeof type === "string") fail(brokenRule(type), at);
   const variable = recorder.variable(type, at);
-  recorder.append({ kind: "let", variable, initial: value, at });
+  recorder.append({ kind: "let", variable, initial: recorder.unnamed(() => strong(recorder, type, value)), at });
   return new MutHandle(variable);
 }) as unknown as <const X>(initial: Checked<X, WhyMut<X>>) => MutOut<X>;

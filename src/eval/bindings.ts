@@ -1,5 +1,5 @@
 /** Values known before a program runs: sizes, scalars, constexprs, dtypes, and what the host computes from them. */
-import { type DTypeName, type Elem, reflect } from "../types/dtype.js";
+import { type DTypeName, type Elem, reflect, reflections } from "../types/dtype.js";
 import { unroundedDType } from "../numerics/numeric.js";
 import {
   type Argument,
@@ -16,6 +16,7 @@ import type { Constant, ResultType } from "../values/runtime-values.js";
 import type { Dim } from "../types/shape.js";
 import type { Type } from "../types/types.js";
 import { constexprValue } from "../types/constexpr-value.js";
+import { dtypeVariables } from "../analysis/dtype-bindings.js";
 
 /** What the caller passes. */
 export interface Launch {
@@ -25,6 +26,8 @@ export interface Launch {
   readonly scalars?: Readonly<Record<string, number>> | undefined;
   /** The config's and the caller's. */
   readonly constexprs: Readonly<Record<string, number | boolean | string>>;
+  /** Optional arguments that the caller leaves out. */
+  readonly absent?: readonly string[] | undefined;
   /** Computes every float in float64, so that nothing is rounded: what is left is the kernel's algorithm. */
   readonly unrounded?: boolean | undefined;
 }
@@ -33,6 +36,8 @@ export class Bindings {
   readonly #launch: Launch;
   readonly #params: ReadonlyMap<Value, Param>;
   readonly #known = new Map<Value, Constant>();
+  /** The members of each dtype variable of the parameters. */
+  readonly #members: ReadonlyMap<string, readonly DTypeName[]>;
   readonly #dims = new Map<string, number>();
   /** Index values of the enclosing unrolled loops, by the index's text. */
   readonly #indices = new Map<string, number>();
@@ -45,6 +50,7 @@ export class Bindings {
   constructor(ir: KernelIR, launch: Launch) {
     this.#launch = launch;
     this.#params = new Map(ir.params.map((param) => [param.value, param]));
+    this.#members = dtypeVariables(ir);
     const valuesOf = (kind: Param["kind"]) =>
       ir.params.flatMap((param) => (param.kind === kind ? [[param.name, this.constant(param.value)] as const] : []));
     this.constexprs = Object.fromEntries(valuesOf("constexpr"));
@@ -93,7 +99,9 @@ export class Bindings {
   dtype(elem: Elem): DTypeName {
     if (typeof elem === "string") return elem;
     const bound = this.#launch.dtypes[elem.name];
-    if (!elem.members.includes(bound as DTypeName))
+    // An arm for some members only is prepared for all of them.
+    const possible = this.#members.get(elem.name) ?? elem.members;
+    if (!possible.includes(bound as DTypeName))
       throw new Error(`the dtype ${elem.name} is ${bound ?? "not given"}; it is one of ${elem.members.join(", ")}`);
     return bound as DTypeName;
   }
@@ -108,18 +116,21 @@ export class Bindings {
     if (typeof dim === "number") return dim;
     let value = this.#dims.get(dim);
     if (value === undefined) {
-      const numbers = { ...this.constexprs, ...this.#bits(), ...Object.fromEntries(this.#indices) };
+      const numbers = { ...this.constexprs, ...this.#facts(), ...Object.fromEntries(this.#indices) };
       this.#dims.set(dim, (value = constexprValue(dim, numbers)));
     }
     return value;
   }
 
-  /** A dimension may be computed from a dtype's width. */
-  #bits(): Record<string, number> {
-    const bound = Object.entries(this.#launch.dtypes);
-    return Object.fromEntries(
-      bound.map(([name, dtype]) => [`${name}.bits`, Number(reflect(dtype as DTypeName, "bits"))]),
-    );
+  /** A dimension may depend on a dtype, such as on its width, and on which arguments the caller gave. */
+  #facts(): Record<string, number> {
+    const facts: Record<string, number> = {};
+    for (const [name, dtype] of Object.entries(this.#launch.dtypes))
+      for (const property of reflections) facts[`${name}.${property}`] = Number(reflect(dtype as DTypeName, property));
+    for (const [name, all] of this.#members)
+      for (const member of all) facts[`${name}.is.${member}`] = Number(this.#launch.dtypes[name] === member);
+    for (const { name } of this.#params.values()) facts[`${name}.given`] = Number(!this.#launch.absent?.includes(name));
+    return facts;
   }
 
   /** Runs `body` with the index of an unrolled loop, given by its text, bound to `value`. */

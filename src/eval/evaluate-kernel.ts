@@ -194,11 +194,11 @@ const prepared = new WeakMap<KernelIR, Map<string, Program>>();
 /** How many prepared programs to keep for each kernel: a property test cycles through its configs and dtypes. */
 const MOST_PREPARED = 16;
 
-/** The kernel, prepared for these dtypes and constexprs. */
-function programFor(ir: KernelIR, bindings: Bindings, { dtypes, nonFinite = false }: Run): Program {
+/** The kernel, prepared for these dtypes and constexprs, and without these arguments. */
+function programFor(ir: KernelIR, bindings: Bindings, { dtypes, absent = [], nonFinite = false }: Run): Program {
   let known = prepared.get(ir);
   if (known === undefined) prepared.set(ir, (known = new Map()));
-  const key = JSON.stringify([dtypes, bindings.constexprs, nonFinite, bindings.unrounded]);
+  const key = JSON.stringify([dtypes, bindings.constexprs, absent, nonFinite, bindings.unrounded]);
   let program = known.get(key);
   if (program === undefined) program = new Program(ir, bindings, nonFinite);
   else known.delete(key);

@@ -50,6 +50,15 @@ export class Builder {
 
   /** Set while making intermediate values, which must not take the author's name. */
   anonymous = false;
+  /** Runs `make` without giving the author's name to its values. */
+  unnamed<T>(make: () => T): T {
+    const outer = this.anonymous;
+    this.anonymous = true;
+    const made = make();
+    this.anonymous = outer;
+    return made;
+  }
+
   /** Set while appending ops for one that the author wrote elsewhere. */
   pinned: Location | undefined;
 

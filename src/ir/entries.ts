@@ -9,7 +9,7 @@ import { changedState, earlyExit } from "../diagnostics/catalogue/control-codes.
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Builder } from "./builder.js";
 import type { Handle } from "./handle.js";
-import type { Argument, Block, ScopeKind, Value } from "./nodes.js";
+import type { Argument, Block, ScopeKind, Value, Variable } from "./nodes.js";
 import { Repeats } from "./repeats.js";
 import { differenceOf } from "./same-statements.js";
 
@@ -23,6 +23,8 @@ export interface Body {
   readonly params: readonly Value[];
   readonly block: Block;
   readonly form: ResultForm;
+  /** The state that an arm returns, at its place among what it returns. */
+  readonly states: readonly (Variable | undefined)[];
   /** The bodies inside it, in the order in which they were entered. */
   readonly inner: readonly Body[];
   readonly callsHelpers: boolean;
@@ -49,6 +51,7 @@ export interface Returned {
   readonly params?: readonly Value[];
   readonly yields: readonly Argument[];
   readonly form: ResultForm;
+  readonly states?: readonly (Variable | undefined)[];
 }
 
 /** A body that is being entered. */
@@ -180,7 +183,7 @@ function* enter(recorder: Builder, head: BodyHead, once: Once, again?: Again): G
   recorder.entry = entry;
   recorder.open(head.what, head.at, head.kind, head.condition);
   const depth = recorder.depth;
-  const { params = [], yields, form } = yield* once();
+  const { params = [], yields, form, states = [] } = yield* once();
   if (recorder.depth !== depth) fail(earlyExit.leftInside(), head.at);
   const block = recorder.close(yields);
   recorder.entry = outer;
@@ -189,6 +192,7 @@ function* enter(recorder: Builder, head: BodyHead, once: Once, again?: Again): G
     params,
     block,
     form,
+    states,
     inner: entry.inner,
     callsHelpers: entry.callsHelpers,
     texts: [before, recorder.texts],

@@ -106,6 +106,8 @@ export type Spelling =
   | { readonly form: "raw" }
   /** `f(x, y)`: a helper function and the list of its arguments. */
   | { readonly form: "apply" }
+  /** `x if condition else y` */
+  | { readonly form: "conditional" }
   /** Stands for its first operand. The checks see the op; the Python does not have it. */
   | { readonly form: "same" }
   /** Replaced before emission by simpler ops. */
@@ -206,6 +208,8 @@ export interface OpNeeds<Args> {
 export interface Triton36<Args> {
   /** Literals get their own dtype, where 3.9 gives them the tile's. */
   readonly strongLiterals?: boolean;
+  /** Nothing is promoted to float64: the first operand's dtype is the result's, also if it is a literal. */
+  readonly firstDecides?: boolean;
   /** The dtype of the result, or of the first of several, where it is not 3.9's; emission casts it back. */
   readonly result?: (args: Args) => Elem | undefined;
   /** The dtype that tiles among the operands are cast to first, where 3.6 would compute in a narrower one. */

@@ -9,6 +9,7 @@ import { Handle, isHandle, isState, valueOf } from "../ir/handle.js";
 import { type Argument, type FunctionArgument, isList, type OpStatement, type Value } from "../ir/nodes.js";
 import type { Op, OpRules, OperandKind, Operands, RuntimeArguments, TypedArguments } from "../ir/op.js";
 import { repeatOp } from "../ir/repeats.js";
+import { numberOperation } from "../torch/torch-proxy.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
 
@@ -59,6 +60,8 @@ function opFrom<Given extends Operands, Options extends Operands>(record: OpReco
 
 function appends(op: Op) {
   return (...args: unknown[]): unknown => {
+    const ofReference = numberOperation(op.name, args);
+    if (ofReference !== undefined) return ofReference;
     const recorder = builder(`tl.${op.name}`);
     if (recorder.place === "host" && !op.spelling.host) fail(hostOnly.notOnHost(op.name), recorder.location());
     if (recorder.place === "kernel" && op.needs.hostOnly) fail(hostOnly.onHostOnly(op.name), recorder.location());

@@ -4,10 +4,10 @@ import { type Checked, whyChoice } from "../types/problem.js";
 import {
   type AccOrOptions,
   dotAcc,
-  type DotOptions,
   type DotOut,
   inferDot,
   leastInner,
+  type OptionsFor,
   type WhyDotFirst,
   type WhyDotSecond,
 } from "../rules/dot-rules.js";
@@ -25,19 +25,20 @@ function whyImprecise(a: Type, given: unknown): string {
 
 /**
  * `a @ b`, plus `acc` if given: `acc = tl.dot(a, b, acc)`. Products accumulate in float32 (int8: int32, float64:
- * float64). float32 operands are rounded to TF32 unless `inputPrecision` says otherwise.
+ * float64); float16 and 8-bit floats in float16 if `outDtype` asks for it. float32 operands are rounded to TF32 unless
+ * `inputPrecision` says otherwise.
  */
 export const dot = defineOp<
-  <A, B, const C = undefined>(
+  <A, B, const C = undefined, const O = undefined>(
     a: Checked<A, WhyDotFirst<A>>,
     b: Checked<B, WhyDotSecond<A, B>>,
-    acc?: AccOrOptions<A, B, C>,
-    options?: DotOptions,
-  ) => DotOut<A, B, C>
+    acc?: AccOrOptions<A, B, C, O>,
+    options?: OptionsFor<A, O>,
+  ) => DotOut<A, B, C, O>
 >()({
   name: "dot",
   operands: { a: "tile", b: "tile", acc: "tile?" },
-  options: { inputPrecision: "constant?", maxNumImpreciseAcc: "constant?" },
+  options: { inputPrecision: "constant?", maxNumImpreciseAcc: "constant?", outDtype: "dtype?" },
   effect: "pure",
   spelling: {
     form: "call",
@@ -54,10 +55,12 @@ export const dot = defineOp<
       };
     },
   },
-  infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc }) =>
+  infer: ({ a, b, acc, inputPrecision, maxNumImpreciseAcc, outDtype }) =>
     whyChoice("dot: inputPrecision", inputPrecision?.literal, ["tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"]) ||
     whyImprecise(a.type, maxNumImpreciseAcc?.literal) ||
-    inferDot(a.type, b.type, acc?.type),
+    (outDtype && !outDtype.dtype
+      ? "dot: outDtype is a dtype, such as tl.float16"
+      : inferDot(a.type, b.type, acc?.type, outDtype?.dtype)),
   evaluate: ({ a, b, acc, inputPrecision }, { result }) =>
     dotArrays(a, b, acc, {
       accDType: result.dtype as AccumulatorDType,

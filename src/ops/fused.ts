@@ -39,7 +39,7 @@ const holds = ({ type }: Typed, name: "float16" | "bfloat16" | "float32" | "floa
  * and bfloat16 give float32.
  */
 export const fdiv = defineOp<
-  <X, const Y>(
+  <const X, const Y>(
     x: X,
     y: Checked<Y, WhyFdiv<X, Y>>,
     options?: { ieeeRounding?: boolean; approx?: boolean },
@@ -59,6 +59,7 @@ export const fdiv = defineOp<
   needs: { since39: ({ approx }) => approx?.literal === true },
   triton36: {
     strongLiterals: true,
+    firstDecides: true,
     // 3.6 divides halves as halves, and does not promote to float64.
     operands: ({ x, y }) => {
       const has = (name: Parameters<typeof holds>[1]) => holds(x, name) || holds(y, name);
@@ -69,7 +70,9 @@ export const fdiv = defineOp<
 });
 
 /** `x / y` of float32, correctly rounded: `tl.div_rn(x, y)`. */
-export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>>()({
+export const divRn = defineOp<
+  <const X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"divRn", X, Y>>) => PairOf<X, Y>
+>()({
   name: "divRn",
   operands: { x: "value", y: "value" },
   effect: "pure",
@@ -81,7 +84,7 @@ export const divRn = defineOp<<X, const Y>(x: X, y: Checked<Y, WhySingleSecond<"
 });
 
 /** The high half of the product of integers taken as unsigned: `tl.umulhi(x, y)`. */
-export const umulhi = defineOp<<X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
+export const umulhi = defineOp<<const X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>) => PairOf<X, Y>>()({
   name: "umulhi",
   operands: { x: "value", y: "value" },
   effect: "pure",
@@ -96,7 +99,7 @@ export const umulhi = defineOp<<X, const Y>(x: X, y: Checked<Y, WhyUmulhi<X, Y>>
 
 /** `x * y + z` of floats with one rounding: `tl.fma(x, y, z)`. */
 export const fma = defineOp<
-  <X, const Y, const Z>(
+  <const X, const Y, const Z>(
     x: Checked<X, WhyFused<X>>,
     y: Checked<Y, WhySecond<"fma", X, Y>>,
     z: Checked<Z, WhyThird<"fma", X, Y, Z>>,
@@ -119,7 +122,7 @@ export const fma = defineOp<
  * need Triton 3.9.
  */
 export const clamp = defineOp<
-  <X, const Lo, const Hi>(
+  <const X, const Lo, const Hi>(
     x: Checked<X, WhyClamped<"clamp", X>>,
     min: Checked<Lo, WhySecond<"clamp", X, Lo>>,
     max: Checked<Hi, WhyThird<"clamp", X, Lo, Hi>>,

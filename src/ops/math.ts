@@ -1,6 +1,15 @@
 /** Functions of float32 and float64 elements. The evaluator computes them in float64 and rounds once. */
 import type { Checked } from "../types/problem.js";
-import { inferMath, type MathOut, type WhyMath, whyTile, type WhyTile } from "../rules/math-rules.js";
+import {
+  type AbsOut,
+  inferAbs,
+  inferMath,
+  type MathOut,
+  type WhyAbs,
+  type WhyMath,
+  whyTile,
+  type WhyTile,
+} from "../rules/math-rules.js";
 import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
 import { erf as erfOf } from "../numerics/special.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -104,13 +113,13 @@ export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>
 });
 
 /** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
-export const abs = defineOp<<X>(x: Checked<X, WhyTile<"abs", X>>) => MathOut<X>>()({
+export const abs = defineOp<<const X>(x: Checked<X, WhyAbs<X>>) => AbsOut<X>>()({
   name: "abs",
   operands: { x: "value" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.abs" },
-  infer: ({ x }) => whyTile("abs", x.type) || x.type,
+  infer: ({ x }) => inferAbs(x.type),
   evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
   facts: { nonNegative: () => true },
 });

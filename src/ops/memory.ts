@@ -5,6 +5,7 @@ import {
   loadOut,
   type Store,
   whyInBounds,
+  type InBoundsOut,
   type WhyInBounds,
   whyLoad,
   whyMaskFor,
@@ -12,7 +13,6 @@ import {
   whyValue,
   whyWrite,
 } from "../rules/memory-rules.js";
-import type { Plain } from "../rules/math-rules.js";
 import type { PointerType, ViewType, Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 import type { TypedArguments } from "../ir/op.js";
@@ -39,12 +39,13 @@ function whyCached(op: "load" | "store", { cacheModifier, evictionPolicy, volati
 /**
  * Declares that an index is in bounds, so that a view does not mask it. The evaluator checks this in every run.
  */
-export const inBounds = defineOp<<X>(index: Checked<X, WhyInBounds<X>>) => Plain<X>>()({
+export const inBounds = defineOp<<const X>(index: Checked<X, WhyInBounds<X>>) => InBoundsOut<X>>()({
   name: "inBounds",
   operands: { index: "value" },
   effect: "pure",
   spelling: { form: "same" },
   infer: ({ index }) => whyInBounds(index.type) || index.type,
+  fold: (index) => index!,
   evaluate: ({ index }) => index,
   facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, passes: true },
 });

@@ -16,6 +16,8 @@ import {
 import { type DTypeName, members, sameElem } from "../types/dtype.js";
 import { tileType, type Type } from "../types/types.js";
 import { defineOp } from "./define.js";
+import type { TileArray } from "../numerics/array.js";
+import type { Runtime } from "../values/runtime-values.js";
 import { binary, common, isTile, tileOf } from "../values/operands.js";
 
 type Pair<Name extends string, Python extends string> = <const X, const Y>(
@@ -80,7 +82,18 @@ export const minimum = extremum("minimum", "min", (signs) => signs.every(Boolean
 /** The larger value; a number wins over NaN unless `propagateNan` is "all": `tl.maximum(x, y)`. */
 export const maximum = extremum("maximum", "max", (signs) => signs.some(Boolean));
 
-/** `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. */
+/** Two numbers, in the dtype of the result. */
+const lone = (x: Runtime, y: Runtime, dtype: DTypeName): [TileArray, TileArray, DTypeName] => [
+  tileOf(x, dtype),
+  tileOf(y, dtype),
+  dtype,
+];
+
+/**
+ * `x` where the condition is true, else `y`: `tl.where(mask, x, 0.0)`. Both sides are computed. Two numbers give int32,
+ * or float32 if one has a fraction; JavaScript has no 0.0, so add `.to(tl.float32)` where whole numbers are meant as
+ * floats.
+ */
 export const where = defineOp<
   <const C, const X, const Y>(
     condition: Checked<C, WhyCond<"where", C>>,
@@ -98,8 +111,8 @@ export const where = defineOp<
     const sides = [x.type, y.type].flatMap((side) => (side.kind === "tile" ? [side.dtype] : []));
     return sides.every((dtype) => sameElem(dtype, type.dtype)) ? type : tileType(type.dtype, type.shape);
   },
-  evaluate: ({ condition, x, y }) => {
-    const [a, b, dtype] = common(x, y);
+  evaluate: ({ condition, x, y }, { result }) => {
+    const [a, b, dtype] = isTile(x) || isTile(y) ? common(x, y) : lone(x, y, result.dtype);
     const chosen = isTile(condition) ? condition : tileOf(condition, "int1");
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },

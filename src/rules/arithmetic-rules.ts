@@ -17,6 +17,7 @@ import {
   whyInt,
   whyNumber,
   whyPromote,
+  whyTruth,
   whyWeak,
   whyWhole,
   type Divide,
@@ -29,6 +30,7 @@ import {
   type WhyNoResult,
   type WhyNumber,
   type WhyPromote,
+  type WhyTruth,
   type WhyWeak,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Dim, type Shape, type WhyBroadcast } from "../types/shape.js";
@@ -216,9 +218,7 @@ export function inferFloorDivide(op: string, x: Type, y: Type, text: (a: string,
 // ---- & | ^ << >> ----------------------------------------------------------------------------------------------------
 
 export type WhyBits<Op extends string, E, S extends Shape, O> = O extends boolean
-  ? E extends "int1"
-    ? ""
-    : `${Op}: true and false combine with int1 only, this tile is ${Call<E>}`
+  ? WhyTruth<Op, E>
   : O extends number
     ? Both<WhyInt<Op, E>, E extends "int1" ? `${Op}: int1 combines with int1, not with a number` : WhyNumber<Op, E, O>>
     : O extends TileLike
@@ -239,9 +239,7 @@ const bits: BinaryRule = {
 export function inferBits(op: string, x: Type, y: Type, text: (a: string, b: string) => string): Type | string {
   const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
   if (tile.kind === "tile" && other.kind === "constexpr" && isBooleanLiteral(other)) {
-    return tile.dtype === "int1"
-      ? tile
-      : `${op}: true and false combine with int1 only, this tile is ${call(tile.dtype)}`;
+    return whyTruth(op, tile.dtype) || tile;
   }
   const bool = [x, y].every((type) => type.kind === "constexpr" && type.of === "bool");
   return inferBinary(bits, op, x, y, (a, b) =>

@@ -7,35 +7,36 @@ import {
   promote,
   whyInt,
   whyLiteral,
+  whyTruth,
   whyWeak,
   whyWhole,
   type Promote,
   type WhyInt,
   type WhyWhole,
 } from "../types/promote.js";
+import { type LoneDType, loneDType, type LoneNumber, whyLone } from "../types/lone-number.js";
 import { sameShape, showShape, type Show } from "../types/shape.js";
 import type { El, Mut, Sh, StateLike, TileLike } from "../types/tile.js";
-import { literalValue, type Type } from "../types/types.js";
+import { literalValue, tileType, type Type } from "../types/types.js";
 // ---- state ----------------------------------------------------------------------------------------------------------
 
-/** `tl.mut(initial)`: a tile or a pointer. */
-export type WhyMut<X> = X extends TileLike | AddressLike
+/** `tl.mut(initial)`: a tile, a pointer, or a number, which is a scalar of the dtype that Triton gives it. */
+export type WhyMut<X> = X extends TileLike | AddressLike | LoneNumber
   ? ""
   : X extends StateLike
     ? "mut: this is state already; start from its .value"
-    : X extends number | ConstLike
-      ? "mut: a number has no dtype; write tl.full([], x, tl.int32)"
-      : "mut: needs a tile or a pointer";
+    : "mut: takes a tile, a pointer or a number";
 export type MutOut<X> = X extends TileLike
   ? Mut<X[El], X[Sh]>
   : X extends AddressLike
     ? MutPointer<X[Ta], X[Pl], X[Ac]>
-    : Mut<any, any>;
-export function whyMut(initial: Type): string {
-  if (initial.kind === "tile" || initial.kind === "pointer") return "";
-  return initial.kind === "constexpr" && initial.of !== "string"
-    ? "mut: a number has no dtype; write tl.full([], x, tl.int32)"
-    : "mut: needs a tile or a pointer";
+    : Mut<LoneDType<X>, []>;
+/** The variable's type, or why there is none. */
+export function inferMut(initial: Type): Type | string {
+  if (initial.kind === "tile" || initial.kind === "pointer") return initial;
+  const dtype = loneDType(initial);
+  if (dtype === undefined || initial.kind !== "constexpr") return "mut: takes a tile, a pointer or a number";
+  return whyLone("mut", initial) || tileType(dtype, []);
 }
 
 /** `state.value = next`. In the editor the accessor's own type is the rule; only the build has a sentence. */
@@ -51,6 +52,7 @@ export function whyAssign(held: Type, next: Type): string {
   }
   if (held.kind !== "tile") return "value: this cannot be held";
   if (next.kind === "constexpr") {
+    if (next.of === "bool") return whyTruth("value", held.dtype);
     const value = literalValue(next);
     return value === undefined ? whyWeak("value", held.dtype, next.of) : whyLiteral("value", held.dtype, value);
   }

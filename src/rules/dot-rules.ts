@@ -8,6 +8,7 @@ import {
   sameElem,
   token,
   type Call,
+  type DType,
   type Elem,
   type Element,
   type Fp8Name,
@@ -102,8 +103,30 @@ type WhyMixed<E extends Element> =
     : "";
 
 type DotElement<M> = M extends "int8" ? "int32" : M extends "float64" ? "float64" : "float32";
-/** The dtype in which products of E accumulate. */
+/** The dtype in which products of E accumulate, unless another is asked for. */
 export type DotAcc<E> = IsAny<E> extends true ? any : DotElement<Members<E>>;
+/** The element type that `outDtype` asks for; undefined without it. */
+type Asked<O> = O extends { readonly outDtype: DType<infer D> } ? D : undefined;
+type AccAsked<E, D> = D extends undefined ? DotAcc<E> : D;
+/** float16 and the 8-bit floats may also add up in float16. */
+type Halves = "float16" | Fp8Name;
+type WhyAsked<E, D> = D extends undefined
+  ? ""
+  : Agree<D, DotAcc<E>> extends true
+    ? ""
+    : [Exclude<Members<E>, Halves>] extends [never]
+      ? D extends "float16"
+        ? ""
+        : `dot: outDtype of ${Call<E>} is float32 or float16, not ${Call<D>}`
+      : `dot: outDtype of ${Call<E>} is ${Call<DotAcc<E>>}, not ${Call<D>}`;
+function whyAsked(elem: Elem, acc: Elem, asked: Elem): string {
+  if (sameElem(acc, asked)) return "";
+  const isHalf = addsUpInHalf(elem);
+  if (isHalf && asked === "float16") return "";
+  return `dot: outDtype of ${call(elem)} is ${isHalf ? "float32 or float16" : call(acc)}, not ${call(asked)}`;
+}
+const addsUpInHalf = (elem: Elem): boolean => members(elem).every((name) => name === "float16" || isFp8(name));
+
 /** The same at run time; undefined if the members of a variable differ. */
 export function dotAcc(elem: Elem): Elem | undefined {
   const results = new Set(
@@ -120,31 +143,56 @@ type DotDims<A extends Shape, B extends Shape> = number extends A["length"] | B[
     : any;
 export type DotShape<A extends Shape, B extends Shape> = AsShape<DotDims<A, B>>;
 
-type WhyAcc<E, S extends Shape, C> = C extends TileLike
+type WhyAcc<E, S extends Shape, C, Half = ""> = C extends TileLike
   ? Agree<E, C[El]> extends true
     ? SameShape<S, C[Sh]> extends true
       ? ""
       : `dot: the product is ${Show<S>}, the accumulator ${Show<C[Sh]>}`
-    : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})`
-  : [keyof C] extends [keyof DotOptions]
+    : `dot: accumulates in ${Call<E>}, the accumulator is ${Call<C[El]>}; cast it with .to(${Token<E>})${OrAsk<C[El], Half>}`
+  : "";
+/** The other remedy for a float16 accumulator. */
+type OrAsk<F, Half> = F extends "float16" ? (Half extends true ? ", or give { outDtype: tl.float16 }" : "") : "";
+type IsHalf<E> = [Exclude<Members<E>, Halves>] extends [never] ? true : false;
+/** The accumulator, against what the options ask for; where they ask for the wrong dtype, they alone are wrong. */
+export type WhyDotAcc<A, B, C, O = undefined> = C extends TileLike
+  ? WhyAsked<ElementIn<A>, Asked<O>> extends ""
+    ? WhyAcc<AccAsked<ElementIn<A>, Asked<O>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C, IsHalf<ElementIn<A>>>
+    : ""
+  : C extends undefined
     ? ""
     : NotATile<"dot", C>;
-/** The accumulator, or the options where there is none. */
-export type WhyDotAcc<A, B, C> = WhyAcc<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
 /** A wrong accumulator is reported at the accumulator; the result then is open, so that one mistake is one error. */
-export type DotOut<A, B, C> = DotOutOf<DotAcc<ElementIn<A>>, DotShape<ShapeOf<A>, ShapeOf<B>>, C>;
+export type DotOut<A, B, C, O = undefined> = DotOutOf<
+  AccAsked<ElementIn<A>, C extends TileLike | undefined ? Asked<O> : Asked<C>>,
+  DotShape<ShapeOf<A>, ShapeOf<B>>,
+  C
+>;
 type DotOutOf<E extends Element, S extends Shape, C> = WhyAcc<E, S, C> extends "" ? Tile<E, S> : Tile<any, any>;
 
 /** The third argument: the accumulator, or the options. */
-export type AccOrOptions<A, B, C> = C extends undefined
+export type AccOrOptions<A, B, C, O> = C extends undefined
   ? undefined
   : [keyof C] extends [keyof DotOptions]
-    ? DotOptions
-    : Checked<C, WhyDotAcc<A, B, C>>;
+    ? OptionsFor<A, C>
+    : Checked<C, WhyDotAcc<A, B, C, O>>;
+
+/** The options of a product of A. The first branch, which is never taken, is where the checker infers O. */
+export type OptionsFor<A, O> = [O] extends [never]
+  ? O
+  : O extends undefined
+    ? undefined
+    : WhyAsked<ElementIn<A>, Asked<O>> extends ""
+      ? DotOptions
+      : { outDtype: WhyAsked<ElementIn<A>, Asked<O>> };
 
 export interface DotOptions {
   inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;
   maxNumImpreciseAcc?: number | undefined;
+  /**
+   * The dtype in which products add up, and that of the result. Products of float16 and of 8-bit floats add up in
+   * float32; `tl.float16` is faster on some GPUs, and loses digits and range.
+   */
+  outDtype?: DType<any> | undefined;
 }
 
 /** A matrix instruction of CUDA takes K in steps of 256 bits. */
@@ -159,20 +207,24 @@ export function leastInner(op: string, a: Type): readonly Least[] {
 }
 
 /** The type of a product, or why there is none. */
-export function inferDot(a: Type, b: Type, acc?: Type): Type | string {
+export function inferDot(a: Type, b: Type, acc?: Type, asked?: Elem): Type | string {
   const why = whyDotFirst(a);
   if (why || a.kind !== "tile") return why;
   if (b.kind !== "tile") return notATile("dot", b);
   const pair = whyDotTypes(a.dtype, b.dtype) || whyInner(a.shape, b.shape);
   if (pair) return pair;
-  const elem = dotAcc(a.dtype);
-  if (elem === undefined)
+  const own = dotAcc(a.dtype);
+  if (own === undefined)
     return `dot: the members of ${call(a.dtype)} add up in different dtypes; cast with .to(tl.float16)`;
+  const refused = asked === undefined ? "" : whyAsked(a.dtype, own, asked);
+  if (refused) return refused;
+  const elem = asked ?? own;
   const shape = [...a.shape.slice(0, -1), b.shape.at(-1) ?? 1];
   if (acc === undefined) return tileType(elem, shape);
   if (acc.kind !== "tile") return notATile("dot", acc);
   if (!sameElem(elem, acc.dtype)) {
-    return `dot: accumulates in ${call(elem)}, the accumulator is ${call(acc.dtype)}; cast it with .to(${token(elem)})`;
+    const orAsk = acc.dtype === "float16" && addsUpInHalf(a.dtype) ? ", or give { outDtype: tl.float16 }" : "";
+    return `dot: accumulates in ${call(elem)}, the accumulator is ${call(acc.dtype)}; cast it with .to(${token(elem)})${orAsk}`;
   }
   return sameShape(shape, acc.shape)
     ? tileType(elem, shape)

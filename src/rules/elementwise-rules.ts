@@ -21,7 +21,7 @@ import {
   type WhyQuotient,
 } from "./arithmetic-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import { tileType, type Type } from "../types/types.js";
+import { tileType, type TileType, type Type } from "../types/types.js";
 
 // ---- dtypes ---------------------------------------------------------------------------------------------------------
 
@@ -66,27 +66,47 @@ export function inferSingle(op: string, x: Type): Type | string {
 
 // ---- two operands ---------------------------------------------------------------------------------------------------
 
+/** The two operands, of which at least one is a tile; a number takes its dtype. `x` stands at the first place. */
+type WhyTwo<Op extends string, X, Y> = X extends TileLike
+  ? WhyArith<Op, X[El], X[Sh], Y>
+  : Y extends TileLike
+    ? WhyArith<Op, Y[El], Y[Sh], X>
+    : NotATile<Op, X>;
+/** The first tile of two operands; undefined if there is none. */
+const tileAmong = (x: Type, y: Type): TileType | undefined =>
+  x.kind === "tile" ? x : y.kind === "tile" ? y : undefined;
+
 /** divRn: float32 tiles, or one and a number. */
-export type WhySingleSecond<Op extends string, X, Y> = X extends TileLike
-  ? Both<
-      WhySingle<Op, X[El]>,
-      Y extends TileLike ? Both<WhySingle<Op, Y[El]>, WhyArith<Op, X[El], X[Sh], Y>> : WhyArith<Op, X[El], X[Sh], Y>
-    >
-  : NotATile<Op, X>;
+export type WhySingleSecond<Op extends string, X, Y> = Both<
+  X extends TileLike ? WhySingle<Op, X[El]> : "",
+  Both<Y extends TileLike ? WhySingle<Op, Y[El]> : "", WhyTwo<Op, X, Y>>
+>;
 export function inferSinglePair(op: string, x: Type, y: Type): Type | string {
-  if (x.kind !== "tile") return notATile(op, x);
-  const why = whySingle(op, x.dtype) || (y.kind === "tile" ? whySingle(op, y.dtype) : "");
-  return why || inferArith(op, x, y, () => "");
+  return whyPair(op, x, y, whySingle) || inferArith(op, x, y, () => "");
+}
+/** The rule for each tile of two operands. One must be a tile. */
+function whyPair(op: string, x: Type, y: Type, rule: (op: string, elem: Elem) => string): string {
+  if (!tileAmong(x, y)) return notATile(op, x);
+  return (x.kind === "tile" ? rule(op, x.dtype) : "") || (y.kind === "tile" ? rule(op, y.dtype) : "");
 }
 
 /** fdiv: floats, which divide as `/` does. */
-export type WhyFdiv<X, Y> = X extends TileLike
-  ? Both<
-      WhyFloats<"fdiv", X[El]>,
-      Both<Y extends TileLike ? WhyFloats<"fdiv", Y[El]> : "", WhyQuotient<"fdiv", X[El], X[Sh], Y>>
-    >
-  : NotATile<"fdiv", X>;
-export type FdivOut<X, Y> = X extends TileLike ? DivideOut<X[El], X[Sh], Y> : Tile<any, any>;
+export type WhyFdiv<X, Y> = Both<
+  X extends TileLike ? WhyFloats<"fdiv", X[El]> : "",
+  Both<
+    Y extends TileLike ? WhyFloats<"fdiv", Y[El]> : "",
+    X extends TileLike
+      ? WhyQuotient<"fdiv", X[El], X[Sh], Y>
+      : Y extends TileLike
+        ? WhyQuotient<"fdiv", Y[El], Y[Sh], X>
+        : NotATile<"fdiv", X>
+  >
+>;
+export type FdivOut<X, Y> = X extends TileLike
+  ? DivideOut<X[El], X[Sh], Y>
+  : Y extends TileLike
+    ? DivideOut<Y[El], Y[Sh], X>
+    : Tile<any, any>;
 export function inferFdiv(x: Type, y: Type, asks?: "ieeeRounding" | "approx"): Type | string {
   const type = inferQuotient(x, y);
   return asks && typeof type === "object" && type.kind === "tile" && type.dtype !== "float32"
@@ -94,48 +114,73 @@ export function inferFdiv(x: Type, y: Type, asks?: "ieeeRounding" | "approx"): T
     : type;
 }
 function inferQuotient(x: Type, y: Type): Type | string {
-  if (x.kind !== "tile") return notATile("fdiv", x);
-  const why = whyFloats("fdiv", x.dtype) || (y.kind === "tile" ? whyFloats("fdiv", y.dtype) : "");
-  return why || inferDivide("fdiv", x, y, () => "");
+  return whyPair("fdiv", x, y, whyFloats) || inferDivide("fdiv", x, y, () => "");
 }
 
 /** umulhi. */
-export type WhyUmulhi<X, Y> = X extends TileLike
-  ? Both<
-      WhyWideInt<"umulhi", X[El]>,
-      Both<Y extends TileLike ? WhyWideInt<"umulhi", Y[El]> : "", WhyArith<"umulhi", X[El], X[Sh], Y>>
-    >
-  : NotATile<"umulhi", X>;
+export type WhyUmulhi<X, Y> = Both<
+  X extends TileLike ? WhyWideInt<"umulhi", X[El]> : "",
+  Both<Y extends TileLike ? WhyWideInt<"umulhi", Y[El]> : "", WhyTwo<"umulhi", X, Y>>
+>;
 export function inferUmulhi(x: Type, y: Type): Type | string {
-  if (x.kind !== "tile") return notATile("umulhi", x);
-  const why = whyWideInt("umulhi", x.dtype) || (y.kind === "tile" ? whyWideInt("umulhi", y.dtype) : "");
-  return why || inferArith("umulhi", x, y, () => "");
+  return whyPair("umulhi", x, y, whyWideInt) || inferArith("umulhi", x, y, () => "");
 }
-/** A tile and its other operand. */
-export type PairOf<X, Y> = X extends TileLike ? ArithOut<X[El], X[Sh], Y> : Tile<any, any>;
+/** A tile and its other operand, in either order. */
+export type PairOf<X, Y> = X extends TileLike
+  ? ArithOut<X[El], X[Sh], Y>
+  : Y extends TileLike
+    ? Tile<Y[El], Y[Sh]>
+    : Tile<any, any>;
 
 // ---- three operands -------------------------------------------------------------------------------------------------
 
-/** The second operand of clamp and fma, against the first. */
-export type WhySecond<Op extends string, X, Y> = X extends TileLike ? WhyArith<Op, X[El], X[Sh], Y> : "";
-/** The third operand, against the result of the first two. */
-export type WhyThird<Op extends string, X, Y, Z> = WhySecond<Op, PairOf<X, Y>, Z>;
-/** The first: a tile. fma takes floats only. */
-export type WhyClamped<Op extends string, X> = X extends TileLike ? WhyNoDouble<Op, X[El]> : NotATile<Op, X>;
-/** Triton's front end takes float64, LLVM's PTX does not. */
-type WhyNoDouble<Op extends string, E> =
-  IsAny<E> extends true
+/** The first of three is a tile of the dtypes that the op takes, or a number beside a tile. */
+type WhyFirst<Op extends string, X> = X extends TileLike
+  ? WhyTripled<Op, X[El]>
+  : X extends number | ConstLike<any, "int" | "float">
+    ? ""
+    : NotATile<Op, X>;
+export type WhyClamped<Op extends string, X> = WhyFirst<Op, X>;
+export type WhyFused<X> = WhyFirst<"fma", X>;
+/** fma takes floats only. Triton's front end clamps float64, LLVM's PTX does not. */
+type WhyTripled<Op extends string, E> = Op extends "fma"
+  ? WhyFloats<Op, E>
+  : IsAny<E> extends true
     ? ""
     : "float64" extends Members<E>
       ? `${Op}: float64 does not compile; write tl.minimum(tl.maximum(x, min), max)`
       : "";
-export type WhyFused<X> = X extends TileLike ? WhyFloats<"fma", X[El]> : NotATile<"fma", X>;
-export type TripleOut<X, Y, Z> = PairOf<PairOf<X, Y>, Z>;
+/** The second operand of clamp and fma, against the first. */
+export type WhySecond<Op extends string, X, Y> = X extends TileLike
+  ? WhyArith<Op, X[El], X[Sh], Y>
+  : Y extends TileLike
+    ? Both<WhyTripled<Op, Y[El]>, WhyArith<Op, Y[El], Y[Sh], X>>
+    : "";
+/** The third operand, against the result of the first two, or against both where they are numbers. */
+export type WhyThird<Op extends string, X, Y, Z> = [X] extends [TileLike]
+  ? WhySecond<Op, PairOf<X, Y>, Z>
+  : [Y] extends [TileLike]
+    ? WhySecond<Op, PairOf<X, Y>, Z>
+    : Z extends TileLike
+      ? Both<WhyTripled<Op, Z[El]>, Both<WhyArith<Op, Z[El], Z[Sh], X>, WhyArith<Op, Z[El], Z[Sh], Y>>>
+      : NotATile<Op, Z>;
+export type TripleOut<X, Y, Z> = [X] extends [TileLike]
+  ? PairOf<PairOf<X, Y>, Z>
+  : [Y] extends [TileLike]
+    ? PairOf<PairOf<X, Y>, Z>
+    : PairOf<Z, X>;
 export function inferTriple(op: string, x: Type, y: Type, z: Type): Type | string {
-  if (x.kind !== "tile") return notATile(op, x);
-  const pair = inferArith(op, x, y, () => "");
-  return typeof pair === "string" ? pair : inferArith(op, pair, z, () => "");
+  const strange = [x, y].find((type) => type.kind !== "tile" && !isNumber(type));
+  if (strange) return notATile(op, strange);
+  const [tile, ...numbers] = x.kind === "tile" || y.kind === "tile" ? [inferArith(op, x, y, () => ""), z] : [z, x, y];
+  if (typeof tile === "string") return tile;
+  if (tile?.kind !== "tile") return notATile(op, z);
+  let type: Type | string = tile;
+  for (const other of numbers) if (typeof type !== "string") type = inferArith(op, type, other, () => "");
+  return type;
 }
+const isNumber = (type: Type): boolean => type.kind === "constexpr" && (type.of === "int" || type.of === "float");
+
 export function inferClamp(x: Type, min: Type, max: Type): Type | string {
   const triple = inferTriple("clamp", x, min, max);
   return typeof triple === "object" && triple.kind === "tile" && members(triple.dtype).includes("float64")
@@ -143,7 +188,8 @@ export function inferClamp(x: Type, min: Type, max: Type): Type | string {
     : triple;
 }
 export function inferFma(x: Type, y: Type, z: Type): Type | string {
-  const why = x.kind === "tile" ? whyFloats("fma", x.dtype) : "";
+  const first = [x, y, z].find((type) => type.kind === "tile");
+  const why = first?.kind === "tile" ? whyFloats("fma", first.dtype) : "";
   if (why) return why;
   const triple = inferTriple("fma", x, y, z);
   return typeof triple === "string" || triple.kind !== "tile" ? triple : whyFloats("fma", triple.dtype) || triple;

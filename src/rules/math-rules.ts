@@ -11,6 +11,7 @@ import {
   whyMask,
   whyNumber,
   whySelect,
+  whyTruth,
   whyWeak,
   whyWhole,
   type Promote,
@@ -19,10 +20,12 @@ import {
   type WhyMask,
   type WhyNumber,
   type WhySelect,
+  type WhyTruth,
   type WhyWeak,
   type WhyWhole,
 } from "../types/promote.js";
 import { broadcast, whyBroadcast, type Broadcast, type Shape, type WhyBroadcast } from "../types/shape.js";
+import { loneDType, type LoneDType, type LoneNumber, whyLone } from "../types/lone-number.js";
 import { notATile, type NotAnOperand, type NotATile } from "../types/operand.js";
 import { inferArith, inferFloorDivide, type ArithOut, type WhyArith, type WhyFloor } from "./arithmetic-rules.js";
 import type { El, Scalar, Sh, Tile, TileLike } from "../types/tile.js";
@@ -54,6 +57,15 @@ export type MathOut<X> = X extends TileLike
 export function inferMath(op: string, x: Type): Type | string {
   if (x.kind === "tile") return whyFloat32(op, x.dtype) || x;
   return x.kind === "constexpr" && (x.of === "int" || x.of === "float") ? tileType("float32", []) : notATile(op, x);
+}
+
+/** abs: a tile, or a number, which has the dtype that Triton gives it. */
+export type WhyAbs<X> = X extends TileLike | number | ConstLike<any, "int" | "float"> ? "" : NotATile<"abs", X>;
+export type AbsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Scalar<LoneDType<X>>;
+export function inferAbs(x: Type): Type | string {
+  const dtype = x.kind === "constexpr" && x.of !== "bool" ? loneDType(x) : undefined;
+  if (x.kind !== "constexpr" || dtype === undefined) return x.kind === "tile" ? x : notATile("abs", x);
+  return whyLone("abs", x) || tileType(dtype, []);
 }
 
 /** An integer tile, constexpr or number. */
@@ -128,16 +140,12 @@ export function whyCond(op: string, condition: Type): string {
     : `${op}: the condition must be int1, this is ${call(condition.dtype)}; compare it, .ne(0)`;
 }
 
-type Num = number | ConstLike<any, "int" | "float" | "bool">;
-/** A truth value or text that the author wrote: no tile, and no number. */
-const isNoNumber = (type: Type): boolean =>
-  type.kind !== "constexpr" || type.of === "string" || type.text === "true" || type.text === "false";
 /** At x: its kind, and its shape against the condition's. */
 export type WhyWhereFirst<C, X> = X extends TileLike
   ? WhyBroadcast<"where", ShapeOf<C>, X[Sh]>
   : X extends View<any, any, any>
     ? NotATile<"where", X>
-    : X extends Num | AddressLike
+    : X extends LoneNumber | AddressLike
       ? ""
       : NotATile<"where", X>;
 /** At y: everything else. */
@@ -151,17 +159,19 @@ export type WhyWhereSecond<C, X, Y> = X extends AddressLike
     ? Both<WhyChosen<X[El], X[Sh], Y>, Y extends TileLike ? WhyBroadcast<"where", ShapeOf<C>, Y[Sh]> : "">
     : Y extends TileLike
       ? Both<WhyChosen<Y[El], Y[Sh], X>, WhyBroadcast<"where", ShapeOf<C>, Y[Sh]>>
-      : Y extends Num
-        ? "where: two numbers have no dtype; write one as tl.full([], x, dtype)"
+      : Y extends LoneNumber
+        ? ""
         : NotATile<"where", Y>;
 /** `where` also takes truth values and 8-bit floats, though they have no arithmetic. */
 type WhyChosen<E, S extends Shape, O> = O extends number
   ? WhyNumber<"where", E, O>
   : O extends TileLike
     ? Both<WhySelect<"where", E, O[El]>, WhyBroadcast<"where", S, O[Sh]>>
-    : O extends ConstLike<any, infer K>
-      ? WhyWeak<"where", E, K>
-      : NotATile<"where", O>;
+    : O extends boolean | ConstLike<any, "bool">
+      ? WhyTruth<"where", E>
+      : O extends ConstLike<any, infer K>
+        ? WhyWeak<"where", E, K>
+        : NotATile<"where", O>;
 export type WhereOut<C, X, Y> = X extends AddressLike
   ? Pointer<X[Ta], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
   : X extends TileLike
@@ -171,7 +181,7 @@ export type WhereOut<C, X, Y> = X extends AddressLike
       >
     : Y extends TileLike
       ? Tile<Y[El], Broadcast<ShapeOf<C>, Y[Sh]>>
-      : Tile<any, any>;
+      : Tile<Promote<LoneDType<X>, LoneDType<Y>>, ShapeOf<C>>;
 export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
   const why = whyCond("where", condition);
   if (why) return why;
@@ -182,15 +192,24 @@ export function inferWhere(condition: Type, x: Type, y: Type): Type | string {
     if (clash) return clash;
   }
   const [tile, other] = x.kind === "tile" ? [x, y] : [y, x];
-  if (tile.kind !== "tile") {
-    const wrong = [x, y].find(isNoNumber);
-    return wrong ? notATile("where", wrong) : "where: two numbers have no dtype; write one as tl.full([], x, dtype)";
-  }
+  if (tile.kind !== "tile") return whereNumbers(lanes, x, y);
   const chosen = whyChosen(tile, other) || (y.kind === "tile" ? whyBroadcast("where", lanes, y.shape) : "");
   if (chosen) return chosen;
   const right = other.kind === "tile" ? other : tileType(tile.dtype, []);
   const shape = broadcast(lanes, broadcast(tile.shape, right.shape) ?? []);
   return tileType(promote(tile.dtype, right.dtype) ?? tile.dtype, shape ?? tile.shape);
+}
+/** Two numbers have the dtype that Triton gives them. */
+function whereNumbers(lanes: readonly (string | number)[], x: Type, y: Type): Type | string {
+  const sides = [x, y].map((type) => {
+    const dtype = loneDType(type);
+    return dtype === undefined || type.kind !== "constexpr" ? notATile("where", type) : { type, dtype };
+  });
+  const [first, second] = sides;
+  if (typeof first !== "object") return first ?? "";
+  if (typeof second !== "object") return second ?? "";
+  const why = whyLone("where", first.type) || whyLone("where", second.type);
+  return why || tileType(promote(first.dtype, second.dtype) ?? first.dtype, lanes);
 }
 function wherePointers(lanes: readonly (string | number)[], x: Type & { kind: "pointer" }, y: Type): Type | string {
   if (y.kind === "view") return notATile("where", y);
@@ -207,6 +226,5 @@ function whyChosen(tile: Type & { kind: "tile" }, other: Type): string {
   if (other.kind !== "constexpr") return notATile("where", other);
   const value = literalValue(other);
   if (value !== undefined) return whyNumber("where", tile.dtype, value);
-  if (other.text === "true" || other.text === "false") return notATile("where", other);
-  return whyWeak("where", tile.dtype, other.of);
+  return other.of === "bool" ? whyTruth("where", tile.dtype) : whyWeak("where", tile.dtype, other.of);
 }

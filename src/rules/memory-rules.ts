@@ -1,6 +1,6 @@
 /** Rules of addresses: pointer offsets, indices of tensors, load and store; each with its function twin. */
 import type { Both, Agree, Checked, IsAny } from "../types/problem.js";
-import type { ConstLike } from "../types/constexpr.js";
+import type { ConstLike, Constexpr, TextOf } from "../types/constexpr.js";
 import type { DescriptorLike } from "./descriptor-types.js";
 import { call, sameElem, token, type Call, type Elem, type Token } from "../types/dtype.js";
 import type { AddressLike, Ac, Pl, Ta, TensorLike, View } from "./tensor-types.js";
@@ -193,9 +193,18 @@ export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
 /** `tl.inBounds(index)`: the author asserts that every lane lies in the tensor. */
 export type WhyInBounds<X> = X extends TileLike
   ? WhyInt<"inBounds", X[El]>
-  : "inBounds: needs an index, a tile of integers";
+  : X extends number
+    ? WhyWhole<"inBounds", X>
+    : X extends ConstLike<any, "int">
+      ? ""
+      : "inBounds: needs an index: a tile of integers, a constexpr or a number";
+/** A number is a constexpr. */
+export type InBoundsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Constexpr<TextOf<X>>;
 export function whyInBounds(index: Type): string {
-  return index.kind === "tile" ? whyInt("inBounds", index.dtype) : "inBounds: needs an index, a tile of integers";
+  if (isNumber(index)) return whyNumberIsWhole("inBounds", index);
+  return index.kind === "tile"
+    ? whyInt("inBounds", index.dtype)
+    : "inBounds: needs an index: a tile of integers, a constexpr or a number";
 }
 
 // ---- load and store -------------------------------------------------------------------------------------------------

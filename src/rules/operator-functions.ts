@@ -17,6 +17,7 @@ import type { NotAnOperand } from "../types/operand.js";
 import type { IsAny } from "../types/problem.js";
 import type { Shape } from "../types/shape.js";
 import type { El, Sh, TileLike } from "../types/tile.js";
+import type { TorchScalar } from "../torch/torch-values.js";
 import type {
   ArithOut,
   CmpOut,
@@ -60,16 +61,23 @@ type WhyWithTile<Op extends string, E, S extends Shape, O> = Op extends keyof Si
           ? WhyBits<Op, E, S, O>
           : WhyArith<Op, E, S, O>;
 /** The rule for a constexpr on one side. */
-type WhyConstant<Op extends string, X> = Op extends Whole
-  ? WhyConstInt<Op, X>
-  : Op extends keyof Truths
-    ? X extends boolean | ConstLike<any, "bool">
-      ? ""
-      : WhyConstInt<Op, X>
-    : WhyConst<Op, X, "int">;
+type WhyConstant<Op extends string, X> = X extends TorchScalar
+  ? Op extends keyof TorchScalar
+    ? ""
+    : NotAnOperand<Op, X>
+  : Op extends Whole
+    ? WhyConstInt<Op, X>
+    : Op extends keyof Truths
+      ? X extends boolean | ConstLike<any, "bool">
+        ? ""
+        : WhyConstInt<Op, X>
+      : WhyConst<Op, X, "int">;
 
-/** The first operand: whether it can be an operand. Everything else is reported at the second. */
-export type WhyOperatorFirst<Op extends string, X> = X extends TileLike | number | boolean | ConstLike
+/**
+ * The first operand: whether it can be an operand. Everything else is reported at the second. In a reference the
+ * operands may be its numbers, `tl.sub(1, BETA)`.
+ */
+export type WhyOperatorFirst<Op extends string, X> = X extends TileLike | number | boolean | ConstLike | TorchScalar
   ? ""
   : NotAnOperand<Op, X>;
 /** The second operand, against the first. */
@@ -112,4 +120,8 @@ export type OperatorOut<Op extends string, X, Y> =
       ? OutOfTile<Op, X, Y>
       : Y extends TileLike
         ? OutOfTile<Op, Y, X>
-        : OutOfConstants<Op, X, Y, TextOf<X>, TextOf<Y>>;
+        : X extends TorchScalar
+          ? X
+          : Y extends TorchScalar
+            ? Y
+            : OutOfConstants<Op, X, Y, TextOf<X>, TextOf<Y>>;

@@ -2,10 +2,25 @@
 import { erf, roundHalfEven } from "../numerics/special.js";
 import { map, zip } from "./torch-array.js";
 import { array, elementwise, number, pairwise } from "./torch-call.js";
-import { both, type Unary } from "./torch-record.js";
-import type { TorchNumber, TorchOperand, TorchTensor } from "./torch-values.js";
+import { both, overloaded, type Unary } from "./torch-record.js";
+import type { TorchNumber, TorchOperand, TorchScalar, TorchTensor } from "./torch-values.js";
 
-type Binary = (input: TorchOperand, other: TorchOperand) => TorchTensor;
+// Two numbers are Python's, for which torch has no function: they are written with the operator.
+interface Binary {
+  (input: TorchNumber, other: TorchNumber): TorchScalar;
+  (input: TorchOperand, other: TorchOperand): TorchTensor;
+}
+type BinaryMethod = (other: TorchOperand) => TorchTensor;
+interface Quotient {
+  /** Of two numbers. */
+  (input: TorchNumber, other: TorchNumber): TorchScalar;
+  /** The quotient; `rounding_mode` makes it an integer. */
+  (input: TorchOperand, other: TorchOperand, keywords?: Rounding): TorchTensor;
+}
+type QuotientMethod = (other: TorchOperand, keywords?: Rounding) => TorchTensor;
+interface Rounding {
+  rounding_mode?: "trunc" | "floor";
+}
 type OfTensor = (input: TorchTensor, other: TorchOperand) => TorchTensor;
 type OfTensors = (input: TorchTensor, other: TorchTensor) => TorchTensor;
 
@@ -13,13 +28,11 @@ type OfTensors = (input: TorchTensor, other: TorchTensor) => TorchTensor;
 const OF_BOTH = { truth: ["input", "other"] };
 
 export const arithmetic = {
-  add: both<Binary>(pairwise((x, y) => x + y, OF_BOTH)),
-  sub: both<Binary>(pairwise((x, y) => x - y)),
-  mul: both<Binary>(pairwise((x, y) => x * y, OF_BOTH)),
+  add: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x + y, OF_BOTH)),
+  sub: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x - y)),
+  mul: overloaded<Binary, BinaryMethod>(pairwise((x, y) => x * y, OF_BOTH)),
   /** The quotient; `rounding_mode` makes it an integer. */
-  div: both<
-    (input: TorchOperand, other: TorchOperand, keywords?: { rounding_mode?: "trunc" | "floor" }) => TorchTensor
-  >({
+  div: overloaded<Quotient, QuotientMethod>({
     params: ["input", "other", "rounding_mode"],
     run: ({ input, other, rounding_mode: mode }) => {
       const settle = mode === "trunc" ? Math.trunc : mode === "floor" ? Math.floor : (x: number) => x;

@@ -13,19 +13,19 @@ interface SortKeywords {
   descending?: boolean;
   stable?: boolean;
 }
-type Place = (input: TorchTensor, dim?: number, keywords?: KeepDim) => TorchTensor;
+type Place = (input: TorchTensor, dim?: number, keepdim?: boolean | KeepDim) => TorchTensor;
 // The editor shows the comments of overloads, not that of the record.
 interface Extremum {
   /** Over all elements. */
   (input: TorchTensor): TorchTensor;
   /** Of each lane along an axis, with its place. */
-  (input: TorchTensor, dim: number, keywords?: KeepDim): TorchPair;
+  (input: TorchTensor, dim: number, keepdim?: boolean | KeepDim): TorchPair;
 }
 interface ExtremumMethod {
   /** Over all elements. */
   (): TorchTensor;
   /** Of each lane along an axis, with its place. */
-  (dim: number, keywords?: KeepDim): TorchPair;
+  (dim: number, keepdim?: boolean | KeepDim): TorchPair;
 }
 
 /** NaN counts as greater than any number, as torch sorts it. */
@@ -84,13 +84,13 @@ export const ordering = {
   sort: overloaded<
     {
       /** The elements in order along an axis, the last unless another is named, and the places they come from. */
-      (input: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchPair;
+      (input: TorchTensor, dim?: number, descending?: boolean | { descending?: boolean }): TorchPair;
       /** The elements in order along an axis, the last unless another is named, and the places they come from. */
       (input: TorchTensor, keywords: SortKeywords): TorchPair;
     },
     {
       /** The elements in order along an axis, the last unless another is named, and the places they come from. */
-      (dim?: number, keywords?: { descending?: boolean }): TorchPair;
+      (dim?: number, descending?: boolean | { descending?: boolean }): TorchPair;
       /** The elements in order along an axis, the last unless another is named, and the places they come from. */
       (keywords: SortKeywords): TorchPair;
     }
@@ -99,19 +99,19 @@ export const ordering = {
   argsort: overloaded<
     {
       /** The places that the elements come from once they are in order. */
-      (input: TorchTensor, dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+      (input: TorchTensor, dim?: number, descending?: boolean | { descending?: boolean }): TorchTensor;
       /** The places that the elements come from once they are in order. */
       (input: TorchTensor, keywords: SortKeywords): TorchTensor;
     },
     {
       /** The places that the elements come from once they are in order. */
-      (dim?: number, keywords?: { descending?: boolean }): TorchTensor;
+      (dim?: number, descending?: boolean | { descending?: boolean }): TorchTensor;
       /** The places that the elements come from once they are in order. */
       (keywords: SortKeywords): TorchTensor;
     }
   >({ params: ["input", "dim", "descending", "stable"], run: (args) => sort(args)[1] }),
   /** The `k` greatest elements along an axis, and their places. */
-  topk: both<(input: TorchTensor, k: number, dim?: number, keywords?: { largest?: boolean }) => TorchPair>({
+  topk: both<(input: TorchTensor, k: number, dim?: number, largest?: boolean | { largest?: boolean }) => TorchPair>({
     params: ["input", "k", "dim", "largest", "sorted"],
     run: ({ input, k, dim, largest }) => {
       const x = array(input);

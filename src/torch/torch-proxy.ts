@@ -89,6 +89,8 @@ function namespaceProxy(path: string, at: Location | undefined): unknown {
     },
     apply: (_, __, args: unknown[]) => {
       if (path === "") fail(referenceArgument.torchItself(), captureLocation() ?? at);
+      if (Object.hasOwn(numberOperators, path) && args.length === 2 && args.every(isNumber))
+        return numberProxy(arithmeticOf(path as NumberOperator, args, at), at);
       return tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at);
     },
   });
@@ -143,22 +145,40 @@ function numberProxy(node: TorchNode, at: Location | undefined): unknown {
           numberProxy({ kind: "comparison", operator: key as NumberComparison, args: [node, argument(other, at)] }, at);
       if (!Object.hasOwn(numberOperators, key)) fail(referenceArgument.method(key, NUMBER_METHODS), at);
       return (other: unknown) =>
-        numberProxy({ kind: "arithmetic", operator: key as NumberOperator, args: [node, argument(other, at)] }, at);
+        numberProxy(arithmeticOf(key as NumberOperator, [numberProxy(node, at), other], at), at);
     },
   });
+}
+
+function arithmeticOf(operator: NumberOperator, [x, y]: readonly unknown[], at: Location | undefined): TorchNode {
+  return { kind: "arithmetic", operator, args: [argument(x, at), argument(y, at)] };
+}
+
+/** `tl.sub(1, BETA)` on numbers of a reference, with the operator's name; undefined for anything else. */
+export function numberOperation(name: string, args: readonly unknown[]): unknown {
+  if (args.length !== 2 || !args.every(isNumber) || !args.some((arg) => nodeOf(arg))) return undefined;
+  const [x, y] = args.map((arg) => argument(arg, captureLocation()));
+  const at = captureLocation();
+  if (Object.hasOwn(numberOperators, name))
+    return numberProxy({ kind: "arithmetic", operator: name as NumberOperator, args: [x!, y!] }, at);
+  return Object.hasOwn(numberComparisons, name)
+    ? numberProxy({ kind: "comparison", operator: name as NumberComparison, args: [x!, y!] }, at)
+    : undefined;
+}
+
+/** Whether it is a number in Python: a JavaScript number, or a recorded one. */
+function isNumber(given: unknown): boolean {
+  return typeof given === "number" || (nodeOf(given) !== undefined && (given as { [NUMBER]?: true })[NUMBER] === true);
 }
 
 const NUMBER_METHODS = [...Object.keys(numberOperators), ...Object.keys(numberComparisons), "choose"];
 
 /** One of two tensors, or of two numbers. */
 function chosen(condition: TorchNode, then: unknown, otherwise: unknown, at: Location | undefined): unknown {
-  const [isNumber, other] = [then, otherwise].map(
-    (each) =>
-      typeof each === "number" || (nodeOf(each) !== undefined && (each as { [NUMBER]?: true })[NUMBER] === true),
-  );
-  if (isNumber !== other) fail(referenceArgument.choose(), at);
+  const ofNumbers = isNumber(then);
+  if (ofNumbers !== isNumber(otherwise)) fail(referenceArgument.choose(), at);
   const node = { kind: "choice", condition, then: argument(then, at), otherwise: argument(otherwise, at) } as const;
-  return isNumber ? numberProxy(node, at) : tensorProxy(node, at);
+  return ofNumbers ? numberProxy(node, at) : tensorProxy(node, at);
 }
 
 /** A trailing object becomes keyword arguments. */

@@ -17,10 +17,10 @@ interface SpreadKeywords extends ReduceKeywords {
   unbiased?: boolean;
 }
 
-type Reduce = (input: TorchTensor, dim?: TorchAxis, keywords?: ReduceKeywords) => TorchTensor;
-type ReduceOne = (input: TorchTensor, dim?: number, keywords?: ReduceKeywords) => TorchTensor;
+type Reduce = (input: TorchTensor, dim?: TorchAxis, keepdim?: boolean | ReduceKeywords) => TorchTensor;
+type ReduceOne = (input: TorchTensor, dim?: number, keepdim?: boolean | ReduceKeywords) => TorchTensor;
 type Spread = (input: TorchTensor, dim?: TorchAxis, keywords?: SpreadKeywords) => TorchTensor;
-type Quantify = (input: TorchTensor, dim?: number, keywords?: KeepDim) => TorchTensor;
+type Quantify = (input: TorchTensor, dim?: number, keepdim?: boolean | KeepDim) => TorchTensor;
 type Cumulate = (input: TorchTensor, dim: number) => TorchTensor;
 type Softmax = (input: TorchTensor, dim: number, keywords?: { dtype?: TorchDType }) => TorchTensor;
 
@@ -51,7 +51,7 @@ export const reductions = {
   all: both<Quantify>(reduction((lane) => Number(lane.every((x) => x !== 0)), { truth: "always" })),
   any: both<Quantify>(reduction((lane) => Number(lane.some((x) => x !== 0)), { truth: "always" })),
   /** `(Σ |x|^p)^(1/p)`; `p` is 2 unless another is given. */
-  norm: both<(input: TorchTensor, p?: number, dim?: TorchAxis, keywords?: KeepDim) => TorchTensor>({
+  norm: both<(input: TorchTensor, p?: number, dim?: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>({
     params: ["input", "p", "dim", "keepdim"],
     run: ({ input, p, dim, keepdim }) =>
       reduceAxes(array(input), numbers(dim), keepdim === true, (lane) => norm(lane, number(p, 2))),
@@ -59,7 +59,9 @@ export const reductions = {
   std: both<Spread>(spread(Math.sqrt)),
   var: both<Spread>(spread((x) => x)),
   /** `log Σ exp(x)`, computed so that nothing overflows. */
-  logsumexp: both<(input: TorchTensor, dim: TorchAxis, keywords?: ReduceKeywords) => TorchTensor>(reduction(logSumExp)),
+  logsumexp: both<(input: TorchTensor, dim: TorchAxis, keepdim?: boolean | KeepDim) => TorchTensor>(
+    reduction(logSumExp),
+  ),
   softmax: everywhere<Softmax, (input: TorchTensor, keywords: { dim: number; dtype?: TorchDType }) => TorchTensor>(
     alongAxis(softmax),
   ),

@@ -8,19 +8,23 @@ export interface Algebra<T> {
   /** Reads a constexpr, a size, or the index of an unrolled loop. */
   name(name: string): T;
   neg(x: T): T;
+  not(x: T): T;
+  /** Reads a comparison of a constexpr's text with a word, `MODE == causal`; undefined if the name is a number's. */
+  isWord(name: string, word: string): T | undefined;
   binary: Readonly<Record<Operator, (x: T, y: T) => T>>;
   call: Readonly<Record<string, (...args: readonly T[]) => T>>;
 }
-type Operator = "+" | "-" | "*" | "//" | "/" | "%";
+type Operator = "+" | "-" | "*" | "//" | "/" | "%" | "<" | "<=" | ">" | ">=" | "==" | "!=";
 
 /** Loosest first; all associate to the left. */
 const levels: readonly (readonly string[])[] = [
+  ["<", "<=", ">", ">=", "==", "!="],
   ["+", "-"],
   ["*", "//", "/", "%"],
 ];
 
-export function readText<T>(text: string, { number, name, neg, binary, call }: Algebra<T>): T {
-  const tokens = text.match(/\/\/|[-+*/%(),]|[\w.@:]+/g) ?? [];
+export function readText<T>(text: string, { number, name, neg, not, isWord, binary, call }: Algebra<T>): T {
+  const tokens = text.match(/\/\/|[<>=!]=|[-+*/%(),<>]|[\w.@:]+/g) ?? [];
   let next = 0;
 
   function expression(level: number): T {
@@ -35,9 +39,11 @@ export function readText<T>(text: string, { number, name, neg, binary, call }: A
   }
 
   function unary(): T {
-    if (tokens[next] !== "-") return atom();
+    const sign = tokens[next];
+    if (sign !== "-" && sign !== "not") return atom();
     next++;
-    return neg(unary());
+    // As in Python, `not` is looser than a comparison.
+    return sign === "not" ? not(expression(0)) : neg(unary());
   }
 
   function atom(): T {
@@ -49,6 +55,12 @@ export function readText<T>(text: string, { number, name, neg, binary, call }: A
     }
     const f = tokens[next] === "(" ? call[token] : undefined;
     if (f) return f(...list());
+    const sign = tokens[next];
+    const is = sign === "==" || sign === "!=" ? isWord(token, tokens[next + 1] ?? "") : undefined;
+    if (is !== undefined) {
+      next += 2;
+      return sign === "==" ? is : not(is);
+    }
     return Number.isNaN(Number(token)) ? name(token) : number(Number(token));
   }
 
@@ -65,9 +77,10 @@ export function readText<T>(text: string, { number, name, neg, binary, call }: A
   return expression(0);
 }
 
-const arithmetic: Omit<Algebra<number>, "name"> = {
+const arithmetic: Omit<Algebra<number>, "name" | "isWord"> = {
   number: (value) => value,
   neg: (x) => -x,
+  not: (x) => Number(!x),
   binary: {
     "+": (x, y) => x + y,
     "-": (x, y) => x - y,
@@ -75,8 +88,17 @@ const arithmetic: Omit<Algebra<number>, "name"> = {
     "//": (x, y) => Math.floor(x / y),
     "/": (x, y) => x / y,
     "%": (x, y) => x - y * Math.floor(x / y),
+    "<": (x, y) => Number(x < y),
+    "<=": (x, y) => Number(x <= y),
+    ">": (x, y) => Number(x > y),
+    ">=": (x, y) => Number(x >= y),
+    "==": (x, y) => Number(x === y),
+    "!=": (x, y) => Number(x !== y),
   },
   call: {
+    choose: (condition, x = 0, y = 0) => (condition ? x : y),
+    and: (x, y) => Number(x && y),
+    or: (x, y) => Number(x || y),
     cdiv: (x = 0, y = 1) => Math.ceil(x / y),
     min: Math.min,
     max: Math.max,
@@ -93,14 +115,17 @@ export function bitLength(x: number): number {
 }
 
 /**
- * The number that a text stands for, given those of its names.
+ * The number that a text stands for, given those of its names. A truth value is 1 or 0.
  * @throws Error if the text has a name without a value here.
  */
 export function constexprValue(text: string, numbers: Numbers): number {
   const name = (token: string): number => {
-    const value = numbers[token];
+    const given = numbers[token];
+    const value = typeof given === "boolean" ? Number(given) : given;
     if (typeof value !== "number") throw new Error(`the size ${text} has no value here: ${token}`);
     return value;
   };
-  return readText(text, { ...arithmetic, name });
+  const isWord = (token: string, word: string) =>
+    typeof numbers[token] === "string" ? Number(numbers[token] === word) : undefined;
+  return readText(text, { ...arithmetic, name, isWord });
 }

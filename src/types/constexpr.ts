@@ -24,7 +24,7 @@ import {
 import type { NotAnOperand } from "./operand.js";
 import { isPowerOfTwo, type PowerOfTwo } from "./dims.js";
 import { showShape, type Dim } from "./shape.js";
-import { literalValue, type ConstexprType, type Type } from "./types.js";
+import { constexprType, literalValue, type ConstexprType, type Type } from "./types.js";
 import type { El, NotACondition, Sh, Tile, TileLike } from "./tile.js";
 
 declare const $text: unique symbol;
@@ -36,7 +36,7 @@ export interface ConstLike<Text = any, Kind = any> {
 }
 
 /** The text of a number or a constexpr. */
-export type TextOf<O> = O extends number ? `${O}` : O extends ConstLike ? O[typeof $text] & string : string;
+export type TextOf<O> = O extends number | boolean ? `${O}` : O extends ConstLike ? O[typeof $text] & string : string;
 
 // ---- arithmetic -----------------------------------------------------------------------------------------------------
 
@@ -166,7 +166,38 @@ export interface ConstBool<Name extends string> extends ConstLike<Name, "bool"> 
   not(): ConstBool<`not ${Name}`>;
   and<N extends string>(other: ConstBool<N>): ConstBool<CallText<"and", Name, N>>;
   or<N extends string>(other: ConstBool<N>): ConstBool<CallText<"or", Name, N>>;
+  /** One of two numbers, constexprs or truth values: `BLOCK: tl.constexpr = 64 if FLAG else 32`. */
+  choose<const X, const Y>(
+    then: Checked<X, WhyChosen<X>>,
+    otherwise: Checked<Y, WhyChosenToo<X, Y>>,
+  ): Chosen<`choose(${Name}, ${TextOf<X>}, ${TextOf<Y>})`, X, Y>;
   readonly then: NotACondition;
+}
+
+// ---- one of two -----------------------------------------------------------------------------------------------------
+
+/** What `choose` chooses from: both numbers, or both truth values. */
+export type WhyChosen<X> = X extends number | boolean | ConstLike<any, "int" | "float" | "bool">
+  ? ""
+  : "choose: needs constexprs or numbers; choose tiles with tl.when";
+type IsTruth<X> = X extends boolean | ConstLike<any, "bool"> ? true : false;
+export type WhyChosenToo<X, Y> =
+  WhyChosen<Y> extends ""
+    ? IsTruth<X> extends IsTruth<Y>
+      ? ""
+      : "choose: one side is a truth value, the other a number"
+    : WhyChosen<Y>;
+export type Chosen<Text extends string, X, Y> = IsTruth<X> extends true ? ConstBool<Text> : ConstPair<X, Y, Text>;
+/** The constexpr that `choose` gives, or why there is none. */
+export function inferChosen(condition: Type, x: Type, y: Type): Type | string {
+  if (condition.kind !== "constexpr" || condition.of !== "bool") return "choose: the condition is a constexpr";
+  for (const side of [x, y])
+    if (side.kind !== "constexpr" || side.of === "string" || side.of === "dtype")
+      return "choose: needs constexprs or numbers; choose tiles with tl.when";
+  if (x.kind !== "constexpr" || y.kind !== "constexpr") return "";
+  if ((x.of === "bool") !== (y.of === "bool")) return "choose: one side is a truth value, the other a number";
+  const of = x.of === "bool" ? "bool" : x.of === "float" || y.of === "float" ? "float" : "int";
+  return constexprType(of, `choose(${condition.text}, ${x.text}, ${y.text})`);
 }
 
 /** One of several strings, known when Triton compiles the kernel. */

@@ -140,10 +140,24 @@ export interface DType<in out E extends Element> {
   readonly isInteger: IsKind<Shared<E, "kind", Flag<E, "isInteger">>, "int">;
   /** As Triton counts: floats are signed, int1 is not. */
   readonly isSigned: Shared<E, "signed", Flag<E, "isSigned">>;
+  /** Whether it is this dtype: for a variable a constexpr, for use in `tl.when`. */
+  is<N extends DTypeName>(dtype: DType<N>): Is<E, N>;
+  /** The variable where a branch knows that it is one of these, for `x.as(T.only(tl.float16, tl.bfloat16))`. */
+  only<const M extends readonly DType<any>[]>(...members: M): DType<OneOf<Call<E>, NamesOf<M>>>;
 }
+/** A truth value, unless only the launch decides. */
+type Is<E extends Element, N extends DTypeName> =
+  IsAny<E> extends true
+    ? any
+    : N extends Members<E>
+      ? IsUnion<Members<E>> extends true
+        ? ConstBool<`${Call<E>}.is.${N}`>
+        : true
+      : false;
 
 /** The properties of a dtype that authors can read. */
-export type Reflection = "bits" | "isFloating" | "isInteger" | "isSigned";
+export const reflections = ["bits", "isFloating", "isInteger", "isSigned"] as const;
+export type Reflection = (typeof reflections)[number];
 
 /** A property's value for one dtype. */
 export function reflect(name: DTypeName, property: Reflection): number | boolean {
@@ -156,6 +170,12 @@ export function reflect(name: DTypeName, property: Reflection): number | boolean
 let askLater: ((dtype: DType<any>, property: Reflection) => unknown) | undefined;
 export function onReflection(ask: NonNullable<typeof askLater>): void {
   askLater = ask;
+}
+
+/** As {@link onReflection}, for `T.is(tl.int8)`. */
+let askMembership: ((dtype: DType<any>, other: DType<any>) => unknown) | undefined;
+export function onMembership(ask: NonNullable<typeof askMembership>): void {
+  askMembership = ask;
 }
 
 class DTypeValue {
@@ -178,6 +198,19 @@ class DTypeValue {
     return later ?? fail(dtypeMembers.differ(this.name, why));
   }
 
+  is(other: DType<any>): unknown {
+    if (!isDType(other) || other.members) return fail(dtypeMembers.notOne(this.name));
+    if (!this.#all.includes(other.name as DTypeName)) return false;
+    if (this.#all.length === 1) return true;
+    const later = askMembership?.(this as unknown as DType<any>, other);
+    const why = "the launch decides which of its members it is; ask inside the kernel";
+    return later ?? fail(dtypeMembers.differ(this.name, why));
+  }
+  only(...members: readonly DType<any>[]): unknown {
+    const strange = members.find((member) => !this.#all.includes(member.name as DTypeName));
+    if (strange || members.length === 0) fail(dtypeMembers.notAmong(this.name, strange?.name, this.#all));
+    return dtype(this.name, members);
+  }
   get bits(): unknown {
     return this.#ask("bits");
   }

@@ -261,7 +261,8 @@ export type WhyNoResult<Op extends string, A, B> =
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
 
-type Fraction = `${string}.${string}` | `${string}e-${string}`;
+/** How JavaScript writes a number that is not whole. */
+export type Fraction = `${string}.${string}` | `${string}e-${string}`;
 
 /** A literal where only an integer is allowed: an index, a bound, an offset. */
 export type WhyWhole<Op extends string, L extends number> = `${L}` extends Fraction
@@ -312,6 +313,17 @@ function whyRange(op: string, elem: Elem, value: number): string {
     return BigInt(value) >= 1n << BigInt(bits) || BigInt(value) < (isSigned(name) ? -(1n << BigInt(bits)) : 0n);
   });
   return tight ? `${op}: ${value} is out of range for ${tight}; cast the tile to a wider dtype first` : "";
+}
+
+/** true and false, and flags, beside a tile. */
+export type WhyTruth<Op extends string, E> =
+  IsAny<E> extends true
+    ? ""
+    : E extends "int1"
+      ? ""
+      : `${Op}: true and false combine with int1 only, this tile is ${Call<E>}`;
+export function whyTruth(op: string, elem: Elem): string {
+  return elem === "int1" ? "" : `${op}: true and false combine with int1 only, this tile is ${call(elem)}`;
 }
 
 /** A constexpr of kind K against a tile of E. A constexpr int is assumed to fit. */

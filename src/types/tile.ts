@@ -77,6 +77,9 @@ export type NotACondition = (useWhenOrWhere: (value: never) => void) => void;
 /** A tile of rank 0. */
 export type Scalar<E extends Element> = Tile<E, []>;
 
+/** What JavaScript's truth values may be written to. */
+type TruthOf<E> = E extends "int1" ? boolean : never;
+
 // ---- state ----------------------------------------------------------------------------------------------------------
 
 declare const $state: unique symbol;
@@ -87,10 +90,11 @@ export interface StateLike {
 
 /**
  * State that loops and branches change. Not a tile: `value` reads it at that point of the program, and writes it. A
- * written value has the dtype and shape of the first one; a JavaScript number takes them.
+ * written value has the dtype and shape of the first one; a JavaScript number takes them, and true and false where it is
+ * int1.
  */
 export interface Mut<in out E extends Element, in out S extends Shape> extends StateLike {
   get value(): Tile<E, S>;
-  set value(next: Tile<E, S> | number);
+  set value(next: Tile<E, S> | number | TruthOf<E>);
   readonly then: NotACondition;
 }

@@ -65,12 +65,13 @@ function argumentsOf({ kernel, dtypes = {}, constexprs = {}, absent = [], types 
     python.get(name) ?? name,
     value,
   ]);
-  const missing = absent.map((name) => [`${name}_ptr`, null]);
-  const pointers = signature.tensors
-    .filter(({ name }) => !absent.includes(name))
-    .map((tensor) => [`${tensor.name}_ptr`, `*${nameOf(tensor.dtype)}`]);
+  const [missing, given] = [true, false].map((out) => signature.tensors.filter((t) => absent.includes(t.name) === out));
+  const pointers = given!.map((tensor) => [`${tensor.python}_ptr`, `*${nameOf(tensor.dtype)}`]);
   return {
-    constexprs: Object.fromEntries([...values, ...missing]) as Record<string, unknown>,
+    constexprs: Object.fromEntries([...values, ...missing!.map((tensor) => [`${tensor.python}_ptr`, null])]) as Record<
+      string,
+      unknown
+    >,
     types: { ...(Object.fromEntries(pointers) as Record<string, string>), ...types },
     options: config?.numWarps ? { num_warps: config.numWarps } : {},
   };

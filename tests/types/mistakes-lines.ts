@@ -58,7 +58,22 @@ export const lineChapters: readonly Chapter[] = [
     mistake(
       "dot: accumulating in float16",
       "tl.dot(x, y, tl.zeros([BLOCK_M, BLOCK_N], tl.float16));",
-      "tl.dot(x, y, tl.zeros([BLOCK_M, BLOCK_N], tl.float32));",
+      "tl.dot(x, y, tl.zeros([BLOCK_M, BLOCK_N], tl.float16), { outDtype: tl.float16 });",
+    ),
+    mistake(
+      "dot: accumulating in float32 where float16 is asked for",
+      "tl.dot(x, y, acc.value, { outDtype: tl.float16 });",
+      "tl.dot(x, y, acc.value, { outDtype: tl.float32 });",
+    ),
+    mistake(
+      "dot: an outDtype that float16 has not",
+      "tl.dot(x, y, { outDtype: tl.int32 });",
+      "tl.dot(x, y, { outDtype: tl.float16 });",
+    ),
+    mistake(
+      "dot: an outDtype that int8 has not",
+      "tl.dot(x.to(tl.int8), y.to(tl.int8), { outDtype: tl.float32 });",
+      "tl.dot(x.to(tl.int8), y.to(tl.int8), { outDtype: tl.int32 }).to(tl.float32);",
     ),
     mistake(
       "dot: an option misspelt",
@@ -98,7 +113,8 @@ export const lineChapters: readonly Chapter[] = [
     mistake("arithmetic on an 8-bit float", "f.to(tl.float8e5).mul(2);", "f.mul(2).to(tl.float8e5);"),
     mistake("where: a condition that is no mask", "tl.where(rm, f, 0);", "tl.where(rm.ne(0).col, f, 0);"),
     mistake("where: shapes that do not broadcast", "tl.where(inside, f, 0);", "tl.where(inside.col, f, 0);"),
-    mistake("where: two numbers", "tl.where(inside, 1, 0);", "tl.where(inside, rm, 0);"),
+    mistake("where: a number and a text", 'tl.where(inside, 1, "0");', "tl.where(inside, 1, 0);"),
+    mistake("where: true beside numbers", "tl.where(inside, rm, true);", "tl.where(inside, rm, 1);"),
     mistake("where: a dtype variable and float32", "tl.where(inside, v, scale);", "tl.where(inside, v, scale.to(T));"),
   ]),
   lines("Memory", [
@@ -177,7 +193,9 @@ export const lineChapters: readonly Chapter[] = [
     mistake("the stride of an axis that is not there", "a.stride(2);", "a.stride(1);"),
   ]),
   lines("State, loops and branches", [
-    mistake("state of a number", "tl.mut(0);", "tl.mut(tl.full([], 0, tl.int32));"),
+    mistake("state of a text", 'tl.mut("0");', "tl.mut(0);"),
+    mistake("a fraction carried in a whole number", "tl.mut(0).value = f;", "tl.mut(f).value = 0;"),
+    mistake("a truth value carried in a number", "tl.mut(0).value = true;", "tl.mut(false).value = true;"),
     mistake("state of state", "tl.mut(acc);", "tl.mut(acc.value);"),
     mistake("state used without its value", "tl.exp(acc);", "tl.exp(acc.value);"),
     mistake("state as an operand", "f.add(acc);", "f.add(acc.value);"),

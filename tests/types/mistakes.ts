@@ -21,6 +21,7 @@ export const unseen: readonly Mistake[] = [
   mistake("a tile in a template", "const text = `${f}`;", 'const text = "f";'),
   mistake("a fraction carried in integers", "tl.mut(rm).value = 0.5;", "tl.mut(rm.to(tl.float32)).value = 0.5;"),
   mistake("a number that its dtype cannot hold", "u.add(300);", "u.to(tl.int32).add(300);"),
+  mistake("a number that needs 64 bits", "tl.mut(3000000000);", "tl.mut(tl.full([], 3000000000, tl.int64));"),
   mistake("a range that starts below 0", "tl.arange(-4, 4);", "tl.arange(0, 8).sub(4);"),
   mistake("two numbers that span no power of two", "tl.arange(8, 56);", "tl.arange(8, 72);"),
   mistake("a tile of too many elements", "tl.zeros([2048, 1024], tl.int8);", "tl.zeros([1024, 1024], tl.int8);"),

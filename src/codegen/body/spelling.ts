@@ -1,6 +1,6 @@
 /** One op statement as a Python expression, by the spelling in its record. */
 import type { Constant } from "../../values/runtime-values.js";
-import { type Elem, isInt, members } from "../../types/dtype.js";
+import { type Elem, isFp8, isInt, members } from "../../types/dtype.js";
 import {
   type Argument,
   type FunctionIR,
@@ -77,7 +77,7 @@ export function castBack(statement: OpStatement, speaker: Speaker): Expression |
 }
 
 function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling): Expression {
-  const weak = weakElem(statement);
+  const weak = weakElem(statement) ?? loneElem(statement);
   const say = (argument: Argument): Expression => sayArgument(statement, argument, weak, speaker);
   const operands = statement.operands;
   const first = () => say(operands[0]!);
@@ -107,6 +107,8 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
       return raw(statement, say);
     case "apply":
       return apply(statement, speaker);
+    case "conditional":
+      return py.conditional(say(operands[1]!), first(), say(operands[2]!));
     case "same":
       return first();
     case "lowered":
@@ -262,6 +264,14 @@ function weakElem(statement: OpStatement): Elem | undefined {
   return undefined;
 }
 
+/** The dtype of numbers that have nothing beside them, which they give the result: `tl.exp(2.0)`. */
+function loneElem({ results, op }: OpStatement): Elem | undefined {
+  const type = results[0]?.type;
+  return results.length === 1 && op.effect === "pure" && type?.kind === "tile" && type.dtype !== "int1"
+    ? type.dtype
+    : undefined;
+}
+
 function elemOfType(type: Type): Elem | undefined {
   if (type.kind === "tile") return type.dtype;
   if (type.kind === "pointer" || type.kind === "view" || type.kind === "descriptor") return type.to;
@@ -281,8 +291,13 @@ function sayArgument(statement: OpStatement, argument: Argument, weak: Elem | un
   const wide = statement.op.triton36.operands?.(typedArguments(statement));
   if (wide && isValue(argument) && argument.type.kind === "tile")
     return py.call(py.attribute(said, "to"), speaker.dtype(wide));
-  const forced = forcedElem(statement, argument, wide ?? weak, speaker.strength);
+  const forced = isLone(statement, argument) ? weak : forcedElem(statement, argument, wide ?? weak, speaker.strength);
   return forced === undefined ? said : full(said, forced, speaker);
+}
+
+/** A constexpr with no tile beside it: Triton would choose the dtype by its value. */
+function isLone(statement: OpStatement, argument: Literal | Value): boolean {
+  return isValue(argument) && argument.type.kind === "constexpr" && weakElem(statement) === undefined;
 }
 
 function isTruthOrText(argument: Literal | Value): boolean {
@@ -290,10 +305,11 @@ function isTruthOrText(argument: Literal | Value): boolean {
   return argument.type.kind === "constexpr" && argument.type.of !== "int" && argument.type.of !== "float";
 }
 
-/** A number among floats is written as a float: `1` as `1.0`. */
+/** A number among floats is written as a float: `1` as `1.0`. Triton casts floats to integers, but not to 8-bit floats. */
 function literal({ value }: Literal, weak: Elem | undefined): Expression {
   const isNumber = typeof value === "number" || typeof value === "bigint";
-  const isFloat = weak !== undefined && members(weak).every((name) => !isInt(name));
+  const names = weak === undefined ? [] : members(weak);
+  const isFloat = names.length > 0 && (names.some(isFp8) || names.every((name) => !isInt(name)));
   return isNumber && isFloat ? py.numberLiteral(value, "float") : py.constant(value);
 }
 

@@ -28,6 +28,8 @@ export function forcedElem(
   if (weak === undefined) return undefined;
   if (statement.op.effect !== "pure") return losesDigits(argument, weak) ? weak : undefined;
   if (!statement.op.triton36.strongLiterals) return undefined;
+  const decides = statement.op.triton36.firstDecides === true && statement.operands[0] === argument;
+  if (decides && members(weak).includes("float64")) return weak;
   return members(weak).every((name) => meansTheSame(statement, argument, name, isFloat)) ? undefined : weak;
 }
 

@@ -131,6 +131,8 @@ export const branchOrder = defineCode(
 
 export const branchValues = defineCode("branch-values", {
   count: () => "when: all arms return a value, or none does; return the same number of values from each",
+  state: () =>
+    "when: the arms return state, which has no common variable; make it before the branch, or take one arm's .value",
   chain: () => "value: only the arm of tl.when itself has one; end the chain with otherwise",
   /** What the rule of arms says. */
   rule: (sentence: string) => sentence,

@@ -1,5 +1,6 @@
 /** Mistakes in a kernel's `params`. */
 import { defineCode } from "./define-code.js";
+import { wordList } from "../word-list.js";
 
 export const paramKind = defineCode(
   "param-kind",
@@ -106,6 +107,11 @@ export const dtypeMembers = defineCode("dtype-members", {
   twice: (name: string) => `dtype: ${name} names a member twice; name each once`,
   variable: (member: string) => `dtype: ${member} is itself a variable; name its members`,
   differ: (name: string, why: string) => `${name}: ${why}`,
+  notOne: (name: string) => `is: ${name} is compared with one dtype; write ${name}.is(tl.int8)`,
+  notAmong: (name: string, member: string | undefined, members: readonly string[]) =>
+    member === undefined
+      ? `only: name at least one of ${wordList(members, "and")}`
+      : `only: ${member} is none of ${wordList(members, "and")}, which ${name} may be`,
 });
 
 export const dtypeVariable = defineCode("dtype-variable", {

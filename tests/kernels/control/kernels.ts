@@ -304,6 +304,81 @@ export const foreign = kernel(
   },
 );
 
+/** Numbers where Triton takes them, with no tile beside them. */
+export const numbers = kernel("numbers", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
+  const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+  const values = tl.load(x.at(offsets));
+  const found = tl.mut(false);
+  const count = tl.mut(0);
+  const half = tl.mut(0.5);
+  for (const i of tl.range(4)) {
+    found.value = found.value.or(tl.sum(tl.where(values.gt(1), 1, 0)).gt(i));
+    count.value = count.value.add(tl.where(found.value, 1, BLOCK));
+    half.value = half.value.add(0.25);
+  }
+  found.value = true;
+  const penalty = tl.where(values.lt(0), -1e6, 0.0);
+  const bounded = tl
+    .clamp(0, values, 2)
+    .add(tl.fma(2, values, 0.5))
+    .add(tl.fdiv(1, values.add(9)).mul(0))
+    .add(tl.abs(-2));
+  const exact = tl.where(found.value, tl.where(values.gt(0), true, false), false);
+  const sum = bounded
+    .add(penalty)
+    .add(count.value)
+    .add(half.value)
+    .add(tl.where(exact, tl.load(x.at(tl.inBounds(0))), 0));
+  tl.store(y.at(offsets), sum.add(tl.exp(0)).add(tl.where(values.gt(1), -0.5, 0)));
+});
+
+const [WIDE, NARROW] = [{ FLAG: true }, { FLAG: false }].map((flag) => ({ BLOCK: 16, ...flag }));
+/** A size that a flag chooses, and state that exists under that flag only. */
+export const chosenSize = kernel(
+  "chosen_size",
+  {
+    params: { ...vector, FLAG: constexpr.bool() },
+    grid: ({ N, BLOCK, FLAG }) => [tl.cdiv(N, FLAG.choose(BLOCK.mul(2), BLOCK))],
+    autotune: { key: ["N"], configs: [WIDE!, NARROW!] },
+  },
+  ({ x, y, BLOCK, FLAG }) => {
+    const SPAN = FLAG.choose(BLOCK.mul(2), BLOCK);
+    const SCALE = FLAG.and(SPAN.gt(16)).not().choose(0.5, 2);
+    const offsets = tl.programId(0).mul(SPAN).add(tl.arange(0, SPAN));
+    const values = tl.load(x.at(offsets));
+    const total = tl.mut(tl.zeros([SPAN], tl.float32));
+    const [peak, turns] = tl.when(FLAG, () => [tl.mut(values), tl.mut(0)]).value;
+    for (const i of tl.range(3)) {
+      total.value = total.value.add(values);
+      tl.when(FLAG, () => {
+        peak.value = tl.maximum(peak.value, total.value.mul(i));
+        turns.value = turns.value.add(1);
+      });
+    }
+    const [first, second] = tl
+      .when(FLAG, () => [peak.value, turns.value.to(tl.float32)])
+      .otherwise(() => [total.value, tl.full([], 1, tl.float32)]);
+    tl.store(y.at(offsets), first.mul(SCALE).add(second));
+  },
+);
+
+const ANY = tl.dtype("ANY", [tl.float32, tl.int32, tl.float16]);
+/** Code by dtype: an arm is typed for the dtypes that reach it. */
+export const byDType = kernel(
+  "by_dtype",
+  { params: { ...vector, x: tensor(ANY, ["N"]), y: tensor.out(ANY, ["N"]) }, ...launch },
+  ({ x, y, BLOCK }) => {
+    const offsets = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+    const values = tl.load(x.at(offsets));
+    const WIDE = ANY.is(tl.float16).choose(0, 1);
+    const changed = tl
+      .when(ANY.is(tl.int32), () => values.as(tl.int32).and(6).add(WIDE).to(ANY))
+      .elseWhen(ANY.is(tl.float32), () => tl.exp2(tl.floor(values.as(tl.float32))).to(ANY))
+      .otherwise(() => values.as(tl.float16).add(WIDE).to(ANY));
+    tl.store(y.at(offsets), changed);
+  },
+);
+
 /** What a program can ask of the GPU that it runs on. */
 export const asking = kernel("asking", { params: vector, ...launch }, ({ x, y, BLOCK }) => {
   const began = tl.globaltimer();

@@ -402,6 +402,12 @@ class Author {
       return tl.full([4], this.#arg("BLOCK"), tl[isInt(dtype) && dtype !== "int1" ? dtype : "int32"] as Tile);
     if (what === "arange") return number % 2 ? tl.arange(0, this.#arg("BLOCK")) : tl.arange(number, number + 8);
     if (what === "scalar") return this.#arg(`s_${scalarDTypes[number % scalarDTypes.length]!}`);
+    if (what === "chosen") {
+      const [FLAG, BLOCK] = [this.#arg("FLAG"), this.#arg("BLOCK")];
+      return number % 2
+        ? tl.full([4], FLAG.choose(number, BLOCK), tl.int32)
+        : tl.sum(tl.arange(0, FLAG.choose(8, BLOCK.mul(2))), 0);
+    }
     const lengths = number % 2 ? [8] : [4, 8];
     return tl.full(lengths as [8], (dtype === "int1" ? number % 2 === 1 : number) as never, tl[dtype] as Tile);
   }

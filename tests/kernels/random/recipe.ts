@@ -49,7 +49,7 @@ export type Step =
     }
   | {
       readonly kind: "constant";
-      readonly what: "programId" | "numPrograms" | "BLOCK" | "arange" | "full" | "scalar";
+      readonly what: "programId" | "numPrograms" | "BLOCK" | "arange" | "full" | "scalar" | "chosen";
       readonly number: number;
       readonly dtype: DTypeName;
     }
@@ -230,7 +230,7 @@ const leaf: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       kind: fc.constant("constant" as const),
-      what: fc.constantFrom("programId", "numPrograms", "BLOCK", "arange", "full", "scalar"),
+      what: fc.constantFrom("programId", "numPrograms", "BLOCK", "arange", "full", "scalar", "chosen"),
       number: fc.nat({ max: 5 }),
       dtype,
     }),

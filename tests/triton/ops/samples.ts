@@ -11,6 +11,7 @@ import type { DTypeName } from "../../../src/types/dtype.js";
 
 /** Ops that other tests try: memory, functions and the author's own Python, in tests of their own. */
 const ELSEWHERE: readonly string[] = [
+  "choose",
   "inBounds",
   "toPointer",
   "nextPowerOf2",
@@ -91,6 +92,12 @@ add("eq", "int1[8]", (x) => x.eq(0.001));
 add("ge", "int1[8]", (x) => x.ge(-2.5));
 add("maximum", each(["float32", "float16"], "T[8], T[8]"), (x, y) => tl.maximum(x, y, { propagateNan: "all" }));
 add("where", each(["int8", "float32", "bfloat16"], "int1[8], T[8], T[8]"), (c, x, y) => tl.where(c, x, y));
+add("where", "int1[8] | int1[4, 8]", (c) => tl.where(c, 1, 0));
+add("where", "int1[8]", (c) => tl.where(c, -1.5, 2));
+add("where", "int1[8]", (c) => tl.where(c, true, false));
+add("where", "int1[8]", (c) => tl.where(c, false, 3));
+add("where", "int1[8], int1[8]", (c, x) => tl.where(c, x, true));
+add("where", "float32[8]", (x) => x.add(tl.where(x.gt(0), -1e6, 0.0)));
 
 // Math.
 unary("relu", ALL, "T[8]");
@@ -106,12 +113,22 @@ binary("divRn", ["float32"], "T[8], T[8]{0.5,4}");
 binary("umulhi", ["int32", "uint32", "int64", "uint64"], "T[8], T[8]");
 add("fma", each(FLOATS, "T[8], T[8], T[8]"), (x, y, z) => tl.fma(x, y, z));
 add("fma", "float16[8]", (x) => tl.fma(x, 2, 1));
+add("fma", each(FLOATS, "T[8]"), (x) => tl.fma(2, x, 1));
+add("fma", "float32[8]", (x) => tl.fma(2, 3, x));
+add("clamp", "float16[8] | float32[8]", (x) => tl.clamp(1, x, 2));
+add("clamp", "float32[8]", (x) => tl.clamp(1, 2, x));
+add("fdiv", each(FLOATS, "T[8]{0.5,4}"), (x) => tl.fdiv(1, x));
+add("divRn", "float32[8]{0.5,4}", (x) => tl.divRn(1, x));
+add("umulhi", "int32[8] | uint32[8] | int64[8]", (x) => tl.umulhi(3, x));
+add("abs", "int32[8]", (x) => x.add(tl.abs(-3)));
+add("exp", "float32[8]", (x) => x.add(tl.exp(2)));
 add("clamp", "float16[8] | bfloat16[8] | float32[8]", (x) => tl.clamp(x, -1, 1));
 add("clamp", each(INTS, "T[8], T[8]{0,2}, T[8]{3,9}"), (x, y, z) => tl.clamp(x, y, z), true);
 add("clamp", "float32[8]", (x) => tl.clamp(x, -1, 1, { propagateNan: "all" }));
 for (const dim of [0, 1]) add("softmax", each(WIDE, "T[4, 8]"), (x) => t.softmax!(x, dim), dim === 1);
 
-// Casts.
+// Casts, and a dtype that is known.
+add("as", "int8[8] | float16[8]", (x) => x.as(x.dtype));
 const targets = ["int1", ...ALL];
 for (const from of ["int32", "uint8", "int64", "float32", "float16", "bfloat16", "int1"])
   for (const to of targets) add("to", `${from}[8]{0,9}`, (x) => x.to(tl[to as "int8"]));
@@ -286,6 +303,11 @@ for (const [name, kind] of Object.entries({ ...reduces, atomicXor: "bits" })) {
 // Products.
 add("dot", "float16[16, 16], float16[16, 16] | bfloat16[16, 16], bfloat16[16, 16]", (x, y) => tl.dot(x, y));
 add("dot", each(FP8, "T[32, 32], T[32, 32]"), (x, y) => tl.dot(x, y));
+for (const of of ["float16[16, 16], float16[16, 16]", "float8e5[32, 32], float8e5[32, 32]"]) {
+  add("dot", of, (x, y) => tl.dot(x, y, { outDtype: tl.float16 }));
+  add("dot", of, (x, y) => tl.dot(x, y, tl.dot(x, y, { outDtype: tl.float16 }), { outDtype: tl.float16 }));
+}
+add("dot", "int8[32, 32], int8[32, 32]", (x, y) => tl.dot(x, y, undefined, { outDtype: tl.int32 }));
 add("dot", "float32[16, 16], float32[16, 16]", (x, y) => tl.dot(x, y, undefined, { inputPrecision: "ieee" }));
 
 add("dotScaled", "uint8[16, 32], uint8[16, 2]{126,128}, uint8[32, 16], uint8[16, 2]{126,128}", (a, sa, b, sb) =>

@@ -185,7 +185,7 @@ describe("what is refused", () => {
     ["a missing operand", "arguments", () => void (tl.minimum as any)(1)],
     ["an operand that is none", "arguments", ({ N }) => N.add({})],
     ["a function of the host in a kernel", "host-only", ({ N }) => void tl.nextPowerOf2(N)],
-    ["a number as state", "state-type", () => void tl.mut(1 as never)],
+    ["a text as state", "state-type", () => void tl.mut("1" as never)],
     ["a store to an input", "read-only", ({ x, BLOCK }) => void tl.store(x.at(tl.arange(0, BLOCK)), 0 as never)],
     [
       "state that changes its dtype",

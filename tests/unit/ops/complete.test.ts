@@ -39,7 +39,7 @@ const methods = new Set(
 );
 
 /** Ops that authors reach by something other than a name: calls of helper functions, and `T.bits` and its kin. */
-const UNNAMED = ["call", "extern", "bits", "isFloating", "isInteger", "isSigned"];
+const UNNAMED = ["is", "call", "extern", "bits", "isFloating", "isInteger", "isSigned"];
 /** Known to the GPU or to the launch alone: a kernel with one is not evaluated in-process. */
 const NOT_EVALUATED =
   /^(raw|inlineAsmElementwise|globaltimer|memrealtime|(hip)?[sS]mid|(hipN|n)um(Warps|Threads)|is(Cuda|Hip\w*)|cudaCapabilityGeq)$/;

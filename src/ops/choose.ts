@@ -1,0 +1,31 @@
+/** One of two values that Triton knows when it compiles. */
+import {
+  type Chosen,
+  type ConstBool,
+  inferChosen,
+  type TextOf,
+  type WhyChosen,
+  type WhyChosenToo,
+} from "../types/constexpr.js";
+import type { Checked } from "../types/problem.js";
+import { defineOp } from "./define.js";
+
+/**
+ * One of two constexprs or numbers, by a condition that Triton knows: `64 if FLAG else 32`. It may size a tile. Also
+ * `FLAG.choose(64, 32)`.
+ */
+export const choose = defineOp<
+  <Name extends string, const X, const Y>(
+    condition: ConstBool<Name>,
+    x: Checked<X, WhyChosen<X>>,
+    y: Checked<Y, WhyChosenToo<X, Y>>,
+  ) => Chosen<`choose(${Name}, ${TextOf<X>}, ${TextOf<Y>})`, X, Y>
+>()({
+  name: "choose",
+  operands: { condition: "value", x: "value", y: "value" },
+  effect: "pure",
+  spelling: { form: "conditional", host: { form: "conditional" } },
+  infer: ({ condition, x, y }) => inferChosen(condition.type, x.type, y.type),
+  fold: (condition, x, y) => (condition ? x! : y!),
+  facts: { nonNegative: ([, x, y]) => x === true && y === true },
+});

@@ -1,0 +1,49 @@
+/** Code by dtype: what a branch on a dtype variable knows about it. */
+import type { ConstBool } from "../types/constexpr.js";
+import { call, type Dt, type DType, type DTypeName, onMembership } from "../types/dtype.js";
+import { activeBuilder } from "../ir/builder.js";
+import type { Checked } from "../types/problem.js";
+import { inferAs, type WhyAs } from "../rules/narrow-rules.js";
+import { constexprType } from "../types/types.js";
+import type { Sh, Tile, TileLike } from "../types/tile.js";
+import { defineOp } from "./define.js";
+
+declare module "../types/tile.js" {
+  interface TileOps {
+    /** The same tile, in an arm where the dtype variable is one of these: `x.as(tl.int8)` where `T.is(tl.int8)`. */
+    as<T extends TileLike, D extends DType<any>>(this: T, dtype: Checked<D, WhyAs<T, D>>): Tile<D[Dt], T[Sh]>;
+  }
+}
+
+/**
+ * The same tile, in an arm where its dtype variable is `dtype`: `tl.when(T.is(tl.int8), () => … x.as(tl.int8) …)`. For
+ * several dtypes, `x.as(T.only(tl.float16, tl.bfloat16))`. Nothing is emitted; the build checks every dtype that reaches
+ * it.
+ */
+export const as = defineOp<
+  <X, D extends DType<any>>(x: X, dtype: Checked<D, WhyAs<X, D>>) => Tile<D[Dt], X extends TileLike ? X[Sh] : any>
+>()({
+  name: "as",
+  operands: { x: "value", dtype: "dtype" },
+  method: true,
+  effect: "pure",
+  spelling: { form: "same" },
+  infer: ({ x, dtype }) => inferAs(x.type, dtype.dtype),
+  evaluate: ({ x }) => x,
+  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, passes: true },
+});
+
+/** `T.is(tl.int8)`, which Triton knows when it compiles: `x_ptr.dtype.element_ty == tl.int8`. */
+const is = defineOp<(dtype: DType<any>, other: DType<any>) => ConstBool<string>>()({
+  name: "is",
+  operands: { dtype: "dtype", other: "dtype" },
+  effect: "pure",
+  spelling: { form: "infix", operator: "==" },
+  infer: ({ dtype, other }) =>
+    dtype.dtype && other.dtype
+      ? constexprType("bool", `${call(dtype.dtype)}.is.${call(other.dtype)}`)
+      : "is: needs a dtype, such as tl.int8",
+  fold: (dtype, other) => (dtype as DTypeName) === (other as DTypeName),
+});
+
+onMembership((dtype, other) => (activeBuilder() ? is(dtype, other) : undefined));

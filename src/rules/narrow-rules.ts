@@ -1,0 +1,40 @@
+/** The rule of `x.as(dtype)`: a tile whose dtype is known to be one of fewer. */
+import {
+  call,
+  choices,
+  type Call,
+  type Choices,
+  type DType,
+  type Dt,
+  type Elem,
+  members,
+  type Members,
+  type OneOf,
+  token,
+  type Token,
+} from "../types/dtype.js";
+import { notATile, type NotATile } from "../types/operand.js";
+import type { IsAny } from "../types/problem.js";
+import type { El, TileLike } from "../types/tile.js";
+import { tileType, type Type } from "../types/types.js";
+
+export type WhyAs<X, D extends DType<any>> = X extends TileLike ? WhyNarrow<X[El], D[Dt]> : NotATile<"as", X>;
+type WhyNarrow<E, F> =
+  IsAny<E> extends true
+    ? ""
+    : [Exclude<Members<F>, Members<E>>] extends [never]
+      ? ""
+      : E extends OneOf<infer Name, infer M>
+        ? `as: ${Call<F>} is none of ${Choices<M>}, which ${Name} may be; cast with .to(${Token<F>})`
+        : `as: this is ${Call<E>}, not ${Call<F>}; cast with .to(${Token<F>}), or write it in an arm of tl.when(T.is(${Token<F>}), …)`;
+
+/** With dtype variables bound, what reaches it must be one of the narrower ones. */
+export function inferAs(x: Type, dtype: Elem | undefined): Type | string {
+  if (x.kind !== "tile") return notATile("as", x);
+  if (dtype === undefined) return "as: needs a dtype, such as tl.int8";
+  const from = members(x.dtype);
+  if (members(dtype).every((name) => from.includes(name))) return tileType(dtype, x.shape);
+  return typeof x.dtype === "string"
+    ? `as: this is ${x.dtype}, not ${call(dtype)}; cast with .to(${token(dtype)}), or write it in an arm of tl.when(T.is(${token(dtype)}), …)`
+    : `as: ${call(dtype)} is none of ${choices(from)}, which ${x.dtype.name} may be; cast with .to(${token(dtype)})`;
+}

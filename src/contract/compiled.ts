@@ -41,6 +41,8 @@ export interface PointerSignature {
   readonly python: string;
   readonly dtype: SignatureDType;
   readonly optional: boolean;
+  /** How many elements lie behind it at least: a number or a size's name. */
+  readonly numel?: number | string;
 }
 
 /** A number argument that is passed at run time. */

@@ -1,6 +1,12 @@
 /** A kernel's params, as its IR holds them and as its body gets them. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { allOptional, descriptorBlock, optionalDim, paramName } from "../diagnostics/catalogue/param-codes.js";
+import {
+  allOptional,
+  descriptorBlock,
+  optionalDim,
+  paramDims,
+  paramName,
+} from "../diagnostics/catalogue/param-codes.js";
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
@@ -41,6 +47,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
           name,
           dtype,
           value: recorder.value({ kind: "pointer", to: dtype, shape: [], access: "inout" }, at, name),
+          ...(p.numel !== undefined && { numel: numelOf(kernel, p, name, [...sizes, ...constexprs]) }),
           ...(isOptional(p) && { given: givenValue(recorder, name, at) }),
         },
       ];
@@ -50,6 +57,19 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
   const params = [...others, ...sizes, ...constexprs];
   checkOptional(params, kernel);
   return params;
+}
+
+/** How many elements lie behind a pointer at least. */
+function numelOf(
+  { name: kernel }: KernelDefinition,
+  { numel, at }: Described<"pointer">,
+  name: string,
+  params: readonly (SizeParam | ConstexprParam)[],
+): Value | number {
+  if (typeof numel === "number") return numel;
+  const known = params.filter((param) => param.kind === "size" || param.from === "dim");
+  const names = known.map((param) => param.name);
+  return known.find((param) => param.name === numel)?.value ?? fail(paramDims.numel(kernel, name, numel!, names), at);
 }
 
 /** Fails because a dim has the name of a param that is not a size. */

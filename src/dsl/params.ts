@@ -60,11 +60,15 @@ export interface ConstexprDescription {
   readonly launch?: (sizes: never) => unknown;
 }
 
-export type ParamDescription =
-  | TensorDescription
-  | { readonly kind: "pointer"; readonly dtype: AnyDType; readonly optional: boolean }
-  | ScalarDescription
-  | ConstexprDescription;
+export type ParamDescription = TensorDescription | PointerDescription | ScalarDescription | ConstexprDescription;
+
+export interface PointerDescription {
+  readonly kind: "pointer";
+  readonly dtype: AnyDType;
+  readonly numel?: number | string | undefined;
+  readonly optional: boolean;
+  readonly at: Location | undefined;
+}
 
 export interface ScalarDescription {
   readonly kind: "scalar";
@@ -168,10 +172,13 @@ export const descriptor = Object.assign(declareDescriptor("in"), {
   inout: declareDescriptor("inout"),
 }) as unknown as DescriptorBuilder;
 
-/** A raw pointer argument. Its extent is unknown, so nothing is masked. */
-export const pointer = ((dtype: AnyDType) => {
-  if (!isDType(dtype)) fail(paramDType.missing("pointer"), captureLocation());
-  const description = { kind: "pointer", dtype } as const;
+/** A raw pointer argument. Nothing is masked; its extent is unknown unless `numel` says it. */
+export const pointer = ((dtype: AnyDType, options: { readonly numel?: number | string } = {}) => {
+  const at = captureLocation();
+  if (!isDType(dtype)) fail(paramDType.missing("pointer"), at);
+  checkOptions("pointer", options, ["numel"], at);
+  if (options.numel !== undefined) checkDim("pointer", options.numel, at);
+  const description = { kind: "pointer", dtype, numel: options.numel, at } as const;
   return { ...description, optional: () => ({ ...description, optional: true }) };
 }) as unknown as PointerBuilder;
 

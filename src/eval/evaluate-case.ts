@@ -78,10 +78,10 @@ export function inputsOf(
 /** Why the kernel cannot be evaluated: raw pointers without memory, or ops without an evaluation. */
 export function notEvaluated(ir: KernelIR, given: Readonly<Record<string, TensorData>>): string | undefined {
   const pointers = ir.params
-    .filter((param) => param.kind === "pointer" && !param.given && !(param.name in given))
+    .filter((param) => param.kind === "pointer" && !param.given && param.numel === undefined && !(param.name in given))
     .map((param) => param.name);
   if (pointers.length > 0)
-    return `${pointers.join(", ")}: the extent of a raw pointer is unknown, so the kernel was not evaluated`;
+    return `${pointers.join(", ")}: the extent of a raw pointer is unknown, so the kernel was not evaluated; pointer(dtype, { numel: … }) states it`;
   const found = new Map<string, string>();
   walkAll(ir, (statement) => {
     if (statement.kind !== "op" || statement.op.evaluate || statement.op.fold) return;

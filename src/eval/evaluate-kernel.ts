@@ -156,6 +156,9 @@ function argumentsOf(
 
 /** The memory behind a raw pointer: the tensor given for it. */
 function pointedAt(param: PointerParam, given: TensorData, bindings: Bindings): Tensor {
+  const least = typeof param.numel === "object" ? Number(bindings.constant(param.numel)) : (param.numel ?? 0);
+  if (given.data.length < least)
+    throw new Error(`${param.name} needs at least ${least} elements, and has ${given.data.length}`);
   const tensor = new Tensor(param.name, "inout", bindings.held(param.dtype), given.shape);
   fill(tensor, given, bindings);
   return tensor;

@@ -29,13 +29,18 @@ export function makeInputs(
 ): Record<string, TensorData> {
   const read = signature.tensors.filter((tensor) => tensor.role !== "out" && !at.absent?.includes(tensor.name));
   const drawn = read.map((tensor) => [tensor.name, draw(tensor, at, sizes, ranges[tensor.name])] as const);
+  const pointed = signature.pointers.flatMap(({ name, dtype, numel }) =>
+    numel === undefined || at.absent?.includes(name)
+      ? []
+      : [[name, draw({ name, dtype, dims: [numel] }, at, sizes, undefined)] as const],
+  );
   const kinds = special === true ? SPECIAL_VALUES : special || [];
   for (const [i, [name, data]] of drawn.entries()) {
     // Special values would leave a declared range.
     if (!read[i]!.range) putSpecial(data, kinds, uniform(seedOf(at.seed, `${name} special`)));
     if (at.layouts?.[name] === "expanded") repeatFirst(data);
   }
-  return Object.fromEntries(drawn);
+  return Object.fromEntries([...drawn, ...pointed]);
 }
 
 const SPECIAL_VALUES: readonly SpecialValue[] = ["nan", "infinity", "-infinity", "-0", "subnormal", "largest"];
@@ -161,7 +166,7 @@ function notPartition(name: string, { data }: TensorData, [, end]: Ranges[string
 }
 
 function draw(
-  tensor: TensorSignature,
+  tensor: Pick<TensorSignature, "name" | "dtype" | "dims" | "partition">,
   at: Case,
   sizes: Readonly<Record<string, number>>,
   range: Ranges[string] | undefined,

@@ -235,6 +235,8 @@ export interface PointerParam {
   readonly name: string;
   readonly value: Value;
   readonly dtype: Elem;
+  /** How many elements lie behind it at least; the wrapper checks it. */
+  readonly numel?: Value | number;
   /** As in {@link TensorParam}. */
   readonly given?: Value;
 }

@@ -111,8 +111,14 @@ export interface DescriptorBuilder extends DeclareDescriptor<"in"> {
   /** A tensor that the kernel updates in place. */
   readonly inout: DeclareDescriptor<"inout">;
 }
-/** A raw pointer, of unknown extent. */
-export type PointerBuilder = <D extends DType<any>>(dtype: D) => PointerParam<D[Dt]>;
+/**
+ * A raw pointer. Its extent is unknown unless `numel` says how many elements the caller's tensor has at least, as a
+ * number or the name of a size; the wrapper checks it, and the evaluator then knows the memory behind it.
+ */
+export type PointerBuilder = <D extends DType<any>>(
+  dtype: D,
+  options?: { readonly numel?: number | string },
+) => PointerParam<D[Dt]>;
 /** A number that is passed at run time. Of an integer, the wrapper checks the range at each call. */
 export type ScalarBuilder = <D extends DType<any>>(
   dtype: D,

@@ -19,6 +19,7 @@ import {
   type PointerParam,
   type ScalarParam,
   type SizeParam,
+  type Value,
 } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { arithmeticOf, operatorArithmetic } from "../../analysis/roundings.js";
@@ -78,8 +79,12 @@ function pointerSignature(param: PointerParam, names: KernelNames): PointerSigna
     python: names.tensors.get(param.name)!,
     dtype: dtypeOf(param.dtype),
     optional: param.given !== undefined,
+    ...(param.numel !== undefined && { numel: nameOf(param.numel) }),
   };
 }
+
+/** A number, or the name of a size. */
+const nameOf = (size: Value | number): number | string => (typeof size === "number" ? size : size.parameter!);
 
 function scalarSignature(ir: KernelIR, param: ScalarParam, names: KernelNames): ScalarSignature {
   return {

@@ -149,7 +149,11 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     if (param.kind === "tensor" && (param.name in ir.inputs || param.partition))
       return py.name(names.tensors.get(param.name)!);
     if (param.kind === "tensor") return tensorExpression(ir, names, param, local);
-    return param.kind === "pointer" ? pointerExpression(param) : number(param);
+    if (param.kind !== "pointer") return number(param);
+    const { numel } = param;
+    if (numel === undefined) return pointerExpression(param);
+    const dim = typeof numel === "number" ? numel : numel.parameter!;
+    return tensorExpression(ir, names, { dtype: param.dtype, dimNames: [dim] }, local);
   });
   const needsDevice = tensors.length > 0 || ir.params.some(({ kind }) => kind === "pointer");
   return {
@@ -252,6 +256,8 @@ function sizesOf(ir: KernelIR, tensors: readonly TensorParam[]): readonly NamedS
   const drawn = drawArguments(ir).flatMap((param) => (isArgument(param) ? [] : [param.name]));
   const given = givenSizes(ir).map(({ name }) => name);
   const names = [...tensors.flatMap(({ dimNames }) => dimNames), ...drawn, ...given];
+  for (const { numel } of paramsOf(ir, "pointer"))
+    if (typeof numel === "object") add(ir.params.find((param) => param.value === numel));
   for (const name of names) add(ir.params.find((param) => param.name === name));
   for (const { range } of tensors)
     for (const value of range ? hostInputs(range) : []) add(ir.params.find((param) => param.value === value));
@@ -263,7 +269,7 @@ const firstMember = (elem: Elem): DTypeName => (typeof elem === "string" ? elem 
 function tensorExpression(
   ir: KernelIR,
   names: KernelNames,
-  param: TensorParam,
+  param: Pick<TensorParam, "dtype" | "dimNames" | "range" | "partition">,
   number: (value: Value) => Expression,
 ): Expression {
   const local = (name: string | number) =>

@@ -47,7 +47,10 @@ export function argumentLines(ir: KernelIR, names: KernelNames): readonly string
     }),
     ...pointers.map((param) => {
       const optional = param.given ? ", or None" : "";
-      return `    ${localName(names, param)}: ${dtypeWords(param)}, of any shape${optional}.`;
+      const { numel } = param;
+      const least = typeof numel === "object" ? names.parameters.get(numel) : numel;
+      const shape = least === undefined ? "of any shape" : `contiguous, of at least ${least} elements`;
+      return `    ${localName(names, param)}: ${dtypeWords(param)}, ${shape}${optional}.`;
     }),
     ...numberParams(ir).map(
       (param) => `    ${localName(names, param)}: ${numberWords(param)}${rangeWords(param, names)}.`,

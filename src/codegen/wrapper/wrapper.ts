@@ -136,7 +136,32 @@ class WrapperEmitter extends WrapperScope {
   }
 
   #pointerChecks(param: PointerParam): Block {
-    return [...(param.given ? tensorCheck(this, param) : []), ...dtypeCheck(this, param)];
+    return [...(param.given ? tensorCheck(this, param) : []), ...dtypeCheck(this, param), ...this.#numelCheck(param)];
+  }
+
+  /** The elements lie one after another from the tensor's first, so there must be as many without gaps. */
+  #numelCheck(param: PointerParam): Block {
+    const { numel } = param;
+    if (numel === undefined) return [];
+    const tensor = this.tensor(param);
+    const count = py.call(py.attribute(tensor, "numel"));
+    const least = typeof numel === "number" ? py.constant(numel) : this.local(numel);
+    const isGapped = py.unary("not", py.call(py.attribute(tensor, "is_contiguous")));
+    const what = `${label(this, param)} must be contiguous, of at least `;
+    const strides = { value: py.call(py.attribute(tensor, "stride")) };
+    const refuse = messageOf(
+      this,
+      "ValueError",
+      what,
+      { value: least },
+      " elements, got ",
+      { value: count },
+      " with strides ",
+      strides,
+    );
+    return [
+      { kind: "if", branches: [{ test: py.boolOp("or", isGapped, py.compare(count, ["<", least])), body: [refuse] }] },
+    ];
   }
 
   // ---- signature ----------------------------------------------------------------------------------------------------

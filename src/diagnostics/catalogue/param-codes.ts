@@ -27,6 +27,8 @@ export const paramDims = defineCode("param-dims", {
   missing: () => 'tensor: the second argument lists its dims, such as ["M", "K"]',
   blocks: () => 'descriptor: give its dims and as many block dims, ["M", "K"], ["BLOCK_M", "BLOCK_K"]',
   tooMany: (count: number) => `descriptor: has 1 to 5 axes, not ${count}`,
+  numel: (kernel: string, param: string, size: string, sizes: readonly string[]) =>
+    `${kernel}: ${param} has ${size} elements, which is not a size of a tensor; those are ${sizes.join(", ")}`,
   notADim: (builder: string, dim: unknown) =>
     `${builder}: ${JSON.stringify(dim)} is not a dim; write a name such as "M", or a positive number`,
 });

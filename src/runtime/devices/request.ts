@@ -137,7 +137,9 @@ export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case)
 /** The request to compile one case for a GPU. What a raw pointer reaches does not matter there; its dtype does. */
 export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
   const run = runRequest(kernel, module, at);
-  const given = kernel.signature.pointers.filter(({ name }) => !at.absent?.includes(name));
+  const given = kernel.signature.pointers.filter(
+    ({ name, numel }) => numel === undefined && !at.absent?.includes(name),
+  );
   const pointed = given.map((pointer) =>
     pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
   );
@@ -184,11 +186,16 @@ export function runRequest(kernel: CompiledKernel, module: string, at: Case): Ru
   const [sizes, ranges] = [kernel.sizes(at), kernel.ranges(at)];
   const present = signature.tensors.filter(({ name }) => !at.absent?.includes(name));
   const wire = present.map((tensor) => wireTensor(tensor, at, sizes, ranges[tensor.name]));
+  const pointed = signature.pointers.flatMap((pointer) => {
+    if (pointer.numel === undefined || at.absent?.includes(pointer.name)) return [];
+    const dtype = dtypeOf(pointer, at);
+    return [pointerWire(pointer, { dtype, shape: shapeOf([pointer.numel], sizes) }, fillOf({}, dtype, undefined, at))];
+  });
   return {
     module,
     jits: signature.kernels ?? [signature.jit],
     config: at.config,
-    inputs: wire.filter((tensor) => tensor.role !== "out"),
+    inputs: [...wire.filter((tensor) => tensor.role !== "out"), ...pointed],
     ...(signature.drawn && { drawn: drawnOf(kernel, at, sizes) }),
     outputs: wire.filter((tensor) => tensor.role === "out"),
     results: signature.tensors
@@ -215,7 +222,7 @@ function wireTensor(tensor: TensorSignature, at: Case, sizes: Sizes, range: Rang
 }
 
 function fillOf(
-  { partition }: TensorSignature,
+  { partition }: Pick<TensorSignature, "partition">,
   dtype: string,
   range: Ranges[string] | undefined,
   { special }: Case,

@@ -63,9 +63,9 @@ export async function askWorker(
   return { ...base, compiled, status: "failed", comparisons: compared, problems: [...problems, ...(await faults())] };
 }
 
-/** Whether the kernel takes a raw pointer: cases cannot create the memory that it reaches. */
+/** Whether the kernel takes a raw pointer of unknown extent: cases cannot create the memory that it reaches. */
 export function needsPointer({ signature }: CompiledKernel): boolean {
-  return signature.pointers.some(({ optional }) => !optional);
+  return signature.pointers.some(({ optional, numel }) => !optional && numel === undefined);
 }
 
 const NO_REFERENCE = "the outputs were not compared: the kernel has no reference";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compile } from "../../../src/pipeline/compile-kernel.js";
 import { kernel } from "../../../src/pipeline/kernel-on-node.js";
-import { constexpr, scalar, tensor } from "../../../src/dsl/params.js";
+import { constexpr, pointer, scalar, tensor } from "../../../src/dsl/params.js";
 import * as tl from "../../../src/dsl/tl.js";
 import { cases } from "../../../src/runtime/cases/draw.js";
 import { planCases } from "../../../src/runtime/cases/cases.js";
@@ -209,6 +209,52 @@ describe("what cannot be right", () => {
   test("a config's value outside the range", () => {
     expect(build(() => ({ W: constexpr.int({ range: [1, 4] }) }), { W: 4 })).toBe(
       "k: a config sets W to 4; its range is 1 up to but not including 4",
+    );
+  });
+});
+
+/** y[i] = p[i] + p[N - 1 - i], through a raw pointer. */
+const folded = (bound: any, reach: number) =>
+  kernel(
+    "folded",
+    {
+      params: { p: pointer(tl.float32, bound), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 16 },
+    },
+    ({ p, y, N, BLOCK }) => {
+      const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const back = N.sub(1).sub(i);
+      const [x, z] = [i, back].map((at) => tl.load(p.add(at), { mask: at.ge(0).and(at.lt(N.add(reach))), other: 0 }));
+      tl.store(y.at(i), x!.add(z!));
+    },
+  );
+
+describe("a raw pointer of known extent", () => {
+  const at = { sizes: { N: 20 }, dtypes: {}, config: 0, seed: 1 };
+
+  test("has memory, so its accesses are checked", () => {
+    const right = compile(folded({ numel: "N" }, 0)).evaluate(at);
+    expect([right.findings, right.unchecked]).toEqual([[], []]);
+    const [wrong] = compile(folded({ numel: "N" }, 1)).evaluate(at).findings;
+    expect(wrong!.message).toContain("p");
+    expect(compile(folded({}, 0)).evaluate(at).unchecked[0]).toContain("pointer(dtype, { numel: … }) states it");
+  });
+
+  test("is checked at each call", () => {
+    const { python } = compile(folded({ numel: "N" }, 0));
+    expect(python).toContain("if not p.is_contiguous() or p.numel() < N:");
+    expect(python).toContain("p: float32, contiguous, of at least N elements.");
+    expect(python).toContain("torch.randn((N,), device=device, dtype=torch.float32)");
+    const short = { p: { dtype: "float32", shape: [19], data: new Float32Array(19) } };
+    expect(() => compile(folded({ numel: "N" }, 0)).evaluate(at, { inputs: short })).toThrow(
+      "p needs at least 20 elements, and has 19",
+    );
+  });
+
+  test("names a size of a tensor", () => {
+    expect(() => compile(folded({ numel: "LENGTH" }, 0))).toThrow(
+      "folded: p has LENGTH elements, which is not a size of a tensor; those are N",
     );
   });
 });

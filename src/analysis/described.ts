@@ -1,7 +1,7 @@
 /** The tensors that a lowered kernel accesses through descriptors, and what descriptors require of them. */
 import { DESCRIPTOR_BYTES } from "../types/limits.js";
 import { dtypeTable, members } from "../types/dtype.js";
-import { type Argument, isList, isValue, type KernelIR, type OpStatement, type TensorParam } from "../ir/nodes.js";
+import { isList, isValue, type KernelIR, type OpStatement, type TensorParam } from "../ir/nodes.js";
 import { argumentsOf, walkAll } from "../ir/walk.js";
 
 export interface DescribedTensor {
@@ -64,7 +64,11 @@ function descriptorsMade(ir: KernelIR): readonly OpStatement[] {
 function contiguousAxis(param: TensorParam, { operands }: OpStatement): readonly number[] {
   const [base, , strides] = operands;
   if (!isValue(base) || base !== param.pointer || !strides || !isList(strides)) return [];
-  const given = new Set<Argument>(strides.slice(0, -1));
-  const left = [...param.strides.keys()].filter((axis) => !given.has(param.strides[axis]!));
+  const given = strides.slice(0, -1);
+  const missing = [...param.strides.keys()].filter((axis) => !given.includes(param.strides[axis]!));
+  // Products of sizes are computed in the kernel, as values of their own.
+  const products = given.filter((stride) => isValue(stride) && !param.strides.includes(stride));
+  const listed = missing.filter((axis) => isList(param.strides[axis]));
+  const left = products.length === listed.length ? missing.filter((axis) => !listed.includes(axis)) : missing;
   return strides.length === param.strides.length && left.length === 1 ? left : [];
 }

@@ -14,6 +14,8 @@ export type Precondition =
   | { readonly kind: "grid"; readonly axis: number; readonly most: number }
   /** A tensor that a descriptor reaches has stride 1 on `axis`; its start and all other strides are multiples of `bytes`. */
   | { readonly kind: "descriptor"; readonly param: TensorParam; readonly axis: number; readonly bytes: number }
+  /** A tensor has the strides of another one, which the kernel takes for both. */
+  | { readonly kind: "same-strides"; readonly param: TensorParam; readonly as: TensorParam }
   /** A tensor whose offsets are int32 reaches less far than `below`, masked lanes behind its end included. */
   | { readonly kind: "reach"; readonly param: TensorParam; readonly below: number }
   /** A dimension of tiles that the caller decides is a power of two from `least` up. */
@@ -35,6 +37,9 @@ const known = new WeakMap<KernelIR, readonly Precondition[]>();
 
 function findPreconditions(ir: KernelIR): readonly Precondition[] {
   const reached = paramsOf(ir, "tensor").filter(({ offsets }) => offsets !== "int64");
+  const shared = sharedStrides(ir);
+  // One with the dims and strides of another reaches as far.
+  const firsts = new Map(shared.map(({ param, as }) => [param, as]));
   const computed = paramsOf(ir, "constexpr").filter(
     ({ from, of, compute }) => from === "launch" && of === "int" && compute,
   );
@@ -42,12 +47,22 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
     ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
     ...describedTensors(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
+    ...shared.map((each) => ({ kind: "same-strides", ...each }) as const),
     ...reached
-      .filter((param) => !isOnlyDescribed(ir, param))
+      .filter((param) => !isOnlyDescribed(ir, param) && !reached.some((each) => each === firsts.get(param)))
       .map((param) => ({ kind: "reach", param, below: INT32_REACH }) as const),
     ...tileSizes(ir).map((each) => ({ kind: "tile-size", ...each }) as const),
     ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
   ];
+}
+
+/** The tensors that have the strides of an earlier one. */
+export function sharedStrides(ir: KernelIR): readonly { readonly param: TensorParam; readonly as: TensorParam }[] {
+  const tensors = paramsOf(ir, "tensor").filter(({ contiguous, strides }) => !contiguous && strides.length > 0);
+  return tensors.flatMap((param, i) => {
+    const as = tensors.slice(0, i).find(({ strides }) => strides[0] === param.strides[0]);
+    return as ? [{ param, as }] : [];
+  });
 }
 
 /** How far a tensor reaches, in elements, if its strides are these. Of a contiguous tensor the wrapper counts elements. */

@@ -21,6 +21,8 @@ export interface TensorSignature {
   readonly optional: boolean;
   /** Whether it must be contiguous. */
   readonly contiguous: boolean;
+  /** The tensor whose strides it has. */
+  readonly stridesOf?: string;
   /** What its elements are promised to be; `CompiledKernel.ranges` gives the numbers of a case. */
   readonly range?: RangeSignature;
   /** The size up to which its elements rise from 0. */

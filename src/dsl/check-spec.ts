@@ -54,6 +54,7 @@ const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
   launch: [recordOf(isConstant), "an object such as { launchPdl: true }"],
   doNotSpecialize: [isNames, 'a list of names, such as ["N"]'],
   doNotSpecializeOnAlignment: [isNames, 'a list of names, such as ["x"]'],
+  sameStrides: [listOf(isNames), 'a list of groups of tensors, such as [["q", "k", "v"]]'],
   requires: [isFunction, "a function, such as ({ N, BLOCK }) => N.le(BLOCK)"],
   inputs: [isFunction, "a function, such as ({ N }, torch) => ({ x: torch.rand([N]) })"],
   reference: [isTorch, "a function, such as ({ x, y }) => x.add(y), or python`…`"],

@@ -10,10 +10,19 @@ import {
 import type { Builder } from "../ir/builder.js";
 import { type DType, dtype as dtypeVariable, type DTypeVariable, elemOf } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
-import type { Argument, ConstexprParam, Param, SizeParam, TensorParam, Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  type ConstexprParam,
+  isLiteral,
+  type Param,
+  type SizeParam,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import { chosenFunction } from "./choice.js";
 import type { KernelDefinition } from "./definition.js";
 import { isOptional, type ParamDescription } from "./params.js";
+import { sharingStrides } from "./shared-strides.js";
 
 /** What an author declared with a builder of this kind. */
 export type Described<Kind extends ParamDescription["kind"]> = Extract<ParamDescription, { kind: Kind }>;
@@ -54,7 +63,7 @@ export function declare(recorder: Builder, kernel: KernelDefinition): readonly P
     const value = recorder.value({ kind: "tile", dtype, shape: [] }, at, name);
     return [{ kind: "scalar", name, dtype, value, ...(p.default !== undefined && { default: p.default }) }];
   });
-  const params = [...others, ...sizes, ...constexprs];
+  const params = [...sharingStrides(kernel, others), ...sizes, ...constexprs];
   checkOptional(params, kernel);
   return params;
 }
@@ -114,10 +123,8 @@ function tensorParam(
   const offsets = p.options.offsets ? (elemOf(p.options.offsets) as "int32" | "int64") : "int32";
   const access = p.role;
   const optional = isOptional(p);
-  const rank = dims.length;
   const strides = dims.map((_, axis): Argument => {
-    if (contiguous && axis === rank - 1) return { kind: "literal", value: 1 };
-    if (contiguous && axis === rank - 2) return dims[rank - 1]!;
+    if (contiguous) return productOf(dims.slice(axis + 1));
     return recorder.value({ kind: "tile", dtype: "int32", shape: [] }, at, `${name}.stride(${axis})`);
   });
   return {
@@ -136,6 +143,14 @@ function tensorParam(
     offsets,
     ...(zeroed && { zeroed: true }),
   };
+}
+
+/** A product of sizes: a number where all are, the only one that is not 1, or the list of its factors. */
+function productOf(sizes: readonly Argument[]): Argument {
+  const number = sizes.reduce((product, size) => (isLiteral(size) ? product * Number(size.value) : product), 1);
+  const others = sizes.filter((size) => !isLiteral(size));
+  const factors = [...others, ...(number === 1 ? [] : [{ kind: "literal", value: number } as const])];
+  return factors.length > 1 ? factors : (factors[0] ?? { kind: "literal", value: 1 });
 }
 
 /** A tensor that the wrapper makes a descriptor of. The chosen config sets its block. */

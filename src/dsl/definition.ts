@@ -34,6 +34,7 @@ export interface RawSpec {
   readonly triton?: string;
   readonly doNotSpecialize?: readonly string[];
   readonly doNotSpecializeOnAlignment?: readonly string[];
+  readonly sameStrides?: readonly (readonly string[])[];
   readonly requires?: (meta: Meta) => unknown;
   readonly inputs?: (sizes: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
   readonly reference?: RawReference;
@@ -56,6 +57,7 @@ const specParts: Readonly<Record<keyof RawSpec, true>> = {
   triton: true,
   doNotSpecialize: true,
   doNotSpecializeOnAlignment: true,
+  sameStrides: true,
   requires: true,
   inputs: true,
   reference: true,

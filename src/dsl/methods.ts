@@ -5,7 +5,7 @@ import { captureLocation } from "../diagnostics/callsite.js";
 import { activeBuilder } from "../ir/builder.js";
 import { type Elem, dtype as dtypeVariable, dtypes } from "../types/dtype.js";
 import { Handle, isHandle, valueOf } from "../ir/handle.js";
-import type { TensorParam, Value } from "../ir/nodes.js";
+import { type Argument, isList, isValue, type Literal, type TensorParam, type Value } from "../ir/nodes.js";
 import { showType } from "../types/types.js";
 import * as ops from "../ops/index.js";
 import * as pointers from "../ops/pointer.js";
@@ -142,10 +142,20 @@ function permuted(handle: Handle, order: readonly number[]): Handle {
 }
 
 method("stride", (handle, axis) => {
-  const stride = tensorOf(handle, "stride").strides[Number(axis)];
+  const { strides, offsets } = tensorOf(handle, "stride");
+  const stride = strides[Number(axis)];
   if (stride === undefined) fail(missingProperty.stride(axis), captureLocation());
-  return "kind" in stride && stride.kind === "value" ? new Handle(stride) : (stride as { value: number }).value;
+  if (!isList(stride)) return given(stride);
+  // Of a contiguous tensor: sizes, whose product fits 32 bits where all offsets do.
+  const [first, ...others] = stride.map(given);
+  const wide = offsets === "int64" ? (ops.to as unknown as AnyFunction)(first, dtypes.int64) : first;
+  return (ops.mul as unknown as AnyFunction)(wide, ...others);
 });
+
+/** A size or a number as the author has it. */
+function given(argument: Argument): unknown {
+  return isValue(argument) ? new Handle(argument) : (argument as Literal).value;
+}
 
 function claims(indices: readonly unknown[]): readonly boolean[] {
   return indices.map((index) => isHandle(index) && valueOf(index).by?.facts.claimsInBounds === true);

@@ -33,7 +33,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
     required ??
     badTile(ir, launch.bindings) ??
     thinTile(ir, launch.bindings) ??
-    first(launch, "grid", "descriptor", "reach", "tile-size", "launch-size")
+    first(launch, "grid", "descriptor", "same-strides", "reach", "tile-size", "launch-size")
   );
 }
 
@@ -69,6 +69,11 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     }
     case "descriptor":
       return misaligned(condition, memoryOf(condition.param, at, bindings));
+    case "same-strides": {
+      const [own, other] = [memoryOf(condition.param, at, bindings), memoryOf(condition.as, at, bindings)];
+      if (!own || !other || own.strides.join() === other.strides.join()) return undefined;
+      return `${condition.param.name} must have the strides of ${condition.as.name}, [${other.strides.join(", ")}], got [${own.strides.join(", ")}]`;
+    }
     case "reach": {
       const { param, below } = condition;
       const memory = memoryOf(param, at, bindings);

@@ -206,7 +206,7 @@ export interface TensorParam {
   readonly value: Value;
   /** The address of its first element; for a descriptor, the descriptor. */
   readonly pointer: Value;
-  /** One per axis, in elements. A number if the layout is fixed (`contiguous`), else a run-time scalar. */
+  /** One per axis, in elements: a run-time scalar, or for `contiguous` a number, a size or a list of factors. */
   readonly strides: readonly Argument[];
   /** One per axis: a size, a constexpr or a number. */
   readonly dims: readonly Argument[];

@@ -11,6 +11,8 @@ export interface Site {
   readonly name?: string;
   /** The variables that hold several results, in order: `const [a, b] = f()`; undefined for a skipped element. */
   readonly names?: readonly (string | undefined)[];
+  /** The parameters of a function that is passed, such as those of `tl.fn((x, mask) => …)`. */
+  readonly parameters?: readonly string[];
   /**
    * The comment lines above the enclosing statement and after it, without their markers. Every call of a statement has
    * them; `statement` identifies calls of one statement, so that a caller can print them once.

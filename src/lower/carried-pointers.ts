@@ -142,6 +142,13 @@ export class CarriedPointers {
     });
   }
 
+  /** Whether some of these indices change in the innermost loop and others stay. */
+  mixes(indices: readonly Argument[]): boolean {
+    const loop = this.#loops.at(-1);
+    const moving = loop ? indices.filter((index) => isInside(index, loop.statement)).length : 0;
+    return moving > 0 && moving < indices.length;
+  }
+
   /** The lanes of an index that moves with the innermost loop, and that loop's index. */
   moving(index: Argument): { readonly lanes: Value; readonly by: Value } | undefined {
     const loop = this.#loops.at(-1);

@@ -23,6 +23,7 @@ import {
 import { type Bounds, type ViewAxis, viewBounds } from "../analysis/view-bounds.js";
 import type { OpLowering } from "../ir/op.js";
 import { bodiesOf, definitions, resultsOf } from "../ir/walk.js";
+import { dtypes } from "../types/dtype.js";
 import { lt } from "../ops/compare.js";
 import { opOf } from "../ops/define.js";
 import { CarriedPointers } from "./carried-pointers.js";
@@ -36,6 +37,7 @@ import {
   LT,
   placed,
   placementOf,
+  strideOf,
   SUB,
   term,
   type View,
@@ -45,9 +47,16 @@ import { type Places, WrittenOnce } from "./written-once.js";
 
 /** The kernel with every view written out. */
 export function lowerViews(ir: KernelIR): KernelIR {
-  const first = new Lowering(ir);
+  const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)) };
+  const first = new Lowering(ir, known);
   first.kernel();
-  return new Lowering(ir, first.places).kernel();
+  return new Lowering(ir, known, first.places).kernel();
+}
+
+/** What is known of the author's program. */
+interface Known {
+  readonly bounds: (place: ViewAxis) => Bounds;
+  readonly definitions: ReadonlyMap<Value, Statement>;
 }
 
 /** A comparison of a mask. */
@@ -69,10 +78,11 @@ class Lowering {
 
   constructor(
     readonly ir: KernelIR,
+    { bounds, definitions }: Known,
     planned?: Places,
   ) {
-    this.#bounds = viewBounds(ir);
-    this.#definitions = definitions(...bodiesOf(ir));
+    this.#bounds = bounds;
+    this.#definitions = definitions;
     this.#values = new WrittenOnce(this.#recorder, bodiesOf(ir), planned);
     this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir));
   }
@@ -188,7 +198,11 @@ class Lowering {
     if (shape) return this.#recorder.append(statement);
     const { pointer, dims, strides } = this.#tensor(base);
     const last: Argument = { kind: "literal", value: 1 };
-    this.#recorder.append({ ...statement, operands: [pointer, dims, [...strides.slice(0, -1), last], block] });
+    // The wrapper lets a tensor that only descriptors reach be longer than 32 bits count.
+    const wide = (stride: Argument): Argument =>
+      isList(stride) ? valueOf(strideOf(stride, dtypes.int64) as Handle) : stride;
+    const apart = strides.slice(0, -1).map(wide);
+    this.#recorder.append({ ...statement, operands: [pointer, dims, [...apart, last], block] });
   }
 
   /** A view waits for the accesses that use it. */
@@ -239,7 +253,9 @@ class Lowering {
     const start = this.#start(view, others);
     const [first, ...more] = lanes.flatMap((axis) => term(view.indices[axis]!, view, axis));
     if (first === undefined) return start;
-    return ADD(start, more.length > 0 ? ADD(first, ...more) : first) as Handle;
+    // In a loop, what stays is widened once; a sum in 32 bits would be widened again each time.
+    const isApart = more.length === 0 || this.#carried.mixes(lanes.map((axis) => view.indices[axis]!));
+    return (isApart ? ADD(start, first, ...more) : ADD(start, ADD(first, ...more))) as Handle;
   }
 
   /** `x_ptr + row * stride_xm`: what all lanes share lies on the pointer. */

@@ -1,7 +1,15 @@
 /** What an index adds to the address of a view, written with the ops themselves. */
 import { dtypes } from "../types/dtype.js";
 import { Handle } from "../ir/handle.js";
-import { type Argument, isLiteral, isValue, type Statement, type TensorParam, type Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  isList,
+  isLiteral,
+  isValue,
+  type Statement,
+  type TensorParam,
+  type Value,
+} from "../ir/nodes.js";
 import { add, mul, sub } from "../ops/arithmetic.js";
 import { to } from "../ops/cast.js";
 import { opOf } from "../ops/define.js";
@@ -38,6 +46,7 @@ export function isScalar(index: Argument): boolean {
 
 /** What an argument is, in a key. */
 export function id(argument: Argument): string {
+  if (isList(argument)) return argument.map(id).join("·");
   return isValue(argument) ? `%${argument.id}` : isLiteral(argument) ? String(argument.value) : "?";
 }
 
@@ -47,11 +56,28 @@ export function term(index: Argument, view: View, axis: number, isScalar = false
   const position = isScalar ? author(index) : placed(index, view, axis);
   const stride = view.tensor.strides[axis]!;
   if (isLiteral(stride) && stride.value === 1) return [position];
-  if (isLiteral(index) && index.value === 1) return [author(stride)];
-  if (view.tensor.offsets !== "int64") return [MUL(position, author(stride))];
-  // One wide side is enough; a number is none.
+  if (view.tensor.offsets === "int64") return [wideTerm(index, position, stride)];
+  if (isLiteral(index) && isLiteral(stride)) return [Number(index.value) * Number(stride.value)];
+  return [isLiteral(index) && index.value === 1 ? strideOf(stride) : MUL(position, strideOf(stride))];
+}
+
+/** The same in 64 bits: one wide side is enough. */
+function wideTerm(index: Argument, position: unknown, stride: Argument): unknown {
+  if (isLiteral(index) && isLiteral(stride)) return Number(index.value) * Number(stride.value);
   const isTile = isValue(index) && index.type.kind === "tile";
-  return [isTile ? MUL(TO(position, dtypes.int64), author(stride)) : MUL(position, TO(author(stride), dtypes.int64))];
+  // Of lanes there are many: sizes are multiplied apart from them.
+  if (isTile && (isScalar(index) || !isList(stride)))
+    return MUL(TO(position, dtypes.int64), ...(isList(stride) ? stride : [stride]).map(author));
+  if (isLiteral(index) && index.value === 1 && !isList(stride)) return author(stride);
+  const wide = strideOf(stride, dtypes.int64);
+  return isLiteral(index) && index.value === 1 ? wide : MUL(position, wide);
+}
+
+/** The distance of two elements along an axis; in a dtype, as soon as two sizes are multiplied. */
+export function strideOf(stride: Argument, dtype?: unknown): unknown {
+  const [first, ...others] = isList(stride) ? stride : [stride];
+  const start = author(first!);
+  return [dtype ? TO(start, dtype) : start, ...others.map(author)].reduce((product, each) => MUL(product, each));
 }
 
 /** An index on the axis of the result that it spans: `rm[:, None]`. */

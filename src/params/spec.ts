@@ -145,6 +145,11 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly doNotSpecializeOnAlignment?: readonly (
     DimsOfParams<P> | NoInfer<Derived> | ScalarNames<P> | TensorNames<P>
   )[];
+  /**
+   * Groups of tensors with equal strides, as `[["q", "k", "v"]]`. The wrapper checks it, and the kernel takes one set of
+   * strides for each group. Its tensors have the same dims.
+   */
+  readonly sameStrides?: readonly (readonly [TensorNames<P>, TensorNames<P>, ...TensorNames<P>[]])[];
   /** Conditions that the caller must meet. The wrapper checks them before each launch. */
   readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
   /**

@@ -53,6 +53,7 @@ function describe(file: ts.SourceFile, node: ts.Node | undefined): Found | undef
   const blankBefore = file.text.slice(gap, above).split("\n").length > 2;
   const site: Site = {
     ...bindingOf(node),
+    ...parametersOf(node),
     comments,
     ...(blankBefore && { blankBefore }),
     statement: locate(file, statement.getStart(file)),
@@ -148,12 +149,29 @@ function innermost(file: ts.SourceFile, offset: number): ts.Node | undefined {
   return found;
 }
 
+/** What the parameters of a function among a call's arguments are called. */
+function parametersOf(node: ts.Node): Pick<Site, "parameters"> {
+  const passed = ts.isCallExpression(node) ? node.arguments.map(unwrap).find(isFunctionExpression) : undefined;
+  return passed ? { parameters: passed.parameters.flatMap(({ name }) => bound(name)) } : {};
+}
+
+function isFunctionExpression(node: ts.Node): node is ts.ArrowFunction | ts.FunctionExpression {
+  return ts.isArrowFunction(node) || ts.isFunctionExpression(node);
+}
+
+function bound(name: ts.BindingName): readonly string[] {
+  if (ts.isIdentifier(name)) return [name.text];
+  return name.elements.flatMap((element) => (ts.isBindingElement(element) ? bound(element.name) : []));
+}
+
 /** The variables that hold an expression's value, looking through expressions that only pass it on. */
 function bindingOf(node: ts.Node): Pick<Site, "name" | "names"> {
   if (ts.isBindingElement(node)) return named(node.name);
   const { parent } = node;
   if (!parent) return {};
   if (isWrapper(parent) || ts.isAwaitExpression(parent)) return bindingOf(parent);
+  // `const odd = tl.split(x)[1]`
+  if (ts.isElementAccessExpression(parent) && parent.expression === node) return bindingOf(parent);
   if (ts.isConditionalExpression(parent)) return node === parent.condition ? {} : bindingOf(parent);
   if (ts.isVariableDeclaration(parent) || ts.isParameter(parent) || ts.isPropertyDeclaration(parent)) {
     return parent.initializer === node ? named(parent.name) : {};

@@ -1,6 +1,6 @@
 /** Rules for a body's Python that do not depend on its state. */
 import type { Location } from "../../diagnostics/diagnostic.js";
-import { type Argument, isValue, type OpStatement } from "../../ir/nodes.js";
+import { type Argument, type ForStatement, isLiteral, isValue, type OpStatement, type Value } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import * as py from "../python/py-build.js";
 import type { BinaryOperator, Expression, Keyword, Statement as PyStatement } from "../python/py.js";
@@ -29,6 +29,19 @@ export class Comments {
       if (site.comments.length > 0) comments.push(py.comment(site.comments.join("\n")));
     }
     return { comments, isApart };
+  }
+}
+
+/** The tensors that a body's pointers point into. */
+export class PointedInto {
+  readonly #known = new Map<Value, string>();
+
+  /** The author's name of the tensor, if the statement makes pointers. */
+  nameOf({ operands: [from], results: [to] }: OpStatement): string | undefined {
+    if (!isValue(from) || to?.type.kind !== "pointer") return undefined;
+    const tensor = this.#known.get(from) ?? from.parameter?.replace(/\.ptr$/, "");
+    if (tensor !== undefined) this.#known.set(to, tensor);
+    return tensor;
   }
 }
 
@@ -62,6 +75,17 @@ export function optionKeywords(
       say(argument),
     ),
   );
+}
+
+/** The arguments of `range`, as few as needed. */
+export function loopBounds(
+  { start, end, step }: ForStatement,
+  say: (argument: Argument) => Expression,
+): readonly Expression[] {
+  const isNumber = (argument: Argument, n: number) => isLiteral(argument) && argument.value === n;
+  const by = isNumber(step, 1) ? [] : [say(step)];
+  const from = by.length === 0 && isNumber(start, 0) ? [] : [say(start)];
+  return [...from, say(end), ...by];
 }
 
 /** Whether the expression can be repeated for free: a name, or a view of one such as `rm[:, None]`. */

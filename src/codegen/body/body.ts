@@ -21,14 +21,25 @@ import {
 } from "../../ir/nodes.js";
 import type { SourceIndex } from "../../ir/source.js";
 import { showType } from "../../types/types.js";
-import { augmentedOperator, Comments, hintOf, isFree, optionKeywords, orPass } from "./body-rules.js";
+import {
+  augmentedOperator,
+  Comments,
+  hintOf,
+  isFree,
+  loopBounds,
+  optionKeywords,
+  orPass,
+  PointedInto,
+} from "./body-rules.js";
 import { Names } from "../names/names.js";
 import * as py from "../python/py-build.js";
 import type { Expression, If, Name, Statement as PyStatement } from "../python/py.js";
 import { castBack, type Helpers, spell, type Speaker } from "./spelling.js";
 import { staysWeak, type Strength } from "./strength.js";
-import { MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
+import { hasEffect, lastEffect, MEMORY, type Usage, usageOf, type Written, writesOf } from "./usage.js";
+import { Assigned } from "./assigned.js";
 import { type Pending, Waiting } from "./waiting.js";
+import { asked, askedAgain, askedOnce } from "./while-form.js";
 
 export interface BodyOptions {
   readonly names: Names;
@@ -53,6 +64,9 @@ export function emitBody(block: Block, options: BodyOptions): readonly PyStateme
  */
 const MOST_DEPTH = 30;
 
+/** How deep expressions of constexprs are that are written at each of several uses. */
+const MOST_REPEATED = 3;
+
 /** A result of a branch that is used: its position among what the arms yield, and its name. */
 interface Yielded {
   readonly position: number;
@@ -70,10 +84,13 @@ class BodyEmitter {
   readonly #comments: Comments;
   /** The depth of nested unrolled loops. */
   #unrolled = 0;
+  /** A statement with an effect that may stand in the expression that uses it. */
+  #inline: Statement | undefined;
   #out: PyStatement[] = [];
   /** Values that are weak constants if a size is 1; a value bound to a name is not. */
   readonly #weak: Set<Value>;
-  readonly #pointsInto = new Map<Value, string>();
+  readonly #assigned = new Assigned();
+  readonly #pointedInto = new PointedInto();
   readonly #strength: Strength;
   readonly #speaker: Speaker;
 
@@ -102,7 +119,9 @@ class BodyEmitter {
   emit(block: Block): readonly PyStatement[] {
     const outer = this.#out;
     this.#out = [];
-    for (const statement of block.statements) if (!this.#usage.dead.has(statement)) this.#statement(statement);
+    this.#assigned.block(() => {
+      for (const statement of block.statements) if (!this.#usage.dead.has(statement)) this.#statement(statement);
+    });
     const statements = this.#out;
     this.#out = outer;
     return statements;
@@ -161,23 +180,18 @@ class BodyEmitter {
       expression,
       reads,
       statement.at,
-      hintOf(statement, this.#tensorOf(statement)),
-      effect === "atomic" || effect === "write",
+      hintOf(statement, this.#pointedInto.nameOf(statement)),
+      (effect === "atomic" || effect === "write") && statement !== this.#inline,
     );
   }
 
-  /** The tensor that a pointer of the statement points into. */
-  #tensorOf({ operands: [from], results: [to] }: OpStatement): string | undefined {
-    if (!isValue(from) || to?.type.kind !== "pointer") return undefined;
-    const tensor = this.#pointsInto.get(from) ?? from.parameter?.replace(/\.ptr$/, "");
-    if (tensor !== undefined) this.#pointsInto.set(to, tensor);
-    return tensor;
-  }
-
   #unpack(statement: OpStatement, expression: Expression): void {
-    const names = statement.at ? (this.#source?.site(statement.at)?.names ?? []) : [];
+    const { name, names = [] } = (statement.at && this.#source?.site(statement.at)) ?? {};
+    const isUsed = (value: Value) => this.#usage.uses.has(value);
+    // `const odd = tl.split(x)[1]`
+    const only = statement.results.filter(isUsed).length === 1 ? name : undefined;
     const targets = statement.results.map((value, i) => {
-      const wanted = this.#usage.uses.has(value) ? (names[i] ?? statement.op.name) : "_";
+      const wanted = isUsed(value) ? (names[i] ?? only ?? statement.op.name) : "_";
       const target = py.name(this.#names.take(wanted, showType(value.type)));
       this.#written.set(value, target);
       return target;
@@ -202,15 +216,29 @@ class BodyEmitter {
     const named = value.anonymous || (once && this.#usage.written.has(value)) ? undefined : this.#nameAt(at);
     // Each copy of an unrolled body would define a constexpr again, which Triton refuses.
     const isInline = this.#unrolled > 0 && value.type.kind === "constexpr";
+    const same = value.anonymous && reads.size === 0 ? this.#assigned.find(expression, hint, value) : undefined;
+    if (same) return this.#waiting.put(value, { expression: same, reads, hint }, at);
     const mayWait = !mustWrite && named === undefined && this.#waiting.depth < MOST_DEPTH;
-    if (isInline || (mayWait && (once || isFree(expression)))) {
+    // `BLOCK // 2` costs nothing where Triton computes it.
+    const isFolded = value.type.kind === "constexpr" && this.#waiting.depth < MOST_REPEATED;
+    if (isInline || (mayWait && (once || isFolded || isFree(expression)))) {
       const author = value.anonymous ? undefined : this.#nameAt(at);
       return this.#waiting.put(value, { expression, reads, hint: author ?? hint }, at);
     }
-    this.#assign(value, expression, named ?? hint, at);
+    this.#assign(value, { expression, reads, hint: named ?? hint }, at);
   }
 
-  #assign(value: Value, expression: Expression, wanted: string, at: Location | undefined): void {
+  #assign(
+    value: Value,
+    { expression, reads, hint: wanted }: Pick<Pending, "expression" | "reads" | "hint">,
+    at: Location | undefined,
+  ): void {
+    const known = reads.size === 0 ? this.#assigned.find(expression, wanted, value) : undefined;
+    if (known) {
+      this.#waiting.takeSites(at);
+      this.#weak.delete(value);
+      return void this.#written.set(value, known);
+    }
     // A constexpr cannot be defined twice, so its name is never shared.
     // Neither is one that a later branch of the same condition uses.
     const isShared = value.type.kind !== "constexpr" && !this.#usage.outliving.has(value);
@@ -218,6 +246,7 @@ class BodyEmitter {
     const target = py.name(this.#names.take(wanted, type));
     this.#written.set(value, target);
     this.#weak.delete(value);
+    if (reads.size === 0) this.#assigned.note(expression, wanted, value, target);
     // A constexpr bound to a plain local would become a run-time scalar in Triton.
     const annotation = value.type.kind === "constexpr" ? py.dotted("tl.constexpr") : undefined;
     this.#push(py.assign(target, expression, annotation), at);
@@ -248,7 +277,7 @@ class BodyEmitter {
   }
 
   #for(statement: ForStatement): void {
-    const bounds = this.#bounds(statement);
+    const bounds = loopBounds(statement, (argument) => this.#say(argument));
     const options = optionKeywords(statement.options, (argument) => this.#say(argument));
     this.#flush(writesOf(statement));
     this.#settle(statement.body);
@@ -272,38 +301,29 @@ class BodyEmitter {
     this.#names.leave(index.id, type);
   }
 
-  /**
-   * A condition that is one expression is written at the loop; any other is computed before the loop and after each
-   * iteration.
-   */
   #while(statement: WhileStatement): void {
     const options = optionKeywords(statement.options, (argument) => this.#say(argument));
     this.#flush(writesOf(statement));
     this.#settle(statement.condition);
     this.#settle(statement.body);
+    this.#inline = lastEffect(statement.condition);
     const before = this.emit(statement.condition);
-    const asked = this.#say(statement.condition.yields[0]!);
+    const test = this.#say(statement.condition.yields[0]!);
     const sites = this.#waiting.takeSites(statement.at);
-    let [test, again]: [Expression, readonly PyStatement[]] = [asked, []];
-    if (before.length > 0) {
-      const name = asked.kind === "name" ? undefined : py.name(this.#names.take("running", "int1"));
-      const asking = name ? [...before, py.assign(name, asked)] : before;
-      test = name ?? asked;
-      this.#out.push(...asking);
-      again = asking.filter(({ kind }) => kind !== "comment" && kind !== "blank");
-    }
+    const hasEffects = statement.condition.statements.some(hasEffect);
+    const running = (type?: string) => py.name(this.#names.take("running", type));
+    const form =
+      before.length === 0
+        ? asked(test)
+        : hasEffects
+          ? askedOnce(before, test, running())
+          : askedAgain(before, test, () => running("int1"));
+    this.#out.push(...form.ahead);
     this.#names.block(this.#unrolled > 0, () => {
-      const body = [...this.emit(statement.body), ...again];
-      const condition = options.length > 0 ? py.call("tl.condition", test, ...options) : test;
+      const body = form.body(this.#names.block(hasEffects, () => this.emit(statement.body)));
+      const condition = options.length > 0 ? py.call("tl.condition", form.test, ...options) : form.test;
       this.#pushWithComments({ kind: "while", test: condition, body: orPass(body) }, statement.at, sites);
     });
-  }
-
-  #bounds(statement: ForStatement): readonly Expression[] {
-    const isNumber = (argument: Argument, n: number) => isLiteral(argument) && argument.value === n;
-    const step = isNumber(statement.step, 1) ? [] : [this.#say(statement.step)];
-    const start = step.length === 0 && isNumber(statement.start, 0) ? [] : [this.#say(statement.start)];
-    return [...start, this.#say(statement.end), ...step];
   }
 
   #if(statement: IfStatement): void {
@@ -345,7 +365,7 @@ class BodyEmitter {
   }
 
   #arm(block: Block, targets: readonly Yielded[]): readonly PyStatement[] {
-    return this.#names.block(true, () => {
+    const inside = (): readonly PyStatement[] => {
       const body = [...this.emit(block)];
       const outer = this.#out;
       this.#out = body;
@@ -357,7 +377,8 @@ class BodyEmitter {
       this.#writeOut((value) => this.#usage.outliving.get(value) === block);
       this.#out = outer;
       return body;
-    });
+    };
+    return this.#names.block(true, () => this.#assigned.block(inside));
   }
 
   // ---- order, comments and names ------------------------------------------------------------------------------------
@@ -376,9 +397,7 @@ class BodyEmitter {
   }
 
   #writeOut(isDue: (value: Value, pending: Pending) => boolean): void {
-    this.#waiting.writeOut(isDue, (value, { expression, hint, sites }) =>
-      this.#assign(value, expression, hint, sites.at(-1)),
-    );
+    this.#waiting.writeOut(isDue, (value, pending) => this.#assign(value, pending, pending.sites.at(-1)));
   }
 
   #push(statement: PyStatement, at: Location | undefined): void {

@@ -44,7 +44,7 @@ export function emitHelpers(ir: KernelIR, options: HelperOptions): EmittedHelper
   const written = new Map<string, FunctionDef>();
   for (const helper of own) {
     const { definition, dtypes } = emitHelper(helper, helpers, { ...options, sizes });
-    extras.set(helper, [...capturesOf(helper), ...dtypes]);
+    extras.set(helper, [...inOrder(capturesOf(helper), options.parameters), ...dtypes]);
     const text = JSON.stringify({ ...definition, name: "" });
     const same = written.get(text);
     if (same) names.set(helper, same.name);
@@ -58,17 +58,19 @@ function emitHelper(
   helpers: Helpers,
   options: HelperOptions,
 ): { definition: FunctionDef; dtypes: readonly Elem[] } {
-  const locals = new Names();
-  for (const name of options.names.values()) locals.take(name);
+  const locals = new Names("body");
+  for (const name of options.names.values()) locals.keep(name);
   const parameters = new Map<Value, Expression>();
   const params: Parameter[] = [];
   const add = (name: string, isConstexpr: boolean): Expression => {
     params.push({ name, ...(isConstexpr && { annotation: py.dotted("tl.constexpr") }) });
     return py.name(name);
   };
-  const captures = capturesOf(helper);
+  const captures = inOrder(capturesOf(helper), options.parameters);
+  const written = (helper.at && options.source?.site(helper.at)?.parameters) ?? [];
   for (const value of [...helper.params, ...captures]) {
-    const named = options.parameters.get(value) ?? value.parameter ?? nameOf(value, options.source) ?? "value";
+    const named =
+      options.parameters.get(value) ?? asWritten(value.parameter, written) ?? nameOf(value, options.source) ?? "value";
     parameters.set(value, add(locals.take(named), value.type.kind === "constexpr"));
   }
   const dtypes = new Map<string, { readonly elem: Elem; readonly name: Expression }>();
@@ -103,6 +105,20 @@ function emitHelper(
     },
     dtypes: [...dtypes.values()].map(({ elem }) => elem),
   };
+}
+
+/** What a helper function gets besides its own parameters, in the kernel's order: pointers, numbers, constexprs. */
+function inOrder(captures: readonly Value[], parameters: ReadonlyMap<Value, string>): readonly Value[] {
+  const order = [...parameters.keys()];
+  const isConstexpr = ({ type }: Value) => Number(type.kind === "constexpr");
+  return captures.toSorted((a, b) => isConstexpr(a) - isConstexpr(b) || order.indexOf(a) - order.indexOf(b));
+}
+
+/** The author's name of a parameter. What runs a TypeScript file may have put a number behind it. */
+function asWritten(name: string | undefined, written: readonly string[]): string | undefined {
+  if (name === undefined || written.includes(name)) return name;
+  const bare = name.replace(/\d+$/, "");
+  return written.includes(bare) ? bare : name;
 }
 
 /** `x.dtype`, where a parameter has the dtype. */

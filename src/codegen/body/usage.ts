@@ -99,3 +99,15 @@ export function writesOf(statement: Statement): ReadonlySet<Written> {
   visit(statement);
   return written;
 }
+
+/** Whether a statement does something that must not be done twice. */
+export function hasEffect(statement: Statement): boolean {
+  if (statement.kind === "op" && (statement.op.effect === "write" || statement.op.effect === "atomic")) return true;
+  return blocksOf(statement).some(({ statements }) => statements.some(hasEffect));
+}
+
+/** The statement with an effect that nothing but arithmetic follows, so that it may stand in an expression. */
+export function lastEffect({ statements }: Block): Statement | undefined {
+  const last = statements.findLast((statement) => statement.kind !== "op" || statement.op.effect !== "pure");
+  return last?.kind === "op" && last.op.effect === "atomic" ? last : undefined;
+}

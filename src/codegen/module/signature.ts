@@ -23,6 +23,7 @@ import {
 } from "../../ir/nodes.js";
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { arithmeticOf, operatorArithmetic } from "../../analysis/roundings.js";
+import { sharedStrides } from "../../analysis/preconditions.js";
 import { tileSizes } from "../../analysis/tile-sizes.js";
 import { rangeOf, walkAll } from "../../ir/walk.js";
 import { hostInputs } from "../body/host-expressions.js";
@@ -59,6 +60,7 @@ export function signatureOf(ir: KernelIR): Signature {
 
 function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSignature[] {
   const described = new Set(describedTensors(ir).map(({ param }) => param));
+  const firsts = new Map(sharedStrides(ir).map(({ param, as }) => [param, as.name] as const));
   return paramsOf(ir, "tensor").map((param) => ({
     name: param.name,
     python: names.tensors.get(param.name)!,
@@ -68,6 +70,7 @@ function tensorSignatures(ir: KernelIR, names: KernelNames): readonly TensorSign
     optional: param.optional,
     contiguous: param.contiguous,
     ...(described.has(param) && { described: true }),
+    ...(firsts.has(param) && { stridesOf: firsts.get(param)! }),
     ...rangeSignature(ir, param),
     ...(param.partition && { partition: param.partition.parameter! }),
   }));

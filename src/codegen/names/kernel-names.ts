@@ -105,8 +105,8 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const functions = new Map(
     ir.functions.map((helper) => [helper, externs.names.get(helper) ?? shared(wantedName(helper, source))] as const),
   );
-  const locals = new Names();
-  for (const name of [...parameters.values(), ...functions.values()]) locals.take(name);
+  const locals = new Names("body");
+  for (const name of [...parameters.values(), ...functions.values()]) locals.keep(name);
   return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
 }
 

@@ -8,6 +8,12 @@ const USED =
   "triton tl torch libdevice range float int min max len list tuple isinstance getattr hasattr print super self";
 /** Names by which Python knows a module, and one that nothing may be assigned to. */
 const SPECIAL = "__builtins__ __debug__ __name__ __file__ __doc__ __spec__ __loader__ __package__ __path__ __cached__";
+/** Python's builtins, which a name inside a function would hide from whoever reads or extends it. */
+const BUILTINS =
+  "abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright " +
+  "credits delattr dict dir divmod enumerate eval exec exit filter format frozenset globals hash help hex id input " +
+  "issubclass iter license locals map memoryview next object oct open ord pow property quit repr reversed round set " +
+  "setattr slice sorted staticmethod str sum vars zip";
 /** Letters that look like digits, which linters refuse. */
 const AMBIGUOUS = "l I O";
 
@@ -40,6 +46,8 @@ export function isUsable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !RESERVED.has(name);
 }
 
+const BUILTIN: ReadonlySet<string> = new Set(BUILTINS.split(" "));
+
 interface Scope {
   /** Names of this block, each with its type. */
   readonly held: Map<string, string | undefined>;
@@ -56,16 +64,27 @@ interface Scope {
  */
 export class Names {
   readonly #blocks: Scope[] = [scope()];
+  readonly #isLocal: boolean;
+
+  /** The names of a function's body are local: none hides a builtin of Python's. Arguments keep the author's names. */
+  constructor(of: "module" | "body" = "module") {
+    this.#isLocal = of === "body";
+  }
 
   /** Takes `wanted`, or the first of `wanted_1`, `wanted_2`, … that is free for a value of this type. */
   take(wanted: string, type?: string): string {
     const base = snakeCase(wanted);
     for (let i = 0; ; i++) {
-      const name = i === 0 ? (isUsable(base) ? base : `${base}_`) : `${base}_${i}`;
+      const numbered = base === "_" ? `_${i}` : `${base}_${i}`;
+      const name = i === 0 ? (this.#isUsable(base) ? base : `${base}_`) : numbered;
       if (RESERVED.has(name) || !this.isFree(name, type)) continue;
       this.#blocks.at(-1)!.held.set(name, type);
       return name;
     }
+  }
+
+  #isUsable(name: string): boolean {
+    return isUsable(name) && !(this.#isLocal && BUILTIN.has(name));
   }
 
   /** Takes `name` as it is, or with a number behind it. */

@@ -1,4 +1,11 @@
-import { type ConstexprParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import {
+  isValue,
+  type ConstexprParam,
+  type KernelIR,
+  type PointerParam,
+  type TensorParam,
+  tensorsOf,
+} from "../../ir/nodes.js";
 import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { callOrder } from "../names/call-order.js";
@@ -181,6 +188,21 @@ export function contiguousCheck(context: WrapperContext, param: TensorParam): Bl
   ];
 }
 
+/** The kernel takes one set of strides for tensors that share them. */
+export function sameStridesCheck(context: WrapperContext, { param, as }: PreconditionOf<"same-strides">): Block {
+  const [own, other] = [param, as].map((each) => py.call(py.attribute(context.tensor(each), "stride")));
+  const message = messageOf(
+    context,
+    "ValueError",
+    `${label(context, param)} must have the strides of ${label(context, as)}, `,
+    { value: other! },
+    ", got ",
+    { value: own! },
+    "; call .contiguous() on both",
+  );
+  return [check(py.compare(own!, ["!=", other!]), message)];
+}
+
 // ---- dtypes and devices ---------------------------------------------------------------------------------------------
 
 /** A fixed dtype, one of a variable's members where the variable is first met, or the dtype that it then has. */
@@ -353,7 +375,7 @@ export function binderDType(context: WrapperContext, variable: string): Expressi
 
 /** Offsets are int32 unless the author says otherwise: a tensor beyond their reach would wrap to wrong addresses. */
 export function reachCheck(context: WrapperContext, { param }: PreconditionOf<"reach">): Block {
-  const strides = context.names.strides.get(param.name)!;
+  const strides = param.strides.map((stride) => (isValue(stride) ? context.names.parameters.get(stride) : undefined));
   const isStrided = strides.length > 0 && strides.every((name) => name !== undefined);
   if (!isStrided && reachesNoFurther(context, param)) return [];
   const terms = strides.map((name, axis) =>

@@ -41,6 +41,7 @@ import {
   messageOf,
   reachCheck,
   ROW_LIMIT,
+  sameStridesCheck,
   shapeChecks,
   tensorCheck,
   tileSizeChecks,
@@ -107,6 +108,7 @@ class WrapperEmitter extends WrapperScope {
       ...preconditionsOf(this.ir, "descriptor").flatMap(({ param, axis }) =>
         ifGiven(this, param, descriptorCheck(this, param, axis)),
       ),
+      ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
       ...preconditionsOf(this.ir, "reach").flatMap((each) => ifGiven(this, each.param, reachCheck(this, each))),
       ...tileSizeChecks(this),
       ...this.#launchConstexprs(),

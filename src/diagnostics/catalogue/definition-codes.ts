@@ -44,6 +44,8 @@ export const specValue = defineCode("spec-value", {
   tolerance: (kernel: string, tolerance: unknown) =>
     `${kernel}: tolerance is ${JSON.stringify(tolerance)}; it is { rtol: 1e-3, atol: 1e-3 }, numbers from 0 up, or one of them`,
   triton: (kernel: string, version: unknown) => `${kernel}: triton is ${JSON.stringify(version)}; it is "3.6" or "3.9"`,
+  sameStrides: (kernel: string, tensor: string, why: string) =>
+    `${kernel}: sameStrides lists ${tensor}, ${why}; list tensors of params with the same dims, each in one group`,
   flops: (kernel: string, count: unknown) =>
     `${kernel}: flops gives ${String(count)}; it gives a number, as in 2 * M * N * K`,
 });

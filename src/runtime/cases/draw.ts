@@ -16,6 +16,7 @@ import { inRange } from "./in-range.js";
 import { allowed } from "./shapes.js";
 import { UsageError } from "../system/problems.js";
 import { alike, specialisationOf } from "./specialisation.js";
+import { sharedLayouts } from "./shared-layouts.js";
 
 export interface CaseOptions {
   /** The largest value of a size. Default: 150. */
@@ -151,7 +152,10 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
       layouts: recordOf(inputs, (tensor) => [
         tensor.name,
         fc.constantFrom(...layoutsOf(signature, tensor).filter((each) => layouts?.includes(each) ?? true)),
-      ]),
+      ]).map(
+        (each) => sharedLayouts(signature, each),
+        (each) => each as Record<string, Layout>,
+      ),
       // Shrinks to the first of them.
       config: fc.nat({ max: configs.length - 1 }).map(
         (place) => configs[place]!,

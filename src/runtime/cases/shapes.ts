@@ -3,6 +3,7 @@ import type { Case, CompiledKernel, Layout, Signature, TensorSignature } from ".
 import { inRange } from "./in-range.js";
 import type { Selection } from "./selection.js";
 import type { Variant } from "./variants.js";
+import { sharedLayouts } from "./shared-layouts.js";
 
 export interface Shape {
   readonly label: string;
@@ -144,7 +145,9 @@ export function caseOf(
     dtypes,
     ...(scalars.length > 0 && { scalars: Object.fromEntries(scalars) as Record<string, number> }),
     ...(Object.keys(chosen).length > 0 && { constexprs: chosen }),
-    ...(layout !== "contiguous" && { layouts: Object.fromEntries(inputs.map(({ name }) => [name, layout])) }),
+    ...(layout !== "contiguous" && {
+      layouts: sharedLayouts(signature, Object.fromEntries(inputs.map(({ name }) => [name, layout]))),
+    }),
     config,
     seed,
   };

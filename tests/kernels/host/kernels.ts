@@ -206,3 +206,29 @@ export const pruned = kernel(
     tl.store(y.at(row), tl.load(y.at(row)).add(total));
   },
 );
+
+const plane = ["M", "N"] as const;
+
+/** Tensors with equal strides, one of them updated; the result has its own. */
+export const strided = kernel(
+  "strided",
+  {
+    params: {
+      q: tensor(tl.float32, plane),
+      k: tensor(tl.float32, plane),
+      s: tensor.inout(tl.float32, plane),
+      o: tensor.out(tl.float32, plane),
+      BLOCK: constexpr(),
+    },
+    sameStrides: [["q", "k", "s"]],
+    grid: ({ M, N, BLOCK }) => [M, tl.cdiv(N, BLOCK)],
+    config: { BLOCK: 16 },
+    reference: ({ q, k, s }) => [s.add(q), q.add(k)],
+  },
+  ({ q, k, s, o, BLOCK }) => {
+    const row = tl.programId(0);
+    const cols = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+    tl.store(o.at(row, cols), tl.load(q.at(row, cols)).add(tl.load(k.at(row, cols))));
+    tl.store(s.at(row, cols), tl.load(s.at(row, cols)).add(tl.load(q.at(row, cols))));
+  },
+);

@@ -9,6 +9,7 @@ import moments
 import pruned
 import ramp
 import reflecting
+import strided
 import torch
 
 
@@ -116,6 +117,22 @@ class Pruned(unittest.TestCase):
         with self.assertRaises(ValueError) as raised:
             pruned.kernel_fn(torch.randn(3, 0))
         self.assertEqual(str(raised.exception), "pruned: a requirement does not hold: N > 0 with N = 0")
+
+
+class EqualStrides(unittest.TestCase):
+    def test_strides_are_those_of_the_first(self):
+        q, k = torch.randn(2, 9, 5).mT
+        total, both = strided.kernel_fn(q, k, q.clone())
+        torch.testing.assert_close(both, q + k)
+        torch.testing.assert_close(total, q + q)
+
+    def test_others_are_refused(self):
+        q, k = torch.randn(2, 9, 5).mT
+        said = r"strided: k must have the strides of q, \(1, 5\), got \(9, 1\)"
+        with self.assertRaisesRegex(ValueError, said):
+            strided.kernel_fn(q, k.contiguous(), q.clone())
+        with self.assertRaisesRegex(ValueError, "strided: s must have the strides of q"):
+            strided.kernel_fn(q, k, q.contiguous())
 
 
 class Results(unittest.TestCase):

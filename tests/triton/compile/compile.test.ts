@@ -10,13 +10,16 @@ import { examples, sourcesOf } from "../../support/examples.js";
 import * as addresses from "../../unit/codegen/fixtures/addresses.js";
 import * as flow from "../../unit/codegen/fixtures/flow.js";
 import * as numbers from "../../unit/codegen/fixtures/numbers.js";
+import * as repeats from "../../unit/codegen/fixtures/repeats.js";
 import { python36, tritons } from "../../support/python.js";
 import { compileAll, type Compiled, eachOnce, gfx942, type Job, jobsOf, kernelsOf, sm90 } from "./jobs.js";
 
 drawTests("compilations of examples");
 
-const fixtureFiles = ["addresses", "flow", "numbers"].map((name) => `tests/unit/codegen/fixtures/${name}.ts`);
-const fixtures = [...Object.values(addresses), ...Object.values(flow), ...Object.values(numbers)];
+const fixtureFiles = ["addresses", "flow", "numbers", "repeats"].map(
+  (name) => `tests/unit/codegen/fixtures/${name}.ts`,
+);
+const fixtures = [addresses, flow, numbers, repeats].flatMap((file) => Object.values<unknown>(file));
 
 /** Arithmetic of Triton's IR, each operation with its type once. */
 function operations(ttir: string): string[] {

@@ -251,6 +251,22 @@ describe("a comparison", () => {
         for (const k of tl.range(args.K, 0, -1) as Iterable<any>) at(k);
       },
     ],
+    [
+      "a loop that counts down to the end",
+      (args, at) => {
+        for (const k of tl.range(args.K.add(3), args.K, -1) as Iterable<any>) at(k);
+      },
+    ],
+    [
+      "a start one past the program's block",
+      (args, at) => blocks(tl.programId(0).mul(args.BLOCK).add(1))(args, at),
+      isMultiple,
+    ],
+    [
+      "the size less what may be 0",
+      ({ K, n }, at) => at(K.sub(n)),
+      { params: { n: scalar(tl.int32) }, requires: ({ n, K }) => [n.ge(0), n.le(K)], scalars: { n: 0 } },
+    ],
     ["the first", (_, at) => at(0)],
     ["the first, where there may be none", (_, at) => at(0), isMultiple],
     ["lanes of a multiple that may be 0", (args, at) => at(tl.arange(0, args.BLOCK)), isMultiple],

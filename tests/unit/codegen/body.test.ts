@@ -28,16 +28,14 @@ describe("a kernel's body", () => {
           # In the first loop.
           offsets_1 = offsets + i
           value = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
-          offsets_2 = offsets + i
-          tl.store(y_ptr + offsets_2, value * value, mask=offsets_2 < N)
+          tl.store(y_ptr + offsets_1, value * value, mask=offsets_1 < N)
       for i in range(limit):
           mask = i < N
           value = tl.load(x_ptr + i, mask=mask, other=0.0)
           for i_1 in range(0, limit, 2):
               offsets_1 = offsets + i_1
               value_1 = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
-              offsets_2 = offsets + i_1
-              tl.store(y_ptr + offsets_2, value_1 * value_1, mask=offsets_2 < N)
+              tl.store(y_ptr + offsets_1, value_1 * value_1, mask=offsets_1 < N)
           tl.store(y_ptr + i, value * value, mask=mask)"
     `);
   });
@@ -76,34 +74,33 @@ describe("a kernel's body", () => {
       value = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0) * 2.0
       tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=mask, other=0.0), mask=mask)
 
-      offsets_2 = offsets + 1
-      tl.store(y_ptr + offsets_2, value, mask=offsets_2 < N)
+      tl.store(y_ptr + offsets_1, value, mask=offsets_1 < N)
       # What is computed before a loop is not computed again in it.
-      offsets_3 = offsets + limit
+      offsets_2 = offsets + limit
       value_1 = tl.load(x_ptr + offsets, mask=mask, other=0.0) * 3.0
       for _ in range(limit):
-          tl.store(y_ptr + offsets_3, value_1, mask=(offsets_3 >= 0) & (offsets_3 < N))"
+          tl.store(y_ptr + offsets_2, value_1, mask=(offsets_2 >= 0) & (offsets_2 < N))"
     `);
   });
 
   test("should assign what tl.mut holds, and keep what was read before a write", () => {
     expect(bodyOf(flow.state)).toMatchInlineSnapshot(`
       "offsets = tl.arange(0, BLOCK)
-      sum = tl.zeros([BLOCK], dtype=tl.float32)
+      sum_ = tl.zeros([BLOCK], dtype=tl.float32)
       last = tl.zeros([BLOCK], dtype=tl.float32)
       for i in range(limit):
           offsets_1 = offsets + i
           value = tl.load(x_ptr + offsets_1, mask=offsets_1 < N, other=0.0)
           # What was read before a write keeps its value.
-          value_1 = sum * 2.0
-          sum += value
-          sum *= 0.5
+          value_1 = sum_ * 2.0
+          sum_ += value
+          sum_ *= 0.5
           last = value_1 + last
-      swap = sum
-      sum = last
+      swap = sum_
+      sum_ = last
       last = swap
-      sum = tl.full([BLOCK], 0.0, dtype=tl.float32)
-      tl.store(y_ptr + offsets, sum - last, mask=offsets < N)"
+      sum_ = tl.full([BLOCK], 0.0, dtype=tl.float32)
+      tl.store(y_ptr + offsets, sum_ - last, mask=offsets < N)"
     `);
   });
 

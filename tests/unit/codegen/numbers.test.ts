@@ -139,29 +139,24 @@ describe("numbers", () => {
           tl.load(b_ptr + cols, mask=mask, other=0.0) * tl.full([], N * 2, tl.int32),
           mask=mask,
       )
-      mask_1 = cols < N
       tl.store(
           i_ptr + cols,
           tl.where(
-              mask_1,
-              tl.load(c_ptr + cols, mask=mask_1, other=0),
-              tl.full([], N, tl.int32),
+              mask, tl.load(c_ptr + cols, mask=mask, other=0), tl.full([], N, tl.int32)
           ),
-          mask=mask_1,
+          mask=mask,
       )
       # Here it means the same.
       tl.store(
           f_ptr + cols,
-          (tl.load(f_ptr + cols, mask=mask_1, other=0.0) / N) * scale,
-          mask=mask_1,
+          (tl.load(f_ptr + cols, mask=mask, other=0.0) / N) * scale,
+          mask=mask,
       )
-      tl.store(
-          i_ptr + cols, tl.load(i_ptr + cols, mask=mask_1, other=0) + N + 1, mask=mask_1
-      )
+      tl.store(i_ptr + cols, tl.load(i_ptr + cols, mask=mask, other=0) + N + 1, mask=mask)
       tl.store(
           c_ptr + cols,
-          tl.load(c_ptr + cols, mask=mask_1, other=1),
-          mask=mask_1 & (tl.load(c_ptr + cols, mask=mask_1, other=0) < N),
+          tl.load(c_ptr + cols, mask=mask, other=1),
+          mask=mask & (tl.load(c_ptr + cols, mask=mask, other=0) < N),
       )
       # A constant of Python has no methods, and Python's \`//\`, \`/\` and \`~\` are not those
       # of a tile.
@@ -170,16 +165,16 @@ describe("numbers", () => {
           tl.cast(N, tl.float32)
           + tl.full([], BLOCK, tl.float32)
           + tl.cast(N - 4, tl.float32),
-          mask=mask_1,
+          mask=mask,
       )
       tl.store(
           i_ptr + cols,
           tl.full([], N - 4, tl.int32) // 2 + N // 2 + tl.full([], N - 4, tl.int32) % 3,
-          mask=mask_1,
+          mask=mask,
       )
-      tl.store(f_ptr + cols, tl.full([], N, tl.int32) / 2, mask=mask_1)
-      tl.store(i_ptr + cols, 1, mask=mask_1 & ~tl.full([], N < 2, tl.int1))
-      tl.store(i_ptr + cols, (shift + N).to(tl.int32), mask=mask_1)"
+      tl.store(f_ptr + cols, tl.full([], N, tl.int32) / 2, mask=mask)
+      tl.store(i_ptr + cols, 1, mask=mask & ~tl.full([], N < 2, tl.int1))
+      tl.store(i_ptr + cols, (shift + N).to(tl.int32), mask=mask)"
     `);
   });
 

@@ -32,7 +32,7 @@ def asin(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """The arc sine of each element, in radians; NaN outside [-1, 1].
 
     Args:
-        x: [N] float32, contiguous.
+        x: [N] float32 in [-1, 1], contiguous.
         out: where to write [N] float32; allocated if None.
 
     Raises:

@@ -40,7 +40,7 @@ def _prune_configs(configs, named_args, **kwargs):
 
 @triton.jit
 def merge(
-    given, places, LOG_RUN: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr
+    given, places, LOG_RUN: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
 ):
     """Sorts runs of 2^LOG_RUN keys, each of which rises and then falls. Runs whose
     place has bit LOG_RUN set come out
@@ -100,7 +100,7 @@ def bitonic_topk_kernel(
     for start in range(0, N, BLOCK_N):
         cols = start + lanes
         block = tl.load(
-            x_ptr + (rows[:, None] * stride_xm + cols[None, :] * stride_xn),
+            x_ptr + rows[:, None] * stride_xm + cols[None, :] * stride_xn,
             mask=mask_m & (cols[None, :] < N),
             other=float("-inf"),
         ).to(tl.float32)
@@ -110,12 +110,12 @@ def bitonic_topk_kernel(
         ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
         keys = ((~ordered).to(tl.int64) << 32) | cols[None, :].to(tl.int64)
         for i in tl.static_range(1, LOG_K + 1):
-            keys = merge(keys, opposite, i, BLOCK_N, BLOCK_M)
+            keys = merge(keys, opposite, i, BLOCK_M, BLOCK_N)
         # Of two runs, one rising and one falling, the lesser of each pair are the first
         # of both, and rise and fall.
-        best = merge(tl.minimum(best, keys), lanes, LOG_K, BLOCK_N, BLOCK_M)
+        best = merge(tl.minimum(best, keys), lanes, LOG_K, BLOCK_M, BLOCK_N)
     for i in tl.static_range(LOG_K + 1, LOG_N + 1):
-        best = merge(best, lanes, i, BLOCK_N, BLOCK_M)
+        best = merge(best, lanes, i, BLOCK_M, BLOCK_N)
     ordered = ~(best >> 32).to(tl.int32)
     bits = ordered ^ ((ordered >> 31) & 0x7FFFFFFF)
     mask = mask_m & (lanes[None, :] < K)

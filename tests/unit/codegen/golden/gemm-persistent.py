@@ -93,12 +93,9 @@ def gemm_persistent_kernel(
             a_ptrs += BLOCK_K * stride_ak
             b_ptrs += BLOCK_K * stride_bk
         tl.store(
-            c_ptr + rm[:, None] * stride_cm + rn[None, :] * stride_cn,
+            c_ptr + (rm[:, None] * stride_cm + rn[None, :] * stride_cn),
             acc.to(c_ptr.dtype.element_ty),
-            mask=(rm[:, None] >= 0)
-            & (rm[:, None] < M)
-            & (rn[None, :] >= 0)
-            & (rn[None, :] < N),
+            mask=(rm[:, None] < M) & (rn[None, :] < N),
         )
 
 

@@ -118,10 +118,8 @@ def int4_gemm_kernel(
         x = tl.load(a_ptrs)
         words = tl.load(
             packed_ptr
-            + (
-                (k // 8 + lanes // 8)[:, None] * stride_packed_k_words
-                + wn[None, :] * stride_packed_n
-            )
+            + (k // 8 + lanes // 8)[:, None] * stride_packed_k_words
+            + wn[None, :] * stride_packed_n
         )
         group = k // GROUP_SIZE
         scale = tl.load(

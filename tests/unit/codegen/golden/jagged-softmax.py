@@ -56,7 +56,8 @@ def jagged_softmax_kernel(
         rows = first + lanes
         x = tl.load(
             values_ptr
-            + (rows[:, None] * stride_values_total + cols[None, :] * stride_values_d),
+            + rows[:, None] * stride_values_total
+            + cols[None, :] * stride_values_d,
             mask=mask_d & (rows < end)[:, None],
             other=float("-inf"),
         ).to(tl.float32)
@@ -70,13 +71,14 @@ def jagged_softmax_kernel(
         mask = mask_d & is_row
         x = tl.load(
             values_ptr
-            + (rows[:, None] * stride_values_total + cols[None, :] * stride_values_d),
+            + rows[:, None] * stride_values_total
+            + cols[None, :] * stride_values_d,
             mask=mask,
             other=float("-inf"),
         ).to(tl.float32)
         y = tl.exp(x - best[None, :]) / total[None, :]
         tl.store(
-            out_ptr + (rows[:, None] * stride_out_total + cols[None, :] * stride_out_d),
+            out_ptr + rows[:, None] * stride_out_total + cols[None, :] * stride_out_d,
             y.to(out_ptr.dtype.element_ty),
             mask=mask,
         )

@@ -633,12 +633,12 @@ def column_sums_kernel(
         rows = r + tl.arange(0, BLOCK_R)
         mask = (rows[:, None] < R) & (cols[None, :] < N)
         a_total += tl.load(
-            a_ptr + (rows[:, None] * stride_ar + cols[None, :] * stride_an),
+            a_ptr + rows[:, None] * stride_ar + cols[None, :] * stride_an,
             mask=mask,
             other=0.0,
         )
         b_total += tl.load(
-            b_ptr + (rows[:, None] * stride_br + cols[None, :] * stride_bn),
+            b_ptr + rows[:, None] * stride_br + cols[None, :] * stride_bn,
             mask=mask,
             other=0.0,
         )

@@ -94,10 +94,8 @@ def paged_attention_kernel(
             k_cache_ptr
             + block * stride_k_cache_pages
             + head * stride_k_cache_h
-            + (
-                slots[:, None] * stride_k_cache_page_size
-                + rd[None, :] * stride_k_cache_head_dim
-            )
+            + slots[:, None] * stride_k_cache_page_size
+            + rd[None, :] * stride_k_cache_head_dim
         )
         scores = tl.dot(queries, tl.trans(keys)) * scale
         seen = tl.where(
@@ -111,10 +109,8 @@ def paged_attention_kernel(
             v_cache_ptr
             + block * stride_v_cache_pages
             + head * stride_v_cache_h
-            + (
-                slots[:, None] * stride_v_cache_page_size
-                + rd[None, :] * stride_v_cache_head_dim
-            )
+            + slots[:, None] * stride_v_cache_page_size
+            + rd[None, :] * stride_v_cache_head_dim
         )
         acc = tl.dot(weights.to(o_ptr.dtype.element_ty), values, acc * alpha[:, None])
         best = new_best

@@ -33,7 +33,8 @@ import { launchOf } from "../src/eval/case-launch.js";
 import { inputsOf } from "../src/eval/evaluate-case.js";
 import { evaluateKernel } from "../src/eval/evaluate-kernel.js";
 import { findPython } from "../src/runtime/python/environment.js";
-import { openWorkspace, verifyRequest } from "../src/runtime/devices/request.js";
+import { verifyRequest } from "../src/runtime/devices/request.js";
+import { openWorkspace } from "../src/runtime/devices/workspace.js";
 
 const CASES = 8;
 /** Warm-up time: property tests run hundreds of cases, so V8 has compiled the loops for most of them. */

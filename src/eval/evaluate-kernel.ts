@@ -25,6 +25,7 @@ import { programOrder } from "./program-order.js";
 import { Sanitiser } from "./sanitiser.js";
 import { APART, Tensor, UnknownAddress } from "./tensor.js";
 import { TimeLimit } from "./time-limit.js";
+import { namingLoads } from "./unset-lanes.js";
 
 export interface Run extends Launch {
   /** Values of each input and updated tensor, by name. */
@@ -94,7 +95,7 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
   });
   return {
     outputs: Object.fromEntries(written.map((tensor) => [tensor.name, read(tensor)])),
-    findings: sanitiser.findings.list(),
+    findings: sanitiser.findings.list(namingLoads(ir, sanitiser.unset)),
     more: sanitiser.findings.left,
     rounded: [...program.running.rounded],
   };

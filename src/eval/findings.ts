@@ -37,11 +37,12 @@ export class Findings {
     else this.#kept.set(key, { finding: findingOf(describe(), at), times });
   }
 
-  /** The kept findings, in the order of their first occurrence. */
-  list(): Finding[] {
-    return [...this.#kept.values()].map(({ finding, times }) =>
-      times === 1 ? finding : { ...finding, message: `${finding.message} (and ${times - 1} more like it)` },
-    );
+  /** The kept findings, in the order of their first occurrence. `told` adds what only the whole run shows. */
+  list(told: (finding: Finding) => Finding = (finding) => finding): Finding[] {
+    return [...this.#kept.values()].map(({ finding: kept, times }) => {
+      const finding = told(kept);
+      return times === 1 ? finding : { ...finding, message: `${finding.message} (and ${times - 1} more like it)` };
+    });
   }
 
   /** How many lanes had findings that are not kept. */

@@ -37,7 +37,9 @@ export function load(
   const to = movable(data);
   gather(kindOf(to))(tensor.words, to, address.offsets, performed);
   const left = rest ? rest.poison && off(rest.poison, performed) : masked;
-  return tileArray(tensor.dtype, shape, data, union([refused, empty, left]));
+  const poison = union([refused, empty, left]);
+  if (poison && at) sanitiser.unset.add(at);
+  return tileArray(tensor.dtype, shape, data, poison);
 }
 
 function copyOf(data: TileData): TileData {

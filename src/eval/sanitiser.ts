@@ -11,6 +11,8 @@ export type Describe = (lane: number) => Message<FindingCode>;
 export class Sanitiser {
   readonly findings = new Findings();
   readonly order = new Order();
+  /** Where loads left lanes without a value. */
+  readonly unset = new Set<Location>();
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 

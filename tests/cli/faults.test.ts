@@ -9,7 +9,7 @@ import { drawTests } from "../support/drawn.js";
 import type { Case } from "../../src/contract/compiled.js";
 import { closeDevice, openDevice, type PythonDevice } from "../../src/runtime/devices/devices.js";
 import { EnvironmentError } from "../../src/runtime/system/problems.js";
-import { openWorkspace } from "../../src/runtime/devices/request.js";
+import { openWorkspace } from "../../src/runtime/devices/workspace.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
 import { verifyCase } from "../../src/runtime/verify/runner.js";
 import { Worker } from "../../src/runtime/python/worker.js";

@@ -1,7 +1,6 @@
 /** What is stopped in the middle, or stops by itself: it ends at once, with all that it started, and the next one is clean. */
 import { execa } from "execa";
-import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +10,7 @@ import type { RunReport } from "../../src/runtime/report/reports.js";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
 import { binary, compiled, installInto } from "../support/installed.js";
+import { contentOf, isGone } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 import { add } from "./mistakes/mistake.js";
 
@@ -57,26 +57,6 @@ async function expectEndsWith(signal: NodeJS.Signals, child: Ending): Promise<vo
   child.kill(signal);
   // What a shell shows as 128 and the number of the signal.
   expect((await child).signal).toBe(signal);
-}
-
-async function isGone(pid: number): Promise<boolean> {
-  for (let waited = 0; waited < 5_000; waited += 50) {
-    try {
-      process.kill(pid, 0);
-    } catch {
-      return true;
-    }
-    await sleep(50);
-  }
-  return false;
-}
-
-async function contentOf(file: string): Promise<string> {
-  for (;;) {
-    const text = existsSync(file) ? await readFile(file, "utf8") : "";
-    if (text) return text;
-    await sleep(20);
-  }
 }
 
 describe("a worker that fails once", { timeout: 120_000 }, () => {

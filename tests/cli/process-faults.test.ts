@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readFile, realpath, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { acquireLock } from "../../src/runtime/system/process-lock.js";
 import { drawn } from "../support/drawn.js";
 import { binary, project } from "../support/installed.js";
+import { contentOf, isGone } from "../support/processes.js";
 import { requirePython } from "../support/python.js";
 
 const kernel = join(project, "examples/vector-add.ts");
@@ -162,26 +162,6 @@ describe("the command where", { timeout: 120_000 }, () => {
 
 /** A Python that never answers: where it is asked for its packages, or as the worker. */
 const hanging = { probe: "", worker: `case "$*" in *tilescript_worker*) ;; *) exec PYTHON "$@" ;; esac` } as const;
-
-async function contentOf(file: string): Promise<string> {
-  for (;;) {
-    const text = await readFile(file, "utf8").catch(() => "");
-    if (text) return text;
-    await sleep(20);
-  }
-}
-
-async function isGone(pid: number): Promise<boolean> {
-  for (let waited = 0; waited < 5_000; waited += 50) {
-    try {
-      process.kill(pid, 0);
-    } catch {
-      return true;
-    }
-    await sleep(50);
-  }
-  return false;
-}
 
 const endOf = (child: ChildProcess) =>
   new Promise<NodeJS.Signals | null>((resolve) => child.once("exit", (_, signal) => resolve(signal)));

@@ -1,8 +1,10 @@
 /**
- * Vitest's global setup: fixes the seed of the run, makes the project in which processes start, makes the Python
- * environment unless there is one, and at the end says what was left out.
+ * Vitest's global setup: fixes the seed of the run, makes the project in which processes start and a folder for what
+ * tests write, makes the Python environment unless there is one, and at the end says what was left out.
  */
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { findPython } from "../../src/runtime/python/environment.js";
 import { setup } from "../../src/runtime/python/install-environment.js";
 import { makeProject } from "./installed.js";
@@ -17,12 +19,23 @@ const CACHED = 20_000;
 export default async function globalSetup(): Promise<() => void> {
   process.env["TILESCRIPT_SEED"] = String(seedOfRun());
   rmSync(leftOutFile, { force: true });
+  const folder = temporaryFolder();
   if (filesIn(tritonCache) > CACHED) rmSync(tritonCache, { recursive: true });
   say(`${isFullRun() ? "full" : "short"} run, seed ${seedOfRun()} (TILESCRIPT_SEED=${seedOfRun()} draws the same)`);
   makeProject();
   const { environment } = await findPython();
   if (!environment) await setup({ say });
-  return () => say(leftOutLine(leftOut()));
+  return () => {
+    say(leftOutLine(leftOut()));
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  };
+}
+
+/** What tests and the processes that they start write to the temporary folder goes when the run ends. */
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-tests-"));
+  process.env["TMPDIR"] = folder;
+  return folder;
 }
 
 function filesIn(folder: string): number {

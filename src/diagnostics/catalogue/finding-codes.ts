@@ -27,6 +27,10 @@ export const uninitialised = defineCode("uninitialised", {
   control: (what: string) => `${what} on a value that was never given`,
 });
 
+/** Which loads left lanes without a value: the end of a message of `uninitialised`. */
+export const leftUnset = (places: readonly string[]): string =>
+  `the load${places.length > 1 ? "s" : ""} in ${places.join(" and ")} left it unset`;
+
 export const writeToInput = defineCode("write-to-input", {
   store: (tensor: string) => `${tensor} is an input and is written; declare it tensor.out(…) or tensor.inout(…)`,
   atomic: (tensor: string) => `${tensor} is an input and is changed; declare it tensor.inout(…)`,

@@ -133,7 +133,7 @@ export const findings = {
   uninitialised: {
     means:
       "A value decides a result or an address, and nothing gave it one: a masked load without `other`, or memory that nobody wrote.",
-    says: "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store (and 19 more like it)",
+    says: "y[20] gets a value that comes from a lane that was never given one; load it with other, or mask this store; the load in line 12 left it unset (and 19 more like it)",
     fails: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20) }));" },
     passes: { body: "tl.store(y.at(i), tl.load(x.ptr.add(i), { mask: i.lt(20), other: 0 }));" },
     run,

@@ -12,7 +12,8 @@ import { failureOf } from "../cases/failure.js";
 import { ptxasOf } from "./machine-code.js";
 import type { CaseFailure } from "../cases/outcome.js";
 import { PROTOCOL_VERSION, type CompileResult } from "../python/protocol.js";
-import { compileRequest, openWorkspace, type Workspace } from "../devices/request.js";
+import { compileRequest } from "../devices/request.js";
+import { openWorkspace, type Workspace } from "../devices/workspace.js";
 import { occupancyOf, type Occupancy, type Target } from "../system/gpu-targets.js";
 import type { Worker } from "../python/worker.js";
 

@@ -7,7 +7,8 @@ import { fail } from "../../diagnostics/diagnostic.js";
 import { deviceRun } from "../../diagnostics/catalogue/call-codes.js";
 import { type Device, type DeviceName, sharedDevice } from "./devices.js";
 import { failureOf } from "../cases/failure.js";
-import { callRequest, openWorkspace, type Workspace, type RawTensor } from "./request.js";
+import { callRequest, type RawTensor } from "./request.js";
+import { openWorkspace, type Workspace } from "./workspace.js";
 
 export interface DeviceCall {
   /** The kernel's outputs; absent if the evaluator has to run instead. */

@@ -1,6 +1,4 @@
 /** Turns a case into a request to the worker. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type {
   Case,
@@ -11,7 +9,6 @@ import type {
   Tolerance,
 } from "../../contract/compiled.js";
 import { shapeOf } from "../cases/cases.js";
-import { EnvironmentError } from "../system/problems.js";
 import { gradientTolerance, type Runs, toleranceFor } from "../../contract/tolerance.js";
 import type {
   BenchRequest,
@@ -30,30 +27,6 @@ export interface RawTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
-}
-
-/** A folder of its own for an emitted module while it runs. */
-export interface Workspace {
-  readonly module: string;
-  remove(): Promise<void>;
-}
-
-/** Writes the module where Python can import it and read its source. */
-export async function openWorkspace(kernel: CompiledKernel): Promise<Workspace> {
-  let folder: string | undefined;
-  const remove = async (): Promise<void> => {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    folder = await mkdtemp(join(tmpdir(), "tilescript-"));
-    const module = join(folder, kernel.file);
-    await writeFile(module, kernel.python);
-    return { module, remove };
-  } catch (error) {
-    await remove();
-    const { code } = error as NodeJS.ErrnoException;
-    throw new EnvironmentError(`cannot write a module to ${tmpdir()} (${code}); set TMPDIR to a writable folder`);
-  }
 }
 
 /** The dtype that a tensor has in a case, or what a pointer points to. */

@@ -7,7 +7,8 @@ import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { bytesOf, limitsOf, roofOf, type Roof } from "./peaks.js";
 import type { BenchResult } from "../python/protocol.js";
-import { benchRequest, openWorkspace, runRequest } from "../devices/request.js";
+import { benchRequest, runRequest } from "../devices/request.js";
+import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
 
 /** Calls before timing starts, and calls to time. */

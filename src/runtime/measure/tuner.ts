@@ -14,7 +14,8 @@ import type { PythonDevice } from "../devices/devices.js";
 import { failureOf } from "../cases/failure.js";
 import { UsageError } from "../system/problems.js";
 import type { Timing } from "../python/protocol.js";
-import { benchRequest, openWorkspace, runRequest } from "../devices/request.js";
+import { benchRequest, runRequest } from "../devices/request.js";
+import { openWorkspace } from "../devices/workspace.js";
 import { headline } from "../verify/summary.js";
 
 /** How long to search. The author's own configs are measured in any case. */

@@ -135,14 +135,16 @@ const SMALL: Limits = { ...deviceLimits.interpreter, elements: 2 ** 15, work: 2 
 /** For tests that run a kernel a dozen times. */
 const TINY: Limits = { ...SMALL, elements: 2 ** 11, work: 2 ** 22 };
 
+const onGpu = (why: string): string => `    @unittest.skipUnless(ON_GPU, "${why}")`;
+
 /** Modules refuse bfloat16 on Triton's interpreter, which computes it wrongly. `get_inputs` takes first dtypes. */
 function skippedOnCpu({ signature: { tensors, dtypes }, python }: CompiledKernel): readonly string[] {
   const isRefused = tensors.some(
     ({ dtype }) => (typeof dtype === "string" ? dtype : dtypes[dtype.variable]?.[0]) === "bfloat16",
   );
-  if (isRefused) return ['    @unittest.skipUnless(ON_GPU, "Triton\'s interpreter computes bfloat16 wrongly")'];
+  if (isRefused) return [onGpu("Triton's interpreter computes bfloat16 wrongly")];
   const isOfLibrary = /^from triton\.language\.extra import libdevice$/m.test(python);
-  return isOfLibrary ? ['    @unittest.skipUnless(ON_GPU, "Triton\'s interpreter has no libdevice")'] : [];
+  return isOfLibrary ? [onGpu("Triton's interpreter has no libdevice")] : [];
 }
 
 /** The tests of one kernel. */
@@ -187,9 +189,8 @@ function operatorTest(name: string, kernel: CompiledKernel, form: OperatorForm):
   const isExact = form === "custom_op" && !signature.unordered;
   const tolerance = isExact ? [] : [triple(largest(tolerances(kernel, at)), "tolerance=")];
   const gradients = signature.gradients ? [gradientsTerm(kernel, at)] : [];
-  const skipped = '    @unittest.skipUnless(ON_GPU, "PyTorch cannot trace Triton\'s interpreter")';
   return [
-    ...(form === "triton_op" ? [skipped] : skippedOnCpu(kernel)),
+    ...(form === "triton_op" ? [onGpu("PyTorch cannot trace Triton's interpreter")] : skippedOnCpu(kernel)),
     `    def test_${signature.name}_operator(self):`,
     call("check_operator", [module, registered, sizesTerm(at), ...gradients, ...tolerance]),
     ...writingOperators(signature).map((writing) =>

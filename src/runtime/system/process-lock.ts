@@ -26,7 +26,7 @@ export async function acquireLock(path: string, onWait: (pid: number) => void): 
       }
     }
     const pid = Number(await readFile(path, "utf8").catch(() => ""));
-    if (pid > 0 ? !alive(pid) : await staysEmpty(path, unnamed)) {
+    if (pid > 0 ? !isRunning(pid) : await staysEmpty(path, unnamed)) {
       await removeStale(path, pid);
       continue;
     }
@@ -58,7 +58,8 @@ async function removeStale(path: string, pid: number): Promise<void> {
   else await rename(aside, path);
 }
 
-function alive(pid: number): boolean {
+/** Whether a process of this number runs. */
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

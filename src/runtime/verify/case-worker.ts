@@ -7,7 +7,8 @@ import { failureOf } from "../cases/failure.js";
 import { faultsOfCase } from "../compile/machine-code.js";
 import type { Outcome, OutputComparison } from "../cases/outcome.js";
 import { fromWire, type WireComparison } from "../python/protocol.js";
-import { verifyRequest, type Workspace } from "../devices/request.js";
+import { verifyRequest } from "../devices/request.js";
+import type { Workspace } from "../devices/workspace.js";
 
 interface AskOptions extends Omit<EvaluatorOptions, "order"> {
   readonly passOut: boolean;

@@ -7,7 +7,8 @@ import { askWorker, needsPointer } from "./case-worker.js";
 import { costOf, type PlannedCase } from "../cases/cases.js";
 import type { Device, PythonDevice } from "../devices/devices.js";
 import { isShown, type Outcome } from "../cases/outcome.js";
-import { openWorkspace, verifyRequest } from "../devices/request.js";
+import { verifyRequest } from "../devices/request.js";
+import { openWorkspace } from "../devices/workspace.js";
 import { deviceLimits } from "./device-limits.js";
 
 export interface Runner {

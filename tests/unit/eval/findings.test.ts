@@ -81,13 +81,44 @@ describe("values that were never given", () => {
   test("should be reported where they are stored", () => {
     const k = kernelOfOne(({ x, out, BLOCK }) => {
       const lanes = tl.arange(0, BLOCK);
-      const values = tl.load(x.ptr.add(lanes), { mask: lanes.lt(2) });
+      const values = tl.load(x.ptr.add(lanes), { mask: lanes.lt(2) }); // leaves lanes unset
       tl.store(out.at(lanes), values.add(1)); // stores poison
     });
     const finding = only(evaluate(k, { sizes: { N: 4 } }));
     expect(finding).toMatchObject({ code: "uninitialised", program: [0], lane: [2] });
     expect(finding.at?.line).toBe(line("stores poison"));
     expect(finding.message).toContain("out[2]");
+    expect(finding.message).toContain(`; the load in line ${line("leaves lanes unset")} left it unset (and 1 more`);
+  });
+
+  test("should name the loads that left them unset, and no others, by way of loops, branches and helpers", () => {
+    const doubled = tl.fn("doubled", (v) => v.mul(2));
+    const k = kernelOfOne(({ x, out, N, BLOCK }) => {
+      const lanes = tl.arange(0, BLOCK);
+      const whole = tl.load(x.ptr.add(lanes), { mask: lanes.lt(N), other: 0 });
+      const sum = tl.mut(tl.zeros([BLOCK], tl.float32));
+      for (const _ of tl.range(0, 2)) {
+        sum.value = sum.value.add(tl.load(x.ptr.add(lanes), { mask: lanes.lt(3) })); // in the loop
+      }
+      const chosen = tl
+        .when(N.gt(1), () => tl.load(x.ptr.add(lanes), { mask: lanes.lt(1) })) // in the arm
+        .otherwise(() => whole);
+      tl.store(out.at(lanes), doubled(sum.value).add(chosen).add(whole));
+    });
+    const finding = only(evaluate(k, { sizes: { N: 4 } }));
+    const lines = ["in the loop", "in the arm"].map((mark) => `line ${line(mark)}`);
+    expect(finding.message).toContain(`; the loads in ${lines.join(" and ")} left it unset`);
+  });
+
+  test("should be reported once where several copies of a JavaScript function load them", () => {
+    const k = kernelOfOne(({ x, out, BLOCK }) => {
+      const lanes = tl.arange(0, BLOCK);
+      const put = (from: number) => tl.store(out.at(lanes), tl.load(x.ptr.add(lanes), { mask: lanes.lt(from) })); // each copy
+      put(1);
+      put(2);
+    });
+    const finding = only(evaluate(k, { sizes: { N: 4 } }));
+    expect(finding.message).toContain(`the load in line ${line("each copy")} left it unset (and 4 more like it)`);
   });
 
   test("should spread through a reduction", () => {

@@ -17,6 +17,7 @@ const titles: Readonly<Record<Area, string>> = {
   operators: "Operators of PyTorch",
   calls: "Kernels called from TypeScript",
   findings: "Findings of the evaluator",
+  proofs: "Proofs",
   commands: "Files, commands and the machine",
 };
 

@@ -180,6 +180,33 @@ export interface Finding {
   readonly lane: readonly number[];
 }
 
+/** What a proof says about one obligation of a kernel. */
+export type Verdict =
+  /** For every shape, every stride and every config; by one argument for all configs, or by one for each. */
+  | { readonly kind: "proved"; readonly configs: "together" | "each" }
+  /** A case whose evaluation gives the finding. */
+  | { readonly kind: "refuted"; readonly at: Case; readonly finding: Finding }
+  /** What a proof would have to know, in words. */
+  | { readonly kind: "unknown"; readonly missing: string };
+
+/** One thing that must hold of a kernel, and whether it does. */
+export interface Obligation {
+  /** `bounds`: the active lanes of an access lie in its tensor. `claim`: what the author assumes holds. */
+  readonly property: "bounds" | "claim";
+  /** What it is about: `the store to c`. */
+  readonly of: string;
+  readonly at?: Location | undefined;
+  readonly verdict: Verdict;
+}
+
+/** What is proved of a kernel for every shape. `docs/proofs.md` says what it rests on. */
+export interface Certificate {
+  readonly configs: number;
+  readonly obligations: readonly Obligation[];
+  /** What the author promises and no launch checks, in words: `offsets is a partition of TOTAL`. */
+  readonly promises: readonly string[];
+}
+
 export interface Comparison {
   readonly correct: boolean;
   readonly maxAbsDiff: number;
@@ -329,6 +356,8 @@ export interface CompiledKernel {
   work(at: Case): Work;
   /** Why the config cannot be launched at these sizes (a `requires` does not hold), or undefined. */
   refusal(at: Case): string | undefined;
+  /** What holds of the kernel for every shape. Computed on the first call; nothing that is emitted depends on it. */
+  proof(): Certificate;
   /** Runs one case in-process. */
   evaluate(at: Case, options?: EvaluateOptions): Evaluation;
   /**

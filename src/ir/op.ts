@@ -18,6 +18,7 @@ import type {
 import type { TileArray } from "../numerics/array.js";
 import type { Least } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
+import type { Term } from "../terms/term.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
 /**
@@ -216,6 +217,57 @@ export interface Triton36<Args> {
   readonly operands?: (args: Args) => Elem | undefined;
 }
 
+/** What a rule for terms knows beside the terms. */
+export interface TermContext<Args> {
+  readonly args: Args;
+  /** The lane of the result, one index an axis. */
+  readonly lane: readonly Term[];
+  /** Whether the result is a truth value. */
+  readonly truth: boolean;
+  /** Whether Python computes it, so that `//` and `%` floor. */
+  readonly folded: boolean;
+  readonly grid: readonly Term[];
+  readonly program: readonly Term[];
+}
+
+/** What a rule for lanes knows: the operand's shape and the result's. */
+export interface LaneContext<Args> {
+  readonly args: Args;
+  readonly from: readonly Term[];
+  readonly to: readonly Term[];
+}
+
+/** The operands and options of an op with an address, by name, which say where it reads or writes. */
+export interface OpReach {
+  /** A pointer, a view or a descriptor. */
+  readonly address: string;
+  /** Where the block of a descriptor starts. */
+  readonly offsets?: string;
+  /** Of a descriptor, single rows from a column on. */
+  readonly rows?: string;
+  readonly column?: string;
+  readonly value?: string;
+}
+
+/** What proofs read of an op. An op without a rule gives an unknown value, never a wrong one. */
+export interface OpProof<Args> {
+  /**
+   * A lane of the result, or of each result, as a term of the same lanes of the operands. Integers never wrap in a term, and
+   * the rule gives undefined where they do as a matter of course.
+   */
+  readonly term?: (
+    operands: { readonly [Name in keyof Args]: Term },
+    of: TermContext<Args>,
+  ) => Term | readonly Term[] | undefined;
+  /** The lane of the first operand that a lane of the result is. */
+  readonly lane?: (lane: readonly Term[], of: LaneContext<Args>) => readonly Term[] | undefined;
+  /** The rule is right for integers of every width. */
+  readonly anyWidth?: boolean;
+  readonly reaches?: OpReach;
+  /** An operand that the author says is true: nothing checks it on a GPU. */
+  readonly claims?: string;
+}
+
 /** An op's rules for arguments of the types `Args`, or `Values` while a kernel is evaluated. */
 export interface OpRules<Args, Values> {
   readonly spelling: OpSpelling<Args>;
@@ -228,6 +280,7 @@ export interface OpRules<Args, Values> {
   readonly facts?: OpFacts<Args>;
   readonly needs?: OpNeeds<Args>;
   readonly triton36?: Triton36<Args>;
+  readonly proof?: OpProof<Args>;
 }
 
 type AnyArguments = Readonly<Record<string, Typed | undefined>>;
@@ -248,6 +301,7 @@ export interface Op extends OpRules<AnyArguments, Readonly<Record<string, Runtim
   readonly facts: OpFacts<AnyArguments>;
   readonly needs: OpNeeds<AnyArguments>;
   readonly triton36: Triton36<AnyArguments>;
+  readonly proof: OpProof<AnyArguments>;
   readonly lowering?: OpLowering;
   /** A derived op in terms of other ops: a function of the emitted Python, which the evaluator also runs. */
   readonly parts?: (...operands: any[]) => unknown;

@@ -1,5 +1,15 @@
 /** `+ - * / // %` and negation. */
-import type { SignContext, TypedArguments } from "../ir/op.js";
+import type { SignContext, TermContext, TypedArguments } from "../ir/op.js";
+import {
+  asInteger,
+  difference,
+  negative,
+  product,
+  quotient as termQuotient,
+  remainder as termRemainder,
+  sum,
+  type Term,
+} from "../terms/term.js";
 import type { Constant } from "../values/runtime-values.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
@@ -98,6 +108,12 @@ const bothSigns = (signs: readonly boolean[]) => signs.every(Boolean);
 const dividendSign = ([dividend, divisor]: readonly boolean[], { folded }: SignContext<unknown>) =>
   dividend === true && (divisor === true || !folded);
 
+/** The rule for terms of an op of two integers. Truth values add up to a truth value, which wraps. */
+const term =
+  (combine: (x: Term, y: Term, floors: boolean) => Term) =>
+  ({ x, y }: { readonly x: Term; readonly y: Term }, { truth, folded }: TermContext<unknown>): Term | undefined =>
+    truth ? undefined : combine(asInteger(x), asInteger(y), folded);
+
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>()({
   name: "add",
@@ -110,6 +126,7 @@ export const add = defineOp<Pair<"add">>()({
   fold: numeric((x, y) => x + y),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
   facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
+  proof: { term: term((x, y) => sum(x, y)) },
 });
 
 /** `x - y` */
@@ -123,6 +140,7 @@ export const sub = defineOp<Pair<"sub">>()({
   fold: numeric((x, y) => x - y),
   evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
   facts: { integer: "difference", lanewise: true },
+  proof: { term: term(difference) },
 });
 
 /** `x * y` */
@@ -137,6 +155,7 @@ export const mul = defineOp<Pair<"mul">>()({
   fold: numeric((x, y) => x * y),
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
   facts: { integer: "product", lanewise: true, nonNegative: bothSigns },
+  proof: { term: term((x, y) => product(x, y)) },
 });
 
 /** `x / y`: float32, or float64 if an operand is float64. */
@@ -163,6 +182,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   fold: numeric((x, y) => Math.floor(x / y)),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
+  proof: { term: term(termQuotient) },
 });
 
 /**
@@ -180,6 +200,7 @@ export const mod = defineOp<Pair<"mod">>()({
   fold: numeric((x, y) => x - y * Math.floor(x / y)),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
+  proof: { term: term(termRemainder) },
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
@@ -193,4 +214,5 @@ export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Ti
   fold: (x) => -Number(x),
   evaluate: unary({ float: (x) => -x, int: (x) => -x, big: (x) => -x }),
   facts: { lanewise: true },
+  proof: { term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))) },
 });

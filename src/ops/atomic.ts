@@ -65,6 +65,7 @@ function atomic<Name extends string, Kind extends AtomicKind>(
         order: orderOf(sem, "acq_rel"),
       });
     },
+    proof: { reaches: { address: "address", value: "value" } },
   });
 }
 
@@ -107,6 +108,7 @@ export const atomicCas = defineOp<AtomicCas>()({
       reads: true,
       order: orderOf(sem, "acq_rel"),
     }),
+  proof: { reaches: { address: "address", value: "value" } },
 });
 
 /** Reads atomically: `tl.atomic_load(ptr)`. Needs Triton 3.9. */
@@ -132,6 +134,7 @@ export const atomicLoad = defineOp<AtomicLoad>()({
       order: orderOf(sem, "acquire"),
     }),
   needs: { since39: () => true },
+  proof: { reaches: { address: "address" } },
 });
 
 /** Writes atomically: `tl.atomic_store(ptr, value)`. Needs Triton 3.9. */
@@ -162,6 +165,7 @@ export const atomicStore = defineOp<AtomicStore>()({
     });
     return [];
   },
+  proof: { reaches: { address: "address", value: "value" } },
   needs: { since39: () => true },
 });
 
@@ -190,4 +194,5 @@ export const atomicPoll = defineOp<AtomicPoll>()({
       forever: timeoutNs === undefined,
     }),
   needs: { since39: () => true },
+  proof: { reaches: { address: "address" } },
 });

@@ -1,4 +1,5 @@
 /** Ops that add, remove and reorder axes. */
+import { number, type Term } from "../terms/term.js";
 import type { Typed } from "../types/types.js";
 import { expandDims as expandArray, permute as permuteArray } from "../numerics/array.js";
 import type { Expand, WhyExpand } from "../types/axis.js";
@@ -75,6 +76,7 @@ export const expandDims = defineOp<
     }, x);
   },
   facts: { nonNegative: keepsSign, keepsClaims: true },
+  proof: { lane: (lane, { args }) => withoutAxes(lane, numbers(args.axis)), anyWidth: true },
 });
 
 /** Adds an axis of size 1: `tl.unsqueeze(x, 0)`. Needs Triton 3.9; `expandDims` does not. */
@@ -91,6 +93,7 @@ export const unsqueeze = defineOp<
   infer: ({ x, dim }) => whyTile("unsqueeze", x.type) || inferExpand(x.type, numbers(dim), false),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
+  proof: { lane: (lane, { args }) => withoutAxes(lane, numbers(args.dim)), anyWidth: true },
   needs: { since39: () => true },
 });
 
@@ -108,6 +111,13 @@ export const squeeze = defineOp<
   infer: ({ x, dim }) => inferSqueeze(x.type, Number(dim.literal)),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
+  proof: {
+    lane: (lane, { args, from }) => {
+      const axis = Number(args.dim.literal);
+      return lane.toSpliced(axis < 0 ? axis + from.length : axis, 0, number(0));
+    },
+    anyWidth: true,
+  },
   needs: { since39: () => true },
 });
 
@@ -121,6 +131,7 @@ export const item = defineOp<<X>(x: Checked<X, WhyItem<X>>) => Reshaped<X, []>>(
   infer: ({ x }) => inferItem(x.type),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
+  proof: { lane: (_, { from }) => from.map(() => number(0)), anyWidth: true },
 });
 
 /** Permutes the axes: `tl.permute(x, [2, 0, 1])`. */
@@ -138,6 +149,7 @@ export const permute = defineOp<
   infer: ({ x, order }) => inferPermute(x.type, numbers(order)),
   evaluate: ({ x, order }) => permuteArray(x, listOf(order).map(Number)),
   facts: { nonNegative: keepsSign },
+  proof: { lane: (lane, { args }) => permutedBack(lane, numbers(args.order)), anyWidth: true },
 });
 
 /** Swaps the last two axes: `tl.trans(x)`; or permutes all: `tl.trans(x, [2, 0, 1])`. */
@@ -159,7 +171,22 @@ export const trans = defineOp<
     return permuteArray(x, order === undefined ? lastTwoSwapped(x.shape.length) : listOf(order).map(Number));
   },
   facts: { nonNegative: keepsSign },
+  proof: {
+    lane: (lane, { args }) => permutedBack(lane, args.order ? numbers(args.order) : lastTwoSwapped(lane.length)),
+    anyWidth: true,
+  },
 });
+
+/** The lane without the axes that were added, each at its position of the result so far. */
+function withoutAxes(lane: readonly Term[], axes: readonly number[]): readonly Term[] {
+  const sizes = axes.map((_, i) => lane.length - axes.length + i + 1);
+  return axes.reduceRight((left, axis, i) => left.toSpliced(axis < 0 ? axis + sizes[i]! : axis, 1), lane as Term[]);
+}
+
+/** The lane before a permutation of axes. */
+function permutedBack(lane: readonly Term[], order: readonly number[]): readonly Term[] {
+  return order.map((_, axis) => lane[order.indexOf(axis)]!);
+}
 
 function lastTwoSwapped(rank: number): number[] {
   return Array.from({ length: rank }, (_, axis) => (axis < rank - 2 ? axis : 2 * rank - 3 - axis));

@@ -1,4 +1,5 @@
 /** Shifts, and logical ops on masks. */
+import { all, asInteger, asTruth, isNumber, number, product, quotient, some, type Term } from "../terms/term.js";
 import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
 import { bitsOf, isBig, type SmallIntDType } from "../numerics/numeric.js";
@@ -53,6 +54,13 @@ declare module "../types/tile.js" {
 
 const operands = { x: "value", y: "value" } as const;
 
+/** A shift by a number multiplies, or divides and floors. */
+function shifted(name: "shl" | "shr", x: Term, y: Term): Term | undefined {
+  if (!isNumber(y) || y.value < 0n || y.value >= 63n) return undefined;
+  const by = number(1n << y.value);
+  return name === "shl" ? product(asInteger(x), by) : quotient(asInteger(x), by, true);
+}
+
 function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fold: (x: number, y: number) => number) {
   return defineOp<Shift<Name>>()({
     name,
@@ -71,6 +79,7 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
       return binary({ int })(args, context);
     },
     facts: { nonNegative: ([x]) => x === true && name === "shr" },
+    proof: { term: ({ x, y }, { truth }) => (truth ? undefined : shifted(name, x, y)) },
   });
 }
 
@@ -96,6 +105,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
   name: Name,
   python: string,
   int: (x: number, y: number) => number,
+  term: (...terms: readonly Term[]) => Term,
 ) {
   return defineOp<Logic<Name>>()({
     name,
@@ -110,10 +120,11 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
       return why || tileType("int1", broadcast(x.type.shape, other) ?? x.type.shape);
     },
     evaluate: binary({ int }),
+    proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)) },
   });
 }
 
 /** Logical and of int1 tiles: `x.logical_and(y)`. The same as `and`. */
-export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y);
+export const logicalAnd = logic("logicalAnd", "logical_and", (x, y) => x & y, all);
 /** Logical or of int1 tiles: `x.logical_or(y)`. The same as `or`. */
-export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y);
+export const logicalOr = logic("logicalOr", "logical_or", (x, y) => x | y, some);

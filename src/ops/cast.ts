@@ -1,8 +1,9 @@
 /** Casts. */
+import { asInteger, asTruth, type Term } from "../terms/term.js";
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
 import { cast as castArray } from "../numerics/array-cast.js";
-import { type Dt, type DType, type DTypeName, type Elem, isSigned, members } from "../types/dtype.js";
+import { type Dt, type DType, type DTypeName, type Elem, isInt, isSigned, members } from "../types/dtype.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
 import type { Rounding } from "../numerics/numeric-float.js";
 import { type Checked, whyChoice } from "../types/problem.js";
@@ -13,7 +14,7 @@ import { inferTo, type WhyTo } from "../rules/create-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
 import { defineOp, type OpRecord } from "./define.js";
 import { tileOf } from "../values/operands.js";
-import type { TypedArguments, RuntimeArguments } from "../ir/op.js";
+import type { TermContext, TypedArguments, RuntimeArguments } from "../ir/op.js";
 
 type ToOut<D, S> = D extends DType<any> ? Tile<D[Dt], AsShape<S>> : Tile<any, AsShape<S>>;
 
@@ -95,6 +96,21 @@ export function keepsSignAs({ type }: Typed, to: Elem, bitcast = false): boolean
   return members(to).every((target) => !isSigned(target) || from.every((source) => hasRoom(source, target, bitcast)));
 }
 
+/** The value, where every integer of the one dtype is one of the other; whether it is not 0, as a truth value. */
+function castTerm({ x }: { readonly x: Term }, { args, truth }: TermContext<TypedArguments<Kinds>>): Term | undefined {
+  if (args.bitcast?.literal === true) return undefined;
+  if (truth) return asTruth(x);
+  const from: readonly DTypeName[] = args.x.type.kind === "tile" ? members(args.x.type.dtype) : ["int32"];
+  const fits = members(args.dtype.dtype!).every((to) => from.every((source) => holdsAll(source, to)));
+  return fits ? asInteger(x) : undefined;
+}
+
+function holdsAll(from: DTypeName, to: DTypeName): boolean {
+  if (!isInt(from) || !isInt(to)) return false;
+  if (isSigned(from)) return isSigned(to) && bitsOf(to) >= bitsOf(from);
+  return bitsOf(to) > bitsOf(from) || (!isSigned(to) && bitsOf(to) === bitsOf(from));
+}
+
 function hasRoom(from: DTypeName, to: DTypeName, bitcast: boolean): boolean {
   // -0.0 counts as non-negative, but its bits are negative.
   if (isFloat(from)) return !bitcast;
@@ -115,6 +131,7 @@ const record = {
       isNonNegative === true && keepsSignAs(x, dtype.dtype!, bitcast?.literal === true),
   },
   needs: { least: leastCast },
+  proof: { term: castTerm, anyWidth: true },
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */

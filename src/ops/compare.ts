@@ -1,5 +1,24 @@
 /** Comparisons, which return masks, and bitwise operators. */
 import type { IntegerMeaning } from "../ir/op.js";
+import {
+  above,
+  all,
+  asInteger,
+  atLeast,
+  atMost,
+  below,
+  choice,
+  equal,
+  isNumber,
+  isTruth,
+  negative,
+  not as invert,
+  number,
+  remainder,
+  some,
+  sum,
+  type Term,
+} from "../terms/term.js";
 import type { Constant } from "../values/runtime-values.js";
 import { callText } from "../types/constexpr-text.js";
 import type { Checked } from "../types/problem.js";
@@ -66,6 +85,7 @@ function comparison<Name extends string>(
   name: Name,
   operator: string,
   compare: (x: number | bigint, y: number | bigint) => boolean,
+  term: (x: Term, y: Term) => Term,
   integer?: IntegerMeaning,
 ) {
   const loops: Loops = { float: compare, int: compare, big: compare };
@@ -80,6 +100,7 @@ function comparison<Name extends string>(
     evaluate: binary(loops),
     ...(integer && { facts: { integer } }),
     triton36: { strongLiterals: true },
+    proof: { term: ({ x, y }) => term(asInteger(x), asInteger(y)) },
   });
 }
 
@@ -87,17 +108,22 @@ function comparison<Name extends string>(
 const ordered = (x: Constant) => x as number | bigint;
 
 /** `x < y` */
-export const lt = comparison("lt", "<", (x, y) => x < y, "below");
+export const lt = comparison("lt", "<", (x, y) => x < y, below, "below");
 /** `x <= y` */
-export const le = comparison("le", "<=", (x, y) => x <= y, "at most");
+export const le = comparison("le", "<=", (x, y) => x <= y, atMost, "at most");
 /** `x > y` */
-export const gt = comparison("gt", ">", (x, y) => x > y, "above");
+export const gt = comparison("gt", ">", (x, y) => x > y, above, "above");
 /** `x >= y` */
-export const ge = comparison("ge", ">=", (x, y) => x >= y, "at least");
+export const ge = comparison("ge", ">=", (x, y) => x >= y, atLeast, "at least");
 /** `x == y` */
-export const eq = comparison("eq", "==", (x, y) => x === y, "equal");
+export const eq = comparison("eq", "==", (x, y) => x === y, equal, "equal");
 /** `x != y` */
-export const ne = comparison("ne", "!=", (x, y) => x !== y);
+export const ne = comparison(
+  "ne",
+  "!=",
+  (x, y) => x !== y,
+  (x, y) => invert(equal(x, y)),
+);
 
 function bitwise<Name extends string>(
   name: Name,
@@ -106,6 +132,7 @@ function bitwise<Name extends string>(
   int: (x: number, y: number) => number,
   big: (x: bigint, y: bigint) => bigint,
   nonNegative: (signs: readonly boolean[]) => boolean,
+  term: (x: Term, y: Term) => Term | undefined,
 ) {
   return defineOp<Pair<Name>>()({
     name,
@@ -118,7 +145,15 @@ function bitwise<Name extends string>(
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : int(Number(x), Number(y))),
     evaluate: binary({ int, big }),
     facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
+    proof: { term: ({ x, y }) => term(x, y) },
   });
+}
+
+/** `x & (2^k - 1)` is the remainder by 2^k that is not negative. */
+function lowBits(x: Term, mask: Term): Term | undefined {
+  const size = mask.value + 1n;
+  const keeps = !isTruth(x) && isNumber(mask) && mask.value >= 0n && (size & mask.value) === 0n;
+  return keeps ? remainder(x, number(size), true) : undefined;
 }
 
 /** `x & y`, of masks or of integers. */
@@ -129,6 +164,7 @@ export const and = bitwise(
   (x, y) => x & y,
   (x, y) => x & y,
   (signs) => signs.some(Boolean),
+  (x, y) => (isTruth(x) && isTruth(y) ? all(x, y) : (lowBits(x, y) ?? lowBits(y, x))),
 );
 /** `x | y` */
 export const or = bitwise(
@@ -138,6 +174,7 @@ export const or = bitwise(
   (x, y) => x | y,
   (x, y) => x | y,
   (signs) => signs.every(Boolean),
+  (x, y) => (isTruth(x) && isTruth(y) ? some(x, y) : undefined),
 );
 /** `x ^ y` */
 export const xor = bitwise(
@@ -147,6 +184,7 @@ export const xor = bitwise(
   (x, y) => x ^ y,
   (x, y) => x ^ y,
   (signs) => signs.every(Boolean),
+  (x, y) => (isTruth(x) && isTruth(y) ? choice(x, invert(y), y) : undefined),
 );
 
 /** `~x`, of a mask or of integers; `not x` of a truth value that Triton knows when it compiles. */
@@ -160,4 +198,5 @@ export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Ti
   fold: (x) => (typeof x === "boolean" ? !x : ~Number(x)),
   evaluate: (args, context) =>
     unary({ int: context.result.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
+  proof: { term: ({ x }) => (isTruth(x) ? invert(x) : sum(negative(x), number(-1))) },
 });

@@ -1,4 +1,5 @@
 /** Ops that make values: program ids, ranges, constants. */
+import { asInteger, asTruth, FALSE, number, sum } from "../terms/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
@@ -26,6 +27,7 @@ export const programId = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   infer: ({ axis }) => whyGridAxis("programId", axis) || scalarInt,
   evaluate: ({ axis }, { program }) => fullArray([], program[axis as 0 | 1 | 2], "int32"),
   facts: { asks: "program", nonNegative: never },
+  proof: { term: (_, { args, program }) => program[Number(args.axis.literal)] },
 });
 
 /** The number of programs on an axis of the grid: `tl.num_programs(0)`. */
@@ -37,6 +39,7 @@ export const numPrograms = defineOp<(axis: 0 | 1 | 2) => Scalar<"int32">>()({
   infer: ({ axis }) => whyGridAxis("numPrograms", axis) || scalarInt,
   evaluate: ({ axis }, { grid }) => fullArray([], grid[axis as 0 | 1 | 2], "int32"),
   facts: { asks: "grid", nonNegative: never },
+  proof: { term: (_, { args, grid }) => grid[Number(args.axis.literal)] },
 });
 
 function whyGridAxis(op: string, axis: Typed): string {
@@ -59,6 +62,7 @@ export const arange = defineOp<ArangeCall>()({
     nonNegative: ([start]) => start === true,
     countsTo: ([start, end]) => (isLiteral(start) && start.value === 0 ? end : undefined),
   },
+  proof: { term: ({ start }, { lane }) => sum(start, ...lane) },
 });
 
 /** A tile of zeros: `tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)`. */
@@ -75,6 +79,7 @@ export const zeros = defineOp<
   infer: ({ shape, dtype }) => filled("zeros", shape, dtype),
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: never },
+  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true },
 });
 
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
@@ -101,6 +106,7 @@ export const full = defineOp<
     nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
       isNonNegative === true && (value.literal !== undefined || keepsSignAs(value, dtype.dtype!)),
   },
+  proof: { term: ({ value }, { truth }) => (truth ? asTruth(value) : asInteger(value)) },
 });
 
 /** Zeros with the dtype and shape of a tile: `tl.zeros_like(x)`. */
@@ -112,6 +118,7 @@ export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) =>
   infer: ({ x }) => whyTile("zerosLike", x.type) || x.type,
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: never },
+  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true },
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {

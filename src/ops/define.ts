@@ -54,7 +54,16 @@ export function defineCall<Signature>() {
 
 /** The rules name their arguments after the record's own operands, as the readers of `Op` pass them. */
 function opFrom<Given extends Operands, Options extends Operands>(record: OpRecord<Given, Options>): Op {
-  const defaults = { options: {}, method: false, variadic: false, rest: false, facts: {}, needs: {}, triton36: {} };
+  const defaults = {
+    options: {},
+    method: false,
+    variadic: false,
+    rest: false,
+    facts: {},
+    needs: {},
+    triton36: {},
+    proof: {},
+  };
   return { ...defaults, ...record } as unknown as Op;
 }
 

@@ -61,6 +61,7 @@ export const descriptorGather = defineOp<Method>()({
     return context.load(address, inside, paddingOf(desc));
   },
   needs: { least: (args) => leastRows("gather", args) },
+  proof: { reaches: { address: "desc", rows: "rows", column: "column" } },
 });
 
 /** Writes rows by index: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
@@ -81,6 +82,7 @@ export const descriptorScatter = defineOp<Method>()({
     return [];
   },
   needs: { least: (args) => leastRows("scatter", args) },
+  proof: { reaches: { address: "desc", rows: "rows", column: "column", value: "value" } },
 });
 
 function reduction<Name extends string>(name: Name, author: string, python: string, kind: ReduceKind, change: Change) {
@@ -103,6 +105,7 @@ function reduction<Name extends string>(name: Name, author: string, python: stri
       });
       return [];
     },
+    proof: { reaches: { address: "desc", offsets: "offsets", value: "value" } },
   });
 }
 

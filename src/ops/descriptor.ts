@@ -78,6 +78,7 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
     const { address, inside } = blockAt(desc, offsets, context);
     return context.load(address, inside, paddingOf(desc));
   },
+  proof: { reaches: { address: "desc", offsets: "offsets" } },
 });
 
 /**
@@ -98,4 +99,5 @@ export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({
     context.store(address, value, inside);
     return [];
   },
+  proof: { reaches: { address: "desc", offsets: "offsets", value: "value" } },
 });

@@ -53,6 +53,7 @@ function hint<Name extends string>(
       return x;
     },
     facts: { nonNegative: ([x]) => x === true, passes: true },
+    proof: { term: ({ x }) => x, anyWidth: true },
   });
 }
 
@@ -124,6 +125,7 @@ export const assume = defineOp<<const C>(condition: Checked<C, WhyAssumed<C>>) =
     reportFalse(falseAssume(), args.condition, undefined, context);
     return [];
   },
+  proof: { claims: "condition" },
 });
 
 /** Reports the lanes where a condition is false. */
@@ -162,5 +164,6 @@ export const expectZero = defineOp<
   },
   evaluate: ({ x }) => x,
   facts: { nonNegative: ([x]) => x === true },
+  proof: { term: ({ x }) => x, anyWidth: true },
   needs: { since39: () => true },
 });

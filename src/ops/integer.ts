@@ -1,4 +1,5 @@
 /** Integer helpers, also for the host. */
+import { asInteger, call, cdiv as cdivTerm, isNumber, NEXT_POWER, number } from "../terms/term.js";
 import type { Checked } from "../types/problem.js";
 import type { Constexpr } from "../types/constexpr.js";
 import {
@@ -53,7 +54,10 @@ export const cdiv = defineOp<
     })(args, context);
   },
   facts: { integer: "blocks", nonNegative: (signs) => signs.every(Boolean) },
+  proof: { term: ({ x, y }, { folded }) => cdivTerm(asInteger(x), asInteger(y), folded) },
 });
+
+const nextPower = (x: number): number => (x <= 0 ? 0 : 2 ** Math.ceil(Math.log2(x)));
 
 /** The smallest power of two that is at least `x`, on the host: `triton.next_power_of_2(N)`. */
 export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerOf2", X>>) => NextPowerOut<X>>()({
@@ -66,8 +70,9 @@ export const nextPowerOf2 = defineOp<<const X>(x: Checked<X, WhyInts<"nextPowerO
     const text = x.type.kind === "constexpr" ? x.type.text : "size";
     return why || constexprType("int", `next_power_of_2(${text})`);
   },
-  fold: (x) => (Number(x) <= 0 ? 0 : 2 ** Math.ceil(Math.log2(Number(x)))),
+  fold: (x) => nextPower(Number(x)),
   facts: { nonNegative: (signs) => signs.every(Boolean) },
+  proof: { term: ({ x }) => (isNumber(x) ? number(nextPower(Number(x.value))) : call(NEXT_POWER, x)) },
   needs: { hostOnly: true },
 });
 

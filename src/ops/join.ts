@@ -1,4 +1,5 @@
 /** Joining and splitting tiles, and moving elements within one. */
+import { difference, least, product, quotient, remainder, sum, type Term } from "../terms/term.js";
 import type { Typed } from "../types/types.js";
 import { gatherIndex } from "../diagnostics/catalogue/finding-codes.js";
 import {
@@ -217,7 +218,17 @@ export const swizzle2d = defineOp<
   infer: ({ i, j, sizeI, sizeJ, sizeG }) => inferSwizzle(i.type, j.type, sizeI.type, sizeJ.type, sizeG.type),
   evaluate: swizzled,
   facts: { nonNegative: (signs) => signs.every(Boolean) },
+  proof: { term: swizzledTerms },
 });
+
+function swizzledTerms({ i, j, sizeI, sizeJ, sizeG }: Readonly<Record<keyof typeof places, Term>>): readonly Term[] {
+  const place = sum(product(i, sizeJ), j);
+  const group = product(sizeG, sizeJ);
+  const first = product(quotient(place, group), sizeG);
+  const rows = least(difference(sizeI, first), sizeG);
+  const inGroup = remainder(place, group);
+  return [sum(first, remainder(inGroup, rows)), quotient(inGroup, rows)];
+}
 
 function swizzled(args: RuntimeArguments<typeof places>, { results }: Context): TileArray[] {
   const { dtype, shape } = results[0]!;

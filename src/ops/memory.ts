@@ -48,6 +48,7 @@ export const inBounds = defineOp<<const X>(index: Checked<X, WhyInBounds<X>>) =>
   fold: (index) => index!,
   evaluate: ({ index }) => index,
   facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, passes: true },
+  proof: { term: ({ index }) => index, anyWidth: true },
 });
 
 /**
@@ -74,6 +75,7 @@ export const load = defineOp<Load>()({
   },
   evaluate: ({ address, mask, other }, context) => context.load(address, mask, other),
   needs: { since39: ({ cacheModifier }) => cacheModifier?.literal === ".cs" },
+  proof: { reaches: { address: "address" } },
 });
 
 /** Writes a tile: `tl.store(ptr, value, mask=mask)`. The value must have the tensor's dtype; a scalar broadcasts. */
@@ -97,4 +99,5 @@ export const store = defineOp<Store>()({
     context.store(address, value, mask);
     return [];
   },
+  proof: { reaches: { address: "address", value: "value" } },
 });

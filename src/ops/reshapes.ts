@@ -1,4 +1,5 @@
 /** Reshaping and broadcasting. */
+import { product, quotient, remainder, sum, type Term } from "../terms/term.js";
 import { broadcastTo as broadcastArray } from "../numerics/array.js";
 import type { DimsOf, ShapeArg } from "../types/constexpr.js";
 import type { Checked } from "../types/problem.js";
@@ -67,6 +68,10 @@ export const reshape = defineOp<
   infer: ({ x, shape }) => inferReshape("reshape", x.type, shape),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
+  proof: {
+    lane: (lane, { args, from, to }) => (args.canReorder?.literal === true ? undefined : reshaped(lane, from, to)),
+    anyWidth: true,
+  },
 });
 
 /** Reshapes, in an order of elements that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
@@ -94,6 +99,10 @@ export const ravel = defineOp<<X>(x: Checked<X, WhyRavel<X>>, options?: ReorderO
   infer: ({ x }) => inferRavel(x.type),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
+  proof: {
+    lane: (lane, { args, from, to }) => (args.canReorder?.literal === true ? undefined : reshaped(lane, from, to)),
+    anyWidth: true,
+  },
 });
 
 /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
@@ -111,6 +120,7 @@ export const broadcastTo = defineOp<
   infer: ({ x, shape }) => inferBroadcastTo(x.type, shape),
   evaluate: ({ x }, { result }) => broadcastArray(tileOf(x, result.dtype), result.shape),
   facts: { nonNegative: keepsSign },
+  proof: { term: ({ x }) => x, anyWidth: true },
 });
 
 /** Broadcasts two tiles to a common shape: `x, y = tl.broadcast(x, y)`. */
@@ -123,4 +133,15 @@ export const broadcast = defineOp<
   spelling: { form: "call", name: "tl.broadcast" },
   infer: ({ x, y }) => inferTogether(x.type, y.type),
   evaluate: ({ x, y }, { result }) => [broadcastArray(x, result.shape), broadcastArray(y, result.shape)],
+  proof: { term: ({ x, y }) => [x, y], anyWidth: true },
 });
+
+/** The lane with the same row-major position. */
+function reshaped(lane: readonly Term[], from: readonly Term[], to: readonly Term[]): readonly Term[] {
+  const strides = (shape: readonly Term[]) => shape.map((_, axis) => product(...shape.slice(axis + 1)));
+  const position = sum(...strides(to).map((stride, axis) => product(lane[axis]!, stride)));
+  return strides(from).map((stride, axis) => {
+    const place = quotient(position, stride);
+    return axis === 0 ? place : remainder(place, from[axis]!);
+  });
+}

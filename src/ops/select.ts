@@ -1,4 +1,5 @@
 /** Lane-wise selection. */
+import { asInteger, asTruth, choice, greatest, least } from "../terms/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Checked } from "../types/problem.js";
@@ -46,6 +47,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
   python: Python,
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
+  const term = python === "min" ? least : greatest;
   const big = python === "min" ? extremes.bigMin : extremes.bigMax;
   return defineOp<Pair<Name, Python>>()({
     name,
@@ -61,6 +63,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
         context,
       ),
     facts: { nonNegative, ...(python === "min" && { integer: "least" as const }) },
+    proof: { term: ({ x, y }, { truth }) => (truth ? undefined : term(asInteger(x), asInteger(y))) },
     triton36: {
       strongLiterals: true,
       result: ({ x, y }) => widened36(inferPair(name, x.type, y.type, python), x.type, y.type),
@@ -117,4 +120,5 @@ export const where = defineOp<
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },
   facts: { lanewise: true, rounds: false, nonNegative: ([, x, y]) => x === true && y === true },
+  proof: { term: ({ condition, x, y }) => choice(asTruth(condition), x, y) },
 });

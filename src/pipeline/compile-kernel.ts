@@ -3,7 +3,7 @@ import { compileOperator } from "./compile-operator.js";
 import { emitModule } from "../codegen/module/module.js";
 import { shapesOf, signatureOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/module-map.js";
-import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
+import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
 import { definitionOf } from "../dsl/definition.js";
 import { OperatorDefinition } from "../dsl/operator.js";
 import { constexprsOf, rangesOf, sizesOf } from "../eval/case-launch.js";
@@ -14,6 +14,7 @@ import { workOf } from "../eval/work.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { measuringOf } from "./measuring.js";
+import { proofOf } from "./proof-of.js";
 import { toleranceFor } from "../contract/tolerance.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
@@ -46,6 +47,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     const toleranceOf = (dtype: string) => toleranceFor(dtype, signature, known, "eval", given);
     return evaluateCase(ir, signature, at, toleranceOf, { ...options, tolerance: given, ...(both && { lowered }) });
   };
+  let proof: Certificate | undefined;
   return {
     signature,
     configs: ir.tuning.configs,
@@ -63,6 +65,7 @@ export function compile(kernel: unknown, { source, configs }: CompileOptions = {
     ranges: (at) => rangesOf(ir, at),
     work: (at) => workOf(ir, at),
     refusal: (at) => refusal(lowered, at),
+    proof: () => (proof ??= proofOf(ir, lowered)),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

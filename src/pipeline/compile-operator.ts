@@ -2,7 +2,7 @@
 import { emitOperator } from "../codegen/module/module.js";
 import { operatorSignature, shapesOf } from "../codegen/module/signature.js";
 import { sourceMap } from "../codegen/module/module-map.js";
-import type { CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
+import type { Certificate, CompiledKernel, Config, EmitOptions, Emitted } from "../contract/compiled.js";
 import type { Diagnostic } from "../diagnostics/diagnostic.js";
 import type { KernelDefinition } from "../dsl/definition.js";
 import { type OperatorDefinition, traceOperator } from "../dsl/operator.js";
@@ -13,6 +13,7 @@ import type { KernelIR } from "../ir/nodes.js";
 import { printIR } from "../ir/print.js";
 import type { SourceIndex } from "../ir/source.js";
 import { toleranceFor } from "../contract/tolerance.js";
+import { proofOfParts } from "./proof-of.js";
 import { failOn, loweredOf, traceAndCheck } from "./traced.js";
 
 /** `compilePart` compiles a kernel by itself. */
@@ -46,6 +47,7 @@ export function compileOperator(
     const forms = both && { lowered: new Map(kernels.map((kernel, i) => [kernel, lowered[i]!])) };
     return evaluateOperator(operator, signature, at, toleranceOf, { ...options, tolerance: given, ...forms });
   };
+  let proof: Certificate | undefined;
   const most = Math.max(...kernels.map(({ tuning }) => tuning.configs.length));
   return {
     signature,
@@ -67,6 +69,7 @@ export function compileOperator(
     ranges: (at) => rangesOf(face, { ...at, config: 0 }),
     work: (at) => operatorWork(operator, at),
     refusal: (at) => operatorRefusal(operator, at),
+    proof: () => (proof ??= proofOfParts(definitions.map(compilePart))),
     evaluate,
     check: (at, options) => checked(signature, at, evaluate(at, options)),
   };

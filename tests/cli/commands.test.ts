@@ -75,7 +75,11 @@ describe("commands on files", { timeout: 60_000 }, () => {
     await starter("kernels/two.ts", "two");
     await writeFile(join(folder, "kernels", "shared.ts"), "export const nothing = 1;\n");
     const ran = await tilescript("check", "kernels/*.ts");
-    expect(ran).toMatchObject({ exitCode: 0, stdout: "one: ok, 2 configs\ntwo: ok, 2 configs" });
+    expect(ran).toMatchObject({
+      exitCode: 0,
+      stdout:
+        "one: ok, 3 of 3 accesses proved for all shapes and 2 configs\ntwo: ok, 3 of 3 accesses proved for all shapes and 2 configs",
+    });
   });
 
   it("should check the others where one is wrong", async () => {
@@ -139,7 +143,7 @@ describe("commands on files", { timeout: 60_000 }, () => {
     const until = (wanted: string) =>
       new Promise<void>((resolve) => (seen.includes(wanted) ? resolve() : waits.push({ text: wanted, resolve })));
     await until("watching 2 files");
-    expect(seen).toContain("starter: ok, 2 configs");
+    expect(seen).toContain("starter: ok, 3 of 3 accesses proved for all shapes and 2 configs");
     // 1000 is not a power of two.
     await writeFile(join(folder, "sizes.ts"), "export const BLOCK = 1000;\n");
     await until("sizes.ts changed");
@@ -157,7 +161,9 @@ describe("new", { timeout: 60_000 }, () => {
     expect(made.stdout).toBe(
       "made add-relu.ts\nmade add-relu.test.ts\nnext: npx tsx add-relu.ts --run, and `npx vitest run` tests it",
     );
-    expect((await tilescript("check", "add-relu.ts")).stdout).toBe("add_relu: ok, 2 configs");
+    expect((await tilescript("check", "add-relu.ts")).stdout).toBe(
+      "add_relu: ok, 3 of 3 accesses proved for all shapes and 2 configs",
+    );
     const ran = await execa(tsx, ["add-relu.ts", "--run", "--device", "eval"], { cwd: folder, reject: false });
     expect(ran.stdout).toMatch(/^add_relu passed/);
     const tested = await execa(join(root, "node_modules", ".bin", "vitest"), ["run"], { cwd: folder, reject: false });

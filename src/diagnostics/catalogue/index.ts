@@ -10,6 +10,7 @@ import * as host from "./host-codes.js";
 import * as operands from "./operand-codes.js";
 import * as operators from "./operator-codes.js";
 import * as params from "./param-codes.js";
+import * as proofs from "./proof-codes.js";
 import * as references from "./reference-codes.js";
 import * as rules from "./rule-codes.js";
 import * as source from "./source-codes.js";
@@ -29,6 +30,7 @@ export const catalogue = {
   operators,
   calls,
   findings,
+  proofs,
   commands,
 };
 

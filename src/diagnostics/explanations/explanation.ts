@@ -23,6 +23,8 @@ export interface Run {
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   readonly order?: "reversed";
   readonly nonFinite?: true;
+  /** Proves it. */
+  readonly proof?: true;
   /** How to register it with PyTorch. */
   readonly op?: { readonly namespace: string; readonly form?: "custom_op" | "triton_op" };
 }

@@ -174,6 +174,25 @@ export const findings = {
   },
 } as const satisfies Readonly<Record<string, Explanation>>;
 
+export const proofs = {
+  "not-proved": {
+    means:
+      "`tilescript check` can neither prove of all shapes and configs that an access is right, nor show a case where it is wrong. The evaluator checks every case that runs, as always.",
+    says: "the load from x is not proved for all shapes: tl.inBounds says that the index on axis 0 of x is not negative; it depends on what ids holds; declare the range of ids, or leave tl.inBounds out",
+    fails: {
+      params: `x: tensor(tl.float32, ["N"]), ids: tensor(tl.int32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+      names: "x, ids, y, BLOCK",
+      body: "const id = tl.load(ids.at(i));\ntl.store(y.at(i), tl.load(x.at(tl.inBounds(id))));",
+    },
+    passes: {
+      params: `x: tensor(tl.float32, ["N"]), ids: tensor(tl.int32, ["N"], { range: [0, "N"] }), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr()`,
+      names: "x, ids, y, BLOCK",
+      body: "const id = tl.load(ids.at(i));\ntl.store(y.at(i), tl.load(x.at(tl.inBounds(id))));",
+    },
+    run: { proof: true },
+  },
+} as const satisfies Record<string, Explanation>;
+
 export const commands = {
   "compile-error": {
     means: "Triton does not compile the kernel for a target. The message is Triton's, at the author's line.",

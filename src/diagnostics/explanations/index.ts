@@ -4,7 +4,7 @@ import { configurations, host } from "./config-examples.js";
 import { control, source } from "./control-examples.js";
 import { definitions } from "./definition-examples.js";
 import type { Explanation } from "./explanation.js";
-import { commands, findings } from "./finding-examples.js";
+import { commands, findings, proofs } from "./finding-examples.js";
 import { externs, operands, rules } from "./operand-examples.js";
 import { params } from "./param-examples.js";
 import { calls, operators, references } from "./torch-examples.js";
@@ -23,5 +23,6 @@ export const explanations: Readonly<Record<DiagnosticCode, Explanation>> = {
   ...operators,
   ...calls,
   ...findings,
+  ...proofs,
   ...commands,
 };

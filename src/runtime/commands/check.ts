@@ -1,4 +1,5 @@
 import { diagnosticText, explainHint } from "../report/code-frame.js";
+import { proofDiagnostics, proofSummary } from "../report/proof-text.js";
 import { isBuildError } from "../invocation/kernels.js";
 import { options, type JsonOptions } from "../invocation/options.js";
 import { exitCodes } from "../system/problems.js";
@@ -8,14 +9,18 @@ import type { KernelCommand } from "../invocation/command.js";
 
 export const check: KernelCommand<JsonOptions> = {
   name: "check",
-  description: "build and check only; write nothing and run nothing",
+  description: "build, check and prove; write nothing and run nothing",
   options: [options.kernel, options.watch, options.json],
   async plan(kernels, { json }, streams) {
     const found: CheckReport["kernels"][number][] = [];
     for (const kernel of kernels) {
       try {
-        const { signature, configs, warnings } = await kernel.compile();
-        found.push({ kernel: signature.name, ok: true, configs: configs.length, diagnostics: warnings });
+        const compiled = await kernel.compile();
+        const { signature, configs, warnings } = compiled;
+        const proof = compiled.proof();
+        const diagnostics = [...warnings, ...proofDiagnostics(proof)];
+        const right = diagnostics.every(({ severity }) => severity !== "error");
+        found.push({ kernel: signature.name, ok: right, configs: configs.length, diagnostics, proof });
       } catch (error) {
         // Check the other kernels, too.
         if (!isBuildError(error)) throw error;
@@ -23,9 +28,9 @@ export const check: KernelCommand<JsonOptions> = {
       }
     }
     const ok = found.every((kernel) => kernel.ok);
-    for (const { kernel, ok: built, configs, diagnostics } of found) {
+    for (const { kernel, ok: right, diagnostics, proof } of found) {
       for (const diagnostic of diagnostics) streams.err(`${diagnosticText(diagnostic)}\n`);
-      if (!json && built) streams.out(`${kernel}: ok, ${configs} config${configs === 1 ? "" : "s"}\n`);
+      if (!json && proof) streams.out(`${kernel}: ${right ? "ok" : "wrong"}, ${proofSummary(proof)}\n`);
     }
     const wrong = found.flatMap(({ diagnostics }) => diagnostics).find(({ severity }) => severity === "error");
     if (wrong) streams.err(`${explainHint(wrong.code)}\n`);

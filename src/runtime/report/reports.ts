@@ -1,5 +1,5 @@
 /** The output of `--json`, one type per command. Numbers that JSON can't represent (NaN, infinity) are null. */
-import type { Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
@@ -94,6 +94,8 @@ export interface CheckReport {
     readonly ok: boolean;
     readonly configs: number;
     readonly diagnostics: readonly Diagnostic[];
+    /** What is proved of it for every shape; absent if it does not build. */
+    readonly proof?: Certificate;
   }[];
 }
 

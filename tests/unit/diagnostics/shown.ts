@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { CompiledKernel } from "../../../src/contract/compiled.js";
 import { type Edit, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { kernelFileOf, type Parts, type Run } from "../../../src/diagnostics/explanations/explanation.js";
+import { proofDiagnostics } from "../../../src/runtime/report/proof-text.js";
 import { build } from "../../../src/pipeline/build.js";
 
 export interface Shown {
@@ -26,7 +27,8 @@ export async function shownBy(
     if (example === undefined || !isKernel(example)) return [];
     const compiled = await build(example);
     if (run?.op) compiled.emit({ op: run.op });
-    return [...compiled.warnings, ...(run?.sizes ? findingsOf(compiled, run) : [])];
+    const proved = run?.proof ? proofDiagnostics(compiled.proof()) : [];
+    return [...compiled.warnings, ...proved, ...(run?.sizes ? findingsOf(compiled, run) : [])];
   } catch (error) {
     if (error instanceof TileScriptError) return error.diagnostics;
     throw error;

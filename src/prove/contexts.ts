@@ -1,0 +1,67 @@
+/** What is known where an access stands: of the launch, of its programs and turns, on its path, and of its active lanes. */
+import { atLeast, below, number, symbol, symbolsIn, type Term } from "../terms/term.js";
+import { Budget, type Limits } from "./budget.js";
+import { assume } from "./interpret.js";
+import { Knowledge } from "./knowledge.js";
+import type { Model } from "./model.js";
+import type { Access } from "./reaching.js";
+
+export class Contexts {
+  readonly #paths = new Map<string, Knowledge>();
+  readonly #active = new Map<Access, Knowledge>();
+  readonly #launch: Knowledge;
+
+  constructor(
+    readonly model: Model,
+    limits: Limits,
+  ) {
+    const { environment, launch } = model;
+    this.#launch = new Knowledge({ budget: new Budget(limits), callFacts: environment.factsOf });
+    for (const fact of launch.facts) assume(this.#launch, fact);
+  }
+
+  get budget(): Budget {
+    return this.#launch.budget;
+  }
+
+  /** What holds of every launch. */
+  launch(): Knowledge {
+    return this.#launch;
+  }
+
+  /** What holds where a path leads, for any lane. */
+  onPath(path: readonly Term[], scope: readonly string[], lanes: readonly string[] = []): Knowledge {
+    const key = `${path.map(({ id }) => id).join()} | ${[...scope, ...lanes].join()}`;
+    let known = this.#paths.get(key);
+    if (known) return known;
+    known = this.#launch.child();
+    for (const condition of [...this.rangesOf(scope), ...path, ...this.rangesOf(lanes)]) assume(known, condition);
+    this.#paths.set(key, known);
+    return known;
+  }
+
+  /** What holds of an access's active lanes. */
+  active(access: Access): Knowledge {
+    let known = this.#active.get(access);
+    if (known) return known;
+    known = this.onPath(access.path, access.scope, lanesOf(access)).child();
+    assume(known, access.mask);
+    this.#active.set(access, known);
+    return known;
+  }
+
+  /** Program ids, turns and lanes lie in their ranges. */
+  rangesOf(names: readonly string[]): readonly Term[] {
+    return names.flatMap((name) => {
+      const range = this.model.environment.ranges.get(name);
+      const it = symbol(name);
+      return range ? [atLeast(it, range.from), below(it, range.to)] : [atLeast(it, number(0))];
+    });
+  }
+}
+
+/** The lanes that an access's place and mask depend on. */
+export function lanesOf({ axes, mask, lanes }: Access): readonly string[] {
+  const used = symbolsIn(mask, ...axes.map(({ index }) => index));
+  return lanes.filter((name) => used.has(name));
+}

@@ -1,0 +1,230 @@
+/** Quotients and remainders of polynomials: simplified where that is certain, else as atoms with Euclid's equation. */
+import { isAtLeastZero } from "./decide.js";
+import { atLeastZero, type Definition, isZero, type Knowledge } from "./knowledge.js";
+import {
+  add,
+  atom,
+  constant,
+  constantOf,
+  type Division,
+  divisions,
+  isConstant,
+  keyOf,
+  multiply,
+  ONE,
+  type Polynomial,
+  scale,
+  subtract,
+  ZERO,
+} from "./polynomial.js";
+
+export interface Divided {
+  readonly quotient: Polynomial;
+  readonly remainder: Polynomial;
+}
+type DivisionAtoms = Extract<Definition, { readonly kind: "division" }>;
+
+/** `floors` as Python does; else it truncates, with a remainder of the dividend's sign. */
+export function divide(known: Knowledge, dividend: Polynomial, divisor: Polynomial, floors: boolean): Divided {
+  if (keyOf(divisor) === keyOf(ONE)) return { quotient: dividend, remainder: ZERO };
+  const key = `${keyOf(dividend)} / ${keyOf(divisor)}`;
+  const same = known.named.get(`quotient ${key}`);
+  if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
+  const isPositive = isAtLeastZero(known, subtract(divisor, ONE), "products");
+  const isNatural = isPositive && isAtLeastZero(known, dividend, "products");
+  if (!isNatural)
+    return (
+      (isPositive && divideAnySign(known, dividend, divisor, floors)) ||
+      divideUnsure(known, dividend, divisor, floors, isPositive)
+    );
+  learn(known, subtract(divisor, ONE));
+  learn(known, dividend);
+  const result = simplified(known, dividend, divisor) ?? named(known, dividend, divisor);
+  known.named.set(`quotient ${key}`, result.quotient);
+  known.named.set(`remainder ${key}`, result.remainder);
+  return result;
+}
+
+/** What was hard to find out is a condition from now on. */
+function learn(known: Knowledge, p: Polynomial): void {
+  const least = known.least(p);
+  if (least === undefined || least < 0n) known.add(atLeastZero(p));
+}
+
+/** An exact quotient, whatever the dividend's sign; one that floors also leaves out a rest below the divisor. */
+function divideAnySign(
+  known: Knowledge,
+  dividend: Polynomial,
+  divisor: Polynomial,
+  floors: boolean,
+): Divided | undefined {
+  for (const { quotient, rest } of divisions(dividend, divisor)) {
+    if (rest.size === 0) return { quotient, remainder: ZERO };
+    if (!floors || !isAtLeastZero(known, rest, "sums")) continue;
+    if (isAtLeastZero(known, subtract(subtract(divisor, ONE), rest), "sums")) return { quotient, remainder: rest };
+  }
+  return undefined;
+}
+
+/** A division whose dividend may be negative, or whose divisor may be anything. */
+function divideUnsure(
+  known: Knowledge,
+  dividend: Polynomial,
+  divisor: Polynomial,
+  floors: boolean,
+  isPositive: boolean,
+): Divided {
+  const key = `${floors} ${keyOf(dividend)} / ${keyOf(divisor)}`;
+  const same = known.named.get(`quotient ${key}`);
+  if (same) return { quotient: same, remainder: known.named.get(`remainder ${key}`)! };
+  const { quotient, remainder } = atoms(known, dividend, divisor);
+  if (isPositive) {
+    const [q, r] = [quotient, remainder];
+    known.add(isZero(subtract(dividend, add(multiply(divisor, q), r))));
+    known.add(atLeastZero(subtract(subtract(divisor, ONE), r)));
+    known.add(atLeastZero(floors ? r : subtract(add(divisor, r), ONE)));
+    const isNegative = atLeastZero(subtract(scale(dividend, -1n), ONE));
+    const below = floors ? subtract(scale(q, -1n), ONE) : scale(q, -1n);
+    known.cases.push({
+      atoms: [...q.keys(), ...r.keys()],
+      cases: [
+        [atLeastZero(dividend), atLeastZero(r), atLeastZero(q)],
+        [isNegative, atLeastZero(below), ...(floors ? [] : [atLeastZero(scale(r, -1n))])],
+      ],
+    });
+  }
+  known.named.set(`quotient ${key}`, quotient);
+  known.named.set(`remainder ${key}`, remainder);
+  return { quotient, remainder };
+}
+
+/** `dividend = divisor * Q + R` with `0 <= R < divisor` is unique; where R is too large, it is divided in turn. */
+function simplified(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided | undefined {
+  const [plain, unfolded] = otherForms(known, dividend, divisor);
+  const whole: Division = { quotient: ZERO, rest: dividend };
+  const ways = [dividend, plain, unfolded].flatMap((form) => (form ? divisions(form, divisor) : []));
+  for (const { quotient, rest } of [...ways, whole]) {
+    if (isAtLeastZero(known, rest, "products")) {
+      if (isAtLeastZero(known, subtract(subtract(divisor, ONE), rest), "products"))
+        return { quotient, remainder: rest };
+      if (!isConstant(quotient) && isAtLeastZero(known, quotient, "sums")) {
+        const inner = divide(known, rest, divisor, false);
+        return { quotient: add(quotient, inner.quotient), remainder: inner.remainder };
+      }
+    }
+  }
+  return undefined;
+}
+
+/** The dividend with remainders by the same divisor as their dividends, and that with dividends as `b * q + r`. */
+function otherForms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): readonly (Polynomial | undefined)[] {
+  const key = keyOf(divisor);
+  let plain = dividend;
+  for (let turn = 0; turn < 4; turn++) {
+    const found = [...plain].flatMap(([monomial, by]) => {
+      const definition = known.definitions.get(monomial);
+      const fits = definition?.kind === "division" && definition.remainder === monomial;
+      return fits && keyOf(definition.divisor) === key && isOwn(known, definition) ? [{ definition, by }] : [];
+    });
+    const [first] = found;
+    if (!first) break;
+    const { definition, by } = first;
+    const removed = subtract(plain, scale(atom(definition.remainder), by));
+    const replacement = subtract(definition.dividend, multiply(definition.divisor, atom(definition.quotient)));
+    plain = add(removed, replacement, by);
+  }
+  return plain === dividend ? [] : [plain, unfolded(known, plain)];
+}
+
+/** Replaces dividends that occur as a whole by `divisor * quotient + remainder`. */
+function unfolded(known: Knowledge, p: Polynomial): Polynomial | undefined {
+  const used = new Set<Definition>();
+  let result = p;
+  for (let turn = 0; turn < 4; turn++) {
+    const found = [...known.definitions].find(
+      ([name, each]) =>
+        each.kind === "division" &&
+        each.quotient === name &&
+        !used.has(each) &&
+        isOwn(known, each) &&
+        timesWithin(each.dividend, result) !== undefined,
+    )?.[1];
+    if (found?.kind !== "division") break;
+    used.add(found);
+    const by = timesWithin(found.dividend, result)!;
+    const parts = add(multiply(found.divisor, atom(found.quotient)), atom(found.remainder));
+    result = add(subtract(result, scale(found.dividend, by)), parts, by);
+  }
+  return used.size > 0 ? result : undefined;
+}
+
+/** How often all terms of a polynomial, but its constant, occur in another. */
+function timesWithin(part: Polynomial, whole: Polynomial): bigint | undefined {
+  const terms = [...part].filter(([monomial]) => monomial !== "");
+  const [first] = terms;
+  const there = first && whole.get(first[0]);
+  if (there === undefined || there % first![1] !== 0n) return undefined;
+  const by = there / first![1];
+  return terms.every(([monomial, each]) => whole.get(monomial) === each * by) ? by : undefined;
+}
+
+/** Whether the conditions of a division, which another case may have made, hold here. */
+function isOwn(known: Knowledge, { dividend, divisor, quotient }: DivisionAtoms): boolean {
+  return known.named.get(`quotient ${keyOf(dividend)} / ${keyOf(divisor)}`)?.get(quotient) === 1n;
+}
+
+function atoms(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
+  const [quotient, remainder] = [known.fresh(), known.fresh()];
+  const definition = { kind: "division", dividend, divisor, quotient, remainder } as const;
+  known.definitions.set(quotient, definition);
+  known.definitions.set(remainder, definition);
+  return { quotient: atom(quotient), remainder: atom(remainder) };
+}
+
+/** New atoms for the quotient and the remainder, of a dividend `>= 0` and a divisor `>= 1`. */
+function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Divided {
+  if (isConstant(dividend) && isConstant(divisor)) {
+    const [x, y] = [constantOf(dividend), constantOf(divisor)];
+    return { quotient: constant(x / y), remainder: constant(x % y) };
+  }
+  const { quotient, remainder } = atoms(known, dividend, divisor);
+  known.add(isZero(subtract(dividend, add(multiply(divisor, quotient), remainder))));
+  for (const p of [
+    remainder,
+    subtract(subtract(divisor, ONE), remainder),
+    quotient,
+    subtract(dividend, quotient),
+    subtract(dividend, remainder),
+  ])
+    known.add(atLeastZero(p));
+  // The blocks that cover something are no more than its elements.
+  const covered = subtract(dividend, subtract(divisor, ONE));
+  if (!isConstant(covered) && isAtLeastZero(known, covered, "sums"))
+    known.add(atLeastZero(subtract(covered, quotient)));
+  compareQuotients(known, dividend, divisor, quotient);
+  return { quotient, remainder };
+}
+
+/** Quotients by one divisor are ordered as their dividends. */
+function compareQuotients(known: Knowledge, dividend: Polynomial, divisor: Polynomial, quotient: Polynomial): void {
+  const key = keyOf(divisor);
+  for (const [name, other] of known.definitions) {
+    if (other.kind !== "division" || other.quotient !== name || quotient.has(name)) continue;
+    if (keyOf(other.divisor) !== key || !isOwn(known, other)) continue;
+    const q = atom(name);
+    for (const [high, low, above, below] of [
+      [q, quotient, other.dividend, dividend],
+      [quotient, q, dividend, other.dividend],
+    ] as const) {
+      const apart = subtract(above, below);
+      if (isAtLeastZero(known, subtract(apart, divisor), "products")) {
+        known.add(atLeastZero(subtract(subtract(high, low), ONE)));
+        break;
+      }
+      if (isAtLeastZero(known, apart, "products")) {
+        known.add(atLeastZero(subtract(high, low)));
+        break;
+      }
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/** What is known at a place of the kernel, as conditions on polynomials, with the intervals that follow directly. */
+import type { Term } from "../terms/term.js";
+import type { Budget } from "./budget.js";
+import {
+  add,
+  atomsOf,
+  constantOf,
+  degreeOf,
+  isConstant,
+  keyOf,
+  ONE,
+  type Polynomial,
+  subtract,
+  tightened,
+  without,
+} from "./polynomial.js";
+
+/** `p >= 0`, or `p = 0` if it is `exact`. */
+export interface Condition {
+  readonly p: Polynomial;
+  readonly exact: boolean;
+}
+
+export const atLeastZero = (p: Polynomial): Condition => ({ p, exact: false });
+export const isZero = (p: Polynomial): Condition => ({ p, exact: true });
+
+/** One of these lists of conditions holds, which talk about `atoms`. */
+export interface Cases {
+  readonly atoms: readonly string[];
+  readonly cases: readonly (readonly Condition[])[];
+}
+
+/** What an atom stands for, where it is no symbol: `dividend = divisor * quotient + remainder`, or an unknown function. */
+export type Definition =
+  | {
+      readonly kind: "division";
+      readonly dividend: Polynomial;
+      readonly divisor: Polynomial;
+      readonly quotient: string;
+      readonly remainder: string;
+    }
+  | { readonly kind: "extreme"; readonly of: "least" | "greatest"; readonly x: Polynomial; readonly y: Polynomial }
+  | { readonly kind: "choice" }
+  | { readonly kind: "call"; readonly name: string; readonly given: readonly Polynomial[] };
+
+/** An unknown function's value at a place, and the truths that hold of it, given the values that came before. */
+export type CallFacts = (name: string, given: readonly Term[], value: Term) => readonly Term[];
+
+/** Either end is undefined where none is known. */
+export interface Interval {
+  readonly least: bigint | undefined;
+  readonly most: bigint | undefined;
+}
+const ANY: Interval = { least: undefined, most: undefined };
+
+export class Knowledge {
+  readonly conditions: Condition[];
+  readonly cases: Cases[];
+  /** The polynomial of each term that was seen. */
+  readonly seen: Map<Term, Polynomial>;
+  /** Quotients, extremes and calls that have an atom, by what they are computed from. */
+  readonly named: Map<string, Polynomial>;
+  /** The term that each atom stands for. */
+  readonly definitions: Map<string, Definition>;
+  readonly budget: Budget;
+  readonly callFacts: CallFacts;
+  /** Whether the conditions contradict each other: nothing runs here. */
+  impossible: boolean;
+  readonly #intervals: Map<string, Interval>;
+  readonly #keys: Set<string>;
+  readonly #count: { atoms: number };
+
+  constructor(from: { readonly budget: Budget; readonly callFacts: CallFacts } | Knowledge) {
+    const parent = from instanceof Knowledge ? from : undefined;
+    this.budget = from.budget;
+    this.callFacts = from.callFacts;
+    this.conditions = [...(parent?.conditions ?? [])];
+    this.cases = [...(parent?.cases ?? [])];
+    this.seen = new Map(parent?.seen);
+    this.named = new Map(parent?.named);
+    this.definitions = parent?.definitions ?? new Map();
+    this.impossible = parent?.impossible ?? false;
+    this.#intervals = new Map(parent?.intervals);
+    this.#keys = new Set(parent?.keys);
+    this.#count = parent?.count ?? { atoms: 0 };
+  }
+
+  /** The same knowledge, to which more can be added. */
+  child(): Knowledge {
+    return new Knowledge(this);
+  }
+
+  get intervals(): ReadonlyMap<string, Interval> {
+    return this.#intervals;
+  }
+  get keys(): ReadonlySet<string> {
+    return this.#keys;
+  }
+  get count(): { atoms: number } {
+    return this.#count;
+  }
+
+  /** An atom of no symbol's name. */
+  fresh(): string {
+    return `$${this.#count.atoms++}`;
+  }
+
+  atLeastZeros(): readonly Polynomial[] {
+    return this.conditions.flatMap(({ p, exact }) => (exact ? [] : [p]));
+  }
+  zeros(): readonly Polynomial[] {
+    return this.conditions.flatMap(({ p, exact }) => (exact ? [p] : []));
+  }
+
+  add({ p: given, exact }: Condition): void {
+    const p = exact ? given : tightened(given);
+    if (isConstant(p)) {
+      if (exact ? constantOf(p) !== 0n : constantOf(p) < 0n) this.impossible = true;
+      return;
+    }
+    const key = `${exact} ${keyOf(p)}`;
+    if (this.#keys.has(key)) return;
+    this.#keys.add(key);
+    this.conditions.push({ p, exact });
+    this.#note(p, exact);
+    if (!exact) this.#divide(p);
+  }
+
+  /** The numbers that a monomial lies between. */
+  interval(monomial: string): Interval {
+    let product: Interval = { least: 1n, most: 1n };
+    for (const each of atomsOf(monomial)) product = times(product, this.#intervals.get(each) ?? ANY);
+    return product;
+  }
+
+  /** A number that a polynomial is never below, by intervals alone. */
+  least(p: Polynomial): bigint | undefined {
+    let total = 0n;
+    for (const [monomial, by] of p) {
+      const { least, most } = this.interval(monomial);
+      const end = by > 0n ? least : most;
+      if (end === undefined) return undefined;
+      total += by * end;
+    }
+    return total;
+  }
+
+  /** Intervals from conditions on a single atom. */
+  #note(p: Polynomial, exact: boolean): void {
+    const [term, more] = [...p].filter(([monomial]) => monomial !== "");
+    if (term === undefined || more !== undefined || degreeOf(term[0]) !== 1) return;
+    const [name, by] = term;
+    const base = constantOf(p);
+    const { least, most } = this.#intervals.get(name) ?? ANY;
+    const lower = by > 0n || exact ? ceil(-base, by) : undefined;
+    const upper = by < 0n || exact ? floor(-base, by) : undefined;
+    this.#intervals.set(name, { least: larger(least, lower), most: smaller(most, upper) });
+  }
+
+  /** `B * x - B - 1 >= 0` with `B >= 1` says more: `x - 2 >= 0`, for integers. */
+  #divide(p: Polynomial): void {
+    if (constantOf(p) >= 0n || p.size < 3) return;
+    const monomials = [...p.keys()].filter((monomial) => monomial !== "");
+    const shared = atomsOf(monomials[0]!).find((name) => monomials.every((each) => atomsOf(each).includes(name)));
+    const { least } = shared === undefined ? ANY : this.interval(shared);
+    if (shared === undefined || least === undefined || least < 1n) return;
+    const divided = new Map(monomials.map((monomial) => [without(monomial, shared)!, p.get(monomial)!]));
+    this.add(atLeastZero(subtract(divided, ONE)));
+  }
+}
+
+/** `x >= y + 1`, as a condition. */
+export const isAbove = (x: Polynomial, y: Polynomial): Condition => atLeastZero(add(subtract(x, y), ONE, -1n));
+
+function times(x: Interval, y: Interval): Interval {
+  if (x.least === 1n && x.most === 1n) return y;
+  const isPositive = (of: Interval) => of.least !== undefined && of.least >= 0n;
+  if (isPositive(x) && isPositive(y)) {
+    const most = x.most === undefined || y.most === undefined ? undefined : x.most * y.most;
+    return { least: x.least! * y.least!, most };
+  }
+  if (x.least === undefined || x.most === undefined || y.least === undefined || y.most === undefined) return ANY;
+  const [first, ...more] = [x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most];
+  return {
+    least: more.reduce((a, b) => (a < b ? a : b), first!),
+    most: more.reduce((a, b) => (a > b ? a : b), first!),
+  };
+}
+
+const floor = (x: bigint, y: bigint): bigint => (x - (((x % y) + y) % y)) / y;
+const ceil = (x: bigint, y: bigint): bigint => -floor(-x, y);
+const larger = (x: bigint | undefined, y: bigint | undefined) =>
+  x === undefined || (y !== undefined && y > x) ? y : x;
+const smaller = (x: bigint | undefined, y: bigint | undefined) =>
+  x === undefined || (y !== undefined && y < x) ? y : x;

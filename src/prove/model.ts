@@ -1,0 +1,392 @@
+/**
+ * A kernel's body for any shape, followed once with terms: what every access reaches, and under which conditions. It
+ * reads the IR before views are lowered.
+ */
+import { viewBounds } from "../analysis/view-bounds.js";
+import {
+  type Argument,
+  type Block,
+  type ForStatement,
+  type IfStatement,
+  isFunction,
+  type KernelIR,
+  type OpStatement,
+  type Statement,
+  type Value,
+  type Variable,
+  type WhileStatement,
+} from "../ir/nodes.js";
+import { assignedIn, handedOver } from "../ir/walk.js";
+import {
+  asTruth,
+  atLeast,
+  above,
+  below,
+  call,
+  cdiv,
+  choice,
+  difference,
+  FALSE,
+  greatest,
+  isTruth,
+  negative,
+  not,
+  number,
+  product,
+  substitute,
+  sum,
+  symbol,
+  symbolsIn,
+  type Term,
+  termsIn,
+  TRUE,
+} from "../terms/term.js";
+import { Environment } from "./symbolic-environment.js";
+import { type Assigned, findMultiples, SymbolicLaunch } from "./launch.js";
+import { applyOp } from "./operations.js";
+import { type Access, reach, type ViewMasks } from "./reaching.js";
+import { at, broadcastShape, NONE, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
+
+/** A condition that the author claims to hold. */
+export interface Claim {
+  readonly statement: OpStatement;
+  readonly holds: Term;
+  readonly path: readonly Term[];
+  readonly scope: readonly string[];
+}
+
+export interface Model {
+  readonly ir: KernelIR;
+  readonly launch: SymbolicLaunch;
+  readonly environment: Environment;
+  readonly accesses: readonly Access[];
+  readonly claims: readonly Claim[];
+  /** Python that the author wrote, which nothing is known of. */
+  readonly raw: readonly OpStatement[];
+}
+
+/** The model of a kernel with these values of constexprs; others stay symbols. */
+export function modelOf(ir: KernelIR, assigned: Assigned): Model {
+  let launch = new SymbolicLaunch(ir, assigned, new Map());
+  for (let more = findMultiples(launch); more; more = findMultiples(launch))
+    launch = new SymbolicLaunch(ir, assigned, more);
+  const environment = new Environment(ir, launch);
+  const follower = new Follower(environment);
+  follower.block(ir.body);
+  const { accesses, claims, raw } = follower;
+  return { ir, launch, environment, accesses, claims, raw };
+}
+
+/** A state variable that a loop advances by the same amount in every turn. */
+type Advance = ReadonlyMap<Variable, TermTile>;
+
+class Follower {
+  readonly accesses: Access[] = [];
+  readonly claims: Claim[] = [];
+  readonly raw: OpStatement[] = [];
+  readonly #masksOf: ViewMasks;
+  /** Whether this place is never reached. */
+  #ended = false;
+  /** Whether a program may have ended in a loop before. */
+  #mayHaveEnded = false;
+  #loops = 0;
+
+  constructor(readonly environment: Environment) {
+    this.#masksOf = viewBounds(environment.ir);
+  }
+
+  block({ statements }: Block): void {
+    for (const statement of statements) this.#statement(statement);
+  }
+
+  #statement(statement: Statement): void {
+    const { environment } = this;
+    switch (statement.kind) {
+      case "op":
+        return this.#op(statement);
+      case "let":
+        environment.state.set(statement.variable, environment.value(statement.initial));
+        return;
+      case "read": {
+        const { result, variable } = statement;
+        environment.set(result, environment.state.get(variable) ?? environment.unknown(result, `read ${result.id}`));
+        return;
+      }
+      case "write":
+        environment.state.set(statement.variable, environment.value(statement.value));
+        return;
+      case "exit":
+        this.#ended = true;
+        return;
+      case "if":
+        return this.#branch(statement);
+      case "for":
+        return this.#for(statement);
+      case "while":
+        return this.#while(statement);
+      default:
+        return statement satisfies never;
+    }
+  }
+
+  #op(statement: OpStatement): void {
+    const { op, operands } = statement;
+    const { environment } = this;
+    const [callee] = operands;
+    if (op.spelling.form === "apply" && isFunction(callee)) {
+      for (const [param, argument] of handedOver(statement)) environment.set(param, environment.value(argument));
+      const outer = environment.calls;
+      environment.calls = `${outer} in ${environment.nameOf(statement)}`;
+      this.block(callee.function.body);
+      environment.calls = outer;
+      const { yields } = callee.function.body;
+      statement.results.forEach((result, i) => environment.set(result, environment.value(yields[i])));
+      return;
+    }
+    if (op.proof.reaches) {
+      const access = reach(environment, statement, this.#mayHaveEnded);
+      if (environment.trial === 0 && !this.#ended) this.accesses.push(access);
+      return;
+    }
+    if (op.spelling.form === "raw" && environment.trial === 0) this.raw.push(statement);
+    if (op.proof.claims !== undefined)
+      this.#claim(statement, operands[Object.keys(op.operands).indexOf(op.proof.claims)]);
+    applyOp(environment, statement, this.#masksOf);
+  }
+
+  #claim(statement: OpStatement, argument: Argument | undefined): void {
+    const { environment } = this;
+    if (environment.trial > 0 || this.#ended) return;
+    const holds = this.#condition(argument, "claim");
+    const { path, scope } = environment;
+    this.claims.push({ statement, holds, path, scope: scope.map(({ name }) => name) });
+  }
+
+  #condition(argument: Argument | undefined, name: string): Term {
+    const { environment } = this;
+    const terms = environment.terms(argument);
+    if (terms && terms.shape.length === 0) return asTruth(terms.at([]));
+    return environment.unknownTruth(`${name} ${argument ? environment.nameOf(argument) : ""}`);
+  }
+
+  // ---- branches -------------------------------------------------------------------------------------------------------
+
+  #branch(statement: IfStatement): void {
+    const { environment } = this;
+    const condition = this.#condition(statement.condition, "condition");
+    const { path, state: before } = environment;
+    const wasEnded = this.#ended;
+    const arm = (holds: Term, block: Block) => {
+      environment.state = new Map(before);
+      environment.path = [...path, holds];
+      this.#ended = holds === FALSE;
+      if (holds !== FALSE) this.block(block);
+      const values = holds === FALSE ? [] : block.yields.map((each) => environment.value(each));
+      return { state: environment.state, ended: this.#ended, values };
+    };
+    const then = arm(condition, statement.then);
+    const otherwise = arm(not(condition), statement.otherwise);
+    environment.state = new Map();
+    for (const variable of before.keys()) {
+      const [x, y] = [then, otherwise].map(({ ended, state }) => (ended ? undefined : state.get(variable)));
+      environment.state.set(variable, this.#merged(condition, x, y, variable));
+    }
+    statement.results.forEach((result, i) => {
+      const [x, y] = [then, otherwise].map(({ values }) => values[i]);
+      environment.set(result, this.#merged(condition, x, y, result));
+    });
+    const rest = then.ended ? not(condition) : condition;
+    environment.path = then.ended !== otherwise.ended ? [...path, rest] : path;
+    if (this.#loops > 0 && (then.ended || otherwise.ended)) this.#mayHaveEnded = true;
+    this.#ended = wasEnded || (then.ended && otherwise.ended);
+  }
+
+  /** What two arms make of a value: either, by the condition. */
+  #merged(condition: Term, x: Symbolic | undefined, y: Symbolic | undefined, of: Value | Variable): Symbolic {
+    if (!x || !y || x === y) return x ?? y ?? NONE;
+    const merge = (a: TermTile, b: TermTile): TermTile =>
+      tile(broadcastShape(a.shape, b.shape), (lane) => choice(condition, at(a, lane), at(b, lane)));
+    if (x.kind === "terms" && y.kind === "terms") return merge(x, y);
+    if (x.kind === "pointer" && y.kind === "pointer" && x.base === y.base)
+      return { ...x, offsets: merge(x.offsets, y.offsets) };
+    return this.#unknown(of, "merged", this.environment.scope);
+  }
+
+  /** An unknown value of a variable, or of a result. */
+  #unknown(of: Value | Variable, name: string, scope: readonly Term[]): Symbolic {
+    const { environment } = this;
+    const { type } = of;
+    const outer = environment.scope;
+    environment.scope = scope;
+    const stand = { id: of.id, type } as Value;
+    const value = environment.unknown(
+      "kind" in of ? of : stand,
+      `${name} ${environment.nameOf(of)}`,
+      "state of a loop",
+    );
+    environment.scope = outer;
+    return value;
+  }
+
+  // ---- loops ----------------------------------------------------------------------------------------------------------
+
+  #for(statement: ForStatement): void {
+    const { environment } = this;
+    const turn = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
+    const bound = (argument: Argument, name: string): Term => {
+      const terms = environment.terms(argument);
+      return terms ? terms.at([]) : call(`${name} ${environment.nameOf(statement)}`, ...environment.scope);
+    };
+    const [start, end, step] = [
+      bound(statement.start, "start"),
+      bound(statement.end, "end"),
+      bound(statement.step, "step"),
+    ];
+    const index = sum(start, product(step, turn));
+    environment.set(statement.index, scalar(index));
+    const known = stepSign(step, environment.launch);
+    const runs = known === "up" ? below(index, end) : known === "down" ? above(index, end) : TRUE;
+    const blocks =
+      known === "up"
+        ? cdiv(difference(end, start), step, true)
+        : known === "down"
+          ? cdiv(difference(start, end), negative(step), true)
+          : undefined;
+    this.#loop(statement.body, turn, blocks && greatest(number(0), blocks), () => {
+      environment.path = [...environment.path, runs];
+      this.block(statement.body);
+    });
+  }
+
+  #while(statement: WhileStatement): void {
+    const { condition, body } = statement;
+    const { environment } = this;
+    const turn = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
+    const whole = { statements: [...condition.statements, ...body.statements], yields: [] };
+    this.#loop(whole, turn, undefined, () => {
+      this.block(condition);
+      environment.path = [...environment.path, this.#condition(condition.yields[0], "while")];
+      this.block(body);
+    });
+  }
+
+  /** A loop whose turns count from 0; `turns` is how many there are, if that is known. */
+  #loop(body: Block, turn: Term, turns: Term | undefined, run: () => void): void {
+    const { environment } = this;
+    const variables = assignedIn(body).filter((variable) => environment.state.has(variable));
+    const initial = new Map(environment.state);
+    const { path, scope } = environment;
+    const enter = (of: (variable: Variable) => Symbolic, follow: () => void): void => {
+      environment.state = new Map(initial);
+      for (const variable of variables) environment.state.set(variable, of(variable));
+      environment.path = [...path, atLeast(turn, number(0))];
+      environment.scope = [...scope, turn];
+      this.#loops++;
+      follow();
+      this.#loops--;
+      environment.path = path;
+      environment.scope = scope;
+    };
+    const advances = this.#advances(variables, initial, turn, enter, run);
+    const after = (times: Term, name: string, seen: readonly Term[]) => (variable: Variable) => {
+      const by = advances.get(variable);
+      return (by && advanced(initial.get(variable)!, by, times)) ?? this.#unknown(variable, name, seen);
+    };
+    const wasEnded = this.#ended;
+    enter(after(turn, "turn of", [...scope, turn]), run);
+    this.#ended = wasEnded;
+    environment.state = new Map(initial);
+    const left = turns ? after(turns, "after", scope) : (variable: Variable) => this.#unknown(variable, "after", scope);
+    for (const variable of variables) environment.state.set(variable, left(variable));
+  }
+
+  /** Follows the body once on trial, to see which state advances by an amount that no turn changes. */
+  #advances(
+    variables: readonly Variable[],
+    initial: ReadonlyMap<Variable, Symbolic>,
+    turn: Term,
+    enter: (of: (variable: Variable) => Symbolic, follow: () => void) => void,
+    run: () => void,
+  ): Advance {
+    const { environment } = this;
+    const marks = new Map<Variable, string>();
+    for (const variable of variables) {
+      const value = initial.get(variable)!;
+      if (value.kind === "terms" || value.kind === "pointer")
+        marks.set(variable, `state ${environment.nameOf(variable)}`);
+    }
+    const advances = new Map<Variable, TermTile>();
+    if (marks.size === 0) return advances;
+    const [wasEnded, mayHaveEnded] = [this.#ended, this.#mayHaveEnded];
+    environment.trial++;
+    enter(
+      (variable) => marked(environment, initial.get(variable)!, marks.get(variable), variable),
+      () => {
+        run();
+        for (const [variable, mark] of marks) {
+          const by = advanceOf(environment, environment.state.get(variable)!, variable, mark, turn);
+          if (by) advances.set(variable, by);
+        }
+      },
+    );
+    environment.trial--;
+    this.#ended = wasEnded;
+    this.#mayHaveEnded = mayHaveEnded;
+    return advances;
+  }
+}
+
+/** Whether a loop counts up or down. A step of 0 counts up: the loop then never ends, and nothing after it runs. */
+function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "down" | undefined {
+  if (step.kind === "number") return step.value >= 0n ? "up" : "down";
+  const isNatural = (term: Term): boolean =>
+    (term.kind === "number" && term.value >= 0n) ||
+    (term.kind === "product" && term.parts.every(isNatural)) ||
+    // A program is one of the grid.
+    grid.includes(term) ||
+    facts.some(
+      ({ kind, parts: [from, to] }) => kind === "atMost" && to === term && from!.kind === "number" && from!.value >= 0n,
+    );
+  return isNatural(step) ? "up" : undefined;
+}
+
+/** State at the start of a turn, as a function of its own that can be found again. */
+function marked(environment: Environment, value: Symbolic, mark: string | undefined, { type }: Variable): Symbolic {
+  if (mark === undefined) return NONE;
+  const shape = environment.shape(type);
+  const terms = tile(shape, (lane) => call(mark, ...lane));
+  if (value.kind === "pointer") return { ...value, offsets: terms };
+  const isTruthTile = value.kind === "terms" && isTruth(value.at(value.shape.map(() => number(0))));
+  return isTruthTile ? NONE : terms;
+}
+
+/** What a turn adds to state, if it adds the same to it in every turn. */
+function advanceOf(
+  environment: Environment,
+  next: Symbolic,
+  { type }: Variable,
+  mark: string,
+  turn: Term,
+): TermTile | undefined {
+  const terms = next.kind === "pointer" ? next.offsets : next.kind === "terms" ? next : undefined;
+  if (!terms) return undefined;
+  const shape = environment.shape(type);
+  const probes = shape.map((_, axis) => symbol(`probe ${axis}`));
+  const term = at(terms, probes);
+  const before = call(mark, ...probes);
+  const parts = term.kind === "sum" ? term.parts : [term];
+  if (parts.filter((part) => part === before).length !== 1) return undefined;
+  const by = sum(...parts.filter((part) => part !== before));
+  const changes = symbolsIn(by).has(turn.name) || [...termsIn(by)].some(isState);
+  if (changes) return undefined;
+  return tile(shape, (lane) => substitute(by, new Map(probes.map((probe, axis) => [probe.name, lane[axis]!]))));
+}
+
+const isState = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith("state ");
+
+function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic | undefined {
+  const move = (from: TermTile): TermTile =>
+    tile(broadcastShape(from.shape, by.shape), (lane) => sum(at(from, lane), product(at(by, lane), times)));
+  if (value.kind === "pointer") return { ...value, offsets: move(value.offsets) };
+  return value.kind === "terms" ? move(value) : undefined;
+}

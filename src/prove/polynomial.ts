@@ -1,0 +1,134 @@
+/** Polynomials with integer coefficients over atoms. */
+
+/** Coefficients by monomial: its atoms in order, joined by `*`. The constant's monomial is empty. */
+export type Polynomial = ReadonlyMap<string, bigint>;
+
+export const ZERO: Polynomial = new Map();
+export const constant = (value: bigint): Polynomial => (value === 0n ? ZERO : new Map([["", value]]));
+export const ONE: Polynomial = constant(1n);
+export const atom = (name: string): Polynomial => new Map([[name, 1n]]);
+
+export const atomsOf = (monomial: string): readonly string[] => (monomial === "" ? [] : monomial.split("*"));
+export const degreeOf = (monomial: string): number => atomsOf(monomial).length;
+export const constantOf = (p: Polynomial): bigint => p.get("") ?? 0n;
+export const isConstant = (p: Polynomial): boolean => p.size === 0 || (p.size === 1 && p.has(""));
+/** Equal for equal polynomials. */
+export const keyOf = (p: Polynomial): string =>
+  [...p]
+    .map(([monomial, by]) => `${by}.${monomial}`)
+    .sort()
+    .join("+");
+
+/** `x + by * y` */
+export function add(x: Polynomial, y: Polynomial, by = 1n): Polynomial {
+  const result = new Map(x);
+  for (const [monomial, coefficient] of y) {
+    const total = (result.get(monomial) ?? 0n) + by * coefficient;
+    if (total === 0n) result.delete(monomial);
+    else result.set(monomial, total);
+  }
+  return result;
+}
+
+export const subtract = (x: Polynomial, y: Polynomial): Polynomial => add(x, y, -1n);
+
+export function scale(p: Polynomial, by: bigint): Polynomial {
+  return by === 0n ? ZERO : new Map([...p].map(([monomial, coefficient]) => [monomial, coefficient * by]));
+}
+
+function joined(x: string, y: string): string {
+  if (x === "" || y === "") return x + y;
+  return [...atomsOf(x), ...atomsOf(y)].sort().join("*");
+}
+
+export function multiply(x: Polynomial, y: Polynomial): Polynomial {
+  const result = new Map<string, bigint>();
+  for (const [a, m] of x)
+    for (const [b, n] of y) {
+      const monomial = joined(a, b);
+      const total = (result.get(monomial) ?? 0n) + m * n;
+      if (total === 0n) result.delete(monomial);
+      else result.set(monomial, total);
+    }
+  return result;
+}
+
+/** What is left of a monomial without the atoms of another, or undefined if it lacks one. */
+export function without(monomial: string, divisor: string): string | undefined {
+  const rest = [...atomsOf(monomial)];
+  for (const each of atomsOf(divisor)) {
+    const place = rest.indexOf(each);
+    if (place < 0) return undefined;
+    rest.splice(place, 1);
+  }
+  return rest.join("*");
+}
+
+export interface Division {
+  readonly quotient: Polynomial;
+  readonly rest: Polynomial;
+}
+
+/** `p = coefficient * monomial * quotient + rest`: divides each term; constants by Euclid. */
+function divideByTerm(p: Polynomial, [monomial, coefficient]: readonly [string, bigint]): Division {
+  const quotient = new Map<string, bigint>();
+  const rest = new Map<string, bigint>();
+  for (const [each, by] of p) {
+    const left = each === "" && monomial !== "" ? undefined : without(each, monomial);
+    const exact = left !== undefined && by % coefficient === 0n;
+    if (left === undefined || (!exact && each !== "")) {
+      rest.set(each, by);
+      continue;
+    }
+    const remainder = exact ? 0n : euclid(by, coefficient);
+    if (by !== remainder) quotient.set(left, (by - remainder) / coefficient);
+    if (remainder !== 0n) rest.set(each, remainder);
+  }
+  return { quotient, rest };
+}
+
+/** The remainder that is not negative. */
+function euclid(x: bigint, y: bigint): bigint {
+  const magnitude = y < 0n ? -y : y;
+  return ((x % magnitude) + magnitude) % magnitude;
+}
+
+/** `p = divisor * quotient + rest`, in the ways that are worth a try: by each term of a sum as the leading one. */
+export function divisions(p: Polynomial, divisor: Polynomial): readonly Division[] {
+  if (divisor.size === 1) {
+    const [term] = divisor;
+    const divided = divideByTerm(p, term!);
+    return divided.quotient.size > 0 ? [divided] : [];
+  }
+  return [...divisor].flatMap(([monomial, coefficient]) => {
+    if (monomial === "" || (coefficient !== 1n && coefficient !== -1n)) return [];
+    let [quotient, rest]: [Polynomial, Polynomial] = [ZERO, p];
+    for (let turn = 0; turn < 6; turn++) {
+      const step = divideByTerm(rest, [monomial, coefficient]).quotient;
+      if (step.size === 0) break;
+      quotient = add(quotient, step);
+      rest = subtract(rest, multiply(divisor, step));
+      if (rest.size > 12) return [];
+    }
+    return quotient.size > 0 ? [{ quotient, rest }] : [];
+  });
+}
+
+export function gcd(x: bigint, y: bigint): bigint {
+  let [a, b] = [x < 0n ? -x : x, y < 0n ? -y : y];
+  while (b !== 0n) [a, b] = [b, a % b];
+  return a;
+}
+
+/** For integers, `p >= 0` is this `>= 0` too: divided by what all coefficients share, with the constant rounded down. */
+export function tightened(p: Polynomial): Polynomial {
+  let shared = 0n;
+  for (const [monomial, coefficient] of p) if (monomial !== "") shared = gcd(shared, coefficient);
+  if (shared <= 1n) return p;
+  const result = new Map<string, bigint>();
+  for (const [monomial, coefficient] of p) if (monomial !== "") result.set(monomial, coefficient / shared);
+  const base = constantOf(p);
+  const rounded = (base - euclid(base, shared)) / shared;
+  if (rounded !== 0n) result.set("", rounded);
+  return result;
+}

@@ -1,0 +1,192 @@
+/**
+ * Products of conditions: from `x >= 0` and `y >= 0` follows `x * y >= 0`, which linear reasoning cannot know. Only products
+ * that talk about monomials which occur already, or bring in one, are worth having.
+ */
+import type { Knowledge } from "./knowledge.js";
+import {
+  atom,
+  atomsOf,
+  constant,
+  constantOf,
+  degreeOf,
+  keyOf,
+  multiply,
+  type Polynomial,
+  subtract,
+  without,
+} from "./polynomial.js";
+
+export interface Products {
+  readonly atLeastZero: readonly Polynomial[];
+  readonly zero: readonly Polynomial[];
+}
+
+/** Limits such as 2^31 stay out of products. */
+const LARGE = 1n << 24n;
+const MOST = 260;
+const DEGREE = 4;
+/** Terms of a condition that is still multiplied. */
+const LONG = 8;
+const SHORT = 6;
+
+const isLarge = (p: Polynomial): boolean => [...p.values()].some((by) => by > LARGE || by < -LARGE);
+
+/** Products that may help to contradict `goal >= 0`; undefined if nothing that is known is a product. */
+export function products(known: Knowledge, goal: Polynomial, deep: boolean): Products | undefined {
+  const search = new Search(known, goal, deep);
+  return search.run();
+}
+
+class Search {
+  readonly #conditions: readonly Polynomial[];
+  readonly #equations: readonly Polynomial[];
+  readonly #goal: Polynomial;
+  /** Monomials of degree 2 and more that occur. */
+  readonly #monomials = new Set<string>();
+  /** Multipliers that are never negative, by the monomial that they multiply with. */
+  readonly #factors = new Map<string, Polynomial>();
+  readonly #seen: Set<string>;
+  readonly #found: { readonly atLeastZero: Polynomial[]; readonly zero: Polynomial[] } = { atLeastZero: [], zero: [] };
+
+  constructor(
+    readonly known: Knowledge,
+    goal: Polynomial,
+    readonly deep: boolean,
+  ) {
+    this.#conditions = known.atLeastZeros().filter((p) => !isLarge(p));
+    this.#equations = known.zeros();
+    this.#goal = isLarge(goal) ? subtract(goal, constant(constantOf(goal))) : goal;
+    this.#seen = new Set(this.#conditions.map(keyOf));
+    for (const p of [...this.#conditions, ...this.#equations, this.#goal]) this.#note(p);
+  }
+
+  run(): Products | undefined {
+    if (this.#monomials.size === 0) return undefined;
+    this.#chooseFactors();
+    const ofGoal = this.#multiplyGoal();
+    this.#boundMonomials();
+    this.#multiplyConditions(ofGoal);
+    if (this.deep)
+      for (const p of this.#conditions) {
+        if (this.#isFull) break;
+        if (p.size <= 5) this.#keep(multiply(p, this.#goal), 0);
+      }
+    const { atLeastZero, zero } = this.#found;
+    return atLeastZero.length + zero.length > 0 ? this.#found : undefined;
+  }
+
+  get #isFull(): boolean {
+    return this.#found.atLeastZero.length + this.#found.zero.length > MOST;
+  }
+
+  #note(p: Polynomial): void {
+    for (const monomial of p.keys()) if (degreeOf(monomial) >= 2) this.#monomials.add(monomial);
+  }
+
+  #newMonomials(p: Polynomial): number {
+    return [...p.keys()].filter((monomial) => degreeOf(monomial) >= 2 && !this.#monomials.has(monomial)).length;
+  }
+
+  /** Keeps a product if it brings in no more than `most` monomials. */
+  #keep(p: Polynomial, most: number, zero = false): boolean {
+    if (p.size === 0 || this.#newMonomials(p) > most) return false;
+    const key = keyOf(p);
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    (zero ? this.#found.zero : this.#found.atLeastZero).push(p);
+    return true;
+  }
+
+  /**
+   * Each atom of a product whose least value is known, less that value; and the cofactor of a monomial of the goal in one
+   * that occurs.
+   */
+  #chooseFactors(): void {
+    const addFactor = (monomial: string, p: Polynomial): void => {
+      const { least } = this.known.interval(monomial);
+      if (least === undefined || this.#factors.has(monomial)) return;
+      this.#factors.set(monomial, subtract(p, constant(least)));
+    };
+    for (const monomial of this.#monomials) for (const name of atomsOf(monomial)) addFactor(name, atom(name));
+    for (const part of this.#goal.keys())
+      for (const whole of part === "" ? [] : this.#monomials) {
+        const cofactor = without(whole, part);
+        if (cofactor === undefined || degreeOf(cofactor) < 2) continue;
+        if ((this.known.interval(cofactor).least ?? -1n) >= 0n) addFactor(cofactor, new Map([[cofactor, 1n]]));
+      }
+  }
+
+  #multiplyGoal(): readonly Polynomial[] {
+    const made = [...this.#factors.values()]
+      .map((factor) => multiply(this.#goal, factor))
+      .filter((p) => [...p.keys()].every((monomial) => degreeOf(monomial) <= DEGREE))
+      .filter((p) => this.#keep(p, 1));
+    made.forEach((p) => this.#note(p));
+    return made;
+  }
+
+  /** For a monomial `x * y` that matters, each short condition on `x` times `y`; and so on for what that brings in. */
+  #boundMonomials(): void {
+    const conditions = byAtom(this.#conditions);
+    const equations = byAtom(this.#equations);
+    let open = this.#monomialsThatMatter();
+    const done = new Set<string>();
+    for (let round = 0; round < (this.deep ? 3 : 2) && open.size > 0; round++) {
+      const next = new Set<string>();
+      const take = (p: Polynomial, zero: boolean): void => {
+        if ([...p.keys()].some((monomial) => degreeOf(monomial) > DEGREE)) return;
+        this.#keep(p, Infinity, zero);
+        for (const each of p.keys()) if (degreeOf(each) >= 2 && !this.#monomials.has(each)) next.add(each);
+      };
+      for (const monomial of open) {
+        if (done.has(monomial)) continue;
+        done.add(monomial);
+        for (const name of atomsOf(monomial)) {
+          const cofactor = without(monomial, name)!;
+          const by = new Map([[cofactor, 1n]]);
+          if ((this.known.interval(cofactor).least ?? -1n) >= 0n)
+            for (const p of conditions.get(name) ?? []) take(multiply(p, by), false);
+          for (const p of equations.get(name) ?? []) take(multiply(p, by), true);
+        }
+        if (this.#isFull) return;
+      }
+      open = next;
+    }
+    for (const p of [...this.#found.atLeastZero, ...this.#found.zero]) this.#note(p);
+  }
+
+  #monomialsThatMatter(): ReadonlySet<string> {
+    const own = new Set([...this.#goal.keys()].filter((monomial) => degreeOf(monomial) >= 2));
+    if (!this.deep) return own;
+    const matter = new Set(own);
+    for (const p of this.#conditions) {
+      if (p.size > SHORT || ![...p.keys()].some((m) => own.has(m) || (degreeOf(m) === 1 && this.#goal.has(m))))
+        continue;
+      for (const monomial of p.keys()) if (degreeOf(monomial) >= 2 && matter.size < 8) matter.add(monomial);
+    }
+    return matter;
+  }
+
+  #multiplyConditions(ofGoal: readonly Polynomial[]): void {
+    let pool: readonly Polynomial[] = [...this.#conditions, ...this.#found.atLeastZero];
+    for (let round = 0; round < (this.deep ? 2 : 1); round++) {
+      for (const [monomial, factor] of this.#factors) {
+        for (const p of pool) if (p.size <= LONG) this.#keep(multiply(p, factor), 0);
+        const by = new Map([[monomial, 1n]]);
+        for (const p of this.#equations) if (p.size <= LONG) this.#keep(multiply(p, by), round === 0 ? 1 : 0, true);
+        if (this.#isFull) break;
+      }
+      this.#found.zero.forEach((p) => this.#note(p));
+      pool = [...this.#conditions, ...ofGoal];
+    }
+  }
+}
+
+/** Short polynomials by the atoms that are terms of theirs. */
+function byAtom(list: readonly Polynomial[]): ReadonlyMap<string, readonly Polynomial[]> {
+  const found = new Map<string, Polynomial[]>();
+  for (const p of list)
+    for (const monomial of p.size <= SHORT ? p.keys() : [])
+      if (degreeOf(monomial) === 1) found.set(monomial, [...(found.get(monomial) ?? []), p]);
+  return found;
+}

@@ -1,0 +1,166 @@
+/** Reasoning about terms is right: what is proved holds for all values, and contradictions have no solution. */
+import { describe, expect, test } from "vitest";
+import { Budget } from "../../../src/prove/budget.js";
+import { contradict } from "../../../src/prove/contradiction.js";
+import { assume, proves } from "../../../src/prove/interpret.js";
+import { Knowledge } from "../../../src/prove/knowledge.js";
+import { atom, constant, multiply, type Polynomial, subtract } from "../../../src/prove/polynomial.js";
+import { Valuation } from "../../../src/prove/valuation.js";
+import {
+  all,
+  atLeast,
+  atMost,
+  below,
+  cdiv,
+  choice,
+  difference,
+  equal,
+  greatest,
+  least,
+  not,
+  number,
+  product,
+  quotient,
+  remainder,
+  some,
+  sum,
+  symbol,
+  type Term,
+} from "../../../src/terms/term.js";
+import { fc, runsOf } from "../../support/property.js";
+
+const LIMITS = { questions: 300, linear: 40 };
+const knowing = (...facts: readonly Term[]): Knowledge => {
+  const known = new Knowledge({ budget: new Budget(LIMITS), callFacts: () => [] });
+  for (const fact of facts) assume(known, fact);
+  return known;
+};
+const [a, b, c] = ["a", "b", "c"].map(symbol) as [Term, Term, Term];
+const NAMES = ["a", "b", "c"];
+const n = number;
+
+const integers: fc.Arbitrary<Term> = fc.letrec<{ term: Term; truth: Term }>((tie) => ({
+  term: fc.oneof(
+    { depthSize: "small" },
+    fc.constantFrom(a, b, c),
+    fc.integer({ min: -3, max: 6 }).map(n),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => sum(x, y)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => difference(x, y)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => product(x, y)),
+    fc.tuple(tie("term"), tie("term"), fc.boolean()).map(([x, y, floors]) => quotient(x, y, floors)),
+    fc.tuple(tie("term"), tie("term"), fc.boolean()).map(([x, y, floors]) => remainder(x, y, floors)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => least(x, y)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => greatest(x, y)),
+    fc.tuple(tie("truth"), tie("term"), tie("term")).map(([t, x, y]) => choice(t, x, y)),
+  ),
+  truth: fc.oneof(
+    { depthSize: "small" },
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => atMost(x, y)),
+    fc.tuple(tie("term"), tie("term")).map(([x, y]) => equal(x, y)),
+    fc.tuple(tie("truth"), tie("truth")).map(([x, y]) => all(x, y)),
+    fc.tuple(tie("truth"), tie("truth")).map(([x, y]) => some(x, y)),
+    tie("truth").map(not),
+  ),
+})).term;
+const truths: fc.Arbitrary<Term> = fc
+  .tuple(
+    integers,
+    integers,
+    fc.constantFrom(atMost, below, equal, (x: Term, y: Term) => not(equal(x, y))),
+  )
+  .map(([x, y, compare]) => compare(x, y));
+
+/** Every assignment of small numbers to the symbols. */
+function* assignments(): Iterable<ReadonlyMap<string, number>> {
+  const range = [-2, -1, 0, 1, 2, 3, 5];
+  for (const x of range)
+    for (const y of range)
+      for (const z of range)
+        yield new Map([
+          [NAMES[0]!, x],
+          [NAMES[1]!, y],
+          [NAMES[2]!, z],
+        ]);
+}
+
+test("what is proved from facts holds wherever the facts do", () => {
+  let proved = 0;
+  fc.assert(
+    fc.property(fc.array(truths, { maxLength: 3 }), truths, (facts, goal) => {
+      if (!proves(knowing(atLeast(a, n(0)), ...facts), goal)) return;
+      proved++;
+      for (const values of assignments()) {
+        const at = new Valuation(values);
+        const isHere = values.get("a")! >= 0 && facts.every((fact) => at.truth(fact) === true);
+        if (isHere && at.truth(goal) === false) throw new Error(`false at ${[...values].join(" ")}`);
+      }
+    }),
+    { numRuns: runsOf(2000) },
+  );
+  expect(proved).toBeGreaterThan(runsOf(2000) / 100);
+});
+
+test("conditions that contradict each other have no solution", () => {
+  const polynomials = fc
+    .array(fc.tuple(fc.constantFrom("", "a", "b", "a*b", "a*a"), fc.bigInt({ min: -4n, max: 4n })), { maxLength: 4 })
+    .map((terms): Polynomial => new Map(terms.filter(([, by]) => by !== 0n)));
+  const valueOf = (p: Polynomial, x: number, y: number): number =>
+    [...p].reduce((total, [monomial, by]) => {
+      const factors = monomial === "" ? [] : monomial.split("*");
+      return total + factors.reduce((value, name) => value * (name === "a" ? x : y), Number(by));
+    }, 0);
+  let found = 0;
+  fc.assert(
+    fc.property(fc.array(polynomials, { maxLength: 5 }), fc.array(polynomials, { maxLength: 2 }), (positive, zero) => {
+      if (!contradict(positive, zero, new Budget(LIMITS))) return;
+      found++;
+      for (let x = -6; x <= 6; x++)
+        for (let y = -6; y <= 6; y++)
+          expect(
+            positive.every((p) => valueOf(p, x, y) >= 0) && zero.every((p) => valueOf(p, x, y) === 0),
+            `a=${x} b=${y}`,
+          ).toBe(false);
+    }),
+    { numRuns: runsOf(2000) },
+  );
+  expect(found).toBeGreaterThan(0);
+});
+
+describe("what kernels need is proved", () => {
+  const positive = [atLeast(a, n(1)), atLeast(b, n(1)), atLeast(c, n(0))];
+  test.each([
+    ["a remainder is below its divisor", [], below(remainder(c, a), a)],
+    ["a quotient by blocks is below their number", [below(c, a)], below(quotient(c, b), cdiv(a, b))],
+    ["b·(x // b) + x % b is x", [], equal(sum(product(b, quotient(c, b)), remainder(c, b)), c)],
+    ["a block's start is before the end", [below(c, cdiv(a, b))], below(product(c, b), a)],
+    ["(b·x + y) // b is x for a small y", [below(c, b)], equal(quotient(sum(product(a, b), c), b), a)],
+    ["the smaller of two is no larger than either", [], all(atMost(least(a, b), a), atMost(least(a, b), b))],
+    [
+      "floors of exact multiples need no sign",
+      [],
+      equal(quotient(product(n(8), symbol("d")), n(8), true), symbol("d")),
+    ],
+    ["one of two cases", [some(atLeast(a, n(5)), atLeast(b, n(5)))], atLeast(sum(a, b), n(6))],
+  ] as const)("%s", (_, facts, goal) => {
+    expect(proves(knowing(...positive, ...facts), goal)).toBe(true);
+  });
+
+  test("and not where a fact is missing", () => {
+    expect(proves(knowing(), below(remainder(c, a), a))).toBe(false);
+    expect(proves(knowing(...positive), below(quotient(c, b), cdiv(a, b)))).toBe(false);
+    expect(proves(knowing(...positive), below(product(c, b), a))).toBe(false);
+  });
+});
+
+test("a proof ends when its steps are spent, and then shows nothing", () => {
+  const known = new Knowledge({ budget: new Budget({ questions: 3, linear: 0 }), callFacts: () => [] });
+  assume(known, atLeast(a, n(1)));
+  assume(known, atLeast(b, a));
+  expect(proves(known, atLeast(b, n(1)))).toBe(false);
+});
+
+test("numbers as large as 2^31 hide no small ones", () => {
+  const [x, y] = [atom("x"), atom("y")];
+  const conditions = [x, subtract(constant(2n ** 31n), x), y, subtract(subtract(constant(7n), y), multiply(x, y))];
+  expect(contradict([...conditions, subtract(y, constant(8n)), multiply(x, y)], [], new Budget(LIMITS))).toBe(true);
+});

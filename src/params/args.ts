@@ -11,13 +11,13 @@ import type { Access } from "../types/types.js";
 type ArgOf<D, K> = D extends ["tensor", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
   ? Tensor<E, Ds, A>
   : D extends ["optional", infer E extends Element, infer Ds extends DimNames, infer A extends Access]
-    ? OptionalTensor<E, Ds, A>
+    ? OptionalTensor<E, Ds, A, K & string>
     : D extends ["descriptor", [infer E extends Element, infer B extends DimNames], any, infer A extends Access]
       ? Descriptor<E, B, A>
       : D extends ["pointer", infer E extends Element]
         ? Pointer<E, []>
         : D extends ["optionalPointer", infer E extends Element]
-          ? OptionalPointer<E>
+          ? OptionalPointer<E, K & string>
           : D extends ["scalar", infer E extends Element]
             ? Scalar<E>
             : D extends ["constexpr", infer C]

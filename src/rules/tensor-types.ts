@@ -55,9 +55,13 @@ export interface Pointer<in out E extends Element, in out S extends Shape, in ou
 }
 
 /** A raw pointer that the caller may leave out: use it where `given` holds. */
-export interface OptionalPointer<in out E extends Element> extends Pointer<E, [], "inout"> {
+export interface OptionalPointer<in out E extends Element, out Name extends string = string> extends Pointer<
+  E,
+  [],
+  "inout"
+> {
   /** Whether the caller gave it: known when Triton compiles. */
-  readonly given: ConstBool<string>;
+  readonly given: ConstBool<`${Name}.given`>;
 }
 
 /** A pointer that loops and branches bump. */
@@ -128,7 +132,8 @@ export interface OptionalTensor<
   in out E extends Element,
   in out Ds extends Shape,
   in out A extends Access,
+  out Name extends string = string,
 > extends Tensor<E, Ds, A> {
   /** Whether the caller gave it: known when Triton compiles. */
-  readonly given: ConstBool<string>;
+  readonly given: ConstBool<`${Name}.given`>;
 }

@@ -5,8 +5,8 @@
 import { constexpr, kernel, type MutOf, type Scalar, scalar, tensor, type TileOf, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
-/** Steps of a chunk. The type of `given` does not say of which argument. */
-type Chunk = `choose(${string}, CHUNK // 2, CHUNK)`;
+/** Steps of a chunk. */
+type Chunk = "choose(cuSeqlens.given, CHUNK // 2, CHUNK)";
 
 /** The scores of a chunk with itself, below the diagonal. */
 function scores(

@@ -51,6 +51,12 @@ test("the build refuses a dtype that reaches the wrong arm", () => {
     tl.store(y.at(at, at), tl.load(x.at(at, at)).as(tl.int8).to(tl.float32));
   });
   expect(() => compile(unguarded)).toThrow("as: this is float16, not int8");
+  const fewer = kernel("fewer", { params, grid }, ({ x, y }) => {
+    const at = tl.arange(0, 32);
+    const a = tl.load(x.at(at, at));
+    tl.when(T.is(tl.float16).not(), () => tl.store(y.at(at, at), a.as(T.only(tl.float16, tl.bfloat16)).to(tl.float32)));
+  });
+  expect(() => compile(fewer)).toThrow("as: this is int8, not T");
 });
 
 test("a condition on the dtype may stand beside others", () => {

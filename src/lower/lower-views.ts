@@ -43,14 +43,14 @@ import {
   type View,
   whereOf,
 } from "./view-terms.js";
-import { type Places, WrittenOnce } from "./written-once.js";
+import { type Plan, WrittenOnce } from "./written-once.js";
 
 /** The kernel with every view written out. */
 export function lowerViews(ir: KernelIR): KernelIR {
   const known = { bounds: viewBounds(ir), definitions: definitions(...bodiesOf(ir)) };
   const first = new Lowering(ir, known);
   first.kernel();
-  return new Lowering(ir, known, first.places).kernel();
+  return new Lowering(ir, known, first.plan).kernel();
 }
 
 /** What is known of the author's program. */
@@ -79,7 +79,7 @@ class Lowering {
   constructor(
     readonly ir: KernelIR,
     { bounds, definitions }: Known,
-    planned?: Places,
+    planned?: Plan,
   ) {
     this.#bounds = bounds;
     this.#definitions = definitions;
@@ -87,9 +87,8 @@ class Lowering {
     this.#carried = new CarriedPointers(this.#recorder, this.#values, this.#definitions, bodiesOf(ir));
   }
 
-  /** Where the values that are written once are used. */
-  get places(): Places {
-    return this.#values.places;
+  get plan(): Plan {
+    return this.#values.plan;
   }
 
   kernel(): KernelIR {
@@ -145,18 +144,20 @@ class Lowering {
     else if (statement.operands.some(isFunction)) {
       const operands = statement.operands.map((operand) => operand && this.#renewed(operand));
       this.#recorder.append({ ...statement, operands });
-    } else {
+    } else if (!this.#values.isEarly(statement)) {
       this.#recorder.append(statement);
       this.#offer(statement);
     }
   }
 
   /** The author's own `cols < N` is what a view would compare. */
-  #offer({ op, operands, results }: OpStatement): void {
-    const [x, limit] = operands;
-    if (op !== opOf(lt) || x === undefined || limit === undefined) return;
+  #offer(statement: OpStatement): void {
+    const [x, limit] = statement.operands;
+    if (statement.op !== opOf(lt) || x === undefined || limit === undefined) return;
     const placement = placementOf(x, this.#definitions);
-    if (placement) this.#values.give(belowKey(placement.index, limit, placement.where), new Handle(results[0]!));
+    if (!placement) return;
+    const { index, where } = placement;
+    this.#values.give(belowKey(index, limit, where), [index, limit], statement);
   }
 
   #viewIn(statement: OpStatement): View | undefined {

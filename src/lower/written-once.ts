@@ -3,24 +3,32 @@
  * each value is used, the second time writes it into the innermost block around all of these places.
  */
 import type { Builder } from "../ir/builder.js";
-import type { Handle } from "../ir/handle.js";
-import { type Argument, type Block, isValue, type Value } from "../ir/nodes.js";
+import { Handle } from "../ir/handle.js";
+import { type Argument, type Block, isValue, type OpStatement, type Statement, type Value } from "../ir/nodes.js";
 import { walk } from "../ir/walk.js";
 
 /** The blocks around a place, outermost first. */
 type Path = readonly Block[];
 
-/** The blocks around all uses of each value. */
-export type Places = ReadonlyMap<string, Path>;
+/** What a run notes of the author's program. */
+export interface Plan {
+  /** The blocks around all uses of each value. */
+  readonly places: ReadonlyMap<string, Path>;
+  /** Statements of the author's that compute one of them. */
+  readonly authored: ReadonlyMap<string, OpStatement>;
+}
 
 export class WrittenOnce {
   readonly #recorder: Builder;
-  readonly #planned: Places;
+  readonly #planned: Plan | undefined;
   /** By what they are, in each block that is open. */
   readonly #blocks: { readonly block: Block; readonly values: Map<string, Handle> }[] = [];
   /** How many functions were begun. */
   #roots = 0;
   readonly #places = new Map<string, Path>();
+  readonly #authored = new Map<string, OpStatement>();
+  /** Statements of the author's that were written before their place. */
+  readonly #early = new Set<Statement>();
   /** The blocks around what makes each value of the author's. */
   readonly #made = new Map<Value, Path>();
 
@@ -28,7 +36,7 @@ export class WrittenOnce {
   readonly #loops = new Set<Block>();
 
   /** `planned` is what an earlier run noted. */
-  constructor(recorder: Builder, bodies: readonly Block[], planned: Places = new Map()) {
+  constructor(recorder: Builder, bodies: readonly Block[], planned?: Plan) {
     this.#recorder = recorder;
     this.#planned = planned;
     for (const body of bodies)
@@ -37,9 +45,8 @@ export class WrittenOnce {
       });
   }
 
-  /** Where the values of this run are used. */
-  get places(): Places {
-    return this.#places;
+  get plan(): Plan {
+    return { places: this.#places, authored: this.#authored };
   }
 
   get #path(): Path {
@@ -62,14 +69,33 @@ export class WrittenOnce {
     for (const value of values) this.#made.set(value, this.#path);
   }
 
-  /** Lets a value of the author's stand for what lowering would write. */
-  give(key: string, handle: Handle): void {
-    this.#blocks.at(-1)!.values.set(this.#own(key), handle);
+  /** Whether a statement of the author's stands already where its value was first needed. */
+  isEarly(statement: Statement): boolean {
+    return this.#early.has(statement);
+  }
+
+  /** Lets a statement of the author's stand for what lowering would write; of these arguments, it may stand earlier. */
+  give(key: string, from: readonly Argument[], statement: OpStatement): void {
+    const own = this.#own(key);
+    this.#note(own);
+    const isMovable = statement.operands.every((operand) => operand === undefined || from.includes(operand));
+    if (isMovable && !this.#authored.has(own)) this.#authored.set(own, statement);
+    this.#blocks.at(-1)!.values.set(own, new Handle(statement.results[0]!));
   }
 
   /** The value of this key, made of these arguments where it is not there yet. */
   once(key: string, from: readonly Argument[], make: () => Handle): Handle {
-    return this.at(key, this.#placed(key, from).length, make);
+    const path = this.#placed(key, from);
+    const own = this.#own(key);
+    const authored = path === this.#planned?.places.get(own) ? this.#planned.authored.get(own) : undefined;
+    return this.at(key, path.length, authored ? () => this.#writeEarly(authored) : make);
+  }
+
+  /** All operands are there: what needs the value is made of them too. */
+  #writeEarly(statement: OpStatement): Handle {
+    this.#early.add(statement);
+    this.#recorder.append(statement);
+    return new Handle(statement.results[0]!);
   }
 
   /** The same, before all loops in which it does not change. */
@@ -105,7 +131,7 @@ export class WrittenOnce {
   around(key: string): Path {
     const own = this.#own(key);
     this.#note(own);
-    return this.#planned.get(own) ?? this.#path;
+    return this.#planned?.places.get(own) ?? this.#path;
   }
 
   #note(key: string): void {

@@ -49,11 +49,12 @@ describe("emission", () => {
     const body = python.slice(python.indexOf("offsets ="), python.indexOf("def histogram("));
     expect(body.trimEnd()).toMatchInlineSnapshot(`
       "offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-          values = tl.load(x_ptr + offsets * stride_xn, mask=offsets < N, other=0)
+          mask = offsets < N
+          values = tl.load(x_ptr + offsets * stride_xn, mask=mask, other=0)
           tl.atomic_add(
               counts_ptr + values * stride_counts_bins,
               1,
-              mask=(values < BINS) & (offsets < N),
+              mask=(values < BINS) & mask,
               sem="relaxed",
           )"
     `);

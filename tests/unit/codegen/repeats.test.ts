@@ -19,6 +19,10 @@ describe("what is written once", () => {
     `);
   });
 
+  test("should be the author's mask, where it is first needed", () => {
+    expect(bodyOf(repeats.later)).toMatchInlineSnapshot();
+  });
+
   test("should have one name where a JavaScript function is called twice", () => {
     expect(bodyOf(repeats.inlined)).toMatchInlineSnapshot(`
       "pid = tl.program_id(0)
@@ -129,8 +133,8 @@ test("a loop should carry pointers for all of it, and advance those of one arm t
 });
 
 describe("the emitted form computes what the author's does", () => {
-  const { branched, inlined, named, exclusive, rows } = repeats;
-  test.each(Object.entries({ branched, inlined, named, exclusive, rows }))("%s", async (name, made) => {
+  const { branched, later, inlined, named, exclusive, rows } = repeats;
+  test.each(Object.entries({ branched, later, inlined, named, exclusive, rows }))("%s", async (name, made) => {
     const sizes = { M: 17, N: name === "exclusive" ? 20 : 37, K: 70, Z: 2 };
     const kernel = await build(made as never);
     const own = kernel.signature.sizes.map((size) => [size, sizes[size as keyof typeof sizes]]);

@@ -60,12 +60,12 @@ def layer_norm_forward_kernel(
 ):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK_N)
-    values = tl.load(
-        x_ptr + row * stride_xm + cols * stride_xn, mask=cols < N, other=0.0
-    ).to(tl.float32)
-    average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
     # Columns past the end count neither in the mean nor in the variance.
     mask = cols < N
+    values = tl.load(
+        x_ptr + row * stride_xm + cols * stride_xn, mask=mask, other=0.0
+    ).to(tl.float32)
+    average = tl.sum(values, axis=0) / tl.cast(N, tl.float32)
     centred = tl.where(mask, values - average, 0.0)
     variance = tl.sum(centred * centred, axis=0) / tl.cast(N, tl.float32)
     scale = tl.rsqrt(variance + eps)

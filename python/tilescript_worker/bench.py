@@ -26,7 +26,7 @@ def bench(request: dict[str, Any], device: Device) -> dict[str, Any]:
         raise RequestError("no-device", "a benchmark needs a GPU; times on the interpreter mean nothing")
     from .timing import measure
 
-    module = load(request["module"], request["jits"], request["config"])
+    module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
         request
     )

@@ -22,7 +22,7 @@ from .modules import load
 
 def call_on_zeros(request: dict[str, Any], launch: Callable[..., Any]) -> None:
     """Calls the wrapper, and its gradient if the request has one; ``launch`` gets the arguments of each kernel."""
-    module = load(request["module"], request["jits"], request["config"])
+    module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     tensors = {spec["python"]: blank(spec) for spec in request["inputs"]}
     with ExitStack() as stack:
         stack.enter_context(anywhere(module))

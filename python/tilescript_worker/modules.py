@@ -28,11 +28,12 @@ class _Loaded:
 _loaded: dict[str, _Loaded] = {}
 
 
-def load(path: str, jits: list[str], config: int | None) -> ModuleType:
+def load(path: str, jits: list[str], config: int | None, gpu: dict[str, int] | None = None) -> ModuleType:
     """The module with one config left, or with all of them for ``None``; imported again once the file changes.
 
     A file is imported once for all its configs: PyTorch has an operator's name once, and a second import would take
-    it from the first. What the module remembers between calls goes with the config that is left.
+    it from the first. What the module remembers between calls goes with the config that is left. ``gpu`` is the one
+    that the module takes for its own where it runs on none.
     """
     path, modified = os.path.realpath(path), os.stat(path).st_mtime_ns
     if path not in _loaded or _loaded[path].modified != modified:
@@ -48,6 +49,8 @@ def load(path: str, jits: list[str], config: int | None) -> ModuleType:
         for jit in jits:
             _select(getattr(loaded.module, jit), config, several=len(jits) > 1)
         loaded.config = config
+    if gpu is not None:
+        loaded.module._INTERPRETED_GPU = gpu
     return loaded.module
 
 

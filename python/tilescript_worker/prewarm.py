@@ -22,7 +22,7 @@ def prewarm(request: dict[str, Any], device: Device) -> dict[str, Any]:
 
     folder = Path(knobs.cache.dir)
     before = _entries(folder)
-    module = load(request["module"], request["jits"], request["config"])
+    module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     arguments: Arguments = {name: value.to(device.torch) for name, value in values_of(request, module).items()} | given(
         request
     )

@@ -21,7 +21,7 @@ def run(request: dict[str, Any], device: Device) -> dict[str, Any]:
     why = unreliable(request, device)
     if why:
         return {"unreliable": why}
-    module = load(request["module"], request["jits"], request["config"])
+    module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     values = values_of(request, module)
     tensors = {spec["python"]: _placed(spec, values[spec["python"]], device) for spec in request["inputs"]}
     arguments: Arguments = tensors | given(request)

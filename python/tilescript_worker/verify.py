@@ -25,7 +25,7 @@ from .protocol import RequestError, number
 def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     """Serves a ``verify`` request."""
     compiled = misses.count()
-    module = load(request["module"], request["jits"], request["config"])
+    module = load(request["module"], request["jits"], request["config"], request.get("gpu"))
     guard_operators(module, device.torch)
     values = values_of(request, module)
     first = _run(module, values, request, device, reverse=False)

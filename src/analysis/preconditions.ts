@@ -2,7 +2,7 @@
  * What must hold before a launch, stated once: the wrapper writes each condition as Python, and the evaluator decides it for
  * a case. What no wrapper asks, Triton refuses itself.
  */
-import { type ConstexprParam, type KernelIR, paramsOf, type TensorParam } from "../ir/nodes.js";
+import { type ConstexprParam, type HostBlock, type KernelIR, paramsOf, type TensorParam } from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
 import { describedTensors, isOnlyDescribed } from "./described.js";
 import { tileSizes } from "./tile-sizes.js";
@@ -20,6 +20,8 @@ export type Precondition =
   | { readonly kind: "reach"; readonly param: TensorParam; readonly below: number }
   /** A dimension of tiles that the caller decides is a power of two from `least` up. */
   | { readonly kind: "tile-size"; readonly param: ConstexprParam; readonly least: number }
+  /** A launch option that the config computes: warps are a power of two up to 32, other options are positive. */
+  | { readonly kind: "launch-option"; readonly name: string; readonly compute: HostBlock }
   /** An integer that the launch computes is no larger than a tile. */
   | { readonly kind: "launch-size"; readonly param: ConstexprParam; readonly most: number };
 
@@ -52,6 +54,9 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
       .filter((param) => !isOnlyDescribed(ir, param) && !reached.some((each) => each === firsts.get(param)))
       .map((param) => ({ kind: "reach", param, below: INT32_REACH }) as const),
     ...tileSizes(ir).map((each) => ({ kind: "tile-size", ...each }) as const),
+    ...Object.entries(ir.tuning.options ?? {}).map(
+      ([name, compute]) => ({ kind: "launch-option", name, compute }) as const,
+    ),
     ...computed.map((param) => ({ kind: "launch-size", param, most: MAX_NUMEL }) as const),
   ];
 }

@@ -125,6 +125,7 @@ class Signs {
    * do.
    */
   #ofParam(param: Param): boolean {
+    if (param.kind === "device") return true;
     const computed = computedBy(param);
     if (param.kind === "size") return computed === undefined || this.#isShape(param.value) || this.#yields(computed);
     // The wrapper checks the range of a number at each call.

@@ -36,7 +36,8 @@ export function configPart({ signature }: CompiledKernel, given: Given, at: Loca
     const constexpr = known.get(name);
     if (!constexpr)
       wrong(signature.name, `${name} is not a constexpr of the kernel; it has ${listed([...known.keys()])}`, at);
-    const { from } = constexpr;
+    const { from, computedByConfig } = constexpr;
+    if (computedByConfig) return true;
     if (from === "dim") wrong(signature.name, `${name} is a size of a tensor's shape; leave it out`, at);
     if (from === "launch" || from === "heuristic")
       wrong(signature.name, `${name} is computed at each launch; leave it out`, at);
@@ -51,8 +52,9 @@ export function bindCall(
   given: Given,
   constexprs: Given,
   location: Location | undefined,
+  gpu?: Case["gpu"],
 ): Bound {
-  return new Binder(kernel, location).bind(given, constexprs);
+  return new Binder(kernel, location, gpu).bind(given, constexprs);
 }
 
 class Binder {
@@ -62,6 +64,7 @@ class Binder {
   constructor(
     readonly kernel: CompiledKernel,
     readonly location: Location | undefined,
+    readonly gpu: Case["gpu"],
   ) {}
 
   bind(given: Given, constexprs: Given): Bound {
@@ -105,6 +108,7 @@ class Binder {
       constexprs: constants,
       layouts: Object.fromEntries(layouts),
       absent: absent.map(({ name }) => name),
+      ...(this.gpu && { gpu: this.gpu }),
       config: 0,
       seed: 0,
     };

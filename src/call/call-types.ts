@@ -1,4 +1,5 @@
 /** The types of a call's arguments and results, from the types of the kernel's params. */
+import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Comparison, Finding, ProgramOrder, Tolerance } from "../contract/compiled.js";
 import type { DType, DTypeName, Element, Members } from "../types/dtype.js";
 import type { AskedNames, DimsOfParams, DTypeNames, NamesWhere } from "../params/param-names.js";
@@ -61,6 +62,8 @@ export interface CallOptions {
   readonly tolerance?: Partial<Tolerance>;
   /** The order in which programs run, by default `sequential`. A result that depends on it is wrong. */
   readonly order?: ProgramOrder;
+  /** Properties of the GPU that a launch depends on. Default: those of an NVIDIA H200. */
+  readonly gpu?: Partial<DeviceProperties>;
   /** Also reports the ops that make a NaN out of numbers or an infinity out of finite ones. */
   readonly nonFinite?: boolean;
 }

@@ -58,7 +58,9 @@ function computed(ir: KernelIR, param: Param): Said[] {
   const block = computedBy(param);
   if (!block) return [];
   const isHeuristic = isConstexpr(param, "heuristic");
+  if (isConstexpr(param, "launch") && reaches(ir, param, param)) return [computedLater.itself(ir.name, param.name)];
   return inputsOf(ir, block).flatMap((input) => {
+    if (input.kind === "device" && !isConstexpr(param, "launch")) return [computedLater.device(ir.name, param.name)];
     if (!isHeuristic && isConstexpr(input, "config") && ir.tuning.key) {
       return [computedLater.config(ir.name, param.name, input.name, param.kind === "constexpr")];
     }
@@ -83,6 +85,14 @@ function rangeMistakes(ir: KernelIR, param: Param): Said[] {
     .map(({ values }) => Number(values[param.name]))
     .filter((value) => value < low! || value >= end!);
   return [...later, ...wrong.map((value) => paramRange.config(ir.name, param.name, value, low!, end!))];
+}
+
+/** Whether computing `from` needs the value of `to`. */
+function reaches(ir: KernelIR, from: Param, to: Param, seen = new Set<Param>()): boolean {
+  const block = computedBy(from);
+  if (!block || seen.has(from)) return false;
+  seen.add(from);
+  return inputsOf(ir, block).some((input) => input === to || reaches(ir, input, to, seen));
 }
 
 function requirements(ir: KernelIR): Said[] {

@@ -2,6 +2,7 @@
  * The interface of a compiled kernel: emitted Python, a signature that can be JSON, and a way to
  * evaluate it in-process. The runtime only sees this, not the IR.
  */
+import type { DeviceProperties } from "./device-properties.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
 
@@ -72,6 +73,8 @@ export interface ConstexprSignature {
   readonly variable?: string;
   readonly default?: number | boolean | string;
   readonly range?: RangeSignature;
+  /** Whether the kernel's config computes it, so that a call may set it instead. */
+  readonly computedByConfig?: boolean;
 }
 
 /** What the rounding errors of a kernel's outputs follow from. */
@@ -101,6 +104,8 @@ export interface Signature {
   readonly givenSizes?: readonly { readonly name: string; readonly python: string }[];
   /** Sizes that only optional inputs have: 0 where all of those are left out. */
   readonly optionalSizes?: readonly string[];
+  /** Properties of the GPU that a launch depends on. */
+  readonly gpu?: readonly (keyof DeviceProperties)[];
   /** Sizes that must be multiples of a number because of descriptors. */
   readonly multiples?: Readonly<Record<string, number>>;
   /** Sizes that are dimensions of tiles, so they must be powers of two; with the least value that an op accepts. */
@@ -147,6 +152,8 @@ export interface Case {
   readonly layouts?: Readonly<Record<string, Layout>>;
   /** Optional tensors that are not given. */
   readonly absent?: readonly string[];
+  /** Properties of the GPU where they are not those of an H200. A real GPU has its own. */
+  readonly gpu?: Partial<DeviceProperties>;
   /** Special values among the drawn floats. */
   readonly special?: readonly SpecialValue[];
   /** Index into the kernel's configs. */

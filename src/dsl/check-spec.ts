@@ -7,10 +7,11 @@ import type { KernelDefinition, RawSpec } from "./definition.js";
 
 type Test = (given: unknown) => boolean;
 
-const isRecord = (given: unknown): given is Readonly<Record<string, unknown>> =>
+export const isRecord = (given: unknown): given is Readonly<Record<string, unknown>> =>
   typeof given === "object" && given !== null && !Array.isArray(given);
 const isFunction: Test = (given) => typeof given === "function";
-const isConstant: Test = (given) => given === undefined || ["number", "boolean", "string"].includes(typeof given);
+export const isConstant: Test = (given) =>
+  given === undefined || ["number", "boolean", "string"].includes(typeof given);
 const listOf =
   (test: Test): Test =>
   (given) =>
@@ -42,6 +43,9 @@ const isAutotune = partsOf(
   ["key", "configs"],
 );
 
+export const configRemedy =
+  "an object of numbers, truth values and strings, such as { BLOCK: 64 }, or a function that gives one";
+
 /** What each part may be, and how to write it. `src/contract/tolerance.ts` checks the tolerance. */
 const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
   dims: [recordOf(isFunction), "an object of functions, such as { H: ({ Q, G }) => Q.mul(G) }"],
@@ -49,7 +53,7 @@ const parts: { readonly [Part in keyof RawSpec]?: readonly [Test, string] } = {
     isAutotune,
     'an object such as { key: ["N"], configs: [{ BLOCK: 64 }] }, with resetToZero, restoreValue, cacheResults or space',
   ],
-  config: [recordOf(isConstant), "an object of numbers, truth values and strings, such as { BLOCK: 64 }"],
+  config: [(given) => isFunction(given) || recordOf(isConstant)(given), configRemedy],
   heuristics: [recordOf(isFunction), "an object of functions, such as { EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0) }"],
   launch: [recordOf(isConstant), "an object such as { launchPdl: true }"],
   doNotSpecialize: [isNames, 'a list of names, such as ["N"]'],

@@ -222,7 +222,10 @@ function constexprParam(
 }
 
 function configured(kernel: KernelDefinition, name: string): boolean {
-  return kernel.spec.autotune?.configs.some((config) => name in config) ?? name in (kernel.spec.config ?? {});
+  const { autotune, config = {} } = kernel.spec;
+  if (autotune) return autotune.configs.some((each) => name in each);
+  // What a function gives is known once it has run.
+  return typeof config !== "function" && name in config;
 }
 
 /** The dtype variable behind a constexpr: the author's, or one with the param's name. */
@@ -252,5 +255,5 @@ export function handles(kernel: KernelDefinition, params: readonly Param[]): Rec
 /** Whether a grid or a requirement may use it: sizes, scalars and constexprs. */
 export function isMeta(params: readonly Param[], name: string): boolean {
   const param = params.find((p) => p.name === name);
-  return param !== undefined && param.kind !== "tensor" && param.kind !== "pointer";
+  return param !== undefined && param.kind !== "tensor" && param.kind !== "pointer" && param.kind !== "device";
 }

@@ -28,7 +28,7 @@ export interface RawSpec {
     readonly cacheResults?: boolean;
     readonly space?: Space;
   };
-  readonly config?: RawConfig;
+  readonly config?: RawConfig | ((meta: Meta) => unknown);
   readonly heuristics?: Readonly<Record<string, (meta: Meta) => unknown>>;
   readonly launch?: Readonly<Record<string, boolean | number>>;
   readonly triton?: string;

@@ -144,6 +144,7 @@ function isTensor(node: TorchNode, into: LaunchRecorder): boolean | undefined {
 function isArgument(param: Param): boolean {
   if (param.kind === "tensor") return param.role !== "out" || isAsked(param);
   if (param.kind === "size") return !param.derived;
+  if (param.kind === "device") return false;
   return param.kind !== "constexpr" || param.from === "argument" || param.from === "dim";
 }
 
@@ -155,6 +156,7 @@ function isAsked(param: Param): boolean {
 /** Whether the caller must give it: it has no default, and no other argument's shape sets it. */
 function isRequired({ params }: KernelIR, param: Param): boolean {
   if (param.kind === "tensor" || param.kind === "pointer") return param.given === undefined;
+  if (param.kind === "device") return false;
   if (param.kind !== "size" && param.default !== undefined) return false;
   return !isBound(param, params);
 }

@@ -1,5 +1,6 @@
 /** Runs an author's function once, with symbolic arguments, and records it as IR. */
 import { typeOfArgument } from "../ir/typed.js";
+import { launchOptionNames } from "../contract/compiled.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
 import { changedState, earlyExit, loopBounds } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
@@ -19,6 +20,8 @@ import {
 } from "../ir/nodes.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { toArgument } from "../ops/define.js";
+import { type ComputedConfig, computedConfig } from "./computed-config.js";
+import { deviceProperties } from "./device.js";
 import { declare, type Described, handles, isMeta } from "./declare.js";
 import { configOf, type KernelDefinition, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
@@ -42,25 +45,30 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if (param.kind === "tensor") registerTensor(param);
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
+    const properties = deviceProperties(recorder, kernel.at);
+    const known: Meta = { ...meta, device: properties.device };
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
-    const onHost = (compute: (meta: never) => unknown) => host(() => compute(meta as never));
-    const completed = params.map((param) => withRange(complete(param, kernel, onHost), params, kernel, onHost));
+    const onHost = (compute: (meta: never) => unknown) => host(() => compute(known as never));
+    const config = computedConfig(kernel, known, (body) => host(body, placeOf("config")));
+    const completed = params.map((param) => withRange(complete(param, kernel, config, onHost), params, kernel, onHost));
     checkShapes(kernel, completed, placeOf("shapes"));
     // The body may keep handles and is entered again, so it gets new ones each time.
     const body = traceBody(recorder, kernel, () => noted(recorder, handles(kernel, params)));
-    const grid = host(() => asList(kernel.spec.grid(meta)), placeOf("grid"));
-    const requires = host(() => [...rangeRequirements(kernel, meta), ...required(kernel, meta)], placeOf("requires"));
+    const grid = host(() => asList(kernel.spec.grid(known)), placeOf("grid"));
+    const asked = host(() => [...rangeRequirements(kernel, meta), ...required(kernel, known)], placeOf("requires"));
+    const { yields, statements } = asked.block;
+    const requires = { ...asked, block: { yields, statements: [...config.unused, ...statements] } };
     checkGrid(grid, placeOf("grid"));
     recorder.close();
     const { shapes = [], tolerance, doc } = kernel.spec;
     checkNames(kernel, params);
     const reference = recorded(kernel, kernel.spec.reference, params, placeOf("reference"));
     const inputs = inputsOf(kernel, params, placeOf("inputs"));
-    const tuning = tuningOf(kernel, completed, places);
+    const tuning = tuningOf(kernel, config, completed, places);
     return {
       name: kernel.name,
       doc,
-      params: completed,
+      params: [...completed, ...properties.used],
       functions: recorder.functions,
       body,
       grid,
@@ -83,14 +91,21 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
 const required = ({ spec }: KernelDefinition, meta: Meta): readonly unknown[] =>
   asList(spec.requires?.(meta) ?? []) as readonly unknown[];
 
-function tuningOf({ spec, at }: KernelDefinition, params: readonly Param[], places: SpecPlaces | undefined): Tuning {
-  const { autotune, config } = spec;
-  const raw = autotune?.configs ?? [config ?? {}];
+function tuningOf(
+  { spec, at }: KernelDefinition,
+  { fixed, computed }: ComputedConfig,
+  params: readonly Param[],
+  places: SpecPlaces | undefined,
+): Tuning {
+  const { autotune } = spec;
+  const raw = autotune?.configs ?? [fixed];
+  const options = Object.entries(computed).filter(([name]) => launchOptionNames.includes(name));
   const placeOf = (index: number) => (places?.configs.length === raw.length ? places.configs[index] : at);
   // A tensor that holds zeros when a launch begins must hold them at each trial.
   const zeroed = params.flatMap((param) => (param.kind === "tensor" && param.zeroed ? [param.name] : []));
   return {
     configs: raw.map((values, i) => configOf(values, placeOf(i))),
+    ...(options.length > 0 && { options: Object.fromEntries(options) }),
     ...(autotune && { key: autotune.key }),
     resetToZero: [...new Set([...(autotune?.resetToZero ?? []), ...zeroed])],
     restoreValue: autotune?.restoreValue ?? [],
@@ -120,10 +135,17 @@ function checkNames({ name, spec, at }: KernelDefinition, params: readonly Param
 }
 
 /** Adds what the host computes before a launch: derived sizes, launch-time constexprs and heuristics. */
-function complete(param: Param, kernel: KernelDefinition, host: TraceHost): Param {
+function complete(param: Param, kernel: KernelDefinition, config: ComputedConfig, host: TraceHost): Param {
   if (param.kind === "size") {
     const derive = kernel.spec.dims?.[param.name];
     return derive ? { ...param, derived: host(derive) } : param;
+  }
+  if (param.kind === "constexpr" && (param.from === "config" || param.from === "argument")) {
+    const compute = config.computed[param.name];
+    if (compute === undefined) return param.name in config.fixed ? { ...param, from: "config" } : param;
+    const launched: ConstexprParam = { ...param, from: "launch", compute, computedByConfig: true };
+    checkComputed(kernel, launched, compute);
+    return launched;
   }
   if (param.kind !== "constexpr" || (param.from !== "launch" && param.from !== "heuristic")) return param;
   const described = kernel.spec.params[param.name] as Described<"constexpr">;
@@ -141,7 +163,9 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   if (isBool === (param.of === "bool")) return;
   const wanted = param.of === "bool" ? "a truth value, such as N.mod(16).eq(0)" : "an integer";
   const declared =
-    param.from === "launch" && param.of === "int" && isBool ? "; declare it constexpr.launch.bool(…)" : "";
+    param.from === "launch" && !param.computedByConfig && param.of === "int" && isBool
+      ? "; declare it constexpr.launch.bool(…)"
+      : "";
   fail(hostResult.wrongKind(name, param.name, wanted, declared), at);
 }
 

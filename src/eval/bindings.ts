@@ -1,4 +1,5 @@
 /** Values known before a program runs: sizes, scalars, constexprs, dtypes, and what the host computes from them. */
+import { type DeviceProperties, H200 } from "../contract/device-properties.js";
 import { type DTypeName, type Elem, reflect, reflections } from "../types/dtype.js";
 import { unroundedDType } from "../numerics/numeric.js";
 import {
@@ -30,6 +31,8 @@ export interface Launch {
   readonly absent?: readonly string[] | undefined;
   /** Computes every float in float64, so that nothing is rounded: what is left is the kernel's algorithm. */
   readonly unrounded?: boolean | undefined;
+  /** Properties of the GPU, where they are not those of an H200. */
+  readonly gpu?: Partial<DeviceProperties> | undefined;
 }
 
 export class Bindings {
@@ -76,6 +79,7 @@ export class Bindings {
     const { sizes, scalars, constexprs } = this.#launch;
     if (param.kind === "size")
       return param.derived ? this.host(param.derived)[0]! : given(param.name, sizes[param.name]);
+    if (param.kind === "device") return this.#launch.gpu?.[param.name] ?? H200[param.name];
     if (param.kind === "scalar") return given(param.name, scalars?.[param.name] ?? param.default);
     if (param.kind !== "constexpr") throw new TypeError(`${param.name} is not a number`);
     if (param.compute) return this.host(param.compute)[0]!;

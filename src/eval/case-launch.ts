@@ -8,7 +8,7 @@ import { Bindings, type Launch } from "./bindings.js";
 export function launchOf(ir: KernelIR, at: Case): Launch {
   const config = ir.tuning.configs[at.config];
   if (!config) throw new Error(`there is no config ${at.config}; ${ir.name} has ${ir.tuning.configs.length}`);
-  const { dtypes, scalars, absent = [] } = at;
+  const { dtypes, scalars, absent = [], gpu } = at;
   const zeros = absentSizes(ir, absent).map((name) => [name, 0] as const);
   const sizes = { ...at.sizes, ...Object.fromEntries(zeros) };
   for (const [name, value] of Object.entries(at.constexprs ?? {}))
@@ -16,7 +16,7 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
       throw new Error(
         `${name} is ${config.values[name]} in config ${at.config}, and a case gives ${value}; leave it out`,
       );
-  return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values } };
+  return { sizes, dtypes, scalars, constexprs: { ...at.constexprs, ...config.values }, ...(gpu && { gpu }) };
 }
 
 /** The declared ranges of a case: of tensors' elements, scalars and constexprs. */

@@ -33,7 +33,7 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
     required ??
     badTile(ir, launch.bindings) ??
     thinTile(ir, launch.bindings) ??
-    first(launch, "grid", "descriptor", "same-strides", "reach", "tile-size", "launch-size")
+    first(launch, "grid", "descriptor", "same-strides", "reach", "tile-size", "launch-size", "launch-option")
   );
 }
 
@@ -85,6 +85,13 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
       const size = Number(bindings.constant(param.value));
       if (size >= least && Number.isInteger(Math.log2(size))) return undefined;
       return `${param.name} must be a power of two${least > 1 ? ` from ${least} up` : ""}, got ${size}`;
+    }
+    case "launch-option": {
+      const { name, compute } = condition;
+      const value = Number(bindings.host(compute)[0]);
+      const isRight = name === "numWarps" ? [1, 2, 4, 8, 16, 32].includes(value) : value >= 1;
+      const must = name === "numWarps" ? "a power of two up to 32" : "positive";
+      return isRight ? undefined : `${name} must be ${must}, got ${value}`;
     }
     case "launch-size": {
       const size = Number(bindings.constant(condition.param.value));

@@ -48,7 +48,7 @@ class Program {
     this.#place = place.map((index) => Math.max(0, index - 1));
     this.#longest = Math.max(1, ...Object.values(bindings.sizes), ...dimsOf(bindings));
     for (const param of ir.params)
-      if (param.kind === "size" || param.kind === "scalar" || param.kind === "constexpr")
+      if (param.kind === "size" || param.kind === "scalar" || param.kind === "constexpr" || param.kind === "device")
         this.#known.set(param.value, bindings.constant(param.value));
   }
 

@@ -15,6 +15,7 @@
  * Values are positional, metadata is named. Program order is the list's order, so effects keep it for free.
  */
 import type { Config, Space, Tolerance } from "../contract/compiled.js";
+import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import type { Op } from "./op.js";
 import type { Reference, TorchNode } from "../torch/torch-node.js";
@@ -198,7 +199,7 @@ export interface FunctionIR {
 }
 
 /** A parameter of the kernel. Names are the author's. */
-export type Param = TensorParam | PointerParam | ScalarParam | SizeParam | ConstexprParam;
+export type Param = TensorParam | PointerParam | ScalarParam | SizeParam | ConstexprParam | DeviceParam;
 
 export interface TensorParam {
   readonly kind: "tensor";
@@ -259,6 +260,13 @@ export interface SizeParam {
   readonly derived?: HostBlock;
 }
 
+/** A property of the GPU, which only the host asks for. */
+export interface DeviceParam {
+  readonly kind: "device";
+  readonly name: keyof DeviceProperties;
+  readonly value: Value;
+}
+
 export interface ConstexprParam {
   readonly kind: "constexpr";
   readonly name: string;
@@ -267,6 +275,8 @@ export interface ConstexprParam {
   /** The wrapper computes `launch` constexprs; `heuristic` ones are computed after the config is chosen. */
   readonly from: "config" | "launch" | "heuristic" | "dim" | "argument";
   readonly compute?: HostBlock;
+  /** Whether the config computes it, so that a call may set it instead. */
+  readonly computedByConfig?: boolean;
   readonly choices?: readonly string[];
   /** The dtype variable that it binds, if it is a dtype. Its choices are the variable's members. */
   readonly variable?: DTypeVariable;
@@ -284,6 +294,8 @@ export interface HostBlock {
 /** The kernel's configs. The autotuner measures them for each value of `key`; without a key there is only one. */
 export interface Tuning {
   readonly configs: readonly Config[];
+  /** Launch options that the only config computes, by the author's names. */
+  readonly options?: Readonly<Record<string, HostBlock>>;
   /** Names of sizes and scalars; undefined if nothing is measured. */
   readonly key?: readonly string[];
   /** Tensors to set to zero, and tensors to restore, between measurements. */

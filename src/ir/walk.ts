@@ -124,8 +124,9 @@ export function computedBy(param: Param): HostBlock | undefined {
 }
 
 /** What the host computes for a launch: parameters, requirements and the grid. */
-export function hostBlocksOf({ params, requires, grid }: KernelIR): readonly HostBlock[] {
-  return [...params.flatMap((param) => [computedBy(param) ?? [], rangeOf(param) ?? []].flat()), requires, grid];
+export function hostBlocksOf({ params, tuning, requires, grid }: KernelIR): readonly HostBlock[] {
+  const ofParams = params.flatMap((param) => [computedBy(param) ?? [], rangeOf(param) ?? []].flat());
+  return [...ofParams, ...Object.values(tuning.options ?? {}), requires, grid];
 }
 
 /** The host block of a parameter's declared range. */

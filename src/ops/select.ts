@@ -107,13 +107,14 @@ export const where = defineOp<
   name: "where",
   operands: { condition: "value", x: "value", y: "value" },
   effect: "pure",
-  spelling: { form: "call", name: "tl.where" },
+  spelling: { form: "call", name: "tl.where", host: { form: "conditional" } },
   infer: ({ condition, x, y }) => {
     const type = inferWhere(condition.type, x.type, y.type);
     if (typeof type === "string" || type.kind !== "tile") return type;
     const sides = [x.type, y.type].flatMap((side) => (side.kind === "tile" ? [side.dtype] : []));
     return sides.every((dtype) => sameElem(dtype, type.dtype)) ? type : tileType(type.dtype, type.shape);
   },
+  fold: (condition, x, y) => (condition ? x : y),
   evaluate: ({ condition, x, y }, { result }) => {
     const [a, b, dtype] = isTile(x) || isTile(y) ? common(x, y) : lone(x, y, result.dtype);
     const chosen = isTile(condition) ? condition : tileOf(condition, "int1");

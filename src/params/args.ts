@@ -1,4 +1,5 @@
 /** The arguments of a kernel's body and of its host callbacks. */
+import type { DeviceProperties } from "../contract/device-properties.js";
 import type { Constexpr, ConstBool, ConstFloat, ConstFn, ConstString } from "../types/constexpr.js";
 import type { Descriptor } from "../rules/descriptor-types.js";
 import type { DType, DTypeName, Element, OneOf } from "../types/dtype.js";
@@ -47,6 +48,9 @@ export type Args<P, Derived extends string = never> = {
       : never
     : Scalar<"int32">;
 };
+
+/** What callbacks that run before a launch get besides: properties of the GPU that the tensors are on. */
+export type Device = { readonly [K in keyof DeviceProperties]: Scalar<"int32"> };
 
 /** The arguments of host callbacks: sizes, scalars and constexprs. */
 export type Meta<P, Derived extends string = never> = {

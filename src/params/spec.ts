@@ -1,5 +1,5 @@
 /** The spec of a kernel: everything except its body. */
-import type { Meta } from "./args.js";
+import type { Device, Meta } from "./args.js";
 import type {
   ConstNames,
   DimsOfParams,
@@ -53,6 +53,13 @@ export type Config<P, Heuristic extends string = never> = Flat<
     readonly [K in Exclude<FlagNames<P>, Heuristic>]?: FlagValue<P, K>;
   } & LaunchOptions
 >;
+/** The same where values may be computed before a launch: integers of the host, and conditions for flags. */
+export type ComputedConfig<P, Heuristic extends string = never> = {
+  readonly [K in keyof Config<P, Heuristic>]: Config<P, Heuristic>[K] | Computed<Config<P, Heuristic>[K]>;
+};
+type Computed<V> = NonNullable<V> extends boolean ? Requirement : NonNullable<V> extends number ? HostInt : never;
+type OnDevice = { readonly device: Device };
+
 export interface Autotune<P, Derived extends string = never, Heuristic extends string = never> {
   /** The autotuner measures again if one of these changes. */
   readonly key: readonly Exclude<
@@ -126,11 +133,19 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
   readonly params: P;
   /** Derived sizes: `dims: { MT: ({ M, TOP_K }) => M.mul(TOP_K) }`. */
   readonly dims?: { readonly [K in Derived]: (meta: Meta<P>) => HostInt };
-  /** The number of programs on each axis. */
-  readonly grid: (meta: Meta<P, NoInfer<Derived>>) => Grid;
+  /**
+   * The number of programs on each axis, from sizes, constexprs and properties of the GPU: `({ M, BLOCK, device }) =>
+   * [tl.minimum(device.multiProcessorCount, tl.cdiv(M, BLOCK))]`.
+   */
+  readonly grid: (meta: Meta<P, NoInfer<Derived>> & OnDevice) => Grid;
   readonly autotune?: Autotune<P, NoInfer<Derived>, NoInfer<Heuristic>>;
-  /** The only config of a kernel without `autotune`. */
-  readonly config?: Config<P, NoInfer<Heuristic>>;
+  /**
+   * The only config of a kernel without `autotune`. A function computes it before each launch from sizes and properties
+   * of the GPU: `({ N, device }) => ({ BLOCK: tl.nextPowerOf2(N), numWarps: tl.where(N.gt(2048), 8, 4) })`.
+   */
+  readonly config?:
+    | Config<P, NoInfer<Heuristic>>
+    | ((meta: Meta<P, NoInfer<Derived>> & OnDevice) => ComputedConfig<P, NoInfer<Heuristic>>);
   /** Constexprs computed from the arguments and the chosen config: `EVEN: ({ N, BLOCK }) => N.mod(BLOCK).eq(0)`. */
   readonly heuristics?: { readonly [K in Heuristic]: HeuristicOf<P, K, NoInfer<Derived>> };
   readonly launch?: DriverOptions;
@@ -151,7 +166,7 @@ export interface Spec<P, Derived extends string = never, Heuristic extends strin
    */
   readonly sameStrides?: readonly (readonly [TensorNames<P>, TensorNames<P>, ...TensorNames<P>[]])[];
   /** Conditions that the caller must meet. The wrapper checks them before each launch. */
-  readonly requires?: (meta: Meta<P, NoInfer<Derived>>) => readonly Requirement[];
+  readonly requires?: (meta: Meta<P, NoInfer<Derived>> & OnDevice) => readonly Requirement[];
   /**
    * Inputs that arbitrary random numbers would not suit, as recorded PyTorch: `({ M, N }, torch) => ({ index:
    * torch.randperm(N) })`. Each is cast to its tensor's dtype; all other tensors are drawn at random.

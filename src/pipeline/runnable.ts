@@ -31,18 +31,18 @@ class RunnableKernel extends KernelDefinition {
     super(...definition);
   }
 
-  async evaluate(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
+  async evaluate(inputs: Given = {}, { tolerance, order, nonFinite, gpu, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, { tolerance, gpu }, constexprs, captureLocation());
     return shown(kernel.evaluate(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
   }
 
-  async check(inputs: Given = {}, { tolerance, order, nonFinite, ...constexprs }: CallOptions & Given = {}) {
-    const { kernel, at, given } = await this.#bind(inputs, constexprs, captureLocation(), tolerance);
+  async check(inputs: Given = {}, { tolerance, order, nonFinite, gpu, ...constexprs }: CallOptions & Given = {}) {
+    const { kernel, at, given } = await this.#bind(inputs, { tolerance, gpu }, constexprs, captureLocation());
     return shown(kernel.check(at, { inputs: given, ...(tolerance && { tolerance }), order, nonFinite }));
   }
 
   async run(inputs: Given = {}, { device, python, ...constexprs }: RunOptions & Given = {}): Promise<KernelRun> {
-    const { kernel, at, given, tuned } = await this.#bind(inputs, constexprs, captureLocation());
+    const { kernel, at, given, tuned } = await this.#bind(inputs, {}, constexprs, captureLocation());
     const raw = mapValues(given, ({ dtype, shape, data }) => ({
       dtype,
       shape,
@@ -59,12 +59,17 @@ class RunnableKernel extends KernelDefinition {
     return { outputs, device: "eval", unchecked: [...ran.unchecked, ...unchecked] };
   }
 
-  async #bind(inputs: Given, constexprs: Given, location: Location | undefined, tolerance?: unknown) {
+  async #bind(
+    inputs: Given,
+    { tolerance, gpu }: { readonly tolerance?: unknown; readonly gpu?: CallOptions["gpu"] | undefined },
+    constexprs: Given,
+    location: Location | undefined,
+  ) {
     checkTolerance(this.name, tolerance, location);
     const plain = await this.#build({});
     const config = configPart(plain, constexprs, location);
     const kernel = await this.#build(config);
-    const { at, inputs: given }: Bound = bindCall(kernel, inputs, constexprs, location);
+    const { at, inputs: given }: Bound = bindCall(kernel, inputs, constexprs, location, gpu);
     return { kernel, at, given, tuned: Object.keys(config).length === 0 };
   }
 
@@ -77,11 +82,11 @@ class RunnableKernel extends KernelDefinition {
   }
 
   #with(config: Given): KernelDefinition {
-    const { autotune } = this.spec;
-    const only = { ...(autotune?.configs[0] ?? this.spec.config), ...config };
-    const spec = autotune
-      ? { ...this.spec, autotune: { ...autotune, configs: [only] } }
-      : { ...this.spec, config: only };
+    const { autotune, config: own } = this.spec;
+    const only = (given: unknown) => ({ ...(given as Given), ...config });
+    const spec: RawSpec = autotune
+      ? { ...this.spec, autotune: { ...autotune, configs: [only(autotune.configs[0])] } }
+      : { ...this.spec, config: typeof own === "function" ? (meta) => only(own(meta)) : only(own) };
     return new KernelDefinition(this.name, spec, this.body, this.at);
   }
 }

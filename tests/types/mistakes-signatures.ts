@@ -290,6 +290,16 @@ export const signatures: Chapter = {
       one("grid: () => [1]", "({ x }) => { tl.when(x.given, () => {}); }", 'x: tensor(tl.float32, ["N"]).optional()'),
     ),
     mistake(
+      "a property that no device has",
+      one("grid: ({ device }) => [device.sms]"),
+      one("grid: ({ device }) => [device.multiProcessorCount]"),
+    ),
+    mistake(
+      "a config that computes a truth value for a number of warps",
+      one("grid: () => [1], config: ({ N }) => ({ BLOCK: 64, numWarps: N.gt(1024) })"),
+      one("grid: () => [1], config: ({ N }) => ({ BLOCK: 64, numWarps: tl.minimum(N, 8) })"),
+    ),
+    mistake(
       "a range of an output",
       one("grid: () => [1]", undefined, 'x: tensor.out(tl.int32, ["N"], { range: [0, "N"] })'),
       one("grid: () => [1]", undefined, 'x: tensor(tl.int32, ["N"], { range: [0, "N"] })'),

@@ -1,6 +1,7 @@
 /** The emitted Python file, which needs torch and triton but not TileScript. */
 import { INT32_REACH, MAX_NUMEL } from "../../types/limits.js";
 import type { EmitOptions } from "../../contract/compiled.js";
+import { H200 } from "../../contract/device-properties.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { externFile } from "../../diagnostics/catalogue/extern-codes.js";
 import { isLiteral, isValue, type KernelIR, tensorsOf, type Value } from "../../ir/nodes.js";
@@ -16,6 +17,7 @@ import { helperFunctions, LAUNCH, LAUNCHES, WRAP_TRITON } from "../wrapper/wrapp
 import { drawFunction, inputsFunction, shapesConstant, withDtypes } from "../torch/drawn-inputs.js";
 import { jitFunctions, usedParameters } from "./jit.js";
 import { type KernelNames, kernelNames, moduleNames } from "../names/kernel-names.js";
+import { snakeCase } from "../names/names.js";
 import { lintExceptions } from "../python/lint-exceptions.js";
 import { eachNode } from "../python/nodes-in.js";
 import { type PrintedModule, printModule } from "../python/layout.js";
@@ -31,6 +33,7 @@ import { referenceFunction } from "../torch/reference-function.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
 import { firstConfig } from "../wrapper/autotune.js";
+import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
 import { wrapper } from "../wrapper/wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
@@ -219,6 +222,16 @@ function constants(kernels: readonly KernelIR[], isMentioned: (name: string) => 
       py.comment("Elements that a tile of Triton may have."),
       py.assign(py.name(ROW_LIMIT), powerOfTwo(MAX_NUMEL)),
     );
+  if (isMentioned(GPU_PROPERTY)) {
+    const stated = Object.entries(H200).map(([name, value]) => ({
+      key: py.string(snakeCase(name)),
+      value: py.number(String(value)),
+    }));
+    limits.push(
+      py.comment("The GPU that Triton's interpreter stands for: an NVIDIA H200."),
+      py.assign(py.name(STATED_GPU), py.dict(...stated)),
+    );
+  }
   if (isMentioned(LAUNCH))
     limits.push(py.comment("Binaries and grids of earlier launches."), py.assign(py.name(LAUNCHES), py.dict()));
   if (isMentioned(TRITON_DTYPES)) {

@@ -35,6 +35,7 @@ export function signatureOf(ir: KernelIR): Signature {
   const names = kernelNames(ir);
   const multiples = sizeMultiples(ir);
   const optional = optionalSizes(ir).map(({ param }) => param.name);
+  const gpu = paramsOf(ir, "device").map(({ name }) => name);
   const tiles = tileSizes(ir).filter(({ param }) => param.from === "dim");
   return {
     name: names.wrapper,
@@ -44,6 +45,7 @@ export function signatureOf(ir: KernelIR): Signature {
     scalars: paramsOf(ir, "scalar").map((param) => scalarSignature(ir, param, names)),
     constexprs: paramsOf(ir, "constexpr").map((param) => constexprSignature(ir, param, names)),
     sizes: freeSizes(ir).map(({ name }) => name),
+    ...(gpu.length > 0 && { gpu }),
     ...(optional.length > 0 && { optionalSizes: optional }),
     ...(Object.keys(multiples).length > 0 && { multiples }),
     ...(tiles.length > 0 && {
@@ -113,6 +115,7 @@ function constexprSignature(ir: KernelIR, param: ConstexprParam, names: KernelNa
     kind: param.of,
     from: param.from,
     ...(param.choices && { choices: param.choices }),
+    ...(param.computedByConfig && { computedByConfig: true }),
     ...(param.variable && { variable: param.variable.name }),
     ...(param.default !== undefined && { default: param.default }),
     ...rangeSignature(ir, param),

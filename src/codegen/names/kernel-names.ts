@@ -6,6 +6,7 @@ import {
   isLiteral,
   isValue,
   type KernelIR,
+  type Param,
   type TensorParam,
   tensorsOf,
   type Value,
@@ -13,7 +14,7 @@ import {
 import type { SourceIndex } from "../../ir/source.js";
 import { embedExterns, type Externs, NO_EXTERNS } from "./extern-source.js";
 import { LAUNCH_NAMES } from "./launch-names.js";
-import { Names } from "./names.js";
+import { Names, snakeCase } from "./names.js";
 
 export interface KernelNames {
   /** The wrapper's name. */
@@ -86,9 +87,10 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   for (const param of ir.params) {
     if (param.kind === "tensor")
       parameters.set(param.pointer, taken.take(`${param.name}_${param.block ? "desc" : "ptr"}`));
-    else parameters.set(param.value, taken.take(param.kind === "pointer" ? `${param.name}_ptr` : param.name));
+    else parameters.set(param.value, taken.take(pythonName(param)));
     const name = parameters.get(param.kind === "tensor" ? param.pointer : param.value)!;
-    if (LAUNCH_NAMES.has(name)) fail(reservedName.launch(ir.name, param.name, name, [...LAUNCH_NAMES]), ir.at);
+    if (LAUNCH_NAMES.has(name) && param.kind !== "device")
+      fail(reservedName.launch(ir.name, param.name, name, [...LAUNCH_NAMES]), ir.at);
   }
   for (const param of ir.params) {
     if (param.kind !== "tensor") continue;
@@ -108,6 +110,11 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const locals = new Names("body");
   for (const name of [...parameters.values(), ...functions.values()]) locals.keep(name);
   return { wrapper, jit, op, opOut, pruner, parameters, tensors, strides, functions, externs, locals };
+}
+
+function pythonName(param: Exclude<Param, { kind: "tensor" }>): string {
+  if (param.kind === "device") return snakeCase(param.name);
+  return param.kind === "pointer" ? `${param.name}_ptr` : param.name;
 }
 
 /** The jit function's name of a size, number or constexpr, by the author's name. */

@@ -49,6 +49,8 @@ export function notTraceable(ir: KernelIR): string | undefined {
   const cannot = (what: string, why = "torch.compile cannot trace it"): string =>
     `triton_op cannot have ${what}; ${why}, so emit a custom_op`;
   const { params, tuning, launch } = ir;
+  if (params.some(({ kind }) => kind === "device"))
+    return cannot("a launch that depends on properties of the GPU", "a graph is made before the GPU is known");
   const computed = params.find((param) => param.kind === "constexpr" && param.from === "heuristic");
   if (computed) return cannot(`the heuristic of ${computed.name}`);
   if (setsBlocks(ir).length > 0) return cannot("configs with a hook, which sets the blocks of its descriptors");

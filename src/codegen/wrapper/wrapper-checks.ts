@@ -47,7 +47,8 @@ export function label(context: WrapperContext, param: TensorParam | PointerParam
     : context.names.tensors.get(param.name)!;
 }
 
-function check(test: Expression, body: Statement): Statement {
+/** An error under a condition. */
+export function check(test: Expression, body: Statement): Statement {
   return { kind: "if", branches: [{ test, body: [body] }] };
 }
 

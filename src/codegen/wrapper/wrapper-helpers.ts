@@ -5,6 +5,7 @@ import { argumentHelpers, CHECK_TENSOR, checkTensor } from "./argument-helpers.j
 import { gradientHelpers } from "./gradient-helpers.js";
 import { helper } from "./helper-function.js";
 import { IS_TRACED } from "./wrapper-checks.js";
+import { GPU_PROPERTY, STATED_GPU } from "./wrapper-launch.js";
 import { CHECK_MEMORY, CHECK_OUT } from "./wrapper-outputs.js";
 
 /** Launches a kernel. */
@@ -198,6 +199,15 @@ const allocate = helper(
   `return torch.empty(size, device="cuda", dtype=torch.int8)`,
 );
 
+const gpuProperty = helper(
+  GPU_PROPERTY,
+  "device name",
+  "What torch.cuda.get_device_properties says of the GPU that a launch is for.",
+  `if _INTERPRETED:
+    return ${STATED_GPU}[name]
+return getattr(torch.cuda.get_device_properties(device), name)`,
+);
+
 const isTraced = helper(
   IS_TRACED,
   "tensor",
@@ -226,6 +236,7 @@ export function helperFunctions(
     ...(isMentioned(LAUNCH) ? [launch, launchKey(hasFloats)] : []),
     ...(isMentioned(CHECK_DESCRIPTOR) ? [checkDescriptor] : []),
     ...(isMentioned(ALLOCATE) ? [allocate] : []),
+    ...(isMentioned(GPU_PROPERTY) ? [gpuProperty] : []),
     ...gradientHelpers(isMentioned),
     ...(isMentioned(CHECK_TENSOR) || isMentioned(CHECK_OUT)
       ? [isTraceable ? unlessTraced(checkTensor, "tensor") : checkTensor]

@@ -31,7 +31,7 @@ function usesBFloat16(ir: KernelIR): boolean {
 function possible(context: WrapperContext): readonly Expression[] {
   const elems = context.ir.params.map((param) => {
     if (param.kind === "constexpr") return param.variable;
-    return param.kind === "size" ? undefined : param.dtype;
+    return "dtype" in param ? param.dtype : undefined;
   });
   const variables = elems.flatMap((elem) =>
     elem === undefined || typeof elem === "string" || !members(elem).includes(BFLOAT16) ? [] : [elem.name],

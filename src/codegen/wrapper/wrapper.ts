@@ -6,7 +6,6 @@ import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
-  type ConstexprParam,
   isValue,
   type KernelIR,
   type PointerParam,
@@ -40,7 +39,6 @@ import {
   label,
   messageOf,
   reachCheck,
-  ROW_LIMIT,
   sameStridesCheck,
   shapeChecks,
   tensorCheck,
@@ -52,6 +50,7 @@ import { argumentLines, inputParameters, outputLines, outputParameters, returnTy
 import { gradientChecks } from "./wrapper-gradient.js";
 import { bfloat16Check } from "./wrapper-interpreter.js";
 import * as py from "../python/py-build.js";
+import { computedOptions, launchComputations } from "./wrapper-launch.js";
 import { numberChecks, passed } from "./wrapper-numbers.js";
 import type { Block, Expression, FunctionDef, Keyword, Parameter, Statement } from "../python/py.js";
 
@@ -111,7 +110,7 @@ class WrapperEmitter extends WrapperScope {
       ...preconditionsOf(this.ir, "same-strides").flatMap((each) => sameStridesCheck(this, each)),
       ...preconditionsOf(this.ir, "reach").flatMap((each) => ifGiven(this, each.param, reachCheck(this, each))),
       ...tileSizeChecks(this),
-      ...this.#launchConstexprs(),
+      ...launchComputations(this, (v) => this.local(v)),
       ...this.#requirements(),
       ...bfloat16Check(this),
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
@@ -244,32 +243,6 @@ class WrapperEmitter extends WrapperScope {
     });
   }
 
-  #launchConstexprs(): Block {
-    return this.ir.params.flatMap((param) => {
-      if (param.kind !== "constexpr" || param.from !== "launch" || !param.compute) return [];
-      const target = this.local(param.value);
-      const [value] = hostExpressions(param.compute, (v) => this.local(v));
-      const isLimited = preconditionsOf(this.ir, "launch-size").some((each) => each.param === param);
-      const limit: Statement[] = isLimited ? [this.#launchSize(param)] : [];
-      return [py.assign(target, value!), ...limit];
-    });
-  }
-
-  #launchSize(param: ConstexprParam): Statement {
-    const [value, most] = [this.local(param.value), py.name(ROW_LIMIT)];
-    const name = `${this.names.parameters.get(param.value)} would be `;
-    const refuse = messageOf(
-      this,
-      "ValueError",
-      name,
-      { value },
-      "; a tile holds at most ",
-      { value: most },
-      " elements",
-    );
-    return { kind: "if", branches: [{ test: py.compare(value, [">", most]), body: [refuse] }] };
-  }
-
   /** Requirements that decide between configs prune them; the others are checked here. */
   #requirements(): Block {
     const tests = hostExpressions(this.ir.requires, (v) => this.local(v));
@@ -358,7 +331,7 @@ class WrapperEmitter extends WrapperScope {
     const values = Object.entries(only?.values ?? {}).map(([name, value]) =>
       py.keyword(parameterName(this.ir, this.names, name), py.constant(value)),
     );
-    const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only)];
+    const fixed = this.ir.tuning.key || !only ? [] : [...values, ...launchOptions(only), ...computedOptions(this)];
     return {
       tensors: tensors.map((param) =>
         param.kind === "tensor" && param.block ? py.name(this.#localText(param.pointer)) : this.tensor(param),

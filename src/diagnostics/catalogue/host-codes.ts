@@ -35,6 +35,10 @@ export const computedLater = defineCode("computed-later", {
     `${kernel}: ${name} is computed before a config is chosen, and names ${config} of the configs${isConstexpr ? `; compute ${name} in heuristics` : ""}`,
   heuristic: (kernel: string, name: string, heuristic: string) =>
     `${kernel}: ${name} names ${heuristic}, which a heuristic computes later; ${NAME_ITS_INPUTS}`,
+  itself: (kernel: string, name: string) =>
+    `${kernel}: ${name} is computed from itself; compute it from sizes, scalars and properties of the device`,
+  device: (kernel: string, name: string) =>
+    `${kernel}: ${name} is computed where the device is not known; its properties are for grid, config, requires and constexpr.launch`,
   order: (kernel: string, name: string, later: string) =>
     `${kernel}: the heuristic of ${name} names ${later}; list ${later} before it in params`,
 });

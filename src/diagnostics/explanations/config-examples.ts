@@ -101,7 +101,7 @@ tl.store(y.at(m, m), tl.dot(tl.load(a.at(m, m)), tl.load(b.at(m, m))));`,
 export const host = {
   "computed-later": {
     means:
-      "Sizes and launch-time constexprs are computed before a config is chosen, heuristics after it, in the order of params.",
+      "Sizes come first, then launch-time constexprs, what config computes and properties of the device; heuristics are computed once a config is chosen, in the order of params. Nothing is computed from itself.",
     says: "example: EVEN is computed before a config is chosen, and names BLOCK of the configs; compute EVEN in heuristics",
     fails: {
       params: `x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr(), EVEN: constexpr.launch.bool(({ N, BLOCK }) => N.mod(BLOCK).eq(0))`,

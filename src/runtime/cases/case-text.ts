@@ -18,6 +18,7 @@ export function describeCase(at: Case, configs: number): string {
       layout === "contiguous" ? [] : [`${name} ${layout}`],
     ),
     ...(at.absent ?? []).map((name) => `without ${name}`),
+    ...Object.entries(at.gpu ?? {}).map(([name, value]) => `on a GPU with ${name} ${value}`),
     ...(at.special?.length ? [`special values (${at.special.join(", ")})`] : []),
     ...(configs > 1 ? [`config ${at.config}`] : []),
   ].join(" ");

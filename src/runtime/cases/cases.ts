@@ -115,7 +115,9 @@ function ourCases(kernel: CompiledKernel, limits: Limits, selection: Selection):
         const chosen = config ?? configs[turn++ % configs.length]!;
         const all = caseOf(kernel, shape, variant, layout, chosen, selection.seed);
         for (const wanted of withAndWithout(kernel.signature.tensors, all, every, turn)) {
-          const at = selection.sizes ? wanted : fitted(kernel, wanted, limits);
+          const one = selection.sizes ? wanted : fitted(kernel, wanted, limits);
+          // A launch that depends on the GPU runs on few multiprocessors too.
+          const at = kernel.signature.gpu && cases.size % 2 === 1 ? { ...one, gpu: { multiProcessorCount: 3 } } : one;
           const refusal = kernel.refusal(at);
           if (refusal === undefined) cases.set(JSON.stringify(at), { at, label: shape.label, extra: place !== 0 });
           else left.add(`${formatSizes(shape.sizes)}: the kernel refuses it (${refusal})`);

@@ -1,5 +1,6 @@
 /** Cases of a kernel, drawn from its signature by fast-check. */
 import fc from "fast-check";
+import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
 import {
   type Case,
   type CompiledKernel,
@@ -102,7 +103,9 @@ export function asDrawn({ signature }: CompiledKernel, at: Case): Case {
   const layouts = Object.fromEntries(inputs.map(({ name }) => [name, at.layouts?.[name] ?? "contiguous"]));
   const hasOptional = signature.tensors.some(({ optional }) => optional);
   const { scalars = {}, constexprs = {}, absent = [], special = [] } = at;
-  return { ...at, layouts, scalars, constexprs, special, ...(hasOptional && { absent }) };
+  const { multiProcessorCount } = { ...H200, ...at.gpu };
+  const gpu = signature.gpu && { gpu: { multiProcessorCount } };
+  return { ...at, layouts, scalars, constexprs, special, ...gpu, ...(hasOptional && { absent }) };
 }
 
 /** The configs that the kernel accepts at some sizes. */
@@ -169,6 +172,7 @@ function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = fal
           (dtype.includes("int") ? fc.integer({ min: 0, max: 5 }) : fc.float({ min: -2, max: 2, noNaN: true })),
       ]),
       constexprs: recordOf(drawn, (each) => [each.name, given(each.name) ?? constexprArbitrary(each)]),
+      ...(signature.gpu && { gpu: gpuArbitrary }),
       ...(optional.length > 0 && { absent: fc.subarray(optional) }),
       ...(special.length > 0 && { special: specialArbitrary(special) }),
     });
@@ -387,6 +391,12 @@ class Tried<T> extends fc.Arbitrary<T> {
     return this.#right.shrink(value, context);
   }
 }
+
+/** Few multiprocessors give each program of a persistent kernel more to do than small sizes would on many. */
+const gpuArbitrary: fc.Arbitrary<Partial<DeviceProperties>> = fc.constantFrom<number[]>(1, 3, 132).map(
+  (multiProcessorCount) => ({ multiProcessorCount }),
+  (gpu) => (gpu as DeviceProperties).multiProcessorCount,
+);
 
 function constexprArbitrary({ kind, choices, default: initial }: ConstexprSignature): fc.Arbitrary<Constant> {
   if (choices) return fc.constantFrom(...choices);

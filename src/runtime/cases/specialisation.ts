@@ -13,7 +13,7 @@ const ALIGNMENT = 16;
 export function specialisationOf(kernel: CompiledKernel, at: Case): string {
   const numbers = { ...kernel.sizes(at), ...integersOf(kernel, at) };
   const kinds = Object.entries(numbers).map(([name, value]) => [name, kindOf(value)]);
-  return JSON.stringify([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, kinds]);
+  return JSON.stringify([at.config, at.dtypes, kernel.constexprs(at), at.layouts, at.absent, at.gpu, kinds]);
 }
 
 /** A number near `size` that Triton specialises like `pattern`. */

@@ -8,6 +8,7 @@ import type {
   TensorSignature,
   Tolerance,
 } from "../../contract/compiled.js";
+import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
 import { shapeOf } from "../cases/cases.js";
 import { gradientTolerance, type Runs, toleranceFor } from "../../contract/tolerance.js";
 import type {
@@ -20,7 +21,7 @@ import type {
   VerifyRequest,
   WireTensor,
 } from "../python/protocol.js";
-import type { Target } from "../system/gpu-targets.js";
+import { propertiesOf, type Target } from "../system/gpu-targets.js";
 
 /** A tensor's elements as bytes of the device's memory, in row-major order. */
 export interface RawTensor {
@@ -108,7 +109,7 @@ export function prewarmRequest(kernel: CompiledKernel, module: string, at: Case)
 }
 
 /** The request to compile one case for a GPU. What a raw pointer reaches does not matter there; its dtype does. */
-export function compileRequest(kernel: CompiledKernel, module: string, at: Case, { triton }: Target): CompileRequest {
+export function compileRequest(kernel: CompiledKernel, module: string, at: Case, target: Target): CompileRequest {
   const run = runRequest(kernel, module, at);
   const given = kernel.signature.pointers.filter(
     ({ name, numel }) => numel === undefined && !at.absent?.includes(name),
@@ -116,7 +117,8 @@ export function compileRequest(kernel: CompiledKernel, module: string, at: Case,
   const pointed = given.map((pointer) =>
     pointerWire(pointer, { dtype: dtypeOf(pointer, at), shape: [1] }, { kind: "integers", low: 0, high: 1 }),
   );
-  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: triton };
+  const gpu = kernel.signature.gpu && { gpu: gpuOf({ ...at.gpu, ...propertiesOf(target) }) };
+  return { ...run, type: "compile", inputs: [...run.inputs, ...pointed], target: target.triton, ...gpu };
 }
 
 function pointerWire(
@@ -175,8 +177,15 @@ export function runRequest(kernel: CompiledKernel, module: string, at: Case): Ru
       .filter(({ role }) => role !== "in")
       .map(({ name, python }) => (at.absent?.includes(name) ? null : python)),
     arguments: argumentsOf(kernel, at),
+    ...(signature.gpu && { gpu: gpuOf(at.gpu) }),
     seed: at.seed,
   };
+}
+
+/** `multi_processor_count` and the others, as an emitted module has them. */
+function gpuOf(gpu: Partial<DeviceProperties> | undefined): Readonly<Record<string, number>> {
+  const python = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries({ ...H200, ...gpu }).map(([name, value]) => [python(name), value]));
 }
 
 type Sizes = Readonly<Record<string, number>>;

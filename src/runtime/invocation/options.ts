@@ -182,6 +182,7 @@ const CASE_KEYS = [
   "constexprs",
   "layouts",
   "absent",
+  "gpu",
   "special",
   "config",
   "seed",

@@ -48,6 +48,8 @@ export interface RunRequest {
   readonly outputs: readonly WireTensor[];
   /** Python names of the wrapper's results, in order: outputs and tensors updated in place; null for one left out. */
   readonly results: readonly (string | null)[];
+  /** Properties of the GPU that the interpreter or a compilation stands for, by PyTorch's names. */
+  readonly gpu?: Readonly<Record<string, number>>;
   /** Scalars, sizes and constexprs from the caller, by Python name; null for omitted tensors. */
   readonly arguments: Readonly<Record<string, number | boolean | string | null | { readonly dtype: string }>>;
   readonly seed: number;

@@ -68,6 +68,7 @@ function jsonCase(outcome: Outcome): CaseReport {
     ...(at.scalars && { scalars: at.scalars }),
     ...(at.constexprs && { constexprs: at.constexprs }),
     ...(at.absent && { absent: at.absent }),
+    ...(at.gpu && { gpu: at.gpu }),
     ...(at.special && { special: at.special }),
     config: outcome.tuned ? "autotuned" : at.config,
     seed: at.seed,

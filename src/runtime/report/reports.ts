@@ -1,5 +1,6 @@
 /** The output of `--json`, one type per command. Numbers that JSON can't represent (NaN, infinity) are null. */
 import type { Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { DeviceProperties } from "../../contract/device-properties.js";
 import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
 import type { Diagnostic } from "../../diagnostics/diagnostic.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
@@ -58,6 +59,8 @@ export interface CaseReport {
   readonly constexprs?: Readonly<Record<string, number | boolean | string>>;
   /** Optional tensors that the case omits. */
   readonly absent?: readonly string[];
+  /** Properties of the GPU that a launch depends on, where they are not those of an H200. */
+  readonly gpu?: Partial<DeviceProperties>;
   readonly special?: readonly SpecialValue[];
   readonly config: number | "autotuned";
   readonly seed: number;

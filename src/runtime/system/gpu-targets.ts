@@ -1,4 +1,5 @@
 /** The GPUs to compile for: their limits, and how many programs of a kernel fit on a multiprocessor. */
+import type { DeviceProperties } from "../../contract/device-properties.js";
 import { UsageError } from "./problems.js";
 
 /**
@@ -115,6 +116,12 @@ export const targets: readonly Target[] = [
   hip("gfx1100", 64 * KiB),
   hip("gfx1200", 64 * KiB),
 ];
+
+/** What is known of a target's GPUs before a launch. They differ in how many multiprocessors they have. */
+export function propertiesOf({ triton: [backend, arch, warpSize], limits }: Target): Partial<DeviceProperties> {
+  const capability = typeof arch === "number" ? { major: Math.floor(arch / 10), minor: arch % 10 } : {};
+  return { sharedMemoryPerBlockOptin: limits.sharedOfProgram, warpSize, ...(backend === "cuda" && capability) };
+}
 
 /** The targets of a list such as `cuda:90,hip:gfx942`. */
 export function parseTargets(text: string): Target[] {

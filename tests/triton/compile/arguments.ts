@@ -41,7 +41,7 @@ export function argumentsOf(ir: KernelIR, config: Config, dtype: DTypeName, shap
       if (!block) aligned.push(name);
     } else if (param.kind === "scalar") types[name] = triton(param.dtype);
     else if (param.kind === "size") integer(name, false);
-    else {
+    else if (param.kind === "constexpr") {
       types[name] = "constexpr";
       constants[name] = param.of === "dtype" ? { dtype: String(constexprs[param.name]) } : constexprs[param.name]!;
     }

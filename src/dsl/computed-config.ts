@@ -1,0 +1,58 @@
+/** `config` as a function: constants stand in the config, and the launch computes the rest. */
+import { launchOptionNames } from "../contract/compiled.js";
+import { fail } from "../diagnostics/diagnostic.js";
+import { configName } from "../diagnostics/catalogue/config-codes.js";
+import { specValue } from "../diagnostics/catalogue/definition-codes.js";
+import type { Handle } from "../ir/handle.js";
+import type { HostBlock, Statement } from "../ir/nodes.js";
+import { argumentsOf, resultsOf, valuesIn } from "../ir/walk.js";
+import type { KernelDefinition } from "./definition.js";
+import { configRemedy, isConstant, isRecord } from "./check-spec.js";
+
+type Meta = Readonly<Record<string, Handle>>;
+
+export interface ComputedConfig {
+  readonly fixed: Readonly<Record<string, unknown>>;
+  readonly computed: Readonly<Record<string, HostBlock>>;
+  /** What the function computes and does not return. */
+  readonly unused: readonly Statement[];
+}
+
+/** `host` records what a callback computes. */
+export function computedConfig(
+  { name, spec, at }: KernelDefinition,
+  meta: Meta,
+  host: (body: () => unknown) => HostBlock,
+): ComputedConfig {
+  const { config } = spec;
+  if (typeof config !== "function") return { fixed: config ?? {}, computed: {}, unused: [] };
+  let entries: readonly (readonly [string, unknown])[] = [];
+  const all = host(() => {
+    const given = config(meta);
+    entries = Object.entries(isRecord(given) ? given : fail(specValue.part(name, "config", configRemedy), at));
+    return entries.flatMap(([, value]) => (isConstant(value) ? [] : [value]));
+  });
+  const computed = entries.filter(([, value]) => !isConstant(value));
+  const known = [...Object.keys(spec.params), ...launchOptionNames];
+  const unknown = computed.find(([key]) => !known.includes(key));
+  if (unknown) fail(configName.unknown(`${name}: its config`, unknown[0], known), at);
+  const parts = computed.map(([key], i) => [key, partOf(all, i)] as const);
+  const used = new Set(parts.flatMap(([, { block }]) => block.statements));
+  return {
+    fixed: Object.fromEntries(entries.filter(([, value]) => isConstant(value))),
+    computed: Object.fromEntries(parts),
+    unused: all.block.statements.filter((statement) => !used.has(statement)),
+  };
+}
+
+/** The block of one of the values, with the statements that it needs. */
+function partOf({ block, at }: HostBlock, place: number): HostBlock {
+  const value = block.yields[place]!;
+  const needed = new Set<unknown>([value]);
+  const statements = block.statements.toReversed().filter((statement) => {
+    if (!resultsOf(statement).some((result) => needed.has(result))) return false;
+    for (const argument of argumentsOf(statement)) for (const used of valuesIn(argument)) needed.add(used);
+    return true;
+  });
+  return { block: { statements: statements.toReversed(), yields: [value] }, at };
+}

@@ -199,6 +199,10 @@ const notHere: readonly string[] = [
   "A tile whose rank depends on a flag. As above, its type has one rank. Add axes of size 1, or write the two arms with `tl.when`.",
   "`tl.where(mask, -1e6, 0.0)` as float32 with no tile beside it: JavaScript has one kind of number, so it is int32. Add `.to(tl.float32)`.",
   "`tl.reshape(x, [2] * log2(n))`: a rank that depends on a constexpr. A tile's shape is a list in its type, so its rank is fixed. Reshape to the two axes that one step needs, `tl.reshape(x, [N.floorDiv(2), 2])` with `tl.split`, or `[OUTER, 2, INNER]` inside `tl.staticRange`; `tl.sort`, `tl.topk` and `tl.bitonicMerge` are built in.",
+  `Tuples of tensors. Triton 3.6 passes no tuples. Declare optional tensors, \`peer0: peer(), peer1: peer()\` with \`const peer = () => tensor.inout(T, ["M"]).optional()\`, and loop over them in JavaScript: \`for (const each of [peer0, peer1]) tl.when(each.given, () => …)\`. Triton compiles the kernel anew for each choice that a call gives, as it would for each length of a tuple.`,
+  `A rank that a flag decides. A tensor has as many axes as its declaration. Let a flag decide the size of an axis, \`dims: { AXES: ({ PICTURES }) => PICTURES.mul(2).add(1) }\`, so that one axis may be 1, or declare one optional tensor for each rank.`,
+  `Strides as constexprs. Triton already specialises on strides that are 1 or multiples of 16, and a \`contiguous\` tensor takes its strides from its sizes. A tensor with further fixed strides is a contiguous tensor with numbers among its dims.`,
+  `Targets of a kernel. An op that needs a GPU or a Triton version says so itself, and \`triton: "3.9"\` states the version. To refuse other GPUs, require them: \`requires: ({ device }) => [device.major.ge(9)]\`.`,
 ];
 
 /** The signatures of each function of libdevice, and its backends. */

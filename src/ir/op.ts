@@ -105,8 +105,6 @@ export type Spelling =
   | { readonly form: "pointer" }
   /** Python that the author wrote, with `{0}` in place of the first operand. */
   | { readonly form: "raw" }
-  /** `x if condition else y`, on the host; the condition is the first operand. */
-  | { readonly form: "conditional" }
   /** `f(x, y)`: a helper function and the list of its arguments. */
   | { readonly form: "apply" }
   /** `x if condition else y` */

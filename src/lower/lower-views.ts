@@ -243,7 +243,10 @@ class Lowering {
 
   /** The pointers of a view, which all its accesses share. */
   #shared(of: Value, view: View): Handle {
-    return this.#values.once(`pointers of ${id(of)}`, [...view.indices, of], () => this.#pointer(view));
+    const key = `pointers of ${id(of)}`;
+    // Outside its branch an optional tensor may be absent.
+    if (view.tensor.given) return this.#values.here(key, () => this.#pointer(view));
+    return this.#values.once(key, [...view.indices, of], () => this.#pointer(view));
   }
 
   /** `x_ptr + row * stride_xm + (rm[:, None] * stride_xk + rn[None, :] * stride_xn)`: lanes are added up in 32 bits. */
@@ -267,7 +270,7 @@ class Lowering {
     const strides = axes.map((axis) => view.tensor.strides[axis]!);
     const key = `${view.tensor.name}[${indices.map(id).join()}]/${strides.map(id).join()}`;
     const make = () => ADD(pointer, ...axes.flatMap((axis) => term(view.indices[axis]!, view, axis))) as Handle;
-    return this.#values.beforeLoops(key, indices, make);
+    return this.#values.beforeLoops(key, indices, make, view.tensor.given !== undefined);
   }
 
   #mask(view: View, explicit: Argument | undefined): Handle | undefined {

@@ -98,9 +98,14 @@ export class WrittenOnce {
     return new Handle(statement.results[0]!);
   }
 
-  /** The same, before all loops in which it does not change. */
-  beforeLoops(key: string, from: readonly Argument[], make: () => Handle): Handle {
-    let path = this.#placed(key, from);
+  /** The value of this key, made in this block where no block around it has it. */
+  here(key: string, make: () => Handle): Handle {
+    return this.at(key, this.#path.length, make);
+  }
+
+  /** The value that all uses share, or one for this block, before all loops in which it does not change. */
+  beforeLoops(key: string, from: readonly Argument[], make: () => Handle, isOwn = false): Handle {
+    let path = isOwn ? this.#path : this.#placed(key, from);
     while (this.#loops.has(path.at(-1)!) && this.#isSeen(from, path.slice(0, -1))) path = path.slice(0, -1);
     return this.at(key, path.length, make);
   }

@@ -90,8 +90,6 @@ function spellPlain(statement: OpStatement, speaker: Speaker, spelling: Spelling
     }
     case "prefix":
       return py.unary(operatorOf(statement, spelling, speaker) as UnaryOperator, first());
-    case "conditional":
-      return py.conditional(say(operands[1]!), first(), say(operands[2]!));
     case "call":
       return py.call(spelling.name, ...args(statement, 0, spelling, say, speaker));
     case "method":

@@ -125,8 +125,7 @@ export function noSizes({ signature }: CompiledKernel, why: string): string {
 /** Cases whose every part is drawn by itself; `patterned` often has sizes that are all 1 or all multiples of 16. */
 function freeCases(kernel: CompiledKernel, options: CaseOptions, patterned = false): fc.Arbitrary<Case> {
   const { signature } = kernel;
-  const { special = [], layouts } = options;
-  const configs = drawnConfigs(kernel, options);
+  const [{ special = [], layouts }, configs] = [options, drawnConfigs(kernel, options)];
   if (configs.length === 0) {
     const base = baseOf(kernel, options.config ?? 0, options.sizes);
     throw new UsageError(noSizes(kernel, "refusal" in base ? base.refusal : ""));

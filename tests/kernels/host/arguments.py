@@ -77,6 +77,15 @@ class Tensors(unittest.TestCase):
                     self.refuses(TypeError, f"doubled: bias {message}", doubled.kernel_fn, self.x, given)
                     self.refuses(TypeError, f"numbers: out {message}", numbers.kernel_fn, self.x, out=given)
 
+    def test_where_results_cannot_be_written(self):
+        message = "numbers: out must be on cpu, got meta"
+        self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=torch.empty(20, device="meta"))
+        message = (
+            "numbers: out has elements that share memory, with shape [20] and strides [0]; "
+            "give a tensor of its own"
+        )
+        self.refuses(ValueError, message, numbers.kernel_fn, self.x, out=torch.empty(1).expand(20))
+
     def test_what_no_check_of_dtypes_passes(self):
         quantized = torch.quantize_per_tensor(self.x, 0.1, 0, torch.quint8)
         for given in (quantized, torch.complex(self.x, self.x).conj()):

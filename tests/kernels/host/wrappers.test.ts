@@ -32,6 +32,20 @@ test("what wrappers say of tensors of every kind, of numbers and of gradients", 
   expect(said).toMatch(/\nOK\n?$/);
 });
 
+test(
+  "each refusal of the functions that a wrapper calls has a test that fails without it",
+  { timeout: 300_000 },
+  async () => {
+    const { numbers, ...others } = await buildAll(argumentKernels);
+    const modules = { ...built, ...others, numbers_: numbers };
+    const said = await testModules(new URL("mutated_checks.py", import.meta.url), modules);
+    // PyTorch's warnings come first.
+    const [, count, survivors] = /^(\d+) mutants\n?([^]*)$/m.exec(said) ?? [];
+    expect(survivors, said).toBe("");
+    expect(Number(count)).toBeGreaterThan(15);
+  },
+);
+
 describe("verification covers flags, choices and dtypes", () => {
   const names = (Object.keys(kernels) as (keyof typeof kernels)[]).filter((name) => name !== "asked");
   test.each(names)("%s", { timeout: 120_000 }, async (name) => {

@@ -10,6 +10,7 @@ import fc from "fast-check";
 import { build } from "tilescript";
 import { cases, type CaseOptions } from "tilescript/testing";
 import { bitonicTopk } from "../examples/bitonic-topk.js";
+import { attentionWithGradients } from "../examples/attention-gradients.js";
 import { dropout } from "../examples/dropout.js";
 import { attention } from "../examples/flash-attention.js";
 import { gemmPersistent } from "../examples/gemm-persistent.js";
@@ -57,6 +58,9 @@ const examples: readonly (readonly [unknown, keyof typeof GOALS, CaseOptions])[]
   [chunkScan, "gemm", { maxSize: 70, maxWork: 2 ** 20, sizes: { STATE: 16, BATCH: 1, HEADS: 2 } }],
   [moeGemm, "gemm", { maxSize: 60, sizes: { BLOCK_M: 16, TOP_K: 2, E: 4 } }],
   [attention, "gemm", { maxSize: 150, maxWork: 2 ** 14, sizes: { HEAD_DIM: 32 } }],
+  ...kernelsOf(attentionWithGradients).map(
+    (kernel) => [kernel, "gemm", { maxSize: 150, maxWork: 2 ** 14, sizes: { HEAD_DIM: 32 } }] as const,
+  ),
   [pagedAttention, "gemm", { maxSize: 4, maxWork: 2 ** 24, sizes: { HEAD_DIM: 64, PAGE_SIZE: 16, PAGES: 16 } }],
 ];
 

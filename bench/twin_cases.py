@@ -1,5 +1,6 @@
 """What bench/twins.py runs: for each kernel its inputs, both ways to call it, and what PyTorch computes."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ class Pair:
     emitted: Callable[..., Any]
     kernel: Any
     options: dict[str, Any]
+    constants: dict[str, Any]
 
     def case(self, sizes, inputs, written, expected, dtype=torch.float16, **facts):
         """``inputs`` are the emitted function's arguments."""
@@ -57,6 +59,8 @@ def unsupported(kernel):
     """Why this machine cannot run a kernel, or None."""
     if INTERPRETED and kernel == "asin":
         return "Triton's interpreter has no libdevice"
+    if INTERPRETED and kernel == "dependent_add":
+        return "Triton's interpreter has no dependent launch"
     return None
 
 
@@ -70,7 +74,7 @@ def cases(folder, pair, small):
         kernel.configs = [kernel.configs[pair["config"]]]
         options = kernel.configs[0].all_kwargs()
     twin = getattr(import_file(str(TWINS / pair["twin"])), f"{name}_kernel")
-    yield from CASES[name](Pair(name, getattr(module, name), twin, options), small)
+    yield from CASES[name](Pair(name, getattr(module, name), twin, options, pair["constants"]), small)
 
 
 def normal(*shape, dtype=torch.float16):
@@ -115,6 +119,18 @@ def asin(pair, small):
         return y
 
     yield pair.case((n,), (x,), written, (torch.asin(x.double()),), torch.float32)
+
+
+def dependent_add(pair, small):
+    n = 2000 if small else 1 << 26
+    x, y = normal(n, dtype=torch.float32), normal(n, dtype=torch.float32)
+
+    def written():
+        z = torch.empty_like(x)
+        pair.kernel[(triton.cdiv(n, 1024),)](x, y, z, n, BLOCK=1024, launch_pdl=True)
+        return z
+
+    yield pair.case((n,), (x, y), written, (x.double() + y.double(),), torch.float32)
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
@@ -245,12 +261,115 @@ def gemm_tma(pair, small):
         yield pair.case((m, n, k), (a, b), written, (expected,))
 
 
+def grouped_gemm(pair, small):
+    count = 3 if INTERPRETED else torch.cuda.get_device_properties(0).multi_processor_count
+    total, groups, k, n = (40, 3, 48, 56) if small else (8192, 16, 4096, 4096)
+    a, b = normal(total, k), normal(groups, k, n)
+    cuts, _ = torch.randint(0, total, (groups - 1,), device=DEVICE).sort()
+    ends = [0, *cuts.tolist(), total]
+    last = torch.tensor(ends[1:], device=DEVICE, dtype=torch.int32)
+
+    def written():
+        c = torch.empty((total, n), device=DEVICE, dtype=a.dtype)
+        strides = (*a.stride(), *b.stride(), *c.stride())
+        pair.kernel[(count,)](a, b, last, c, k, groups, n, *strides, PROGRAMS=count, **pair.options)
+        return c
+
+    parts = [a[ends[g] : ends[g + 1]].double() @ b[g].double() for g in range(groups)]
+    yield pair.case((total, groups, k, n), (a, b, last, count), written, (torch.cat(parts),))
+
+
+def gemm_block_scaled(pair, small):
+    m, n, groups = (40, 48, 4) if small else (4096, 4096, 128)
+    k = groups * 32
+    a, b = (normal(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+    scales = [torch.randint(124, 131, (rows, groups), device=DEVICE, dtype=torch.uint8) for rows in (m, n)]
+    inputs = (a, scales[0], b, scales[1])
+
+    def written():
+        c = torch.empty((m, n), device=DEVICE, dtype=torch.float16)
+        grid = (triton.cdiv(m, pair.options["BLOCK_M"]), triton.cdiv(n, pair.options["BLOCK_N"]))
+        strides = (stride for each in (*inputs, c) for stride in each.stride())
+        pair.kernel[grid](*inputs, c, m, k, groups, n, *strides, **pair.options)
+        return c
+
+    x, y = (
+        each.double() * torch.exp2(scale.double() - 127).repeat_interleave(32, 1)
+        for each, scale in zip((a, b), scales, strict=True)
+    )
+    yield pair.case((m, n, k), inputs, written, (x @ y.T,))
+
+
+# ---- attention ------------------------------------------------------------------------------------------------------
+
+
+def attention_by_head(q, k, v, d_out, causal):
+    """The result, the base-2 logarithms of the rows' sums and the gradients in float64, one head after another."""
+    results = []
+    for head in range(q.shape[0]):
+        qh, kh, vh = (each[head].double().requires_grad_() for each in (q, k, v))
+        scores = qh @ kh.T * q.shape[-1] ** -0.5
+        if causal:
+            scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), float("-inf"))
+        out = torch.softmax(scores, -1) @ vh
+        gradients = torch.autograd.grad(out, (qh, kh, vh), d_out[head].double())
+        lse = torch.logsumexp(scores.detach(), -1) / math.log(2)
+        results.append((out.detach(), lse, *gradients))
+    return tuple(torch.stack(each) for each in zip(*results, strict=True))
+
+
+def attention_inputs(pair, small):
+    dim, causal = pair.constants["HEAD_DIM"], pair.constants.get("CAUSAL", False)
+    for heads, rows in [(2, 200)] if small else [(64, 4096), (64, 4000)]:
+        q, k, v, d_out = (normal(heads, rows, dim) for _ in range(4))
+        yield heads, rows, dim, causal, (q, k, v, d_out), attention_by_head(q, k, v, d_out, causal)
+
+
+def attention_forward(pair, small):
+    for heads, rows, dim, causal, (q, k, v, _), (out, lse, *_) in attention_inputs(pair, small):
+
+        def written(q=q, k=k, v=v, heads=heads, rows=rows, dim=dim, causal=causal):
+            o, sums = torch.empty_like(q), torch.empty((heads, rows), device=DEVICE)
+            grid = (triton.cdiv(rows, pair.options["BLOCK_M"]), heads)
+            pair.kernel[grid](q, k, v, o, sums, rows, HEAD_DIM=dim, CAUSAL=causal, **pair.options)
+            return o, sums
+
+        yield pair.case((heads, rows, dim), (q, k, v, causal), written, (out, lse), causal=causal)
+
+
+def attention_delta(pair, small):
+    for heads, rows, dim, _, (*_, d_out), (out, *_) in attention_inputs(pair, small):
+        o = out.half()
+
+        def written(o=o, d_out=d_out, heads=heads, rows=rows, dim=dim):
+            delta = torch.empty((heads, rows), device=DEVICE)
+            pair.kernel[(triton.cdiv(rows, 128), heads)](o, d_out, delta, rows, HEAD_DIM=dim, BLOCK_M=128)
+            return delta
+
+        yield pair.case((heads, rows, dim), (o, d_out), written, ((o.double() * d_out.double()).sum(-1),))
+
+
+def attention_backward(pair, small):
+    for heads, rows, dim, causal, (q, k, v, d_out), (out, lse, *gradients) in attention_inputs(pair, small):
+        sums, delta = lse.float(), (out * d_out.double()).sum(-1).float()
+        inputs = (q, k, v, d_out, sums, delta)
+
+        def written(inputs=inputs, heads=heads, rows=rows, dim=dim, causal=causal):
+            results = tuple(torch.empty_like(each) for each in inputs[:3])
+            grid = (triton.cdiv(rows, pair.options["BLOCK"]), heads)
+            pair.kernel[grid](*inputs, *results, rows, HEAD_DIM=dim, CAUSAL=causal, **pair.options)
+            return results
+
+        yield pair.case((heads, rows, dim), (*inputs, causal), written, tuple(gradients), causal=causal)
+
+
 CASES = {
     each.__name__: each
     for each in (
         vector_add,
         dropout,
         asin,
+        dependent_add,
         softmax,
         layer_norm_forward,
         layer_norm_gradients,
@@ -258,5 +377,10 @@ CASES = {
         gemm,
         gemm_persistent,
         gemm_tma,
+        grouped_gemm,
+        gemm_block_scaled,
+        attention_forward,
+        attention_delta,
+        attention_backward,
     )
 }

@@ -37,6 +37,11 @@ import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
 import { workOf } from "./work.js";
 
+/** A number, a flag or a choice. */
+type Scalar = number | boolean | string;
+type Scalars = Readonly<Record<string, Scalar>>;
+const isScalar = (value: unknown): value is Scalar => ["number", "boolean", "string"].includes(typeof value);
+
 /** Why one of its kernels cannot be launched with the case's sizes; undefined if no known size prevents it. */
 export function operatorRefusal(operator: OperatorIR, at: Case): string | undefined {
   for (const [kernel, launched] of launchesKnown(operator, at)) {
@@ -57,7 +62,16 @@ export function operatorWork(operator: OperatorIR, at: Case): Work {
 
 /** Each launch whose arguments the case decides, as a case of its kernel. */
 function launchesKnown({ face, forward, backward }: OperatorIR, at: Case): readonly (readonly [KernelIR, Case])[] {
-  const { sizes } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
+  const { sizes, constexprs } = new Bindings(face, launchOf(face, { ...at, config: 0 }));
+  /** Flags and choices that a launch has from the operator's caller or from the author. */
+  const chosen = ({ args }: KernelLaunch): Scalars =>
+    Object.fromEntries(
+      Object.entries(args).flatMap(([name, argument]) => {
+        const isOfCaller = isTorchNode(argument) && argument.kind === "input";
+        const value: unknown = isOfCaller ? constexprs[argument.name] : argument;
+        return isScalar(value) ? [[name, value] as const] : [];
+      }),
+    );
   return [...forward.steps, ...(backward?.steps ?? [])].flatMap((step) => {
     if (step.kind !== "launch") return [];
     const { kernel, sizes: bound } = step;
@@ -65,9 +79,10 @@ function launchesKnown({ face, forward, backward }: OperatorIR, at: Case): reado
       const value = typeof size === "number" ? size : sizes[size];
       return value === undefined ? [] : [[name, value] as const];
     });
-    if (!kernel.params.every((param) => isKnown(param, step, known))) return [];
+    const flags = chosen(step);
+    if (!kernel.params.every((param) => isKnown(param, step, known, flags))) return [];
     const config = at.config % kernel.tuning.configs.length;
-    return [[kernel, { ...at, sizes: Object.fromEntries(known), scalars: {}, constexprs: {}, config }] as const];
+    return [[kernel, { ...at, sizes: Object.fromEntries(known), scalars: {}, constexprs: flags, config }] as const];
   });
 }
 
@@ -75,10 +90,12 @@ function isKnown(
   param: KernelIR["params"][number],
   { args }: KernelLaunch,
   sizes: readonly (readonly [string, number])[],
+  flags: Scalars,
 ): boolean {
   if (param.kind === "size") return param.derived !== undefined || sizes.some(([name]) => name === param.name);
   if (param.kind === "scalar") return false;
   if (param.kind !== "constexpr" || param.from === "config") return true;
+  if (param.name in flags) return true;
   return !(param.name in args) && (param.from !== "dim" || sizes.some(([name]) => name === param.name));
 }
 
@@ -174,7 +191,7 @@ class Steps {
       const layout = node.kind === "input" ? this.at.layouts?.[node.name] : undefined;
       if (layout) layouts[param.name] = layout;
     }
-    const numbers = Object.fromEntries(
+    const values = Object.fromEntries(
       kernel.params.flatMap((param) => {
         const value = args[param.name];
         if (param.kind === "tensor" || param.kind === "pointer" || value === undefined || value === null) return [];
@@ -182,8 +199,11 @@ class Steps {
           dtypes[param.variable.name] = this.#dtype(value as TorchNode);
           return [];
         }
-        return [[param.name, isTorchNode(value) ? this.#number(value) : (value as number)] as const];
+        return [[param.name, isTorchNode(value) ? this.#scalar(value) : (value as Scalar)] as const];
       }),
+    );
+    const numbers = Object.fromEntries(
+      Object.entries(values).filter((entry): entry is [string, number] => typeof entry[1] === "number"),
     );
     const asked = tensorsOf(kernel, "out").filter(({ optional, name }) => !optional || args[name] === true);
     const here = [...Object.keys(given), ...asked.map(({ name }) => name)];
@@ -193,7 +213,7 @@ class Steps {
       sizes: { ...sizes, ...numbers },
       dtypes,
       scalars: numbers,
-      constexprs: numbers,
+      constexprs: values,
       absent,
       config,
       seed: 0,
@@ -245,7 +265,9 @@ class Steps {
     throw new NotEvaluated("a dtype that no tensor has cannot be evaluated here");
   }
 
-  #number(node: TorchNode): number {
+  #scalar(node: TorchNode): Scalar {
+    const given = node.kind === "input" ? this.inputs[node.name] : undefined;
+    if (isScalar(given)) return given;
     return Number(this.#compute(node).data[0]);
   }
 

@@ -9,6 +9,7 @@ import { attention } from "../../examples/flash-attention.js";
 import { gemmPersistent } from "../../examples/gemm-persistent.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
+import { groupedGemm } from "../../examples/grouped-gemm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
 import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
 import { chunkScan } from "../../examples/mamba-chunk-scan.js";
@@ -40,6 +41,7 @@ test.each([
   [chunkScan, 6, { maxSize: 7, maxWork: 2 ** 14, sizes: { STATE: 128 } }],
   [bitonicTopk, 8, { maxSize: 40 }],
   [int4Gemm, 8, { maxSize: 5 }],
+  [groupedGemm, 8, { maxSize: 40, maxWork: 2 ** 16 }],
   [jaggedSoftmax, 8, { maxSize: 60 }],
   [pagedAttention, 8, { maxSize: 6, sizes: { HEAD_DIM: 64, PAGE_SIZE: 16 } }],
   [moeGemm, 8, { maxSize: 9, sizes: { BLOCK_M: 16 } }],

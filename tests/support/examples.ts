@@ -1,12 +1,16 @@
 /** The kernels of `examples/`, for tests that go over all of them. */
 import { fileURLToPath } from "node:url";
 import { asin } from "../../examples/asin.js";
+import { attentionWithGradients } from "../../examples/attention-gradients.js";
 import { bitonicTopk } from "../../examples/bitonic-topk.js";
+import { dependentAdd } from "../../examples/dependent-launch.js";
 import { dropout } from "../../examples/dropout.js";
 import { attention } from "../../examples/flash-attention.js";
+import { gemmBlockScaled } from "../../examples/gemm-block-scaled.js";
 import { gemmPersistent } from "../../examples/gemm-persistent.js";
 import { gemmTma } from "../../examples/gemm-tma.js";
 import { gemm } from "../../examples/gemm.js";
+import { groupedGemm } from "../../examples/grouped-gemm.js";
 import { layerNorm } from "../../examples/layer-norm.js";
 import { int4Gemm } from "../../examples/int4-gemm.js";
 import { jaggedSoftmax } from "../../examples/jagged-softmax.js";
@@ -37,7 +41,10 @@ export const examples = [
   example("gemm", gemm),
   example("gemm-persistent", gemmPersistent),
   example("gemm-tma", gemmTma),
+  example("gemm-block-scaled", gemmBlockScaled),
+  example("grouped-gemm", groupedGemm),
   example("flash-attention", attention),
+  example("attention-gradients", attentionWithGradients),
   example("mamba-chunk-scan", chunkScan),
   example("bitonic-topk", bitonicTopk),
   example("int4-gemm", int4Gemm),
@@ -50,4 +57,5 @@ export const examples = [
   example("rms-norm", rmsNorm),
   example("dropout", dropout),
   example("asin", asin),
+  example("dependent-launch", dependentAdd),
 ];

@@ -31,7 +31,7 @@ afterAll(() => seeded.remove());
 const subjectOf = ({ example, kernel }: Faulty) => ({
   file: `../../../examples/${example}.ts`,
   kernel,
-  anywhere: example.endsWith("-norm"),
+  anywhere: /-(norm|gradients)$/.test(example),
 });
 const right = (each: Faulty) => buildRight(subjectOf(each));
 const wrong = async (each: Faulty, what: string, [from, to]: Change) =>

@@ -84,6 +84,23 @@ export const faulty: readonly Faulty[] = [
     swap: ["b.load([k, offN])", "b.load([offN, k.add(8)])"],
   },
   {
+    example: "gemm-block-scaled",
+    kernel: "gemmBlockScaled",
+    at: { sizes: { M: 20, N: 20, GROUPS: 2 } },
+    stored: [stored("c", "acc.value", "rm.col.eq(0)", ".to(tl.float16)")],
+    scale: ["tl.load(aScale.at(am, rg))", "tl.load(aScale.at(am, rg)).mul(0).add(127)"],
+    swap: ["tl.load(bScale.at(bn, rg))", "tl.load(bScale.at(bn, rg.mul(0)))"],
+    bits: "a scaled product reads the bits of its operands",
+  },
+  {
+    example: "grouped-gemm",
+    kernel: "groupedGemm",
+    at: { sizes: { TOTAL: 33, GROUPS: 2, K: 33, N: 33 }, constexprs: { PROGRAMS: 2 } },
+    stored: [stored("c", "acc.value", "rm.col.eq(0)")],
+    scale: { none: "a product of matrices has no factor" },
+    swap: ["b.at(group, rk, bn)", "b.at(tl.inBounds(GROUPS.sub(1).sub(group)), rk, bn)"],
+  },
+  {
     example: "int4-gemm",
     kernel: "int4Gemm",
     at: { sizes: { M: 9, GROUPS: 1, N_WORDS: 3 } },
@@ -97,6 +114,14 @@ export const faulty: readonly Faulty[] = [
     at: { sizes: { H: 1, S: 40, HEAD_DIM: 16 } },
     stored: [stored("o", "acc.value.div(total.value.col)", "rm.col.eq(0)")],
     scale: [".mul(scale)", ""],
+    swap: ["tl.load(k.at", "tl.load(v.at"],
+  },
+  {
+    example: "attention-gradients",
+    kernel: "attentionWithGradients",
+    at: { sizes: { H: 1, S: 40, HEAD_DIM: 16 } },
+    stored: [stored("o", "acc.value.div(total.value.col)", "rm.col.eq(0)")],
+    scale: [".mul(LOG2_E)", ""],
     swap: ["tl.load(k.at", "tl.load(v.at"],
   },
   {

@@ -1,7 +1,7 @@
 /** Operators made of kernels: what is refused, what is emitted, and what they compute. */
 import { describe, expect, test } from "vitest";
 import { readFileSync } from "node:fs";
-import { build, op, tensor, tl, type TorchTensor } from "tilescript";
+import { build, constexpr, kernel, op, tensor, tl, type TorchTensor } from "tilescript";
 import { type Diagnostic, TileScriptError } from "../../../src/diagnostics/diagnostic.js";
 import { layerNorm } from "../../../examples/layer-norm.js";
 import { rmsNorm } from "../../../examples/rms-norm.js";
@@ -303,4 +303,39 @@ test.each([scale, affine, doubled, layerNorm, rmsNorm])("$name in the evaluator"
   const at = { sizes: { M: 5, N: 37 }, dtypes: { T: "float32" }, config: 0, seed: 7, scalars: { eps: 1e-5 } };
   const { comparison, findings } = compiled.evaluate(at);
   expect({ findings, wrong: comparison?.wrong }).toEqual({ findings: [], wrong: 0 });
+});
+
+test.each([true, false])("a flag of an operator reaches its kernels in the evaluator, NEGATE=%s", async (NEGATE) => {
+  const negated = kernel(
+    "negated",
+    {
+      params: {
+        x: tensor(tl.float32, ["N"]),
+        y: tensor.out(tl.float32, ["N"]),
+        NEGATE: constexpr.bool(),
+        BLOCK: constexpr(),
+      },
+      grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)],
+      config: { BLOCK: 16 },
+    },
+    ({ x, y, NEGATE, BLOCK }) => {
+      const at = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      const values = tl.load(x.at(at));
+      tl.store(
+        y.at(at),
+        tl.when(NEGATE, () => values.neg()).otherwise(() => values),
+      );
+    },
+  );
+  const operator = op(
+    "negated_op",
+    {
+      params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), NEGATE: constexpr.bool() },
+    },
+    ({ x, NEGATE }) => negated.call({ x, NEGATE }),
+  );
+  const x = { dtype: "float32", shape: [2], data: Float32Array.of(1, -2) };
+  const at = { sizes: { N: 2 }, dtypes: {}, config: 0, seed: 0, constexprs: { NEGATE } };
+  const { outputs } = (await build(operator)).evaluate(at, { inputs: { x } });
+  expect([...(outputs["y"]!.data as Float32Array)]).toEqual(NEGATE ? [-1, 2] : [1, -2]);
 });

@@ -1,12 +1,13 @@
 /** Every example computes on Triton's interpreter what the evaluator says, at sizes that are drawn. */
 import { expect, test } from "vitest";
 import { examples } from "../../support/examples.js";
-import { exampleCases } from "./example-cases.js";
+import { exampleCases, NOT_EVALUATED } from "./example-cases.js";
 import { interpreted } from "./python.js";
 
 test("the examples agree", { timeout: 300_000 }, async () => {
   const all = await exampleCases(1, 20_261_121);
-  expect(new Set(all.map(({ example }) => example))).toEqual(new Set(examples.map(({ name }) => name)));
+  const evaluated = examples.filter(({ name }) => !NOT_EVALUATED.includes(name));
+  expect(new Set(all.map(({ example }) => example))).toEqual(new Set(evaluated.map(({ name }) => name)));
   // The interpreter has no libdevice.
   const cases = all.filter(({ module }) => !/^from triton\.language\.extra import libdevice$/m.test(module));
   expect(all.filter((each) => !cases.includes(each)).map(({ example }) => example)).toEqual(["asin"]);

@@ -88,7 +88,13 @@ describe("Triton", { timeout: 900_000 }, () => {
   );
 
   test("should compile every config and every dtype of the examples for gfx942", async () => {
-    await expectAll(jobsOfExamples(gfx942, "each once"));
+    const jobs = jobsOfExamples(gfx942, "each once");
+    // Triton 3.6 cannot lower a product of scaled elements for gfx942; TileScript says so in a build for 3.6.
+    const [scaled, others] = [true, false].map((is) =>
+      jobs.filter(({ module }) => (module === "gemm_block_scaled") === is),
+    );
+    await expectAll(others!);
+    if (scaled!.length > 0) await expectAll(scaled!, ["3.9"]);
   });
 
   test("should meet every config and every dtype in a run, and all pairs in as many runs as there are dtypes", () => {

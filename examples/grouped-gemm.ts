@@ -1,0 +1,88 @@
+/**
+ * Grouped matrix product: each group of rows of A times a matrix of its own, in one launch. Groups differ in length, so a
+ * fixed number of programs share out the blocks of all groups, as if they were one long list.
+ */
+import { constexpr, kernel, main, tensor, tl } from "tilescript";
+
+const T = tl.dtype("T", [tl.float16, tl.bfloat16]);
+
+export const groupedGemm = kernel(
+  "grouped_gemm",
+  {
+    doc: "c[i] = a[i] @ b[g] for the rows i of group g, which end before row ends[g].",
+    params: {
+      a: tensor(T, ["TOTAL", "K"]),
+      b: tensor(T, ["GROUPS", "K", "N"]),
+      ends: tensor(tl.int32, ["GROUPS"], { contiguous: true, range: [0, 2 ** 31 - 1] }),
+      c: tensor.out(T, ["TOTAL", "N"]),
+      // How many programs the GPU runs at once: an H200 has 132 multiprocessors.
+      PROGRAMS: constexpr.int({ default: 132 }),
+      BLOCK_M: constexpr(),
+      BLOCK_N: constexpr(),
+      BLOCK_K: constexpr(),
+    },
+    grid: ({ PROGRAMS }) => [PROGRAMS],
+    requires: ({ PROGRAMS }) => [PROGRAMS.gt(0)],
+    autotune: {
+      key: ["TOTAL", "N", "K"],
+      configs: [
+        { BLOCK_M: 128, BLOCK_N: 128, BLOCK_K: 64, numWarps: 8, numStages: 3 },
+        { BLOCK_M: 64, BLOCK_N: 64, BLOCK_K: 64, numWarps: 4, numStages: 4 },
+      ],
+    },
+    inputs: ({ TOTAL, GROUPS }, torch) => {
+      // Groups end at random rows; some are empty.
+      const [cuts] = torch.sort(torch.randint(0, TOTAL.add(1), [GROUPS.sub(1)]));
+      return { ends: torch.cat([cuts, torch.full([1], TOTAL)]) };
+    },
+    reference: ({ a, b, ends, TOTAL, N }, torch) => {
+      // Multiplies every row with every matrix, then picks its own: that of the first group that ends after it.
+      const group = torch.searchsorted(ends, torch.arange(TOTAL), { right: true });
+      const products = torch.matmul(a, b).transpose(0, 1);
+      return products.gather(1, group.view(TOTAL, 1, 1).expand(TOTAL, 1, N)).squeeze(1);
+    },
+    shapes: [
+      { TOTAL: 100, GROUPS: 3, K: 48, N: 40, PROGRAMS: 2 },
+      { TOTAL: 8192, GROUPS: 16, K: 4096, N: 4096 },
+    ],
+  },
+  ({ a, b, ends, c, N, K, GROUPS, PROGRAMS, BLOCK_M, BLOCK_N, BLOCK_K }) => {
+    const tilesN = tl.cdiv(N, BLOCK_N);
+    // The next block of this program, and the first of the group, in the list of all blocks.
+    const tile = tl.mut(tl.programId(0));
+    const first = tl.mut(0);
+    const start = tl.mut(0);
+    for (const g of tl.range(GROUPS)) {
+      const group = tl.inBounds(g);
+      const end = tl.load(ends.at(group));
+      const rows = end.sub(start.value);
+      const last = first.value.add(tl.cdiv(rows, BLOCK_M).mul(tilesN));
+      tl.whileLoop(
+        () => tile.value.lt(last),
+        () => {
+          const local = tile.value.sub(first.value);
+          const rm = local.floorDiv(tilesN).mul(BLOCK_M).add(tl.arange(0, BLOCK_M));
+          const rn = local.mod(tilesN).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
+          // Rows wrap within the group, and columns, instead of being masked inside the loop.
+          const am = tl.inBounds(start.value.add(rm.mod(rows)));
+          const bn = tl.inBounds(rn.mod(N));
+          const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
+          for (const k of tl.range(0, K, BLOCK_K)) {
+            // K's tail is masked and holds 0.
+            const rk = k.add(tl.arange(0, BLOCK_K));
+            const x = tl.load(a.at(am, rk));
+            const y = tl.load(b.at(group, rk, bn));
+            acc.value = tl.dot(x, y, acc.value);
+          }
+          // A block may reach into the rows of the next group, which are not its own.
+          tl.store(c.at(start.value.add(rm), rn), acc.value.to(T), { mask: rm.lt(rows).col });
+          tile.value = tile.value.add(PROGRAMS);
+        },
+      );
+      first.value = last;
+      start.value = end;
+    }
+  },
+);
+
+main(import.meta, groupedGemm);

@@ -1,0 +1,494 @@
+"""c[i] = a[i] @ b[g] for the rows i of group g, which end before row ends[g].
+
+Written by TileScript; edit the TypeScript source instead of this file.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+# Whether Triton's interpreter runs kernels on the CPU.
+_INTERPRETED = triton.knobs.runtime.interpret
+# Offsets are int32, and masked lanes may lie up to one tile behind the last element.
+_INT32_REACH = 2**31 - 2**20
+# Binaries and grids of earlier launches.
+_LAUNCHES = {}
+
+
+def _first_config(_call, quantiles):
+    """What no config takes longer than: Triton's interpreter has no clock."""
+    return [0.0, 0.0, 0.0]
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}, num_warps=8, num_stages=3
+        ),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}, num_warps=4, num_stages=4
+        ),
+    ],
+    key=["TOTAL", "N", "K"],
+    do_bench=_first_config if _INTERPRETED else None,
+)
+@triton.jit
+def grouped_gemm_kernel(
+    a_ptr,
+    b_ptr,
+    ends_ptr,
+    c_ptr,
+    TOTAL,
+    K,
+    GROUPS,
+    N,
+    stride_a_total,
+    stride_ak,
+    stride_b_groups,
+    stride_bk,
+    stride_bn,
+    stride_c_total,
+    stride_cn,
+    PROGRAMS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
+    tiles_n = tl.cdiv(N, BLOCK_N)
+    # The next block of this program, and the first of the group, in the list of all
+    # blocks.
+    tile = tl.program_id(0)
+    first = tl.full([], 0, dtype=tl.int32)
+    start = tl.full([], 0, dtype=tl.int32)
+    for g in range(GROUPS):
+        group = g
+        end = tl.load(ends_ptr + group)
+        rows = end - start
+        last = first + tl.cdiv(rows, BLOCK_M) * tiles_n
+        while tile < last:
+            local = tile - first
+            rm = (local // tiles_n) * BLOCK_M + tl.arange(0, BLOCK_M)
+            rn = (local % tiles_n) * BLOCK_N + tl.arange(0, BLOCK_N)
+            # Rows wrap within the group, and columns, instead of being masked inside
+            # the loop.
+            am = start + rm % rows
+            bn = rn % N
+            acc = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+            # K's tail is masked and holds 0.
+            rk = tl.arange(0, BLOCK_K)
+            a_ptrs = a_ptr + (am[:, None] * stride_a_total + rk[None, :] * stride_ak)
+            b_ptrs = b_ptr + (
+                group * stride_b_groups
+                + rk[:, None] * stride_bk
+                + bn[None, :] * stride_bn
+            )
+            for k in range(0, K, BLOCK_K):
+                x = tl.load(a_ptrs, mask=rk[None, :] < K - k, other=0.0)
+                y = tl.load(b_ptrs, mask=rk[:, None] < K - k, other=0.0)
+                acc = tl.dot(x, y, acc)
+                a_ptrs += BLOCK_K * stride_ak
+                b_ptrs += BLOCK_K * stride_bk
+            # A block may reach into the rows of the next group, which are not its own.
+            offsets = start + rm
+            tl.store(
+                c_ptr + (offsets[:, None] * stride_c_total + rn[None, :] * stride_cn),
+                acc.to(c_ptr.dtype.element_ty),
+                mask=(offsets[:, None] >= 0)
+                & (offsets[:, None] < TOTAL)
+                & (rn[None, :] >= 0)
+                & (rn[None, :] < N)
+                & (rm < rows)[:, None],
+            )
+            tile += PROGRAMS
+        first = last
+        start = end
+
+
+def grouped_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    ends: torch.Tensor,
+    PROGRAMS: int = 132,
+    *,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """c[i] = a[i] @ b[g] for the rows i of group g, which end before row ends[g].
+
+    Args:
+        a: [TOTAL, K] float16 or bfloat16.
+        b: [GROUPS, K, N] float16 or bfloat16.
+        ends: [GROUPS] int32 in [0, 2147483647), contiguous.
+        PROGRAMS: an int that the kernel is compiled for.
+        out: where to write [TOTAL, N] float16 or bfloat16; allocated if None.
+
+    Raises:
+        ValueError: a shape, stride, device or size that the kernel cannot take.
+        TypeError: a dtype that the kernel cannot take.
+    """
+    _check_type("grouped_gemm: PROGRAMS", PROGRAMS, int)
+    _check_tensor("grouped_gemm: a", a)
+    _check_tensor("grouped_gemm: b", b)
+    _check_tensor("grouped_gemm: ends", ends)
+    if a.ndim != 2:
+        raise ValueError(
+            f"grouped_gemm: a must have shape [TOTAL, K], got {list(a.shape)}"
+        )
+    TOTAL, K = a.shape
+    if a.dtype not in (torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"grouped_gemm: a must be torch.float16 or torch.bfloat16, got {a.dtype}"
+        )
+    if b.ndim != 3 or b.shape[1] != K:
+        raise ValueError(
+            f"grouped_gemm: b must have shape [GROUPS, K={K}, N], got {list(b.shape)}"
+        )
+    GROUPS = b.shape[0]
+    N = b.shape[2]
+    if b.dtype != a.dtype:
+        raise TypeError(f"grouped_gemm: b must be {a.dtype} as a is, got {b.dtype}")
+    if ends.shape != (GROUPS,):
+        raise ValueError(
+            f"grouped_gemm: ends must have shape [GROUPS={GROUPS}], "
+            f"got {list(ends.shape)}"
+        )
+    if not ends.is_contiguous():
+        raise ValueError(
+            "grouped_gemm: ends must be contiguous, got strides "
+            f"{ends.stride()}; call .contiguous() first"
+        )
+    if ends.dtype != torch.int32:
+        raise TypeError(f"grouped_gemm: ends must be torch.int32, got {ends.dtype}")
+    if _records_gradient("grouped_gemm", a, b, out):
+        return _without_gradient(grouped_gemm, (a, b, ends, PROGRAMS), given=(out,))
+    device = a.device
+    if b.device != device:
+        raise ValueError(f"grouped_gemm: b must be on {device} as a is, got {b.device}")
+    if ends.device != device:
+        raise ValueError(
+            f"grouped_gemm: ends must be on {device} as a is, got {ends.device}"
+        )
+    if a.is_cuda:
+        if device.index != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return grouped_gemm(a, b, ends, PROGRAMS, out=out)
+    elif not (a.is_cpu and _INTERPRETED):
+        raise ValueError(
+            f"grouped_gemm: a must be on a GPU, got {device}; the CPU "
+            "needs TRITON_INTERPRET=1, set before triton is imported"
+        )
+
+    if out is None:
+        c = a.new_empty((TOTAL, N))
+    else:
+        c = _check_out(
+            "grouped_gemm: out",
+            out,
+            (TOTAL, N),
+            a.dtype,
+            device,
+            {"a": a, "b": b, "ends": ends},
+        )
+    if TOTAL * N == 0:
+        return c
+
+    stride_a_total, stride_ak = a.stride()
+    stride_b_groups, stride_bk, stride_bn = b.stride()
+    stride_c_total, stride_cn = c.stride()
+    if (TOTAL - 1) * stride_a_total + (K - 1) * stride_ak >= _INT32_REACH:
+        raise _beyond_int32("grouped_gemm: a")
+    if (GROUPS - 1) * stride_b_groups + (K - 1) * stride_bk + (
+        N - 1
+    ) * stride_bn >= _INT32_REACH:
+        raise _beyond_int32("grouped_gemm: b")
+    if GROUPS >= _INT32_REACH:
+        raise _beyond_int32("grouped_gemm: ends")
+    if (TOTAL - 1) * stride_c_total + (N - 1) * stride_cn >= _INT32_REACH:
+        raise _beyond_int32("grouped_gemm: out")
+    if not PROGRAMS > 0:
+        raise ValueError(
+            "grouped_gemm: a requirement does not hold: PROGRAMS > 0 "
+            f"with PROGRAMS = {PROGRAMS}"
+        )
+    if _INTERPRETED:
+        _check_bfloat16("grouped_gemm", a.dtype)
+
+    _launch(
+        grouped_gemm_kernel,
+        (PROGRAMS,),
+        (a, b, ends, c),
+        (
+            TOTAL,
+            K,
+            GROUPS,
+            N,
+            stride_a_total,
+            stride_ak,
+            stride_b_groups,
+            stride_bk,
+            stride_bn,
+            stride_c_total,
+            stride_cn,
+        ),
+        device,
+        a.dtype,
+        PROGRAMS=PROGRAMS,
+    )
+    return c
+
+
+def reference_fn(
+    a: torch.Tensor, b: torch.Tensor, ends: torch.Tensor, PROGRAMS: int = 132
+):
+    """What grouped_gemm computes, in PyTorch."""
+    TOTAL = a.shape[0]
+    N = b.shape[2]
+    products = torch.matmul(a, b).transpose(0, 1)
+    group = torch.searchsorted(ends, torch.arange(TOTAL, device=a.device), right=True)
+    return products.gather(1, group.view(TOTAL, 1, 1).expand(TOTAL, 1, N)).squeeze(1)
+
+
+def draw_inputs(TOTAL, GROUPS, device):
+    """ends of grouped_gemm, at random."""
+    cuts = torch.sort(torch.randint(0, TOTAL + 1, [GROUPS - 1], device=device))[0]
+    ends = torch.cat([cuts, torch.full([1], TOTAL, device=device)])
+    return ends.to(torch.int32)
+
+
+# Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
+SHAPES = [
+    {"TOTAL": 100, "K": 48, "GROUPS": 3, "N": 40, "PROGRAMS": 2},
+    {"TOTAL": 8192, "K": 4096, "GROUPS": 16, "N": 4096, "PROGRAMS": 132},
+]
+
+
+def get_inputs(TOTAL=100, K=48, GROUPS=3, N=40, *, PROGRAMS=2):
+    """Fresh arguments for grouped_gemm, of a typical size."""
+    device = "cpu" if _INTERPRETED else "cuda"
+    ends = draw_inputs(TOTAL, GROUPS, device)
+    return [
+        torch.randn((TOTAL, K), device=device, dtype=torch.float16),
+        torch.randn((GROUPS, K, N), device=device, dtype=torch.float16),
+        ends,
+        PROGRAMS,
+    ]
+
+
+def _launch(kernel, grid, tensors, numbers, /, *others, **options):
+    """Launches kernel[grid](*tensors, *numbers, **options).
+
+    The binary and the grid are remembered by all that Triton chooses them by,
+    which is faster than its choosing. others are the device, dtypes, and sizes
+    that only the grid depends on.
+    """
+    if _INTERPRETED or torch.compiler.is_compiling():
+        kernel[grid](*tensors, *numbers, **options)
+        return
+    key = id(kernel), *others, *_launch_key(tensors, numbers, options)
+    found = _LAUNCHES.get(key)
+    if found:
+        launch, constants = found
+        launch(*tensors, *numbers, *constants)
+        return
+    chosen = {}
+
+    def chosen_grid(meta):
+        chosen.update(meta)
+        return grid(meta) if callable(grid) else grid
+
+    binary = kernel[chosen_grid](*tensors, *numbers, **options)
+    constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
+    if len(_LAUNCHES) == 4096:
+        _LAUNCHES.clear()
+    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+
+
+def _launch_key(tensors, numbers, options):
+    """What Triton compiles for, given dtypes: equal keys are launches of one binary."""
+    places = [x if x is None else x.data_ptr() % 16 for x in tensors]
+    return *places, *numbers, *options.values()
+
+
+def _records_gradient(label, *tensors):
+    """Whether PyTorch would record a gradient of one of these."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        _refuse_tangents(label, tensors)
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                return True
+    return False
+
+
+def _refuse_tangents(label, tensors):
+    """Refuses tensors with a tangent, which a kernel would drop."""
+    for tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(f"{label} has no forward-mode gradient")
+
+
+def _without_gradient(kernel, inputs, updated=(), given=(), **options):
+    """Calls the kernel; a backward through its results is an error."""
+    if any(isinstance(tensor, torch.Tensor) for tensor in given):
+        _refuse_gradient(kernel.__name__, *inputs, *given)
+    for tensor in updated:
+        if tensor is not None and tensor.is_leaf and tensor.requires_grad:
+            raise RuntimeError(
+                f"{kernel.__name__}: a leaf that requires grad is updated in place; "
+                "call it under torch.no_grad()"
+            )
+    return _WithoutGradient.apply(kernel, updated, options, *inputs)
+
+
+class _WithoutGradient(torch.autograd.Function):
+    """A kernel whose gradient nobody has written."""
+
+    @staticmethod
+    def forward(ctx, kernel, updated, options, *inputs):
+        ctx.name = kernel.__name__
+        ctx.mark_dirty(*(tensor for tensor in updated if tensor is not None))
+        return kernel(*inputs, **options)
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise RuntimeError(
+            f"{ctx.name} has no backward; call it under torch.no_grad(), or inside a "
+            "torch.autograd.Function that has one"
+        )
+
+
+def _refuse_gradient(label, *tensors):
+    """Refuses to write where PyTorch would record a gradient."""
+    wanted = [x.requires_grad for x in tensors if isinstance(x, torch.Tensor)]
+    if torch.is_grad_enabled() and any(wanted):
+        raise RuntimeError(
+            f"{label}: a result that is written to a given tensor has no gradient; "
+            "give none, or call it under torch.no_grad()"
+        )
+
+
+def _check_tensor(label, tensor):
+    """Refuses what does not lie in memory as its shape and strides say."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{label} must be a tensor, got {tensor!r:.80}")
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        kind = type(tensor).__name__
+        raise TypeError(f"{label} must be a plain tensor, got one of type {kind}")
+    if tensor.layout != torch.strided:
+        raise TypeError(f"{label} must be a dense tensor, got {tensor.layout}")
+    if not torch.compiler.is_dynamo_compiling() and tensor.is_neg():
+        raise ValueError(f"{label} is a lazily negated view; call .resolve_neg() first")
+
+
+def _check_type(label, value, *types):
+    """Refuses a value of another type; True and False are no integers here."""
+    if type(value) not in types:
+        kind = types[0].__name__
+        raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
+
+
+def _check_bfloat16(label, *dtypes):
+    """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    is_right = hasattr(InterpreterBuilder, "has_bfloat16")
+    if torch.bfloat16 in dtypes and triton.knobs.runtime.interpret and not is_right:
+        raise NotImplementedError(
+            f"{label}: Triton's interpreter computes bfloat16 wrongly; "
+            "use another dtype, a GPU, or TileScript's runner, which corrects it"
+        )
+
+
+def _beyond_int32(label):
+    """The error for a tensor whose offsets do not fit int32."""
+    return ValueError(
+        f"{label} spans more elements than int32 offsets reach; "
+        "build the kernel with { offsets: tl.int64 } for it"
+    )
+
+
+def _check_out(label, out, shape, dtype, device, others):
+    """The tensor that a result is to be written to, if it can be."""
+    _check_tensor(label, out)
+    if out.shape != shape:
+        raise ValueError(
+            f"{label} must have shape {list(shape)}, got {list(out.shape)}"
+        )
+    if out.dtype != dtype:
+        raise TypeError(f"{label} must be {dtype}, got {out.dtype}")
+    if out.device != device:
+        raise ValueError(f"{label} must be on {device}, got {out.device}")
+    _check_memory(label, out, others)
+    return out
+
+
+def _check_memory(label, written, others):
+    """Refuses to write what overlaps itself or another tensor; tells autograd of it."""
+    start = written.data_ptr()
+    if written.is_contiguous():
+        end = start + written.nbytes
+    elif _nest(_axes(written.stride(), written.shape)):
+        end = _end(written)
+    else:
+        raise ValueError(
+            f"{label} has elements that share memory, with shape {list(written.shape)} "
+            f"and strides {list(written.stride())}; give a tensor of its own"
+        )
+    for name, other in others.items():
+        if other is None or other.data_ptr() >= end or _end(other) <= start:
+            continue
+        if _overlaps(written, other, other.data_ptr() - start):
+            raise ValueError(
+                f"{label} shares memory with {name}; give a tensor of its own"
+            )
+    torch.autograd.graph.increment_version(written)
+
+
+def _overlaps(x, y, distance):
+    """Whether x and y, distance bytes apart, may have elements in common."""
+    if x.numel() == 0 or y.numel() == 0:
+        return False
+    axes = _axes(x.stride(), x.shape, y.shape)
+    steps, rest = divmod(distance, x.element_size())
+    alike = x.stride() == y.stride() and x.element_size() == y.element_size()
+    return not alike or rest > 0 or not _nest(axes) or _reaches(steps, axes)
+
+
+def _end(x):
+    """The address of the byte after the last of x."""
+    if x.is_contiguous():
+        return x.data_ptr() + x.nbytes
+    last = sum(stride * (size - 1) for stride, size in zip(x.stride(), x.shape))
+    return x.data_ptr() + (last + 1) * x.element_size()
+
+
+def _axes(strides, *shapes):
+    """Axes longer than 1, each as (stride, *lengths), in falling order."""
+    axes = zip(strides, *shapes)
+    return sorted((axis for axis in axes if max(axis[1:]) > 1), reverse=True)
+
+
+def _nest(axes):
+    """Whether each stride steps over all that the axes inside it reach."""
+    reach = 0
+    for stride, *lengths in reversed(axes):
+        if stride <= reach:
+            return False
+        reach += stride * (max(lengths) - 1)
+    return True
+
+
+def _reaches(distance, axes):
+    """Whether elements of two equally strided tensors lie this far apart."""
+    if not axes:
+        return distance == 0
+    (stride, before, after), *inner = axes
+    steps = (-distance // stride, -distance // stride + 1)
+    return any(
+        -before < step < after and _reaches(distance + step * stride, inner)
+        for step in steps
+    )
+
+
+kernel_fn = grouped_gemm

@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
+import { snakeCase } from "../../src/codegen/names/names.js";
 import type { CompiledKernel, SignatureDType } from "../../src/contract/compiled.js";
 import { inTemporaryFolder, tritonCache } from "./python.js";
 
@@ -56,6 +57,9 @@ export async function compileAll(python: string, jobs: readonly AotJob[]): Promi
   });
 }
 
+/** The parameter of a tensor's address: that of `from` is `from_ptr`, though the tensor is `from_` in Python. */
+const pointerOf = ({ name }: { readonly name: string }): string => `${snakeCase(name)}_ptr`;
+
 function argumentsOf({ kernel, dtypes = {}, constexprs = {}, absent = [], types = {} }: AotJob) {
   const { signature, configs } = kernel;
   const nameOf = (dtype: SignatureDType) => short[typeof dtype === "string" ? dtype : dtypes[dtype.variable]!]!;
@@ -66,9 +70,9 @@ function argumentsOf({ kernel, dtypes = {}, constexprs = {}, absent = [], types 
     value,
   ]);
   const [missing, given] = [true, false].map((out) => signature.tensors.filter((t) => absent.includes(t.name) === out));
-  const pointers = given!.map((tensor) => [`${tensor.python}_ptr`, `*${nameOf(tensor.dtype)}`]);
+  const pointers = given!.map((tensor) => [pointerOf(tensor), `*${nameOf(tensor.dtype)}`]);
   return {
-    constexprs: Object.fromEntries([...values, ...missing!.map((tensor) => [`${tensor.python}_ptr`, null])]) as Record<
+    constexprs: Object.fromEntries([...values, ...missing!.map((tensor) => [pointerOf(tensor), null])]) as Record<
       string,
       unknown
     >,

@@ -46,7 +46,8 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
       if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
     }
     const properties = deviceProperties(recorder, kernel.at);
-    const known: Meta = { ...meta, device: properties.device };
+    // A param of the author's with that name is the author's.
+    const known: Meta = { device: properties.device, ...meta };
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const onHost = (compute: (meta: never) => unknown) => host(() => compute(known as never));
     const config = computedConfig(kernel, known, (body) => host(body, placeOf("config")));

@@ -8,7 +8,8 @@ describe("a kernel's body", () => {
     expect(bodyOf(flow.names)).toMatchInlineSnapshot(`
       "block_start = tl.program_id(0) * BLOCK
       lambda_ = block_start + tl.arange(0, BLOCK)
-      http_server2 = tl.load(x_ptr + lambda_, mask=lambda_ < N, other=0.0)
+      mask = lambda_ < N
+      http_server2 = tl.load(x_ptr + lambda_, mask=mask, other=0.0)
       gro_e = http_server2 * 2.0
       value = gro_e + gro_e
       _tl = value * value
@@ -16,7 +17,6 @@ describe("a kernel's body", () => {
       n = tl_ * tl_
       x_ptr_1 = n + n
       _ = x_ptr_1 * x_ptr_1
-      mask = lambda_ < N
       tl.store(y_ptr + lambda_, tl.where(mask, _, -_), mask=mask)"
     `);
   });

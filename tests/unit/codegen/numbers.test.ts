@@ -127,8 +127,8 @@ describe("numbers", () => {
   test("should be strong where a size of 1 would change a dtype or a value", () => {
     expect(bodyOf(numbers.sizes)).toMatchInlineSnapshot(`
       "cols = tl.arange(0, BLOCK)
-      # N is a weak constant where it is 1, and would leave these at 8 or 16 bits.
       mask = cols < N
+      # N is a weak constant where it is 1, and would leave these at 8 or 16 bits.
       tl.store(
           i_ptr + cols,
           tl.load(c_ptr + cols, mask=mask, other=0) + tl.full([], N, tl.int32),

@@ -9,18 +9,26 @@ describe("what is written once", () => {
     expect(bodyOf(repeats.branched)).toMatchInlineSnapshot(`
       "cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
       x_ptrs = x_ptr + cols * stride_xn
-      mask = cols < N
+      inside = cols < N
       if FLAG:
           tl.store(
-              y_ptr + cols * stride_yn, tl.load(x_ptrs, mask=mask, other=0.0), mask=mask
+              y_ptr + cols * stride_yn,
+              tl.load(x_ptrs, mask=inside, other=0.0),
+              mask=inside,
           )
-      total = tl.load(x_ptrs, mask=mask & (cols > 3), other=0.0)
-      tl.store(y_ptr + cols * stride_yn, total, mask=mask)"
+      total = tl.load(x_ptrs, mask=inside & (cols > 3), other=0.0)
+      tl.store(y_ptr + cols * stride_yn, total, mask=inside)"
     `);
   });
 
   test("should be the author's mask, where it is first needed", () => {
-    expect(bodyOf(repeats.later)).toMatchInlineSnapshot();
+    expect(bodyOf(repeats.later)).toMatchInlineSnapshot(`
+      "cols = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+      # Lanes behind the end count as 1.
+      inside = cols < N
+      value = tl.load(x_ptr + cols * stride_xn, mask=inside, other=0.0)
+      tl.store(y_ptr + cols * stride_yn, tl.where(inside, value, 1.0), mask=inside)"
+    `);
   });
 
   test("should have one name where a JavaScript function is called twice", () => {

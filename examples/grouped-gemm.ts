@@ -21,7 +21,10 @@ export const groupedGemm = kernel(
       BLOCK_N: constexpr(),
       BLOCK_K: constexpr(),
     },
-    grid: ({ PROGRAMS }) => [PROGRAMS],
+    // Each group may leave one block of rows partly filled.
+    grid: ({ TOTAL, GROUPS, N, BLOCK_M, BLOCK_N, PROGRAMS }) => [
+      tl.minimum(PROGRAMS, tl.cdiv(TOTAL, BLOCK_M).add(GROUPS).mul(tl.cdiv(N, BLOCK_N))),
+    ],
     requires: ({ PROGRAMS }) => [PROGRAMS.gt(0)],
     autotune: {
       key: ["TOTAL", "N", "K"],
@@ -42,44 +45,39 @@ export const groupedGemm = kernel(
       return products.gather(1, group.view(TOTAL, 1, 1).expand(TOTAL, 1, N)).squeeze(1);
     },
     shapes: [
-      { TOTAL: 100, GROUPS: 3, K: 48, N: 40, PROGRAMS: 2 },
+      { TOTAL: 40, GROUPS: 2, K: 32, N: 24 },
       { TOTAL: 8192, GROUPS: 16, K: 4096, N: 4096 },
     ],
   },
   ({ a, b, ends, c, N, K, GROUPS, PROGRAMS, BLOCK_M, BLOCK_N, BLOCK_K }) => {
     const tilesN = tl.cdiv(N, BLOCK_N);
-    // The next block of this program, and the first of the group, in the list of all blocks.
-    const tile = tl.mut(tl.programId(0));
-    const first = tl.mut(0);
+    // The next block of this program, counted from the first of the group.
+    const next = tl.mut(tl.programId(0));
     const start = tl.mut(0);
     for (const g of tl.range(GROUPS)) {
       const group = tl.inBounds(g);
       const end = tl.load(ends.at(group));
       const rows = end.sub(start.value);
-      const last = first.value.add(tl.cdiv(rows, BLOCK_M).mul(tilesN));
-      tl.whileLoop(
-        () => tile.value.lt(last),
-        () => {
-          const local = tile.value.sub(first.value);
-          const rm = local.floorDiv(tilesN).mul(BLOCK_M).add(tl.arange(0, BLOCK_M));
-          const rn = local.mod(tilesN).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
-          // Rows wrap within the group, and columns, instead of being masked inside the loop.
-          const am = tl.inBounds(start.value.add(rm.mod(rows)));
-          const bn = tl.inBounds(rn.mod(N));
-          const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
-          for (const k of tl.range(0, K, BLOCK_K)) {
-            // K's tail is masked and holds 0.
-            const rk = k.add(tl.arange(0, BLOCK_K));
-            const x = tl.load(a.at(am, rk));
-            const y = tl.load(b.at(group, rk, bn));
-            acc.value = tl.dot(x, y, acc.value);
-          }
-          // A block may reach into the rows of the next group, which are not its own.
-          tl.store(c.at(start.value.add(rm), rn), acc.value.to(T), { mask: rm.lt(rows).col });
-          tile.value = tile.value.add(PROGRAMS);
-        },
-      );
-      first.value = last;
+      const tiles = tl.cdiv(rows, BLOCK_M).mul(tilesN);
+      for (const tile of tl.range(next.value, tiles, PROGRAMS)) {
+        const rm = tile.floorDiv(tilesN).mul(BLOCK_M).add(tl.arange(0, BLOCK_M));
+        const rn = tile.mod(tilesN).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
+        // Rows wrap within the group, and columns, instead of being masked inside the loop.
+        const am = tl.inBounds(start.value.add(rm.mod(rows)));
+        const bn = tl.inBounds(rn.mod(N));
+        const acc = tl.mut(tl.zeros([BLOCK_M, BLOCK_N], tl.float32));
+        for (const k of tl.range(0, K, BLOCK_K)) {
+          // K's tail is masked and holds 0.
+          const rk = k.add(tl.arange(0, BLOCK_K));
+          const x = tl.load(a.at(am, rk));
+          const y = tl.load(b.at(group, rk, bn));
+          acc.value = tl.dot(x, y, acc.value);
+        }
+        // A block may reach into the rows of the next group, which are not its own.
+        tl.store(c.at(start.value.add(rm), rn), acc.value.to(T), { mask: rm.lt(rows).col });
+      }
+      const visited = tl.cdiv(tl.maximum(tiles.sub(next.value), 0), PROGRAMS);
+      next.value = next.value.add(visited.mul(PROGRAMS)).sub(tiles);
       start.value = end;
     }
   },

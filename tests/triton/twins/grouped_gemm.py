@@ -27,17 +27,15 @@ def grouped_gemm_kernel(
 ):
     num_n = tl.cdiv(N, BLOCK_N)
     offs_k = tl.arange(0, BLOCK_K)
-    tile = tl.program_id(0)
-    first = 0
+    next_tile = tl.program_id(0)
     start = 0
     for g in range(GROUPS):
         end = tl.load(ends_ptr + g)
         rows = end - start
-        last = first + tl.cdiv(rows, BLOCK_M) * num_n
-        while tile < last:
-            local = tile - first
-            offs_m = local // num_n * BLOCK_M + tl.arange(0, BLOCK_M)
-            offs_n = local % num_n * BLOCK_N + tl.arange(0, BLOCK_N)
+        tiles = tl.cdiv(rows, BLOCK_M) * num_n
+        for tile in range(next_tile, tiles, PROGRAMS):
+            offs_m = tile // num_n * BLOCK_M + tl.arange(0, BLOCK_M)
+            offs_n = tile % num_n * BLOCK_N + tl.arange(0, BLOCK_N)
             offs_am = start + offs_m % rows
             offs_bn = offs_n % N
             a_ptrs = a_ptr + offs_am[:, None] * stride_a_total + offs_k * stride_ak
@@ -62,6 +60,5 @@ def grouped_gemm_kernel(
             )
             mask = (offs_m[:, None] < rows) & (offs_n[None, :] < N)
             tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=mask)
-            tile += PROGRAMS
-        first = last
+        next_tile += tl.cdiv(max(tiles - next_tile, 0), PROGRAMS) * PROGRAMS - tiles
         start = end

@@ -55,20 +55,17 @@ def grouped_gemm_kernel(
     BLOCK_K: tl.constexpr,
 ):
     tiles_n = tl.cdiv(N, BLOCK_N)
-    # The next block of this program, and the first of the group, in the list of all
-    # blocks.
-    tile = tl.program_id(0)
-    first = tl.full([], 0, dtype=tl.int32)
+    # The next block of this program, counted from the first of the group.
+    next_ = tl.program_id(0)
     start = tl.full([], 0, dtype=tl.int32)
     for g in range(GROUPS):
         group = g
         end = tl.load(ends_ptr + group)
         rows = end - start
-        last = first + tl.cdiv(rows, BLOCK_M) * tiles_n
-        while tile < last:
-            local = tile - first
-            rm = (local // tiles_n) * BLOCK_M + tl.arange(0, BLOCK_M)
-            rn = (local % tiles_n) * BLOCK_N + tl.arange(0, BLOCK_N)
+        tiles = tl.cdiv(rows, BLOCK_M) * tiles_n
+        for tile in range(next_, tiles, PROGRAMS):
+            rm = (tile // tiles_n) * BLOCK_M + tl.arange(0, BLOCK_M)
+            rn = (tile % tiles_n) * BLOCK_N + tl.arange(0, BLOCK_N)
             # Rows wrap within the group, and columns, instead of being masked inside
             # the loop.
             am = start + rm % rows
@@ -99,8 +96,8 @@ def grouped_gemm_kernel(
                 & (rn[None, :] < N)
                 & (rm < rows)[:, None],
             )
-            tile += PROGRAMS
-        first = last
+        visited = tl.cdiv(tl.maximum(tiles - next_, 0), PROGRAMS)
+        next_ = next_ + visited * PROGRAMS - tiles
         start = end
 
 
@@ -212,9 +209,18 @@ def grouped_gemm(
     if _INTERPRETED:
         _check_bfloat16("grouped_gemm", a.dtype)
 
+    def grid(meta):
+        return (
+            min(
+                PROGRAMS,
+                (triton.cdiv(TOTAL, meta["BLOCK_M"]) + GROUPS)
+                * triton.cdiv(N, meta["BLOCK_N"]),
+            ),
+        )
+
     _launch(
         grouped_gemm_kernel,
-        (PROGRAMS,),
+        grid,
         (a, b, ends, c),
         (
             TOTAL,
@@ -256,12 +262,12 @@ def draw_inputs(TOTAL, GROUPS, device):
 
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
-    {"TOTAL": 100, "K": 48, "GROUPS": 3, "N": 40, "PROGRAMS": 2},
-    {"TOTAL": 8192, "K": 4096, "GROUPS": 16, "N": 4096, "PROGRAMS": 132},
+    {"TOTAL": 40, "K": 32, "GROUPS": 2, "N": 24},
+    {"TOTAL": 8192, "K": 4096, "GROUPS": 16, "N": 4096},
 ]
 
 
-def get_inputs(TOTAL=100, K=48, GROUPS=3, N=40, *, PROGRAMS=2):
+def get_inputs(TOTAL=40, K=32, GROUPS=2, N=24):
     """Fresh arguments for grouped_gemm, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     ends = draw_inputs(TOTAL, GROUPS, device)
@@ -269,7 +275,7 @@ def get_inputs(TOTAL=100, K=48, GROUPS=3, N=40, *, PROGRAMS=2):
         torch.randn((TOTAL, K), device=device, dtype=torch.float16),
         torch.randn((GROUPS, K, N), device=device, dtype=torch.float16),
         ends,
-        PROGRAMS,
+        132,
     ]
 
 

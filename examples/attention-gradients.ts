@@ -43,7 +43,7 @@ const attentionForward = kernel(
         { BLOCK_M: 64, BLOCK_N: 64, numWarps: 4, numStages: 3 },
       ],
     },
-    shapes: [{ H: 128, S: 4096, HEAD_DIM: 64 }],
+    shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
   },
   ({ q, k, v, o, lse, S, HEAD_DIM, CAUSAL, BLOCK_M, BLOCK_N }) => {
     const head = tl.inBounds(tl.programId(1));
@@ -94,7 +94,7 @@ const attentionDelta = kernel(
     grid: ({ H, S, BLOCK_M }) => [tl.cdiv(S, BLOCK_M), H],
     config: { BLOCK_M: 128 },
     reference: ({ o, dOut }) => o.float().mul(dOut.float()).sum(-1),
-    shapes: [{ H: 128, S: 4096, HEAD_DIM: 64 }],
+    shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
   },
   ({ o, dOut, delta, HEAD_DIM, BLOCK_M }) => {
     const head = tl.inBounds(tl.programId(1));
@@ -134,7 +134,7 @@ const attentionBackward = kernel(
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
       ],
     },
-    shapes: [{ H: 128, S: 4096, HEAD_DIM: 64 }],
+    shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
   },
   ({ q, k, v, dOut, lse, delta, dq, dk, dv, S, HEAD_DIM, CAUSAL, BLOCK, STEP }) => {
     const head = tl.inBounds(tl.programId(1));
@@ -213,8 +213,8 @@ export const attentionWithGradients = op(
     reference: ({ q, k, v, CAUSAL }, torch) =>
       torch.nn.functional.scaled_dot_product_attention(q, k, v, { is_causal: CAUSAL }),
     shapes: [
-      { H: 128, S: 4096, HEAD_DIM: 64 },
-      { H: 128, S: 4096, HEAD_DIM: 128, CAUSAL: true },
+      { H: 32, S: 1024, HEAD_DIM: 64 },
+      { H: 32, S: 1024, HEAD_DIM: 128, CAUSAL: true },
       { H: 2, S: 200, HEAD_DIM: 64, CAUSAL: true },
     ],
   },

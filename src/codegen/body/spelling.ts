@@ -264,10 +264,14 @@ function weakElem(statement: OpStatement): Elem | undefined {
   return undefined;
 }
 
-/** The dtype of numbers that have nothing beside them, which they give the result: `tl.exp(2.0)`. */
+/**
+ * The dtype of numbers that have nothing beside them, which they give the result: `tl.exp(2.0)`. An op that needs a tile
+ * has its dtype from that: the seed beside it, in `tl.rand(7, x)`, is an integer whatever the result is.
+ */
 function loneElem({ results, op }: OpStatement): Elem | undefined {
   const type = results[0]?.type;
-  return results.length === 1 && op.effect === "pure" && type?.kind === "tile" && type.dtype !== "int1"
+  const needsTile = Object.values(op.operands).includes("tile");
+  return results.length === 1 && op.effect === "pure" && !needsTile && type?.kind === "tile" && type.dtype !== "int1"
     ? type.dtype
     : undefined;
 }

@@ -9,10 +9,17 @@ from examples.kernels import gemm as gemm_module
 
 def calls(x: Tensor, ids: Tensor) -> None:
     examples.adamw_stochastic(x, x, x)  # call-arg
+    examples.asin("x")  # arg-type
     examples.attention(x, x, x, True, x)  # call-arg
+    examples.attention_with_gradients(x, x)  # call-arg
     examples.bitonic_topk(x, K=2.5)  # arg-type
+    examples.dependent_add(x)  # call-arg
+    examples.dropout(x, p="half")  # arg-type
     examples.gemm(x, "x")  # arg-type
+    examples.gemm_block_scaled(x, ids, x)  # call-arg
+    examples.gemm_persistent(x, x, PROGRAMS=2.5)  # arg-type
     examples.gemm_tma(x, x, out=1)  # arg-type
+    examples.grouped_gemm(x, x, None)  # arg-type
     examples.int4_gemm(x, ids, x, ids, group_size=64)  # call-arg
     examples.jagged_softmax(x)  # call-arg
     examples.layer_norm(x, x, None)  # arg-type

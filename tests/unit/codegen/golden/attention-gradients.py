@@ -1075,13 +1075,13 @@ def reference_fn(
 
 # Sizes to verify and to measure with, as in get_inputs(**SHAPES[0]).
 SHAPES = [
-    {"H": 128, "S": 4096, "HEAD_DIM": 64, "CAUSAL": False},
-    {"H": 128, "S": 4096, "HEAD_DIM": 128, "CAUSAL": True},
+    {"H": 32, "S": 1024, "HEAD_DIM": 64, "CAUSAL": False},
+    {"H": 32, "S": 1024, "HEAD_DIM": 128, "CAUSAL": True},
     {"H": 2, "S": 200, "HEAD_DIM": 64, "CAUSAL": True},
 ]
 
 
-def get_inputs(H=128, S=4096, HEAD_DIM=64, *, CAUSAL=False):
+def get_inputs(H=32, S=1024, HEAD_DIM=64, *, CAUSAL=False):
     """Fresh arguments for attention_with_gradients, of a typical size."""
     device = "cpu" if _INTERPRETED else "cuda"
     return [

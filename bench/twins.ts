@@ -4,14 +4,12 @@
  * and times nothing. For a machine without Node, `--prepare FOLDER` only writes the modules, which
  * `python bench/twins.py FOLDER --out FILE` times there.
  */
-import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "tilescript";
 import { pairs } from "../tests/triton/twins/pairs.js";
-import { findPython } from "../src/runtime/python/environment.js";
+import { resultFile, runOnModules } from "./in-python.js";
 
 const { values: given } = parseArgs({
   options: {
@@ -36,23 +34,8 @@ async function emitInto(folder: string): Promise<void> {
   writeFileSync(join(folder, "pairs.json"), `${JSON.stringify(index, undefined, 2)}\n`);
 }
 
-async function run(): Promise<number> {
-  const { environment } = await findPython();
-  if (!environment) {
-    console.error("no Python with torch and triton was found; run npx tilescript setup");
-    return 3;
-  }
-  const folder = mkdtempSync(join(tmpdir(), "tilescript-bench-"));
-  try {
-    await emitInto(folder);
-    const what = given.check ? ["--check"] : ["--out", resolve(import.meta.dirname, "results", given.out)];
-    const only = given.only === undefined ? [] : ["--only", given.only];
-    const args = [resolve(import.meta.dirname, "twins.py"), folder, ...what, ...only];
-    return spawnSync(environment.python, args, { stdio: "inherit" }).status ?? 1;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-if (given.prepare === undefined) process.exitCode = await run();
-else await emitInto(given.prepare);
+if (given.prepare === undefined) {
+  const what = given.check ? ["--check"] : ["--out", resultFile(given.out)];
+  const only = given.only === undefined ? [] : ["--only", given.only];
+  process.exitCode = await runOnModules("twins.py", emitInto, [...what, ...only]);
+} else await emitInto(given.prepare);

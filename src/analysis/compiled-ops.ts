@@ -9,7 +9,9 @@ import {
   type FunctionIR,
   isFunction,
   type KernelIR,
+  type IfStatement,
   type OpStatement,
+  type Statement,
 } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
 import { argumentsOf, blocksOf, bodiesOf } from "../ir/walk.js";
@@ -33,14 +35,8 @@ export function compiledOps({ body }: KernelIR, constant: Constants = () => unde
           yield* visit(argument.function.body);
         }
       }
-      const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
-      const condition = isConstexpr ? constant(statement.condition) : undefined;
-      const taken = isConstexpr
-        ? condition === undefined
-          ? []
-          : [condition ? statement.then : statement.otherwise]
-        : blocksOf(statement);
-      for (const inner of taken) yield* visit(inner);
+      const inside = isFolded(statement) ? (takenArm(statement, constant) ?? []) : blocksOf(statement);
+      for (const inner of inside) yield* visit(inner);
     }
   }
   return visit(body);
@@ -51,14 +47,19 @@ export function* reachedOps(ir: KernelIR, constant: Constants): Iterable<OpState
   function* visit(block: Block): Iterable<OpStatement> {
     for (const statement of block.statements) {
       if (statement.kind === "op") yield statement;
-      const isConstexpr = statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
-      const condition = isConstexpr ? constant(statement.condition) : undefined;
-      const taken =
-        condition === undefined || statement.kind !== "if"
-          ? blocksOf(statement)
-          : [condition ? statement.then : statement.otherwise];
-      for (const inner of taken) yield* visit(inner);
+      const arm = isFolded(statement) ? takenArm(statement, constant) : undefined;
+      for (const inner of arm ?? blocksOf(statement)) yield* visit(inner);
     }
   }
   for (const body of bodiesOf(ir)) yield* visit(body);
+}
+
+/** Whether Triton decides the branch when it compiles. */
+const isFolded = (statement: Statement): statement is IfStatement =>
+  statement.kind === "if" && typeOfArgument(statement.condition).kind === "constexpr";
+
+/** The arm of such a branch that is compiled; undefined if `constant` does not know the condition. */
+function takenArm({ condition, then, otherwise }: IfStatement, constant: Constants): readonly [Block] | undefined {
+  const decided = constant(condition);
+  return decided === undefined ? undefined : [decided ? then : otherwise];
 }

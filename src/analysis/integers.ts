@@ -5,6 +5,7 @@
 import {
   type Argument,
   isLiteral,
+  isSizeParam,
   isValue,
   type KernelIR,
   type OpStatement,
@@ -108,7 +109,7 @@ export class Integers {
     if (constants) return constants.every((each) => each >= 0);
     const origin = this.#origin(argument);
     const param = this.ir.params.find(({ value }) => value === origin);
-    if (param) return param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
+    if (param) return isSizeParam(param);
     const { means, operands = [] } = this.arithmetic(argument) ?? {};
     const isSafe = means !== undefined && means !== "difference";
     return isSafe && operands.every((each) => this.#isCount(each));

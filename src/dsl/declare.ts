@@ -14,6 +14,7 @@ import {
   type Argument,
   type ConstexprParam,
   isLiteral,
+  isSizeParam,
   type Param,
   type SizeParam,
   type TensorParam,
@@ -76,7 +77,7 @@ function numelOf(
   params: readonly (SizeParam | ConstexprParam)[],
 ): Value | number {
   if (typeof numel === "number") return numel;
-  const known = params.filter((param) => param.kind === "size" || param.from === "dim");
+  const known = params.filter(isSizeParam);
   const names = known.map((param) => param.name);
   return known.find((param) => param.name === numel)?.value ?? fail(paramDims.numel(kernel, name, numel!, names), at);
 }

@@ -5,7 +5,7 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Elem } from "../types/dtype.js";
-import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
+import { isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import {
   whyAsked,
   whyBound,
@@ -163,7 +163,7 @@ function isRequired({ params }: KernelIR, param: Param): boolean {
 
 /** Whether it is a size that an input has, and if that one may be left out, that no required tensor has. */
 function isBound(param: Param, params: readonly Param[]): boolean {
-  const isSize = param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
+  const isSize = isSizeParam(param);
   const binds = (other: Param): boolean =>
     other.kind === "tensor" && other.role !== "out" && !other.optional && other.dimNames.includes(param.name);
   return isSize && (params.some(binds) || optionalSizes({ params }).some((each) => each.param === param));

@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { paramPartition, paramRange, rangeBound } from "../diagnostics/catalogue/param-codes.js";
 import { Handle } from "../ir/handle.js";
-import type { Argument, HostBlock, Param, Value } from "../ir/nodes.js";
+import { type Argument, type HostBlock, isSizeParam, type Param, type Value } from "../ir/nodes.js";
 import type { Range } from "../params/param-types.js";
 import { add } from "../ops/arithmetic.js";
 import { eq, ge, lt, or } from "../ops/compare.js";
@@ -25,7 +25,7 @@ export function withRange(param: Param, params: readonly Param[], kernel: Kernel
     return param;
   const total = sizeNamed(described.options.partition, params);
   if (total === undefined) {
-    const names = sizesOf(params).map(({ name }) => name);
+    const names = params.filter(isSizeParam).map(({ name }) => name);
     return fail(paramPartition.unknown(kernel.name, param.name, described.options.partition, names), described.at);
   }
   const end = () => [0, asOp(add)(new Handle(total), 1)];
@@ -47,7 +47,7 @@ function written(
 ): HostBlock {
   const yields = range.map((bound): Argument => {
     if (typeof bound === "number") return { kind: "literal", value: bound };
-    const names = sizesOf(params).map((size) => size.name);
+    const names = params.filter(isSizeParam).map((size) => size.name);
     return sizeNamed(bound, params) ?? fail(rangeBound.size(kernel, name, bound, names), placeOf(described));
   });
   return { block: { statements: [], yields }, at: placeOf(described) };
@@ -56,11 +56,8 @@ function written(
 const placeOf = (described: ParamDescription | undefined): Location | undefined =>
   described && "at" in described ? described.at : undefined;
 
-const sizesOf = (params: readonly Param[]): readonly Param[] =>
-  params.filter((param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"));
-
 function sizeNamed(name: string, params: readonly Param[]): Value | undefined {
-  return sizesOf(params).find((param) => param.name === name)?.value;
+  return params.find((param) => isSizeParam(param) && param.name === name)?.value;
 }
 
 /** What declared ranges and partitions require of a call, as conditions. */

@@ -21,14 +21,16 @@ export function launchOf(ir: KernelIR, at: Case): Launch {
 
 /** The declared ranges of a case: of tensors' elements, scalars and constexprs. */
 export function rangesOf(ir: KernelIR, at: Case): Ranges {
-  const bindings = new Bindings(ir, launchOf(ir, at));
-  const found = ir.params.flatMap((param) => {
+  const declared = ir.params.flatMap((param) => {
     const range = rangeOf(param);
-    if (range === undefined) return [];
-    const [low, end] = bindings.host(range).map(Number) as [number, number];
-    return [[param.name, [low, end]] as const];
+    return range ? [[param.name, range] as const] : [];
   });
-  return Object.fromEntries(found);
+  // Every evaluation asks, and few kernels declare any.
+  if (declared.length === 0) return {};
+  const bindings = new Bindings(ir, launchOf(ir, at));
+  return Object.fromEntries(
+    declared.map(([name, range]) => [name, bindings.host(range).map(Number) as [number, number]]),
+  );
 }
 
 /** Sizes of a case by name, including derived ones and dims that are constexprs. */

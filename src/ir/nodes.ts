@@ -371,6 +371,11 @@ export function paramsOf<K extends Param["kind"]>(
   return params.filter((param): param is Extract<Param, { kind: K }> => param.kind === kind);
 }
 
+/** Whether a parameter is a size: one that shapes bind or others give, or a constexpr that a shape binds. */
+export function isSizeParam(param: Param): param is SizeParam | (ConstexprParam & { readonly from: "dim" }) {
+  return param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
+}
+
 /** The tensors that a kernel has in one of these roles, in the author's order. */
 export function tensorsOf(
   { params }: Pick<KernelIR, "params">,

@@ -18,6 +18,8 @@ import {
   type WhyTogether,
 } from "../rules/shape-rules.js";
 import type { TileLike } from "../types/tile.js";
+import type { LaneContext } from "../ir/op.js";
+import type { Typed } from "../types/types.js";
 import { defineOp } from "./define.js";
 import { keepsSign, tileOf, toResult } from "../values/operands.js";
 
@@ -68,10 +70,7 @@ export const reshape = defineOp<
   infer: ({ x, shape }) => inferReshape("reshape", x.type, shape),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
-  proof: {
-    lane: (lane, { args, from, to }) => (args.canReorder?.literal === true ? undefined : reshaped(lane, from, to)),
-    anyWidth: true,
-  },
+  proof: { lane: reshaped, anyWidth: true },
 });
 
 /** Reshapes, in an order of elements that Triton chooses: `tl.view(x, [BLOCK, 2])`. */
@@ -99,10 +98,7 @@ export const ravel = defineOp<<X>(x: Checked<X, WhyRavel<X>>, options?: ReorderO
   infer: ({ x }) => inferRavel(x.type),
   evaluate: toResult,
   facts: { nonNegative: keepsSign },
-  proof: {
-    lane: (lane, { args, from, to }) => (args.canReorder?.literal === true ? undefined : reshaped(lane, from, to)),
-    anyWidth: true,
-  },
+  proof: { lane: reshaped, anyWidth: true },
 });
 
 /** Broadcasts axes of size 1, or a scalar, to a shape: `tl.broadcast_to(x, [M, N])`. */
@@ -136,8 +132,12 @@ export const broadcast = defineOp<
   proof: { term: ({ x, y }) => [x, y], anyWidth: true },
 });
 
-/** The lane with the same row-major position. */
-function reshaped(lane: readonly Term[], from: readonly Term[], to: readonly Term[]): readonly Term[] {
+/** The lane with the same row-major position; unknown where Triton may choose the order. */
+function reshaped(
+  lane: readonly Term[],
+  { args, from, to }: LaneContext<{ readonly canReorder?: Typed | undefined }>,
+): readonly Term[] | undefined {
+  if (args.canReorder?.literal === true) return undefined;
   const strides = (shape: readonly Term[]) => shape.map((_, axis) => product(...shape.slice(axis + 1)));
   const position = sum(...strides(to).map((stride, axis) => product(lane[axis]!, stride)));
   return strides(from).map((stride, axis) => {

@@ -13,6 +13,7 @@ import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { describedTensors, sizeMultiples } from "../../analysis/described.js";
 import {
   type ConstexprParam,
+  isSizeParam,
   type KernelIR,
   type Param,
   paramsOf,
@@ -159,8 +160,7 @@ export function shapesOf(ir: KernelIR): {
   readonly arguments: readonly Given[];
 } {
   // A size of the result alone is an argument of the wrapper, and a size all the same.
-  const isSize = (param: Param) => param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");
-  const isArgument = (name: string) => numberParams(ir).some((param) => !isSize(param) && param.name === name);
+  const isArgument = (name: string) => numberParams(ir).some((param) => !isSizeParam(param) && param.name === name);
   const part = (shape: Given, wanted: boolean) =>
     Object.fromEntries(Object.entries(shape).filter(([name]) => isArgument(name) === wanted));
   return {

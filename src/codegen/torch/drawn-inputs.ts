@@ -7,15 +7,16 @@ import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
 import {
   type ConstexprParam,
   isLiteral,
+  isSizeParam,
   type KernelIR,
   type Param,
+  paramsOf,
   type PointerParam,
   type ScalarParam,
   type SizeParam,
   type TensorParam,
-  type Value,
-  paramsOf,
   tensorsOf,
+  type Value,
 } from "../../ir/nodes.js";
 import { TorchPython } from "./torch-python.js";
 import { inputsOf } from "../../torch/torch-node.js";
@@ -220,8 +221,7 @@ function pointerExpression(param: PointerParam): Expression {
 
 /** The value of an argument: the author's for these sizes, its default, or the first that is allowed. */
 function valueExpression(param: NumberParam, given: number | boolean | string | undefined): Expression {
-  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
-    return py.numberLiteral(Number(given ?? 256), "int");
+  if (isSizeParam(param)) return py.numberLiteral(Number(given ?? 256), "int");
   if (param.kind === "scalar") return scalarExpression(param, Number(given ?? param.default ?? lowestFromOne(param)));
   if (param.of === "dtype") return torchDType(String(param.default ?? param.choices?.[0]));
   const fallback =

@@ -1,5 +1,5 @@
 /** The wrapper's checks of numbers, flags, choices and dtypes, and what it passes to the kernel for them. */
-import type { ConstexprParam } from "../../ir/nodes.js";
+import { type ConstexprParam, isSizeParam } from "../../ir/nodes.js";
 import { isInt } from "../../types/dtype.js";
 import { type NumberParam, numberParams } from "../names/call-order.js";
 import * as py from "../python/py-build.js";
@@ -26,8 +26,7 @@ export function numberChecks(context: WrapperContext): Block {
 
 /** The function that checks an argument, and what it is given besides. */
 function check(param: NumberParam): readonly [string, ...Expression[]] {
-  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim"))
-    return [CHECK_INT, torchDType("int32"), py.number("0")];
+  if (isSizeParam(param)) return [CHECK_INT, torchDType("int32"), py.number("0")];
   if (param.kind === "scalar") {
     const { dtype } = param;
     if (typeof dtype !== "string" || dtype === "int1") return [CHECK_TYPE, py.name("bool")];

@@ -1,6 +1,7 @@
 import {
   type ConstexprParam,
   isLiteral,
+  isSizeParam,
   type KernelIR,
   paramsOf,
   type PointerParam,
@@ -138,7 +139,7 @@ function holdsAll({ dtype, range }: TensorParam): boolean {
 
 /** Its description in the docstring. */
 function numberWords(param: NumberParam): string {
-  if (param.kind === "size" || (param.kind === "constexpr" && param.from === "dim")) return "a size of the result";
+  if (isSizeParam(param)) return "a size of the result";
   if (param.kind === "scalar")
     return `a number, passed as ${typeof param.dtype === "string" ? param.dtype : param.dtype.name}`;
   if (param.choices) return choicesInWords(param);

@@ -1,0 +1,30 @@
+/** Runs a script of this folder on emitted modules, which lie in a folder of their own while it runs. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { findPython } from "../src/runtime/python/environment.js";
+
+/** The script's exit code, or 3 without a Python that has torch and triton. It gets the folder, then `args`. */
+export async function runOnModules(
+  script: string,
+  emitInto: (folder: string) => Promise<void>,
+  args: readonly string[],
+): Promise<number> {
+  const { environment } = await findPython();
+  if (!environment) {
+    console.error("no Python with torch and triton was found; run npx tilescript setup");
+    return 3;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "tilescript-bench-"));
+  try {
+    await emitInto(folder);
+    const given = [resolve(import.meta.dirname, script), folder, ...args];
+    return spawnSync(environment.python, given, { stdio: "inherit" }).status ?? 1;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** A file of bench/results. */
+export const resultFile = (name: string): string => resolve(import.meta.dirname, "results", name);

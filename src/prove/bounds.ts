@@ -1,8 +1,45 @@
 /** Whether every active lane of an access lies in its tensor. */
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { OpStatement } from "../ir/nodes.js";
 import { atLeast, below, number, type Term } from "../terms/term.js";
 import type { Contexts } from "./contexts.js";
 import { proves } from "./interpret.js";
+import type { Duties, Open, Stand } from "./obligations.js";
 import type { Access } from "./reaching.js";
+import { accessInWords, missingOf } from "./words.js";
+
+const OUTSIDE: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
+
+/** One duty for each access as the author wrote it. */
+export const boundsDuties: Duties = (models) => {
+  const statements = new Map<OpStatement, Access>();
+  for (const { accesses } of models) for (const access of accesses) statements.set(access.statement, access);
+  return [...statements].map(([statement, access]) => ({
+    property: "bounds",
+    of: accessInWords(access),
+    at: statement.at,
+    asks: (stand) => openAccess(stand, statement),
+  }));
+};
+
+function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | undefined {
+  for (const access of model.accesses) {
+    if (access.statement !== statement) continue;
+    const { missing, mask, path, scope, lanes } = access;
+    if (missing !== undefined) return { question: undefined, missing };
+    const bound = openBound(contexts, access);
+    if (!bound) continue;
+    const question = {
+      holds: bound.holds,
+      given: [...path, mask],
+      variables: [...scope, ...lanes],
+      at: statement.at,
+      finds: OUTSIDE,
+    };
+    return { question, missing: missingOf(model, access, bound) };
+  }
+  return undefined;
+}
 
 /** One side of one axis of an access, which the emitted code does not compare. */
 export interface Bound {
@@ -13,7 +50,7 @@ export interface Bound {
 }
 
 /** The bounds that a proof has to show. What a mask compares holds of active lanes. */
-export function boundsOf({ axes }: Access): readonly Bound[] {
+function boundsOf({ axes }: Access): readonly Bound[] {
   return axes.flatMap(({ index, size, masks, claimed }, axis): Bound[] => [
     ...(masks.lower ? [] : [{ axis, side: "lower", claimed, holds: atLeast(index, number(0)) } as const]),
     ...(masks.upper ? [] : [{ axis, side: "upper", claimed, holds: below(index, size) } as const]),
@@ -21,6 +58,6 @@ export function boundsOf({ axes }: Access): readonly Bound[] {
 }
 
 /** The first bound that could not be shown. */
-export function openBound(contexts: Contexts, access: Access): Bound | undefined {
+function openBound(contexts: Contexts, access: Access): Bound | undefined {
   return boundsOf(access).find(({ holds }) => !proves(contexts.active(access), holds));
 }

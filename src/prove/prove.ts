@@ -2,41 +2,25 @@
  * Proves what must hold of a kernel for every shape and config: first with configs as symbols, then what is left for each
  * config, then looks for a case where it is wrong. What is neither proved nor refuted is unknown, with what is missing.
  */
-import type { Certificate, Obligation, Verdict } from "../contract/compiled.js";
-import type { FindingCode } from "../diagnostics/catalogue/index.js";
-import { type KernelIR, type OpStatement, paramsOf } from "../ir/nodes.js";
+import type { Certificate, Verdict } from "../contract/compiled.js";
+import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { withTerms } from "../terms/term.js";
-import { openBound } from "./bounds.js";
+import { boundsDuties } from "./bounds.js";
 import type { Limits } from "./budget.js";
+import { claimDuties } from "./claims.js";
 import { Contexts } from "./contexts.js";
-import { proves } from "./interpret.js";
 import type { Assigned } from "./launch.js";
-import { type Claim, type Model, modelOf } from "./model.js";
-import type { Access } from "./reaching.js";
+import { modelOf } from "./model.js";
+import type { Duties, Duty, Stand } from "./obligations.js";
 import { findWitness, type Question, type Trial } from "./witness.js";
-import { accessInWords, contentsIn, missingOf, reasonOf } from "./words.js";
+import { contentsIn } from "./words.js";
 
-const OUTSIDE: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
-const UNTRUE: readonly FindingCode[] = ["false-assume"];
+/** Everything that is shown of a kernel, in the order of the certificate. */
+const PROPERTIES: readonly Duties[] = [boundsDuties, claimDuties];
 const STEPS: Limits = { questions: 20_000, linear: 1_000 };
 
 export function prove(ir: KernelIR, trial: Trial): Certificate {
   return withTerms(() => new Prover(ir, trial).certificate());
-}
-
-/** Where an obligation stands open: what would show it wrong, and what a proof lacks. */
-interface Open {
-  readonly question: Question | undefined;
-  readonly missing: string;
-}
-
-/** A part of a kernel that something must hold of, in a model. */
-type Asks = (stand: Stand) => Open | undefined;
-
-/** A model with what is known in it. */
-interface Stand {
-  readonly model: Model;
-  readonly contexts: Contexts;
 }
 
 class Prover {
@@ -52,9 +36,14 @@ class Prover {
 
   certificate(): Certificate {
     const { ir } = this;
+    const models = this.#together.map(({ model }) => model);
+    const duties = PROPERTIES.flatMap((dutiesOf) => dutiesOf(models));
     return {
       configs: ir.tuning.configs.length,
-      obligations: [...this.#bounds(), ...this.#claims()],
+      obligations: duties.map((duty) => {
+        const { property, of, at } = duty;
+        return { property, of, at, verdict: this.#decide(duty) };
+      }),
       promises: promisesOf(ir),
     };
   }
@@ -81,10 +70,10 @@ class Prover {
     return stand;
   }
 
-  #decide(asks: Asks): Verdict {
+  #decide(duty: Duty): Verdict {
     const ask = (stand: Stand) => {
       stand.contexts.budget.refill();
-      return asks(stand);
+      return duty.asks(stand);
     };
     const open = this.#together.map(ask).find((each) => each !== undefined);
     if (!open) return { kind: "proved", configs: "together" };
@@ -109,60 +98,6 @@ class Prover {
       return param?.range !== undefined && !(name in this.ir.inputs);
     });
   }
-
-  /** One obligation for each access as the author wrote it. */
-  #bounds(): readonly Obligation[] {
-    const statements = new Map<OpStatement, Access>();
-    for (const { model } of this.#together)
-      for (const access of model.accesses) statements.set(access.statement, access);
-    return [...statements].map(([statement, access]) => ({
-      property: "bounds",
-      of: accessInWords(access),
-      at: statement.at,
-      verdict: this.#decide((stand) => openAccess(stand, statement)),
-    }));
-  }
-
-  #claims(): readonly Obligation[] {
-    const places = new Map(
-      this.#together.flatMap(({ model }) => model.claims.map((claim) => [claim.statement, claim])),
-    );
-    return [...places.keys()].map((statement) => ({
-      property: "claim",
-      of: "tl.assume",
-      at: statement.at,
-      verdict: this.#decide((stand) => openClaim(stand, statement)),
-    }));
-  }
-}
-
-function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | undefined {
-  for (const access of model.accesses) {
-    if (access.statement !== statement) continue;
-    const { missing, mask, path, scope, lanes } = access;
-    if (missing !== undefined) return { question: undefined, missing };
-    const bound = openBound(contexts, access);
-    if (!bound) continue;
-    const question = {
-      holds: bound.holds,
-      given: [...path, mask],
-      variables: [...scope, ...lanes],
-      at: statement.at,
-      finds: OUTSIDE,
-    };
-    return { question, missing: missingOf(model, access, bound) };
-  }
-  return undefined;
-}
-
-function openClaim({ model, contexts }: Stand, statement: OpStatement): Open | undefined {
-  const claim = model.claims.find(
-    (each: Claim) => each.statement === statement && !proves(contexts.onPath(each.path, each.scope), each.holds),
-  );
-  if (!claim) return undefined;
-  const { holds, path, scope } = claim;
-  const missing = `nothing shows what tl.assume says${reasonOf(model, "leave it out", [holds], path)}`;
-  return { question: { holds, given: path, variables: scope, at: statement.at, finds: UNTRUE }, missing };
 }
 
 /** What inputs are promised to hold: nothing on a GPU checks it. */

@@ -28,20 +28,18 @@ import {
   difference,
   FALSE,
   greatest,
-  isTruth,
   negative,
   not,
   number,
   product,
-  substitute,
   sum,
   symbol,
-  symbolsIn,
   type Term,
-  termsIn,
   TRUE,
 } from "../terms/term.js";
 import { Environment } from "./symbolic-environment.js";
+import { advanced, advanceOf, marked, stepSign } from "./advance.js";
+import type { Step } from "./flow.js";
 import { type Assigned, findMultiples, SymbolicLaunch } from "./launch.js";
 import { applyOp } from "./operations.js";
 import { type Access, reach, type ViewMasks } from "./reaching.js";
@@ -63,6 +61,8 @@ export interface Model {
   readonly claims: readonly Claim[];
   /** Python that the author wrote, which nothing is known of. */
   readonly raw: readonly OpStatement[];
+  /** What happens, in order. */
+  readonly flow: readonly Step[];
 }
 
 /** The model of a kernel with these values of constexprs; others stay symbols. */
@@ -73,8 +73,8 @@ export function modelOf(ir: KernelIR, assigned: Assigned): Model {
   const environment = new Environment(ir, launch);
   const follower = new Follower(environment);
   follower.block(ir.body);
-  const { accesses, claims, raw } = follower;
-  return { ir, launch, environment, accesses, claims, raw };
+  const { accesses, claims, raw, flow } = follower;
+  return { ir, launch, environment, accesses, claims, raw, flow };
 }
 
 /** A state variable that a loop advances by the same amount in every turn. */
@@ -84,6 +84,7 @@ class Follower {
   readonly accesses: Access[] = [];
   readonly claims: Claim[] = [];
   readonly raw: OpStatement[] = [];
+  flow: Step[] = [];
   readonly #masksOf: ViewMasks;
   /** Whether this place is never reached. */
   #ended = false;
@@ -105,14 +106,17 @@ class Follower {
       case "op":
         return this.#op(statement);
       case "let":
+        this.flow.push(statement);
         environment.state.set(statement.variable, environment.value(statement.initial));
         return;
       case "read": {
+        this.flow.push(statement);
         const { result, variable } = statement;
         environment.set(result, environment.state.get(variable) ?? environment.unknown(result, `read ${result.id}`));
         return;
       }
       case "write":
+        this.flow.push(statement);
         environment.state.set(statement.variable, environment.value(statement.value));
         return;
       case "exit":
@@ -137,7 +141,8 @@ class Follower {
       for (const [param, argument] of handedOver(statement)) environment.set(param, environment.value(argument));
       const outer = environment.calls;
       environment.calls = `${outer} in ${environment.nameOf(statement)}`;
-      this.block(callee.function.body);
+      const steps = this.#steps(() => this.block(callee.function.body));
+      this.flow.push({ kind: "call", statement, callee: callee.function, steps });
       environment.calls = outer;
       const { yields } = callee.function.body;
       statement.results.forEach((result, i) => environment.set(result, environment.value(yields[i])));
@@ -146,12 +151,27 @@ class Follower {
     if (op.proof.reaches) {
       const access = reach(environment, statement, this.#mayHaveEnded);
       if (environment.trial === 0 && !this.#ended) this.accesses.push(access);
+      const { path, scope } = access;
+      this.flow.push({ kind: "op", statement, access, terms: [], path, scope });
       return;
     }
     if (op.spelling.form === "raw" && environment.trial === 0) this.raw.push(statement);
     if (op.proof.claims !== undefined)
       this.#claim(statement, operands[Object.keys(op.operands).indexOf(op.proof.claims)]);
+    const terms = operands.map((operand) => environment.terms(operand));
+    const { path } = environment;
+    const scope = environment.scope.map(({ name }) => name);
+    this.flow.push({ kind: "op", statement, access: undefined, terms, path, scope });
     applyOp(environment, statement, this.#masksOf);
+  }
+
+  /** What happens meanwhile, which becomes part of another step. */
+  #steps(run: () => void): readonly Step[] {
+    const outer = this.flow;
+    const steps: Step[] = (this.flow = []);
+    run();
+    this.flow = outer;
+    return steps;
   }
 
   #claim(statement: OpStatement, argument: Argument | undefined): void {
@@ -180,12 +200,13 @@ class Follower {
       environment.state = new Map(before);
       environment.path = [...path, holds];
       this.#ended = holds === FALSE;
-      if (holds !== FALSE) this.block(block);
+      const steps = this.#steps(() => holds !== FALSE && this.block(block));
       const values = holds === FALSE ? [] : block.yields.map((each) => environment.value(each));
-      return { state: environment.state, ended: this.#ended, values };
+      return { state: environment.state, ended: this.#ended, values, steps };
     };
     const then = arm(condition, statement.then);
     const otherwise = arm(not(condition), statement.otherwise);
+    this.flow.push({ kind: "branch", statement, condition, then, otherwise });
     environment.state = new Map();
     for (const variable of before.keys()) {
       const [x, y] = [then, otherwise].map(({ ended, state }) => (ended ? undefined : state.get(variable)));
@@ -293,7 +314,8 @@ class Follower {
       return (by && advanced(initial.get(variable)!, by, times)) ?? this.#unknown(variable, name, seen);
     };
     const wasEnded = this.#ended;
-    enter(after(turn, "turn of", [...scope, turn]), run);
+    const steps = this.#steps(() => enter(after(turn, "turn of", [...scope, turn]), run));
+    this.flow.push({ kind: "loop", turn, variables, steps });
     this.#ended = wasEnded;
     environment.state = new Map(initial);
     const left = turns ? after(turns, "after", scope) : (variable: Variable) => this.#unknown(variable, "after", scope);
@@ -319,74 +341,19 @@ class Follower {
     if (marks.size === 0) return advances;
     const [wasEnded, mayHaveEnded] = [this.#ended, this.#mayHaveEnded];
     environment.trial++;
-    enter(
-      (variable) => marked(environment, initial.get(variable)!, marks.get(variable), variable),
-      () => {
+    const start = (variable: Variable) => marked(environment, initial.get(variable)!, marks.get(variable), variable);
+    this.#steps(() =>
+      enter(start, () => {
         run();
         for (const [variable, mark] of marks) {
           const by = advanceOf(environment, environment.state.get(variable)!, variable, mark, turn);
           if (by) advances.set(variable, by);
         }
-      },
+      }),
     );
     environment.trial--;
     this.#ended = wasEnded;
     this.#mayHaveEnded = mayHaveEnded;
     return advances;
   }
-}
-
-/** Whether a loop counts up or down. A step of 0 counts up: the loop then never ends, and nothing after it runs. */
-function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "down" | undefined {
-  if (step.kind === "number") return step.value >= 0n ? "up" : "down";
-  const isNatural = (term: Term): boolean =>
-    (term.kind === "number" && term.value >= 0n) ||
-    (term.kind === "product" && term.parts.every(isNatural)) ||
-    // A program is one of the grid.
-    grid.includes(term) ||
-    facts.some(
-      ({ kind, parts: [from, to] }) => kind === "atMost" && to === term && from!.kind === "number" && from!.value >= 0n,
-    );
-  return isNatural(step) ? "up" : undefined;
-}
-
-/** State at the start of a turn, as a function of its own that can be found again. */
-function marked(environment: Environment, value: Symbolic, mark: string | undefined, { type }: Variable): Symbolic {
-  if (mark === undefined) return NONE;
-  const shape = environment.shape(type);
-  const terms = tile(shape, (lane) => call(mark, ...lane));
-  if (value.kind === "pointer") return { ...value, offsets: terms };
-  const isTruthTile = value.kind === "terms" && isTruth(value.at(value.shape.map(() => number(0))));
-  return isTruthTile ? NONE : terms;
-}
-
-/** What a turn adds to state, if it adds the same to it in every turn. */
-function advanceOf(
-  environment: Environment,
-  next: Symbolic,
-  { type }: Variable,
-  mark: string,
-  turn: Term,
-): TermTile | undefined {
-  const terms = next.kind === "pointer" ? next.offsets : next.kind === "terms" ? next : undefined;
-  if (!terms) return undefined;
-  const shape = environment.shape(type);
-  const probes = shape.map((_, axis) => symbol(`probe ${axis}`));
-  const term = at(terms, probes);
-  const before = call(mark, ...probes);
-  const parts = term.kind === "sum" ? term.parts : [term];
-  if (parts.filter((part) => part === before).length !== 1) return undefined;
-  const by = sum(...parts.filter((part) => part !== before));
-  const changes = symbolsIn(by).has(turn.name) || [...termsIn(by)].some(isState);
-  if (changes) return undefined;
-  return tile(shape, (lane) => substitute(by, new Map(probes.map((probe, axis) => [probe.name, lane[axis]!]))));
-}
-
-const isState = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith("state ");
-
-function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic | undefined {
-  const move = (from: TermTile): TermTile =>
-    tile(broadcastShape(from.shape, by.shape), (lane) => sum(at(from, lane), product(at(by, lane), times)));
-  if (value.kind === "pointer") return { ...value, offsets: move(value.offsets) };
-  return value.kind === "terms" ? move(value) : undefined;
 }

@@ -45,6 +45,8 @@ export interface Access {
   /** Programs and turns, outer ones first. */
   readonly scope: readonly string[];
   readonly lanes: readonly string[];
+  /** The lane that `axes` and `mask` speak of, one index an axis. */
+  readonly lane: readonly Term[];
   /** A program may end before it gets here, though the conditions on the path hold. */
   readonly mayBeSkipped: boolean;
   /** Why nothing can be said. */
@@ -95,6 +97,7 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
     mask: maskAt(lane),
     path: environment.path,
     scope: environment.scope.map(({ name }) => name),
+    lane,
     lanes: lane.flatMap(({ kind, name }) => (kind === "symbol" ? [name] : [])),
     mayBeSkipped,
     ...(place.missing !== undefined && { missing: place.missing }),

@@ -1,0 +1,77 @@
+/** State that a loop advances by the same amount in every turn: `start + turn * amount`. */
+import type { Variable } from "../ir/nodes.js";
+import {
+  call,
+  isTruth,
+  number,
+  product,
+  substitute,
+  sum,
+  symbol,
+  symbolsIn,
+  type Term,
+  termsIn,
+} from "../terms/term.js";
+import type { SymbolicLaunch } from "./launch.js";
+import type { Environment } from "./symbolic-environment.js";
+import { at, broadcastShape, NONE, type Symbolic, type TermTile, tile } from "./symbolic.js";
+
+/** Whether a loop counts up or down. A step of 0 counts up: the loop then never ends, and nothing after it runs. */
+export function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "down" | undefined {
+  if (step.kind === "number") return step.value >= 0n ? "up" : "down";
+  const isNatural = (term: Term): boolean =>
+    (term.kind === "number" && term.value >= 0n) ||
+    (term.kind === "product" && term.parts.every(isNatural)) ||
+    // A program is one of the grid.
+    grid.includes(term) ||
+    facts.some(
+      ({ kind, parts: [from, to] }) => kind === "atMost" && to === term && from!.kind === "number" && from!.value >= 0n,
+    );
+  return isNatural(step) ? "up" : undefined;
+}
+
+/** State at the start of a turn, as a function of its own that can be found again. */
+export function marked(
+  environment: Environment,
+  value: Symbolic,
+  mark: string | undefined,
+  { type }: Variable,
+): Symbolic {
+  if (mark === undefined) return NONE;
+  const shape = environment.shape(type);
+  const terms = tile(shape, (lane) => call(mark, ...lane));
+  if (value.kind === "pointer") return { ...value, offsets: terms };
+  const isTruthTile = value.kind === "terms" && isTruth(value.at(value.shape.map(() => number(0))));
+  return isTruthTile ? NONE : terms;
+}
+
+/** What a turn adds to state, if it adds the same to it in every turn. */
+export function advanceOf(
+  environment: Environment,
+  next: Symbolic,
+  { type }: Variable,
+  mark: string,
+  turn: Term,
+): TermTile | undefined {
+  const terms = next.kind === "pointer" ? next.offsets : next.kind === "terms" ? next : undefined;
+  if (!terms) return undefined;
+  const shape = environment.shape(type);
+  const probes = shape.map((_, axis) => symbol(`probe ${axis}`));
+  const term = at(terms, probes);
+  const before = call(mark, ...probes);
+  const parts = term.kind === "sum" ? term.parts : [term];
+  if (parts.filter((part) => part === before).length !== 1) return undefined;
+  const by = sum(...parts.filter((part) => part !== before));
+  const changes = symbolsIn(by).has(turn.name) || [...termsIn(by)].some(isState);
+  if (changes) return undefined;
+  return tile(shape, (lane) => substitute(by, new Map(probes.map((probe, axis) => [probe.name, lane[axis]!]))));
+}
+
+const isState = ({ kind, name }: Term): boolean => kind === "call" && name.startsWith("state ");
+
+export function advanced(value: Symbolic, by: TermTile, times: Term): Symbolic | undefined {
+  const move = (from: TermTile): TermTile =>
+    tile(broadcastShape(from.shape, by.shape), (lane) => sum(at(from, lane), product(at(by, lane), times)));
+  if (value.kind === "pointer") return { ...value, offsets: move(value.offsets) };
+  return value.kind === "terms" ? move(value) : undefined;
+}

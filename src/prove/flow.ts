@@ -1,0 +1,55 @@
+/** What happens in a kernel, in order, for analyses that follow other things than terms: calls of helper functions are inlined. */
+import type {
+  FunctionIR,
+  IfStatement,
+  LetStatement,
+  OpStatement,
+  ReadStatement,
+  Variable,
+  WriteStatement,
+} from "../ir/nodes.js";
+import type { Term } from "../terms/term.js";
+import type { Access } from "./reaching.js";
+import type { TermTile } from "./symbolic.js";
+
+export type Step = OpStep | LetStatement | ReadStatement | WriteStatement | CallStep | BranchStep | LoopStep;
+
+export interface OpStep {
+  readonly kind: "op";
+  readonly statement: OpStatement;
+  readonly access: Access | undefined;
+  /** The operands that are terms where it happens; of an access none. */
+  readonly terms: readonly (TermTile | undefined)[];
+  readonly path: readonly Term[];
+  /** Programs and turns, outer ones first. */
+  readonly scope: readonly string[];
+}
+
+export interface CallStep {
+  readonly kind: "call";
+  readonly statement: OpStatement;
+  readonly callee: FunctionIR;
+  readonly steps: readonly Step[];
+}
+
+export interface Arm {
+  readonly steps: readonly Step[];
+  /** Whether it always ends the program. */
+  readonly ended: boolean;
+}
+
+export interface BranchStep {
+  readonly kind: "branch";
+  readonly statement: IfStatement;
+  readonly condition: Term;
+  readonly then: Arm;
+  readonly otherwise: Arm;
+}
+
+export interface LoopStep {
+  readonly kind: "loop";
+  readonly turn: Term;
+  /** The state of outer blocks that it changes. */
+  readonly variables: readonly Variable[];
+  readonly steps: readonly Step[];
+}

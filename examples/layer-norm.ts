@@ -57,7 +57,7 @@ const layerNormGradients = kernel(
       BLOCK_N: constexpr.launch(({ N }) => tl.nextPowerOf2(N)),
     },
     grid: ({ GROUPS }) => [GROUPS],
-    requires: ({ N, BLOCK_N }) => [BLOCK_N.ge(N)],
+    requires: ({ N, BLOCK_N, GROUPS }) => [BLOCK_N.ge(N), GROUPS.ge(1)],
     autotune: { key: ["N"], configs: [{ numWarps: 4 }, { numWarps: 8 }, { numWarps: 16 }] },
     shapes: [{ M: 4096, N: 8192, GROUPS: 256 }],
   },

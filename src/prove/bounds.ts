@@ -33,7 +33,7 @@ function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | 
       holds: bound.holds,
       given: [...path, mask],
       variables: [...scope, ...lanes],
-      at: statement.at,
+      places: [statement.at],
       finds: OUTSIDE,
     };
     return { question, missing: missingOf(model, access, bound) };
@@ -57,7 +57,13 @@ function boundsOf({ axes }: Access): readonly Bound[] {
   ]);
 }
 
+const found = new WeakMap<Access, { readonly open: Bound | undefined }>();
+
 /** The first bound that could not be shown. */
-function openBound(contexts: Contexts, access: Access): Bound | undefined {
-  return boundsOf(access).find(({ holds }) => !proves(contexts.active(access), holds));
+export function openBound(contexts: Contexts, access: Access): Bound | undefined {
+  const known = found.get(access) ?? {
+    open: boundsOf(access).find(({ holds }) => !proves(contexts.active(access), holds)),
+  };
+  found.set(access, known);
+  return known.open;
 }

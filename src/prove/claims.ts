@@ -24,5 +24,5 @@ function openClaim({ model, contexts }: Stand, statement: OpStatement): Open | u
   if (!claim) return undefined;
   const { holds, path, scope } = claim;
   const missing = `nothing shows what tl.assume says${reasonOf(model, "leave it out", [holds], path)}`;
-  return { question: { holds, given: path, variables: scope, at: statement.at, finds: UNTRUE }, missing };
+  return { question: { holds, given: path, variables: scope, places: [statement.at], finds: UNTRUE }, missing };
 }

@@ -169,7 +169,7 @@ function timesWithin(part: Polynomial, whole: Polynomial): bigint | undefined {
 }
 
 /** Whether the conditions of a division, which another case may have made, hold here. */
-function isOwn(known: Knowledge, { dividend, divisor, quotient }: DivisionAtoms): boolean {
+export function isOwn(known: Knowledge, { dividend, divisor, quotient }: DivisionAtoms): boolean {
   return known.named.get(`quotient ${keyOf(dividend)} / ${keyOf(divisor)}`)?.get(quotient) === 1n;
 }
 

@@ -20,6 +20,7 @@ import {
   atLeast,
   atMost,
   cdiv,
+  choice,
   conditionsOf,
   equal,
   greatest,
@@ -80,6 +81,11 @@ export class SymbolicLaunch {
     for (const { given } of paramsOf(ir, "pointer")) if (given) this.#bindFlag(given);
     for (const param of paramsOf(ir, "scalar"))
       if (members(param.dtype).every(isInt)) this.#terms.set(param.value, this.#symbol(param.name));
+    for (const { name, value } of paramsOf(ir, "device")) {
+      // Every GPU has one of each, but the minor version.
+      this.facts.push(atLeast(symbol(`device.${name}`), number(name === "minor" ? 0 : 1)));
+      this.#terms.set(value, symbol(`device.${name}`));
+    }
     this.requirements = this.host(ir.requires);
     for (const requirement of this.requirements) this.facts.push(...conditionsOf(requirement));
     this.#addNonEmpty();
@@ -129,6 +135,7 @@ export class SymbolicLaunch {
           cdiv: (x, y) => cdiv(x!, y!, true),
           min: (x, y) => least(x!, y!),
           max: (x, y) => greatest(x!, y!),
+          choose: (condition, x, y) => choice(condition!, x!, y!),
         },
       });
     } catch (error) {

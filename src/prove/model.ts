@@ -18,6 +18,7 @@ import {
 } from "../ir/nodes.js";
 import { assignedIn, handedOver } from "../ir/walk.js";
 import {
+  all,
   asTruth,
   atLeast,
   above,
@@ -32,6 +33,7 @@ import {
   not,
   number,
   product,
+  some,
   sum,
   symbol,
   type Term,
@@ -41,6 +43,7 @@ import { Environment } from "./symbolic-environment.js";
 import { advanced, advanceOf, marked, stepSign } from "./advance.js";
 import type { Step } from "./flow.js";
 import { type Assigned, findMultiples, SymbolicLaunch } from "./launch.js";
+import { withNestedQuotients } from "./nested-quotients.js";
 import { applyOp } from "./operations.js";
 import { type Access, reach, type ViewMasks } from "./reaching.js";
 import { at, broadcastShape, NONE, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
@@ -74,7 +77,7 @@ export function modelOf(ir: KernelIR, assigned: Assigned): Model {
   const follower = new Follower(environment);
   follower.block(ir.body);
   const { accesses, claims, raw, flow } = follower;
-  return { ir, launch, environment, accesses, claims, raw, flow };
+  return { ir, launch, environment, accesses: withNestedQuotients(accesses), claims, raw, flow };
 }
 
 /** A state variable that a loop advances by the same amount in every turn. */
@@ -88,9 +91,8 @@ class Follower {
   readonly #masksOf: ViewMasks;
   /** Whether this place is never reached. */
   #ended = false;
-  /** Whether a program may have ended in a loop before. */
-  #mayHaveEnded = false;
-  #loops = 0;
+  /** Whether this place may be left out though the conditions on the path hold, which is so in a loop of unknown turns. */
+  #mayBeSkipped = false;
 
   constructor(readonly environment: Environment) {
     this.#masksOf = viewBounds(environment.ir);
@@ -149,7 +151,7 @@ class Follower {
       return;
     }
     if (op.proof.reaches) {
-      const access = reach(environment, statement, this.#mayHaveEnded);
+      const access = reach(environment, statement, this.#mayBeSkipped);
       if (environment.trial === 0 && !this.#ended) this.accesses.push(access);
       const { path, scope } = access;
       this.flow.push({ kind: "op", statement, access, terms: [], path, scope });
@@ -202,7 +204,15 @@ class Follower {
       this.#ended = holds === FALSE;
       const steps = this.#steps(() => holds !== FALSE && this.block(block));
       const values = holds === FALSE ? [] : block.yields.map((each) => environment.value(each));
-      return { state: environment.state, ended: this.#ended, values, steps };
+      const inside = environment.path.slice(path.length);
+      return {
+        state: environment.state,
+        ended: this.#ended,
+        values,
+        steps,
+        inside: all(...inside),
+        isLeft: inside.length > 1,
+      };
     };
     const then = arm(condition, statement.then);
     const otherwise = arm(not(condition), statement.otherwise);
@@ -216,10 +226,12 @@ class Follower {
       const [x, y] = [then, otherwise].map(({ values }) => values[i]);
       environment.set(result, this.#merged(condition, x, y, result));
     });
-    const rest = then.ended ? not(condition) : condition;
-    environment.path = then.ended !== otherwise.ended ? [...path, rest] : path;
-    if (this.#loops > 0 && (then.ended || otherwise.ended)) this.#mayHaveEnded = true;
-    this.#ended = wasEnded || (then.ended && otherwise.ended);
+    // Programs that end in an arm do not get here.
+    const arms = [then, otherwise];
+    const isLeft = arms.some(({ ended, isLeft: within }) => ended || within);
+    const rest = some(...arms.map(({ ended, inside }) => (ended ? FALSE : inside)));
+    environment.path = isLeft ? [...path, rest] : path;
+    this.#ended = wasEnded || arms.every(({ ended }) => ended);
   }
 
   /** What two arms make of a value: either, by the condition. */
@@ -275,6 +287,7 @@ class Follower {
           : undefined;
     this.#loop(statement.body, turn, blocks && greatest(number(0), blocks), () => {
       environment.path = [...environment.path, runs];
+      if (known === undefined) this.#mayBeSkipped = true;
       this.block(statement.body);
     });
   }
@@ -285,6 +298,7 @@ class Follower {
     const turn = symbol(`turn ${environment.nameOf(statement)}${environment.calls}`);
     const whole = { statements: [...condition.statements, ...body.statements], yields: [] };
     this.#loop(whole, turn, undefined, () => {
+      this.#mayBeSkipped = true;
       this.block(condition);
       environment.path = [...environment.path, this.#condition(condition.yields[0], "while")];
       this.block(body);
@@ -302,9 +316,9 @@ class Follower {
       for (const variable of variables) environment.state.set(variable, of(variable));
       environment.path = [...path, atLeast(turn, number(0))];
       environment.scope = [...scope, turn];
-      this.#loops++;
+      const mayBeSkipped = this.#mayBeSkipped;
       follow();
-      this.#loops--;
+      this.#mayBeSkipped = mayBeSkipped;
       environment.path = path;
       environment.scope = scope;
     };
@@ -339,7 +353,7 @@ class Follower {
     }
     const advances = new Map<Variable, TermTile>();
     if (marks.size === 0) return advances;
-    const [wasEnded, mayHaveEnded] = [this.#ended, this.#mayHaveEnded];
+    const wasEnded = this.#ended;
     environment.trial++;
     const start = (variable: Variable) => marked(environment, initial.get(variable)!, marks.get(variable), variable);
     this.#steps(() =>
@@ -353,7 +367,6 @@ class Follower {
     );
     environment.trial--;
     this.#ended = wasEnded;
-    this.#mayHaveEnded = mayHaveEnded;
     return advances;
   }
 }

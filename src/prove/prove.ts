@@ -11,12 +11,14 @@ import { claimDuties } from "./claims.js";
 import { Contexts } from "./contexts.js";
 import type { Assigned } from "./launch.js";
 import { modelOf } from "./model.js";
+import { coverageDuties } from "./coverage.js";
 import type { Duties, Duty, Stand } from "./obligations.js";
+import { raceDuties } from "./races.js";
 import { findWitness, type Question, type Trial } from "./witness.js";
 import { contentsIn } from "./words.js";
 
 /** Everything that is shown of a kernel, in the order of the certificate. */
-const PROPERTIES: readonly Duties[] = [boundsDuties, claimDuties];
+const PROPERTIES: readonly Duties[] = [boundsDuties, claimDuties, coverageDuties, raceDuties];
 const STEPS: Limits = { questions: 20_000, linear: 1_000 };
 
 export function prove(ir: KernelIR, trial: Trial): Certificate {
@@ -92,8 +94,9 @@ class Prover {
   }
 
   /** What an input holds refutes something only where the author says what that is. */
-  #mayRefute({ holds, given }: Question): boolean {
-    return contentsIn(holds, ...given).every((name) => {
+  #mayRefute({ holds, given, meets = [] }: Question): boolean {
+    const met = meets.flatMap((spot) => [...spot.index, ...spot.given]);
+    return contentsIn(holds, ...given, ...met).every((name) => {
       const param = paramsOf(this.ir, "tensor").find((each) => each.name === name);
       return param?.range !== undefined && !(name in this.ir.inputs);
     });

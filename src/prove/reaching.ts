@@ -1,6 +1,6 @@
 /** What an access reaches: for each lane the index of an element of a tensor, and whether the lane is active. */
 import type { Bounds, ViewAxis } from "../analysis/view-bounds.js";
-import { type Argument, isList, type OpStatement, type PointerParam, type TensorParam } from "../ir/nodes.js";
+import { type Argument, isList, isValue, type OpStatement, type PointerParam, type TensorParam } from "../ir/nodes.js";
 import {
   all,
   asTruth,
@@ -18,7 +18,7 @@ import {
 import type { Environment } from "./symbolic-environment.js";
 import { strideName } from "./launch.js";
 import { CONTENTS } from "./words.js";
-import { at, broadcastShape, isOne, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { at, broadcastLane, broadcastShape, isOne, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 export type ViewMasks = (place: ViewAxis) => Bounds;
 
@@ -47,7 +47,9 @@ export interface Access {
   readonly lanes: readonly string[];
   /** The lane that `axes` and `mask` speak of, one index an axis. */
   readonly lane: readonly Term[];
-  /** A program may end before it gets here, though the conditions on the path hold. */
+  /** The lanes that what is written may depend on. */
+  readonly valueLanes: readonly string[];
+  /** It may be left out though the conditions on the path hold: nothing says how many turns a loop around it takes. */
   readonly mayBeSkipped: boolean;
   /** Why nothing can be said. */
   readonly missing?: string;
@@ -99,6 +101,10 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
     scope: environment.scope.map(({ name }) => name),
     lane,
     lanes: lane.flatMap(({ kind, name }) => (kind === "symbol" ? [name] : [])),
+    valueLanes:
+      place.missing !== undefined
+        ? []
+        : lanesOfValue(environment, argumentOf(statement, op.proof.reaches!.value), lane),
     mayBeSkipped,
     ...(place.missing !== undefined && { missing: place.missing }),
   };
@@ -106,6 +112,15 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
 
 const argumentOf = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
   name === undefined ? undefined : operands[Object.keys(op.operands).indexOf(name)];
+
+/** The lanes that a written value may depend on: none along an axis that it is broadcast to. */
+function lanesOfValue(environment: Environment, value: Argument | undefined, lane: readonly Term[]): readonly string[] {
+  const known = environment.terms(value);
+  if (known) return [...symbolsIn(at(known, lane))];
+  if (!isValue(value) || value.type.kind !== "tile") return [];
+  const shape = environment.shape(value.type);
+  return [...symbolsIn(...broadcastLane(shape, lane))];
+}
 
 function placeOf(environment: Environment, statement: OpStatement): Place {
   const address = environment.value(argumentOf(statement, statement.op.proof.reaches!.address));

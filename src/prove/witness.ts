@@ -27,9 +27,20 @@ export interface Question {
   readonly given: readonly Term[];
   /** Programs, turns and lanes, outer ones first. */
   readonly variables: readonly string[];
-  readonly at: Location | undefined;
-  /** What the evaluator would say there. */
+  /** Where the evaluator would say so. */
+  readonly places: readonly (Location | undefined)[];
   readonly finds: readonly FindingCode[];
+  /** Instead: two points that reach one element, though they differ in `own`; none if any point may be wrong. */
+  readonly meets?: readonly Spot[];
+}
+
+/** An access as something that others may meet. */
+export interface Spot {
+  readonly index: readonly Term[];
+  readonly given: readonly Term[];
+  readonly variables: readonly string[];
+  /** Programs or lanes. */
+  readonly own: readonly string[];
 }
 
 export interface Witness {
@@ -37,29 +48,34 @@ export interface Witness {
   readonly finding: Finding;
 }
 
-const LIMITS = { sizes: 4000, steps: 1_000_000, cases: 12, lanes: 4e7, values: 10 } as const;
+const LIMITS = { sizes: 4000, steps: 1_000_000, cases: 16, alike: 4, lanes: 4e7, values: 10 } as const;
 
 export function findWitness(model: Model, config: number, question: Question, trial: Trial): Witness | undefined {
   const search = new Search(model, question);
   let tried = 0;
+  const triedOnGrid = new Map<string, number>();
   for (const values of search.sizes()) {
     if (search.steps > LIMITS.steps || tried >= LIMITS.cases) return undefined;
-    if (!search.mayFail(values)) continue;
+    // Sizes with as many programs mostly go wrong in the same way.
+    const grid = search.gridOf(values);
+    const alike = triedOnGrid.get(grid) ?? 0;
+    if (alike >= LIMITS.alike || !search.mayFail(values)) continue;
     const at = caseOf(model.ir, config, values);
     const finding = findingAt(at, question, trial);
     if (finding === "refused") continue;
     tried++;
+    triedOnGrid.set(grid, alike + 1);
     if (finding) return { at, finding };
   }
   return undefined;
 }
 
 /** What the evaluator finds of a question. */
-function findingAt(at: Case, { at: place, finds }: Question, trial: Trial): Finding | "refused" | undefined {
+function findingAt(at: Case, { places, finds }: Question, trial: Trial): Finding | "refused" | undefined {
   try {
     if (trial.refusal(at) !== undefined || trial.lanes(at) > LIMITS.lanes) return "refused";
     const { findings } = trial.evaluate(at);
-    return findings.find(({ code, at: found }) => finds.includes(code) && isSame(found, place));
+    return findings.find(({ code, at: found }) => finds.includes(code) && places.some((place) => isSame(found, place)));
   } catch {
     // A case may fail in other ways, such as a division by zero on the host.
     return undefined;
@@ -118,7 +134,9 @@ class Search {
     this.#question = question;
     const { launch, environment } = model;
     const ranges = question.variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const roots = [question.holds, ...question.given, ...ranges.flatMap(({ from, to }) => [from, to]), ...launch.grid];
+    const met = (question.meets ?? []).flatMap(({ index, given }) => [...index, ...given]);
+    const ends = ranges.flatMap(({ from, to }) => [from, to]);
+    const roots = [question.holds, ...question.given, ...met, ...ends, ...launch.grid];
     const matters = new Set(symbolsIn(...roots));
     for (const fact of launch.facts) {
       const names = symbolsIn(fact);
@@ -153,9 +171,17 @@ class Search {
   /** Small numbers, and those around the constants of the kernel, which blocks are made of. */
   #options(): readonly number[] {
     const { launch, environment } = this.#model;
-    const { holds, given, variables } = this.#question;
+    const { holds, given, variables, meets = [] } = this.#question;
     const ranges = variables.flatMap((name) => environment.ranges.get(name) ?? []);
-    const terms = termsIn(holds, ...given, ...launch.facts, ...launch.grid, ...ranges.flatMap(({ to }) => [to]));
+    const met = meets.flatMap(({ index, given: conditions }) => [...index, ...conditions]);
+    const terms = termsIn(
+      holds,
+      ...given,
+      ...met,
+      ...launch.facts,
+      ...launch.grid,
+      ...ranges.flatMap(({ to }) => [to]),
+    );
     const constants = [...terms].filter(isNumber).map(({ value }) => Math.abs(Number(value)));
     const blocks = [...new Set(constants)].filter((value) => value > 3 && value <= 4096).sort((x, y) => x - y);
     const around = blocks.slice(0, LIMITS.values).flatMap((value) => [value - 1, value, value + 1, 2 * value + 1]);
@@ -178,32 +204,63 @@ class Search {
     return values;
   }
 
+  /** The numbers of programs, as text. */
+  gridOf(values: Values): string {
+    const launched = new Valuation(values);
+    return this.#model.launch.grid.map((size) => launched.integer(size)).join();
+  }
+
   /** Whether a point of these sizes may break the question; what is unknown may be anything. */
   mayFail(values: Values): boolean {
     const launched = new Valuation(values);
     const { facts } = this.#model.launch;
     const isLaunched = facts.every((fact) => launched.truth(fact) !== false);
     this.steps += launched.steps;
-    return isLaunched && this.#fails(new Map(values), 0);
+    return isLaunched && this.#fails(new Map(values));
   }
 
-  #fails(values: Map<string, number>, place: number): boolean {
-    if (this.steps > LIMITS.steps) return false;
-    const { variables, given, holds } = this.#question;
+  #fails(values: Map<string, number>): boolean {
+    const { variables, given, holds, meets } = this.#question;
+    if (meets) return this.#meet(values, meets);
+    for (const point of this.#points(variables, given, values)) if (point.truth(not(holds)) !== false) return true;
+    return false;
+  }
+
+  /** Whether two points reach one element, or one an element that is not known. */
+  #meet(values: Map<string, number>, spots: readonly Spot[]): boolean {
+    if (spots.length === 0) return true;
+    const reachedFrom = new Map<string, string>();
+    for (const { index, given, variables, own } of spots)
+      for (const point of this.#points(variables, given, values)) {
+        const at = index.map((each) => point.integer(each));
+        if (at.includes(undefined)) return true;
+        const [element, from] = [at.join(), own.map((name) => point.values.get(name)).join()];
+        if ((reachedFrom.get(element) ?? from) !== from) return true;
+        reachedFrom.set(element, from);
+      }
+    return false;
+  }
+
+  /** Points near the ends of the variables' ranges where the conditions may hold. */
+  *#points(
+    variables: readonly string[],
+    given: readonly Term[],
+    values: Map<string, number>,
+    place = 0,
+  ): Iterable<Valuation> {
+    if (this.steps > LIMITS.steps) return;
     const name = variables[place];
     if (name === undefined) {
       const point = new Valuation(values);
-      const isHere = given.every((condition) => point.truth(condition) !== false);
-      const fails = isHere && point.truth(not(holds)) !== false;
+      if (given.every((condition) => point.truth(condition) !== false)) yield point;
       this.steps += point.steps;
-      return fails;
+      return;
     }
     for (const value of this.#corners(this.#model.environment.ranges.get(name), values)) {
       values.set(name, value);
-      if (this.#fails(values, place + 1)) return true;
+      yield* this.#points(variables, given, values, place + 1);
     }
     values.delete(name);
-    return false;
   }
 
   /** The ends of a range; mistakes are there. A loop's first turns. */
@@ -214,6 +271,6 @@ class Search {
     this.steps += ends.steps;
     if (from === undefined || to === undefined) return [0, 1];
     if (to - from <= 4) return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
-    return [from, from + 1, to - 2, to - 1];
+    return [from, from + 1, Math.floor((from + to) / 2), to - 2, to - 1];
   }
 }

@@ -1,36 +1,26 @@
 /**
- * Seeded mistakes, seen by proofs: an access that leaves its tensor is refuted at the line to blame, and nothing that is
- * proved is found wrong by the evaluator.
+ * Seeded mistakes, seen by proofs: what a finding tells of is refuted at the line to blame, and nothing that is proved is
+ * found wrong by the evaluator.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CompiledKernel, Obligation } from "../../../src/contract/compiled.js";
 import { cases } from "tilescript/testing";
-import type { Location } from "../../../src/diagnostics/diagnostic.js";
 import { drawn } from "../../support/drawn.js";
 import { fc } from "../../support/property.js";
+import { contradicted, forbiddenBy } from "../../support/proved.js";
 import { subjects } from "./mutations.js";
 import { buildRight, Seeded } from "./seed.js";
 
-const OUTSIDE = ["out-of-bounds", "false-in-bounds"];
 const all = subjects.flatMap((subject) =>
   subject.mutations.map((mutation) => [`${subject.kernel}: ${mutation.what}`, subject, mutation] as const),
 );
-const place = (at: Location | undefined) => `${at?.line}:${at?.column}`;
 
-function obligationsOf(compiled: CompiledKernel): readonly Obligation[] {
-  return compiled.proof().obligations.filter(({ property }) => property === "bounds");
-}
-
-/** Places of accesses that are proved, and of those that the evaluator finds outside a tensor. */
+/** What the evaluator finds of something that is proved. */
 function contradictions(compiled: CompiledKernel, draw: object, scalars: Readonly<Record<string, number>> | undefined) {
-  const obligations = obligationsOf(compiled);
-  const open = new Set(obligations.flatMap(({ at, verdict }) => (verdict.kind === "proved" ? [] : [place(at)])));
-  const proved = new Set(obligations.flatMap(({ at }) => (open.has(place(at)) ? [] : [place(at)])));
+  const proof = compiled.proof();
   return fc
     .sample(cases(compiled, draw), { seed: 1, numRuns: 12 })
-    .flatMap((at) => compiled.evaluate(scalars ? { ...at, scalars } : at).findings)
-    .filter(({ code, at }) => OUTSIDE.includes(code) && proved.has(place(at)))
-    .map(({ message }) => message);
+    .flatMap((at) => contradicted(proof, compiled.evaluate(scalars ? { ...at, scalars } : at).findings));
 }
 
 describe("seeded mistakes", { timeout: 120_000 }, () => {
@@ -43,12 +33,15 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
     async (_, subject, mutation) => {
       const { compiled, lines } = await seeded.build(subject, mutation);
       expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
-      if (!OUTSIDE.includes(mutation.by)) return;
-      // An offset without strides stays unknown; nothing else that leaves its tensor may.
-      const at = obligationsOf(compiled).filter((each) => lines.includes(each.at?.line ?? 0));
-      const isSeen = ({ verdict }: Obligation): boolean =>
-        verdict.kind === "refuted" || (verdict.kind === "unknown" && /without its strides/.test(verdict.missing));
-      expect(at.some(isSeen)).toBe(true);
+      const property = forbiddenBy(mutation.by);
+      if (property === undefined) return;
+      // An offset without strides stays unknown; nothing else may.
+      const { obligations } = compiled.proof();
+      const isSeen = ({ property: of, at, verdict }: Obligation): boolean =>
+        verdict.kind === "refuted"
+          ? of === property && [at, verdict.finding.at].some((place) => lines.includes(place?.line ?? 0))
+          : verdict.kind === "unknown" && lines.includes(at?.line ?? 0) && /without its strides/.test(verdict.missing);
+      expect(obligations.filter(isSeen)).not.toEqual([]);
     },
   );
 });
@@ -57,7 +50,7 @@ test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kerne
   "nothing of $kernel is refuted",
   async (subject) => {
     const compiled = await buildRight(subject);
-    const wrong = obligationsOf(compiled).filter(({ verdict }) => verdict.kind === "refuted");
+    const wrong = compiled.proof().obligations.filter(({ verdict }) => verdict.kind === "refuted");
     expect(wrong.map(({ of, verdict }) => ({ of, verdict }))).toEqual([]);
     expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
   },

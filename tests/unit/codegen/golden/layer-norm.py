@@ -565,6 +565,11 @@ def layer_norm_gradients(
             "layer_norm_gradients: a requirement does not hold: BLOCK_N "
             f">= N with BLOCK_N = {BLOCK_N}, N = {N}"
         )
+    if not GROUPS >= 1:
+        raise ValueError(
+            "layer_norm_gradients: a requirement does not hold: GROUPS "
+            f">= 1 with GROUPS = {GROUPS}"
+        )
     if _INTERPRETED:
         _check_bfloat16("layer_norm_gradients", dy.dtype)
 

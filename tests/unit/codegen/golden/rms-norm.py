@@ -431,6 +431,11 @@ def rms_norm_gradients(
             "rms_norm_gradients: a requirement does not hold: BLOCK_N >= "
             f"N with BLOCK_N = {BLOCK_N}, N = {N}"
         )
+    if not GROUPS >= 1:
+        raise ValueError(
+            "rms_norm_gradients: a requirement does not hold: GROUPS >= 1 "
+            f"with GROUPS = {GROUPS}"
+        )
     if _INTERPRETED:
         _check_bfloat16("rms_norm_gradients", dy.dtype)
 

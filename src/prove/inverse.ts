@@ -1,0 +1,274 @@
+/**
+ * Where an element is reached from: programs, turns and lanes as terms of the element's index. They are read off an
+ * access's index as digits are: of `p * BLOCK + lane` with `lane < BLOCK` the program is the quotient by BLOCK, the lane the
+ * remainder. What is found is a suggestion. Whoever uses it has to check it.
+ */
+import {
+  call,
+  difference,
+  greatest,
+  least,
+  number,
+  product,
+  quotient,
+  remainder,
+  sum,
+  symbol,
+  type Term,
+} from "../terms/term.js";
+import { isAtLeastZero } from "./decide.js";
+import { isOwn } from "./division.js";
+import { polynomialOf } from "./interpret.js";
+import type { Definition, Knowledge } from "./knowledge.js";
+import type { Model } from "./model.js";
+import { rowFunction } from "./partitions.js";
+import { atomsOf, degreeOf, divisions, keyOf, multiply, ONE, type Polynomial, subtract } from "./polynomial.js";
+
+/** An index, and what it is for the element in question. */
+export interface Equation {
+  readonly index: Term;
+  readonly is: Term;
+}
+
+/** The terms of those variables that the equations determine. */
+export function invert(
+  model: Pick<Model, "ir">,
+  known: Knowledge,
+  variables: readonly string[],
+  equations: readonly Equation[],
+): ReadonlyMap<string, Term> {
+  const inversion = new Inversion(model, known, new Set(variables));
+  return inversion.solve(equations.map(({ index, is }) => ({ p: polynomialOf(known, index), is })));
+}
+
+/** A polynomial of atoms, and a term that it equals. */
+interface Open {
+  readonly p: Polynomial;
+  readonly is: Term;
+}
+
+/** A term of a sum with one unsolved atom, as that atom times what is known. */
+interface Digit {
+  readonly unsolved: string;
+  readonly radix: string;
+  readonly by: bigint;
+}
+
+type Quotient = Extract<Definition, { readonly kind: "division" }>;
+
+const ROUNDS = 40;
+
+class Inversion {
+  readonly #solved = new Map<string, Term>();
+  #open: Open[] = [];
+  #stuck: Open[] = [];
+  readonly #joined = new Set<string>();
+
+  constructor(
+    readonly model: Pick<Model, "ir">,
+    readonly known: Knowledge,
+    readonly variables: ReadonlySet<string>,
+  ) {}
+
+  solve(equations: readonly Open[]): ReadonlyMap<string, Term> {
+    this.#open = [...equations];
+    for (let round = 0; round < ROUNDS; round++) {
+      for (let each = this.#open.shift(); each; each = this.#open.shift())
+        if (!this.#step(each)) this.#stuck.push(each);
+      if (!this.#joinDigits() && !this.#joinQuotients() && !this.#chooseDigit() && !this.#chooseFirst()) break;
+    }
+    return new Map([...this.#solved].filter(([name]) => this.variables.has(name)));
+  }
+
+  #assign(name: string, term: Term): void {
+    if (this.#solved.has(name)) return;
+    this.#solved.set(name, term);
+    this.#open.push(...this.#stuck);
+    this.#stuck = [];
+  }
+
+  /** Solves an equation for an atom, or takes it apart into digits; false if it has to wait for others. */
+  #step({ p, is }: Open): boolean {
+    const [given, rest] = this.#parted(p);
+    if (rest.size === 0) return true;
+    const term = given.size > 0 ? difference(is, this.#termOf(given)!) : is;
+    if (this.#stepRow(rest, term)) return this.#step({ p, is });
+    const digits = [...rest].map(([monomial, by]) => this.#digitOf(monomial, by));
+    if (digits.includes(undefined)) return false;
+    const [first, ...more] = digits as Digit[];
+    if (more.length === 0) {
+      const magnitude = first!.by < 0n ? product(number(-1), term) : term;
+      this.#assign(first!.unsolved, quotient(magnitude, this.#radixTerm(first!)));
+      return true;
+    }
+    return this.#splitDigits(rest, term, digits as Digit[]);
+  }
+
+  /** Of `offsets[row] + …`, with offsets that partition the elements: the row is that of the element. */
+  #stepRow(p: Polynomial, is: Term): boolean {
+    for (const [monomial, by] of p) {
+      const definition = this.known.definitions.get(monomial);
+      if (definition?.kind !== "call" || by !== 1n) continue;
+      const row = rowFunction(this.model, definition.name);
+      const [[name, factor] = [], ...more] = [...definition.given[0]!];
+      if (row === undefined || more.length > 0 || factor !== 1n || !name || this.#termOfAtom(name)) continue;
+      this.#assign(name, call(row, is));
+      return true;
+    }
+    return false;
+  }
+
+  /** `R * high + low` with `0 <= low < R`: what is above is the quotient by R, what is below the remainder. */
+  #splitDigits(p: Polynomial, is: Term, digits: readonly Digit[]): boolean {
+    const radixes = new Map(
+      digits
+        .filter(({ radix, by }) => radix !== "" || (by !== 1n && by !== -1n))
+        .toSorted((x, y) => degreeOf(x.radix) - degreeOf(y.radix) || (magnitudeOf(x) < magnitudeOf(y) ? -1 : 1))
+        .map((digit) => [`${magnitudeOf(digit)} ${digit.radix}`, digit]),
+    );
+    for (const digit of radixes.values()) {
+      const radix: Polynomial = new Map([[digit.radix, magnitudeOf(digit)]]);
+      const [divided] = divisions(p, radix);
+      if (!divided || divided.quotient.size === 0 || divided.rest.size === 0) continue;
+      const { quotient: high, rest: low } = divided;
+      if (!isAtLeastZero(this.known, low, "cases")) continue;
+      if (!isAtLeastZero(this.known, subtract(subtract(radix, ONE), low), "cases")) continue;
+      const by = this.#radixTerm(digit);
+      for (const part of [
+        { p: low, is: remainder(is, by) },
+        { p: high, is: quotient(is, by) },
+      ])
+        if (!this.#step(part)) this.#stuck.push(part);
+      return true;
+    }
+    return false;
+  }
+
+  #digitOf(monomial: string, by: bigint): Digit | undefined {
+    const [unsolved, ...more] = atomsOf(monomial).filter((name) => !this.#termOfAtom(name));
+    if (unsolved === undefined || more.length > 0) return undefined;
+    const radix = atomsOf(monomial)
+      .filter((name) => name !== unsolved)
+      .join("*");
+    return { unsolved, radix, by };
+  }
+
+  #radixTerm(digit: Digit): Term {
+    return this.#termOf(new Map([[digit.radix, magnitudeOf(digit)]]))!;
+  }
+
+  /** The part of a polynomial that is solved, and the rest. */
+  #parted(p: Polynomial): readonly [Polynomial, Polynomial] {
+    const [given, rest] = [new Map<string, bigint>(), new Map<string, bigint>()];
+    for (const [monomial, by] of p)
+      (atomsOf(monomial).every((name) => this.#termOfAtom(name)) ? given : rest).set(monomial, by);
+    return [given, rest];
+  }
+
+  // ---- atoms as terms -------------------------------------------------------------------------------------------------
+
+  #termOf(p: Polynomial, inside: ReadonlySet<string> = new Set()): Term | undefined {
+    const terms: Term[] = [];
+    for (const [monomial, by] of p) {
+      const factors = atomsOf(monomial).map((name) => this.#termOfAtom(name, inside));
+      if (factors.includes(undefined)) return undefined;
+      terms.push(product(number(by), ...(factors as Term[])));
+    }
+    return sum(...terms);
+  }
+
+  /** An atom of what is solved: a symbol of the launch, or what is computed from such. */
+  #termOfAtom(name: string, inside: ReadonlySet<string> = new Set()): Term | undefined {
+    const solved = this.#solved.get(name);
+    if (solved || this.variables.has(name) || inside.has(name)) return solved;
+    const definition = this.known.definitions.get(name);
+    if (!definition) return symbol(name);
+    const within = new Set(inside).add(name);
+    const of = (p: Polynomial) => this.#termOf(p, within);
+    switch (definition.kind) {
+      case "division": {
+        const [x, y] = [of(definition.dividend), of(definition.divisor)];
+        if (!x || !y || !isOwn(this.known, definition)) return undefined;
+        return name === definition.quotient ? quotient(x, y) : remainder(x, y);
+      }
+      case "extreme": {
+        const [x, y] = [of(definition.x), of(definition.y)];
+        return x && y && (definition.of === "least" ? least(x, y) : greatest(x, y));
+      }
+      case "call": {
+        const given = definition.given.map(of);
+        return given.includes(undefined) ? undefined : call(definition.name, ...(given as Term[]));
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  // ---- quotients and remainders ---------------------------------------------------------------------------------------
+
+  /** Of `q = x // b` and `r = x % b` follows `x = b * q + r`. */
+  #joinDigits(): boolean {
+    for (const [name, each] of this.known.definitions) {
+      if (each.kind !== "division" || each.quotient !== name || this.#joined.has(name)) continue;
+      const [high, low] = [this.#solved.get(each.quotient), this.#solved.get(each.remainder)];
+      if (!high || !low || !isOwn(this.known, each)) continue;
+      const by = this.#termOf(each.divisor);
+      if (!by) continue;
+      this.#joined.add(name);
+      this.#open.push({ p: each.dividend, is: sum(product(by, high), low) });
+      return true;
+    }
+    return false;
+  }
+
+  /** `(x // b) // c` is `x // (b * c)`. */
+  #joinQuotients(): boolean {
+    const divisions = [...this.known.definitions].filter(
+      (entry): entry is [string, Quotient] => entry[1].kind === "division" && entry[1].quotient === entry[0],
+    );
+    for (const [name, outer] of divisions) {
+      if (this.#solved.has(name) || !isOwn(this.known, outer)) continue;
+      const inner = divisions.find(
+        ([each, of]) => outer.dividend.get(each) === 1n && outer.dividend.size === 1 && isOwn(this.known, of),
+      );
+      if (!inner) continue;
+      const dividend = keyOf(inner[1].dividend);
+      const divisor = keyOf(multiply(inner[1].divisor, outer.divisor));
+      const same = divisions.find(
+        ([each, of]) =>
+          this.#solved.has(each) &&
+          isOwn(this.known, of) &&
+          keyOf(of.dividend) === dividend &&
+          keyOf(of.divisor) === divisor,
+      );
+      if (!same) continue;
+      this.#assign(name, this.#solved.get(same[0])!);
+      return true;
+    }
+    return false;
+  }
+
+  /** Where an index has only one half of a division, any other half will do: 0 is as good as any. */
+  #chooseDigit(): boolean {
+    for (const [name, each] of this.known.definitions) {
+      if (each.kind !== "division" || each.quotient !== name || this.#joined.has(name)) continue;
+      const [high, low] = [this.#solved.has(each.quotient), this.#solved.has(each.remainder)];
+      if (high === low || !isOwn(this.known, each) || this.#termOf(each.dividend) || !this.#termOf(each.divisor))
+        continue;
+      this.#assign(high ? each.remainder : each.quotient, number(0));
+      return true;
+    }
+    return false;
+  }
+
+  /** Where a sum has too many unknowns, the first program will do as well as others. */
+  #chooseFirst(): boolean {
+    const atoms = new Set(this.#stuck.flatMap(({ p }) => [...p.keys()].flatMap(atomsOf)));
+    const [name] = [...this.variables].filter((each) => atoms.has(each) && !this.#solved.has(each));
+    if (name === undefined) return false;
+    this.#assign(name, number(0));
+    return true;
+  }
+}
+
+const magnitudeOf = ({ by }: Digit): bigint => (by < 0n ? -by : by);

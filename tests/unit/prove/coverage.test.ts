@@ -1,0 +1,158 @@
+/** Whether every element of an output is written, for every shape. */
+import { describe, expect, test } from "vitest";
+import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
+import type { Property, Verdict } from "../../../src/contract/compiled.js";
+import { build } from "../../../src/pipeline/build.js";
+
+const x = tensor(tl.float32, ["N"]);
+const y = tensor.out(tl.float32, ["N"]);
+const BLOCK = constexpr();
+const spec = {
+  params: { x, y, BLOCK },
+  grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK)],
+  autotune: { key: ["N"], configs: [{ BLOCK: 16 }, { BLOCK: 64 }] },
+};
+const index = (BLOCK: any) => tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+
+async function verdictsOf(
+  property: Property,
+  body: (args: any) => void,
+  more: object = {},
+): Promise<readonly Verdict[]> {
+  const { obligations } = (
+    await build(kernel("covering", { ...spec, ...more } as never, ((args: any) => void body(args)) as never))
+  ).proof();
+  return obligations.flatMap((each) => (each.property === property ? [each.verdict] : []));
+}
+const coverage = async (body: (args: any) => void, more?: object) => (await verdictsOf("coverage", body, more))[0]!;
+const unwritten = { kind: "refuted", finding: { code: "never-written" } };
+
+describe("one store", () => {
+  const store = ({ x, y, BLOCK }: any) => tl.store(y.at(index(BLOCK)), tl.load(x.at(index(BLOCK))));
+
+  test("covers an output in blocks", async () => {
+    expect(await coverage(store)).toEqual({ kind: "proved", configs: "together" });
+  });
+
+  test("leaves out the last block of a grid that is one short, or that rounds down", async () => {
+    const short = { grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK).sub(1)] };
+    expect(await coverage(store, short)).toMatchObject({ ...unwritten, at: { sizes: { N: 1 } } });
+    const down = { grid: ({ N, BLOCK }: any) => [tl.maximum(N.floorDiv(BLOCK), 1)] };
+    expect(await coverage(store, down)).toMatchObject(unwritten);
+  });
+
+  test("leaves out the end of a row that is longer than its only block", async () => {
+    const row = ({ x, y, BLOCK }: any) => tl.store(y.at(tl.arange(0, BLOCK)), tl.load(x.at(tl.arange(0, BLOCK))));
+    expect(await coverage(row, { grid: () => [1] })).toMatchObject({ ...unwritten, at: { sizes: { N: 17 } } });
+    const fits = { grid: () => [1], requires: ({ N, BLOCK }: any) => [BLOCK.ge(N)] };
+    expect(await coverage(row, fits)).toMatchObject({ kind: "proved" });
+  });
+
+  test("covers nothing that its own mask leaves out", async () => {
+    const ragged = ({ x, y, N, BLOCK }: any) => {
+      const i = index(BLOCK);
+      tl.store(y.ptr.add(i.mul(y.stride(0))), tl.load(x.at(i)), { mask: i.lt(N.sub(1)) });
+    };
+    expect(await coverage(ragged)).toMatchObject(unwritten);
+  });
+
+  test("covers an output in a loop, whose turns it must be known to take", async () => {
+    const counted = ({ x, y, N, BLOCK }: any) => {
+      for (const first of tl.range(tl.programId(0).mul(BLOCK), N, tl.numPrograms(0).mul(BLOCK))) {
+        const i = first.add(tl.arange(0, BLOCK));
+        tl.store(y.at(i), tl.load(x.at(i)));
+      }
+    };
+    expect(await coverage(counted, { grid: () => [4] })).toMatchObject({ kind: "proved" });
+    const waiting = ({ x, y, N, BLOCK }: any) => {
+      const first = tl.mut(tl.full([], 0, tl.int32));
+      tl.whileLoop(
+        () => first.value.lt(N),
+        () => {
+          const i = first.value.add(tl.arange(0, BLOCK));
+          tl.store(y.at(i), tl.load(x.at(i)));
+          first.value = first.value.add(BLOCK);
+        },
+      );
+    };
+    expect(await coverage(waiting, { grid: () => [1] })).toMatchObject({
+      kind: "unknown",
+      missing: expect.stringContaining("count the turns with tl.range"),
+    });
+  });
+});
+
+describe("several stores", () => {
+  test("of both arms of a condition cover together, those of one arm do not", async () => {
+    const arms =
+      (both: boolean) =>
+      ({ x, y, N, BLOCK }: any) => {
+        const i = index(BLOCK);
+        const isWhole = tl.programId(0).add(1).mul(BLOCK).le(N);
+        const whole = tl.when(isWhole, () => tl.store(y.at(i), tl.load(x.at(i))));
+        if (both) whole.otherwise(() => tl.store(y.at(i), 0));
+      };
+    expect(await coverage(arms(true))).toMatchObject({ kind: "proved" });
+    expect(await coverage(arms(false))).toMatchObject(unwritten);
+  });
+
+  test("of two halves cover together", async () => {
+    const halves =
+      (shift: number) =>
+      ({ x, y, N, BLOCK }: any) => {
+        const half = N.floorDiv(2);
+        const i = index(BLOCK);
+        const value = tl.load(x.at(i));
+        tl.store(y.ptr.add(i.mul(y.stride(0))), value, { mask: i.lt(half) });
+        tl.store(y.ptr.add(i.mul(y.stride(0))), value, { mask: i.ge(half.add(shift)).and(i.lt(N)) });
+      };
+    expect(await coverage(halves(0))).toMatchObject({ kind: "proved" });
+    expect(await coverage(halves(1))).toMatchObject(unwritten);
+  });
+
+  test("after an exit in a branch of a branch leave out what the exit does", async () => {
+    const leaving =
+      (leaves: boolean) =>
+      ({ x, y, N, BLOCK }: any) => {
+        tl.when(N.gt(20), () => {
+          tl.when(tl.programId(0).eq(1), () => {
+            if (leaves) tl.exit();
+            else tl.store(y.at(0), 1);
+          });
+        });
+        tl.store(y.at(index(BLOCK)), tl.load(x.at(index(BLOCK))));
+      };
+    expect(await coverage(leaving(false))).toMatchObject({ kind: "proved" });
+    expect(await coverage(leaving(true))).toMatchObject(unwritten);
+  });
+});
+
+test("outputs that start as zeros, and tensors that are updated, need no store", async () => {
+  const none = ({ x, y, BLOCK }: any) => tl.atomicAdd(y.at(index(BLOCK)), tl.load(x.at(index(BLOCK))));
+  const once = { autotune: undefined, config: { BLOCK: 16 } };
+  const zeroed = { params: { x, y: tensor.out(tl.float32, ["N"], { zeroed: true }), BLOCK }, ...once };
+  expect(await verdictsOf("coverage", none, zeroed)).toEqual([]);
+  expect(
+    await verdictsOf("coverage", none, { params: { x, y: tensor.inout(tl.float32, ["N"]), BLOCK }, ...once }),
+  ).toEqual([]);
+});
+
+test("rows of a partition cover what lies behind them", async () => {
+  const rows = (options: object) => ({
+    params: { x, offsets: tensor(tl.int32, ["EDGES"], options), y, BLOCK },
+    grid: ({ EDGES }: any) => [EDGES.sub(1)],
+  });
+  const body = ({ x, y, offsets, BLOCK }: any) => {
+    const row = tl.programId(0);
+    const end = tl.load(offsets.at(tl.inBounds(row.add(1))));
+    for (const first of tl.range(tl.load(offsets.at(tl.inBounds(row))), end, BLOCK)) {
+      const i = first.add(tl.arange(0, BLOCK));
+      tl.store(y.ptr.add(i.mul(y.stride(0))), tl.load(x.at(i)), { mask: i.lt(end) });
+    }
+  };
+  expect(await coverage(body, rows({ partition: "N" }))).toMatchObject({ kind: "proved" });
+  expect(await coverage(body, rows({}))).toMatchObject({
+    kind: "unknown",
+    missing: expect.stringContaining("what offsets holds"),
+  });
+});

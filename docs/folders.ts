@@ -16,7 +16,7 @@ export const folders = {
   numerics: "Numbers of every dtype and arrays of them, computed exactly as Triton's targets do.",
   torch: "PyTorch's functions for references: their types, the recorder, their values in float64.",
   values: "Operands during evaluation, and the addresses of views and blocks.",
-  terms: "Integers and truth values as expressions over symbols.",
+  terms: "Integers and truth values as expressions over symbols, and kinds of numbers.",
   ir: "The program: statements, op records, the builder that makes them, their text.",
   source: "The author's file: names, comments, and a lint for JavaScript that ignores traced values.",
   analysis: "Facts about a program: signs, tile sizes, descriptors, ops that a Triton version lacks.",

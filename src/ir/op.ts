@@ -18,6 +18,7 @@ import type {
 import type { TileArray } from "../numerics/array.js";
 import type { Least } from "../types/limits.js";
 import type { Targets } from "../types/targets.js";
+import type { Kinds } from "../terms/kinds.js";
 import type { Term } from "../terms/term.js";
 import type { Elem, Type, Typed, TypedFunction, TypedList } from "../types/types.js";
 
@@ -249,6 +250,24 @@ export interface OpReach {
   readonly value?: string;
 }
 
+/** What a rule for held numbers knows beside them. */
+export interface HoldsContext<Args> {
+  readonly args: Args;
+  /** Whether the result is a float: infinities are numbers of it, and nothing wraps. */
+  readonly float: boolean;
+}
+
+/** How an op puts lanes together. */
+export interface OpFold {
+  /**
+   * `reduction` over the axis of the operand `axis`, or over all; `scan` along an axis, each lane with those before it;
+   * `normalisation`, each with all of its axis; `contraction` of the inner dimension of a product, which adds to `acc`.
+   */
+  readonly form: "reduction" | "scan" | "normalisation" | "contraction";
+  /** What two lanes give together; undefined where the result is the place of a lane. */
+  readonly kinds: ((x: Kinds, y: Kinds) => Kinds) | undefined;
+}
+
 /** What proofs read of an op. An op without a rule gives an unknown value, never a wrong one. */
 export interface OpProof<Args> {
   /**
@@ -264,6 +283,19 @@ export interface OpProof<Args> {
   /** The rule is right for integers of every width. */
   readonly anyWidth?: boolean;
   readonly reaches?: OpReach;
+  /**
+   * What a lane of the result may hold, for one kind of number in the same lane of each operand. Numbers neither overflow nor
+   * underflow.
+   */
+  readonly holds?: (operands: { readonly [Name in keyof Args]: Kinds }, of: HoldsContext<Args>) => Kinds;
+  /** Operands that stand for lanes where a condition holds, and where it does not. */
+  readonly picks?: { readonly condition: string; readonly then: string; readonly otherwise: string };
+  readonly folds?: OpFold;
+  /**
+   * Whether a lane that holds this leaves those that hold the other as they are: 0 in a sum. For an op of two operands it says
+   * so of the second, and of the first where they may be swapped.
+   */
+  readonly neutral?: (held: Kinds, beside: Kinds, isFirst: boolean) => boolean;
   /** An operand that the author says is true: nothing checks it on a GPU. */
   readonly claims?: string;
 }

@@ -10,6 +10,19 @@ import {
   sum,
   type Term,
 } from "../terms/term.js";
+import {
+  ANYTHING,
+  type Kinds,
+  NAN,
+  NUMBERS,
+  ofIntegers,
+  ONE,
+  opposite,
+  productOf,
+  ratio,
+  total,
+  ZERO,
+} from "../terms/kinds.js";
 import type { Constant } from "../values/runtime-values.js";
 import { addText, divText, floorDivText, modText, mulText, subText } from "../types/constexpr-text.js";
 import { divide, divideBig, remainder, remainderBig } from "../numerics/numeric-int.js";
@@ -114,6 +127,12 @@ const term =
   ({ x, y }: { readonly x: Term; readonly y: Term }, { truth, folded }: TermContext<unknown>): Term | undefined =>
     truth ? undefined : combine(asInteger(x), asInteger(y), folded);
 
+/** The rule for what a lane of two numbers' result holds. */
+const arithmetic =
+  (floats: (x: Kinds, y: Kinds) => Kinds, integers: (x: Kinds, y: Kinds) => Kinds) =>
+  ({ x, y }: { readonly x: Kinds; readonly y: Kinds }, { float }: { readonly float: boolean }): Kinds =>
+    float ? floats(x, y) : integers(x, y);
+
 /** `x + y`; a pointer plus offsets is a pointer. */
 export const add = defineOp<Pair<"add">>()({
   name: "add",
@@ -126,7 +145,11 @@ export const add = defineOp<Pair<"add">>()({
   fold: numeric((x, y) => x + y),
   evaluate: offsetPointer(1, binary({ float: (x, y) => x + y, int: (x, y) => x + y, big: (x, y) => x + y })),
   facts: { integer: "sum", moves: true, lanewise: true, nonNegative: bothSigns },
-  proof: { term: term((x, y) => sum(x, y)) },
+  proof: {
+    term: term((x, y) => sum(x, y)),
+    holds: arithmetic(total, ofIntegers(total, ZERO)),
+    neutral: (held) => held === ZERO,
+  },
 });
 
 /** `x - y` */
@@ -140,7 +163,14 @@ export const sub = defineOp<Pair<"sub">>()({
   fold: numeric((x, y) => x - y),
   evaluate: offsetPointer(-1, binary({ float: (x, y) => x - y, int: (x, y) => x - y, big: (x, y) => x - y })),
   facts: { integer: "difference", lanewise: true },
-  proof: { term: term(difference) },
+  proof: {
+    term: term(difference),
+    holds: arithmetic(
+      (x, y) => total(x, opposite(y)),
+      (x, y) => (y === ZERO ? x : NUMBERS),
+    ),
+    neutral: (held, _, isFirst) => held === ZERO && !isFirst,
+  },
 });
 
 /** `x * y` */
@@ -155,7 +185,11 @@ export const mul = defineOp<Pair<"mul">>()({
   fold: numeric((x, y) => x * y),
   evaluate: binary({ float: (x, y) => x * y, int: Math.imul, big: (x, y) => x * y }),
   facts: { integer: "product", lanewise: true, nonNegative: bothSigns },
-  proof: { term: term((x, y) => product(x, y)) },
+  proof: {
+    term: term((x, y) => product(x, y)),
+    holds: arithmetic(productOf, ofIntegers(productOf, ONE)),
+    neutral: (held) => held === ONE,
+  },
 });
 
 /** `x / y`: float32, or float64 if an operand is float64. */
@@ -169,6 +203,7 @@ export const div = defineOp<Pair<"div">>()({
   fold: numeric((x, y) => x / y),
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
+  proof: { holds: ({ x, y }) => ratio(x, y), neutral: (held, _, isFirst) => held === ONE && !isFirst },
 });
 
 /** `x // y`: integers truncate toward zero; constexprs and sizes on the host floor, as in Python. */
@@ -182,7 +217,7 @@ export const floorDiv = defineOp<Pair<"floorDiv">>()({
   fold: numeric((x, y) => Math.floor(x / y)),
   evaluate: quotient({ int: divide, big: divideBig }),
   facts: { integer: "quotient", nonNegative: dividendSign },
-  proof: { term: term(termQuotient) },
+  proof: { term: term(termQuotient), holds: ({ x }) => (x === ZERO ? ZERO : ANYTHING) },
 });
 
 /**
@@ -200,7 +235,7 @@ export const mod = defineOp<Pair<"mod">>()({
   fold: numeric((x, y) => x - y * Math.floor(x / y)),
   evaluate: quotient({ float: (x, y) => x % y, int: remainder, big: remainderBig }),
   facts: { integer: "remainder", lanewise: true, nonNegative: dividendSign },
-  proof: { term: term(termRemainder) },
+  proof: { term: term(termRemainder), holds: ({ x, y }) => (x === ZERO && y !== ZERO && y !== NAN ? ZERO : ANYTHING) },
 });
 
 /** `-x`. For a float 0.0 the result is -0.0; Triton 3.6 gives 0.0. */
@@ -214,5 +249,8 @@ export const neg = defineOp<<T extends TileLike>(x: Checked<T, WhyNeg<T>>) => Ti
   fold: (x) => -Number(x),
   evaluate: unary({ float: (x) => -x, int: (x) => -x, big: (x) => -x }),
   facts: { lanewise: true },
-  proof: { term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))) },
+  proof: {
+    term: ({ x }, { truth }) => (truth ? undefined : negative(asInteger(x))),
+    holds: ({ x }, { float }) => (float || x === ZERO ? opposite(x) : NUMBERS),
+  },
 });

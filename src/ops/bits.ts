@@ -1,4 +1,5 @@
 /** Shifts, and logical ops on masks. */
+import { NUMBERS, ONE, ZERO } from "../terms/kinds.js";
 import { all, asInteger, asTruth, isNumber, number, product, quotient, some, type Term } from "../terms/term.js";
 import { shiftAmount } from "../diagnostics/catalogue/finding-codes.js";
 import { callText } from "../types/constexpr-text.js";
@@ -79,7 +80,10 @@ function shift<Name extends "shl" | "shr">(name: Name, operator: "<<" | ">>", fo
       return binary({ int })(args, context);
     },
     facts: { nonNegative: ([x]) => x === true && name === "shr" },
-    proof: { term: ({ x, y }, { truth }) => (truth ? undefined : shifted(name, x, y)) },
+    proof: {
+      term: ({ x, y }, { truth }) => (truth ? undefined : shifted(name, x, y)),
+      holds: ({ x }) => (x === ZERO ? ZERO : NUMBERS),
+    },
   });
 }
 
@@ -120,7 +124,7 @@ function logic<Name extends "logicalAnd" | "logicalOr">(
       return why || tileType("int1", broadcast(x.type.shape, other) ?? x.type.shape);
     },
     evaluate: binary({ int }),
-    proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)) },
+    proof: { term: ({ x, y }) => term(asTruth(x), asTruth(y)), holds: () => ZERO | ONE },
   });
 }
 

@@ -1,4 +1,5 @@
 /** Casts. */
+import { ANYTHING, type Kinds, LEAST, MOST, NAN, NEGATIVE, NUMBERS, ONE, POSITIVE, ZERO } from "../terms/kinds.js";
 import { asInteger, asTruth, type Term } from "../terms/term.js";
 import type { Least } from "../types/limits.js";
 import type { Typed } from "../types/types.js";
@@ -51,11 +52,11 @@ type Cast = <T extends TileLike, const D, const B = false>(
 
 const operands = { x: "value", dtype: "dtype" } as const;
 const options = { fpDowncastRounding: "constant?", bitcast: "constant?" } as const;
-type Kinds = typeof operands & typeof options;
+type CastKinds = typeof operands & typeof options;
 
 const hasRtz = (to: DTypeName) => to === "float16" || to === "bfloat16" || to === "float8e5";
 
-function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<Kinds>) {
+function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<CastKinds>) {
   if (!dtype.dtype) return "to: needs a dtype, such as tl.float32";
   if (x.type.kind !== "tile" && x.type.kind !== "constexpr") return notATile("to", x.type);
   const type = inferTo(x.type, dtype.dtype, bitcast?.literal === true);
@@ -73,14 +74,14 @@ function inferCast({ x, dtype, bitcast, fpDowncastRounding }: TypedArguments<Kin
     : "to: only float32 rounds toward zero, and only to float16, bfloat16 and float8e5";
 }
 
-const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<Kinds>, { result }: Context) =>
+const evaluate = ({ x, bitcast, fpDowncastRounding }: RuntimeArguments<CastKinds>, { result }: Context) =>
   castArray(tileOf(x, result.dtype), result.dtype, {
     bitcast: bitcast === true,
     rounding: fpDowncastRounding as Rounding | undefined,
   });
 
 /** Triton casts from and to float8e4b15 four elements at a time. */
-function leastCast({ x, dtype }: TypedArguments<Kinds>): readonly Least[] {
+function leastCast({ x, dtype }: TypedArguments<CastKinds>): readonly Least[] {
   const { type } = x;
   if (type.kind !== "tile" || ![type.dtype, dtype.dtype].includes("float8e4b15")) return [];
   const dim = type.shape.map((each) => `(${each})`).join(" * ") || 1;
@@ -97,12 +98,31 @@ export function keepsSignAs({ type }: Typed, to: Elem, bitcast = false): boolean
 }
 
 /** The value, where every integer of the one dtype is one of the other; whether it is not 0, as a truth value. */
-function castTerm({ x }: { readonly x: Term }, { args, truth }: TermContext<TypedArguments<Kinds>>): Term | undefined {
+function castTerm(
+  { x }: { readonly x: Term },
+  { args, truth }: TermContext<TypedArguments<CastKinds>>,
+): Term | undefined {
   if (args.bitcast?.literal === true) return undefined;
   if (truth) return asTruth(x);
   const from: readonly DTypeName[] = args.x.type.kind === "tile" ? members(args.x.type.dtype) : ["int32"];
   const fits = members(args.dtype.dtype!).every((to) => from.every((source) => holdsAll(source, to)));
   return fits ? asInteger(x) : undefined;
+}
+
+/** What a cast holds. Integers have no infinities, and a float that is cast to one loses its fraction. */
+function castKinds(
+  { x }: { readonly x: Kinds },
+  { args, float }: { readonly args: TypedArguments<CastKinds>; readonly float: boolean },
+): Kinds {
+  if (args.bitcast?.literal === true) return x === ZERO && !float ? NUMBERS : ANYTHING;
+  const dtypes = args.x.type.kind === "tile" ? members(args.x.type.dtype) : (["int32"] as const);
+  const isWhole = dtypes.every(isInt);
+  const isTruth = args.dtype.dtype === "int1";
+  if (isTruth) return x === ZERO ? ZERO : x === NAN ? ZERO | ONE : ONE;
+  if (float) return !isWhole ? x : x === LEAST ? NEGATIVE : x === MOST ? POSITIVE : x;
+  if (x === ZERO || x === ONE) return x;
+  if (!members(args.dtype.dtype!).every(isSigned) && x === NEGATIVE) return NUMBERS;
+  return isWhole || x === LEAST || x === MOST || x === NAN ? NUMBERS : x | ZERO;
 }
 
 function holdsAll(from: DTypeName, to: DTypeName): boolean {
@@ -131,7 +151,7 @@ const record = {
       isNonNegative === true && keepsSignAs(x, dtype.dtype!, bitcast?.literal === true),
   },
   needs: { least: leastCast },
-  proof: { term: castTerm, anyWidth: true },
+  proof: { term: castTerm, anyWidth: true, holds: castKinds },
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */

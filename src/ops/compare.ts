@@ -1,5 +1,6 @@
 /** Comparisons, which return masks, and bitwise operators. */
 import type { IntegerMeaning } from "../ir/op.js";
+import { type Kinds, NONE, NUMBERS, ONE, ZERO } from "../terms/kinds.js";
 import {
   above,
   all,
@@ -100,7 +101,7 @@ function comparison<Name extends string>(
     evaluate: binary(loops),
     ...(integer && { facts: { integer } }),
     triton36: { strongLiterals: true },
-    proof: { term: ({ x, y }) => term(asInteger(x), asInteger(y)) },
+    proof: { term: ({ x, y }) => term(asInteger(x), asInteger(y)), holds: () => ZERO | ONE },
   });
 }
 
@@ -133,6 +134,8 @@ function bitwise<Name extends string>(
   big: (x: bigint, y: bigint) => bigint,
   nonNegative: (signs: readonly boolean[]) => boolean,
   term: (x: Term, y: Term) => Term | undefined,
+  bits: (x: Kinds, y: Kinds) => Kinds,
+  idle: Kinds,
 ) {
   return defineOp<Pair<Name>>()({
     name,
@@ -145,9 +148,12 @@ function bitwise<Name extends string>(
     fold: (x, y) => (typeof x === "boolean" ? int(Number(x), Number(y)) !== 0 : int(Number(x), Number(y))),
     evaluate: binary({ int, big }),
     facts: { nonNegative, ...(name === "and" && { integer: "both" as const }) },
-    proof: { term: ({ x, y }) => term(x, y) },
+    proof: { term: ({ x, y }) => term(x, y), holds: ({ x, y }) => bits(x, y), neutral: (held) => held === idle },
   });
 }
+
+/** No bits leave the other number as it is. */
+const beside = (x: Kinds, y: Kinds): Kinds => (x === ZERO ? y : y === ZERO ? x : NUMBERS);
 
 /** `x & (2^k - 1)` is the remainder by 2^k that is not negative. */
 function lowBits(x: Term, mask: Term): Term | undefined {
@@ -165,6 +171,8 @@ export const and = bitwise(
   (x, y) => x & y,
   (signs) => signs.some(Boolean),
   (x, y) => (isTruth(x) && isTruth(y) ? all(x, y) : (lowBits(x, y) ?? lowBits(y, x))),
+  (x, y) => (x === ZERO || y === ZERO ? ZERO : NUMBERS),
+  NONE,
 );
 /** `x | y` */
 export const or = bitwise(
@@ -175,6 +183,8 @@ export const or = bitwise(
   (x, y) => x | y,
   (signs) => signs.every(Boolean),
   (x, y) => (isTruth(x) && isTruth(y) ? some(x, y) : undefined),
+  beside,
+  ZERO,
 );
 /** `x ^ y` */
 export const xor = bitwise(
@@ -185,6 +195,8 @@ export const xor = bitwise(
   (x, y) => x ^ y,
   (signs) => signs.every(Boolean),
   (x, y) => (isTruth(x) && isTruth(y) ? choice(x, invert(y), y) : undefined),
+  beside,
+  ZERO,
 );
 
 /** `~x`, of a mask or of integers; `not x` of a truth value that Triton knows when it compiles. */
@@ -198,5 +210,8 @@ export const not = defineOp<<T extends TileLike>(x: Checked<T, WhyNot<T>>) => Ti
   fold: (x) => (typeof x === "boolean" ? !x : ~Number(x)),
   evaluate: (args, context) =>
     unary({ int: context.result.dtype === "int1" ? (x) => 1 - x : (x) => ~x, big: (x) => ~x })(args, context),
-  proof: { term: ({ x }) => (isTruth(x) ? invert(x) : sum(negative(x), number(-1))) },
+  proof: {
+    term: ({ x }) => (isTruth(x) ? invert(x) : sum(negative(x), number(-1))),
+    holds: () => NUMBERS,
+  },
 });

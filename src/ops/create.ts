@@ -4,6 +4,7 @@ import { arange as arangeArray, full as fullArray, tileArray } from "../numerics
 import { cast } from "../numerics/array-cast.js";
 import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
 import type { DType, Element } from "../types/dtype.js";
+import { ZERO } from "../terms/kinds.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
@@ -79,7 +80,7 @@ export const zeros = defineOp<
   infer: ({ shape, dtype }) => filled("zeros", shape, dtype),
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: never },
-  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true },
+  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, holds: () => ZERO },
 });
 
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
@@ -106,7 +107,10 @@ export const full = defineOp<
     nonNegative: ([, isNonNegative], { args: { value, dtype } }) =>
       isNonNegative === true && (value.literal !== undefined || keepsSignAs(value, dtype.dtype!)),
   },
-  proof: { term: ({ value }, { truth }) => (truth ? asTruth(value) : asInteger(value)) },
+  proof: {
+    term: ({ value }, { truth }) => (truth ? asTruth(value) : asInteger(value)),
+    holds: ({ value }) => value,
+  },
 });
 
 /** Zeros with the dtype and shape of a tile: `tl.zeros_like(x)`. */
@@ -118,7 +122,7 @@ export const zerosLike = defineOp<<X>(x: Checked<X, WhyTile<"zerosLike", X>>) =>
   infer: ({ x }) => whyTile("zerosLike", x.type) || x.type,
   evaluate: (_, { result }) => fullArray(result.shape, isBig(result.dtype) ? 0n : 0, result.dtype),
   facts: { nonNegative: never },
-  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true },
+  proof: { term: (_, { truth }) => (truth ? FALSE : number(0)), anyWidth: true, holds: () => ZERO },
 });
 
 function filled(op: string, shape: Typed, dtype: Typed) {

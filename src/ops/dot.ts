@@ -11,6 +11,7 @@ import {
   type WhyDotFirst,
   type WhyDotSecond,
 } from "../rules/dot-rules.js";
+import { productOf, total, ZERO } from "../terms/kinds.js";
 import { members } from "../types/dtype.js";
 import type { Type } from "../types/types.js";
 import { defineOp } from "./define.js";
@@ -67,5 +68,10 @@ export const dot = defineOp<
       inputPrecision: inputPrecision as InputPrecision | undefined,
     }),
   facts: { contracts: true },
+  proof: {
+    holds: ({ a, b }) => productOf(a, b),
+    folds: { form: "contraction", kinds: total },
+    neutral: (held) => held === ZERO,
+  },
   needs: { least: ({ a }) => leastInner("dot", a.type) },
 });

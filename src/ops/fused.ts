@@ -1,4 +1,5 @@
 /** Elementwise functions of two and three operands for certain dtypes. */
+import { kindsIn, larger, NAN, NONE, productOf, ratio, smaller, total } from "../terms/kinds.js";
 import { map2, mapBig2 } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
 import type { Checked } from "../types/problem.js";
@@ -56,6 +57,7 @@ export const fdiv = defineOp<
   },
   evaluate: binaryInResult({ float: (x, y) => x / y }),
   facts: { lanewise: true },
+  proof: { holds: ({ x, y }) => ratio(x, y) },
   needs: { since39: ({ approx }) => approx?.literal === true },
   triton36: {
     strongLiterals: true,
@@ -80,6 +82,7 @@ export const divRn = defineOp<
   infer: ({ x, y }) => inferSinglePair("divRn", x.type, y.type),
   evaluate: binaryInResult({ float: (x, y) => float32(x / y) }),
   facts: { lanewise: true },
+  proof: { holds: ({ x, y }) => ratio(x, y) },
   triton36: { strongLiterals: true },
 });
 
@@ -114,6 +117,7 @@ export const fma = defineOp<
     float: (dtype) => (dtype === "float64" ? directed("fma", dtype, "n") : fmaOf(dtype)),
   }),
   facts: { lanewise: true },
+  proof: { holds: ({ x, y, z }) => kindsIn(productOf(x, y)).reduce((all, each) => all | total(each, z), NONE) },
   triton36: { strongLiterals: true },
 });
 
@@ -147,6 +151,13 @@ export const clamp = defineOp<
   facts: {
     // If `max` is below `min`, `max` wins.
     nonNegative: ([, low, high]) => low === true && high === true,
+  },
+  proof: {
+    holds: ({ x, min, max }, { args }) => {
+      const all = args.propagateNan?.literal === "all";
+      if (all && [x, min, max].includes(NAN)) return NAN;
+      return kindsIn(larger(x, min)).reduce((kinds, each) => kinds | smaller(each, max), NONE);
+    },
   },
   needs: { since39: (args) => !isFloat(clampType(args)) },
   triton36: {

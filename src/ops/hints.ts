@@ -53,7 +53,7 @@ function hint<Name extends string>(
       return x;
     },
     facts: { nonNegative: ([x]) => x === true, passes: true },
-    proof: { term: ({ x }) => x, anyWidth: true },
+    proof: { term: ({ x }) => x, anyWidth: true, holds: ({ x }) => x },
   });
 }
 
@@ -164,6 +164,6 @@ export const expectZero = defineOp<
   },
   evaluate: ({ x }) => x,
   facts: { nonNegative: ([x]) => x === true },
-  proof: { term: ({ x }) => x, anyWidth: true },
+  proof: { term: ({ x }) => x, anyWidth: true, holds: ({ x }) => x },
   needs: { since39: () => true },
 });

@@ -1,4 +1,19 @@
 /** Functions of float32 and float64 elements. The evaluator computes them in float64 and rounds once. */
+import {
+  byKind,
+  FINITE,
+  type Kinds,
+  LEAST,
+  MOST,
+  NAN,
+  NEGATIVE,
+  ONE,
+  opposite,
+  POSITIVE,
+  ratio,
+  total,
+  ZERO,
+} from "../terms/kinds.js";
 import type { Checked } from "../types/problem.js";
 import {
   type AbsOut,
@@ -51,7 +66,26 @@ declare module "../types/tile.js" {
   }
 }
 
-function math<Name extends string>(name: Name, python: string, float: (x: number) => number) {
+/** What powers, logarithms and roots hold, by what their operand holds. */
+const powerOf = byKind({ least: ZERO, negative: POSITIVE, zero: ONE, one: POSITIVE, positive: POSITIVE, most: MOST });
+const logarithm = byKind({ least: NAN, negative: NAN, zero: LEAST, one: ZERO, positive: FINITE, most: MOST });
+const root = byKind({ least: NAN, negative: NAN, zero: ZERO, one: ONE, positive: POSITIVE, most: MOST });
+const errors = byKind({
+  least: NEGATIVE,
+  negative: NEGATIVE,
+  zero: ZERO,
+  one: POSITIVE,
+  positive: POSITIVE,
+  most: ONE,
+});
+const wave = (zero: Kinds) => byKind({ least: NAN, negative: FINITE, zero, one: FINITE, positive: FINITE, most: NAN });
+
+function math<Name extends string>(
+  name: Name,
+  python: string,
+  float: (x: number) => number,
+  holds: (x: Kinds) => Kinds,
+) {
   return defineOp<MathFunction<Name>>()({
     name,
     operands: { x: "value" },
@@ -61,31 +95,37 @@ function math<Name extends string>(name: Name, python: string, float: (x: number
     infer: ({ x }) => inferMath(name, x.type),
     evaluate: unary({ float }),
     facts: { lanewise: true },
+    proof: { holds: ({ x }) => holds(x) },
   });
 }
 
 /** e to the power of x: `tl.exp(x)`. */
-export const exp = math("exp", "tl.exp", Math.exp);
+export const exp = math("exp", "tl.exp", Math.exp, powerOf);
 /** 2 to the power of x: `tl.exp2(x)`. */
-export const exp2 = math("exp2", "tl.exp2", (x) => 2 ** x);
+export const exp2 = math("exp2", "tl.exp2", (x) => 2 ** x, powerOf);
 /** Natural logarithm: `tl.log(x)`. */
-export const log = math("log", "tl.log", Math.log);
+export const log = math("log", "tl.log", Math.log, logarithm);
 /** Logarithm to base 2: `tl.log2(x)`. */
-export const log2 = math("log2", "tl.log2", Math.log2);
+export const log2 = math("log2", "tl.log2", Math.log2, logarithm);
 /** Sine of radians: `tl.sin(x)`. */
-export const sin = math("sin", "tl.sin", Math.sin);
+export const sin = math("sin", "tl.sin", Math.sin, wave(ZERO));
 /** Cosine of radians: `tl.cos(x)`. */
-export const cos = math("cos", "tl.cos", Math.cos);
+export const cos = math("cos", "tl.cos", Math.cos, wave(ONE));
 /** Square root, approximate on the GPU: `tl.sqrt(x)`. */
-export const sqrt = math("sqrt", "tl.sqrt", Math.sqrt);
+export const sqrt = math("sqrt", "tl.sqrt", Math.sqrt, root);
 /** Inverse square root: `tl.rsqrt(x)`. */
-export const rsqrt = math("rsqrt", "tl.rsqrt", (x) => 1 / Math.sqrt(x));
+export const rsqrt = math(
+  "rsqrt",
+  "tl.rsqrt",
+  (x) => 1 / Math.sqrt(x),
+  (x) => ratio(ONE, root(x)),
+);
 /** Error function: `tl.erf(x)`. */
-export const erf = math("erf", "tl.erf", erfOf);
+export const erf = math("erf", "tl.erf", erfOf, errors);
 /** The largest whole number that is at most x: `tl.floor(x)`. */
-export const floor = math("floor", "tl.floor", Math.floor);
+export const floor = math("floor", "tl.floor", Math.floor, (x) => (x === POSITIVE ? ZERO | POSITIVE : x));
 /** The smallest whole number that is at least x: `tl.ceil(x)`. */
-export const ceil = math("ceil", "tl.ceil", Math.ceil);
+export const ceil = math("ceil", "tl.ceil", Math.ceil, (x) => (x === NEGATIVE ? NEGATIVE | ZERO : x));
 
 /** `1 / (1 + exp(-x))` of a tile: `tl.sigmoid(x)`. */
 export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>()({
@@ -97,6 +137,7 @@ export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) =>
   infer: ({ x }) => whyTile("sigmoid", x.type) || inferMath("sigmoid", x.type),
   evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
   facts: { lanewise: true },
+  proof: { holds: ({ x }) => ratio(ONE, total(ONE, powerOf(opposite(x)))) },
 });
 type WhyTileMath<Op extends string, X> = X extends TileLike ? WhyMath<Op, X> : WhyTile<Op, X>;
 
@@ -110,6 +151,7 @@ export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>
   infer: ({ x }) => inferSingle("sqrtRn", x.type),
   evaluate: unary({ float: Math.sqrt }),
   facts: { lanewise: true },
+  proof: { holds: ({ x }) => root(x) },
 });
 
 /** The absolute value, of integers and floats; the most negative integer stays as it is: `tl.abs(x)`. */
@@ -122,4 +164,7 @@ export const abs = defineOp<<const X>(x: Checked<X, WhyAbs<X>>) => AbsOut<X>>()(
   infer: ({ x }) => inferAbs(x.type),
   evaluate: unary({ float: Math.abs, int: Math.abs, big: (x) => (x < 0n ? -x : x) }),
   facts: { nonNegative: () => true },
+  proof: {
+    holds: ({ x }, { float }) => (x === NEGATIVE || (float && x === LEAST) ? opposite(x) : x),
+  },
 });

@@ -48,7 +48,7 @@ export const inBounds = defineOp<<const X>(index: Checked<X, WhyInBounds<X>>) =>
   fold: (index) => index!,
   evaluate: ({ index }) => index,
   facts: { nonNegative: ([index]) => index === true, claimsInBounds: true, passes: true },
-  proof: { term: ({ index }) => index, anyWidth: true },
+  proof: { term: ({ index }) => index, anyWidth: true, holds: ({ index }) => index },
 });
 
 /**

@@ -2,6 +2,7 @@
 import { expandDims as expand, type TileArray, reshape } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
+import { isAtMost, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../terms/kinds.js";
 import { axisOf as axisFrom } from "../types/axis.js";
 import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
@@ -141,7 +142,17 @@ export const sum = defineOp<SumCall>()({
     inferReduce(reduceRules.summing, "sum", args.x.type, axisOf(args), keepsDims(args), args.dtype?.dtype),
   evaluate: folding({ number: (a, b) => a + b, big: (a, b) => a + b }),
   facts: { rounds: true, nonNegative: keepsSign },
+  proof: { folds: { form: "reduction", kinds: total }, neutral: (held) => held === ZERO },
 });
+
+/** What never wins beside the other number. */
+const beaten = (isLargest: boolean) => (held: Kinds, beside: Kinds) =>
+  isLargest ? isAtMost(held, beside) : isAtMost(beside, held);
+/** Of bits only 0 leaves the others as they are. */
+const noBits = {
+  folds: { form: "reduction", kinds: (x: Kinds, y: Kinds) => (x === ZERO ? y : y === ZERO ? x : NUMBERS) },
+  neutral: (held: Kinds) => held === ZERO,
+} as const;
 
 type First = (a: number | bigint, b: number | bigint) => boolean;
 
@@ -167,6 +178,7 @@ function extremum<Name extends "max" | "min">(name: Name, first: First) {
         : inferReduce(reduceRules.comparing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args, context) => (context.results.length === 2 ? withIndex(args, first) : fold(args, context)),
     facts: { nonNegative: keepsSign },
+    proof: { folds: { form: "reduction", kinds: name === "max" ? larger : smaller }, neutral: beaten(name === "max") },
     triton36: {
       // 3.6 widens bfloat16 where it gives indices.
       result: ({ x, returnIndices }) =>
@@ -212,6 +224,7 @@ function index<Name extends "argmax" | "argmin">(name: Name, first: First) {
     infer: (args) => inferReduce(reduceRules.indexing, name, args.x.type, axisOf(args), keepsDims(args)),
     evaluate: (args) => withIndex(args, first)[1]!,
     facts: { nonNegative: () => true },
+    proof: { folds: { form: "reduction", kinds: undefined }, neutral: beaten(name === "argmax") },
   });
 }
 
@@ -237,6 +250,7 @@ export const xorSum = defineOp<
   infer: (args) => inferReduce(reduceRules.combining, "xorSum", args.x.type, axisOf(args), keepsDims(args)),
   evaluate: folding({ number: (a, b) => a ^ b, big: (a, b) => a ^ b }),
   facts: { nonNegative: keepsSign },
+  proof: noBits,
 });
 
 /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
@@ -256,4 +270,5 @@ export const reduceOr = defineOp<
   infer: (args) => inferReduce(reduceRules.combining, "reduceOr", args.x.type, axisOf(args), keepsDims(args)),
   evaluate: folding({ number: (a, b) => a | b, big: (a, b) => a | b }),
   facts: { nonNegative: keepsSign },
+  proof: noBits,
 });

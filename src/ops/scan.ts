@@ -8,6 +8,7 @@ import { axisOf, type WhyAxis } from "../types/axis.js";
 import { sumElement } from "../types/casts.js";
 import type { WhyDim } from "../types/constexpr.js";
 import { members, sameElem } from "../types/dtype.js";
+import { ONE, productOf, total, ZERO } from "../terms/kinds.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
 import type { Context } from "../values/runtime-values.js";
@@ -86,6 +87,10 @@ function scanning<Name extends "cumsum" | "cumprod">(
       return scan(tile, at, isFloat(tile.dtype) ? fold.float : fold.int, options);
     },
     facts: { rounds: true, nonNegative: keepsSign },
+    proof: {
+      folds: { form: "scan", kinds: name === "cumsum" ? total : productOf },
+      neutral: (held) => held === (name === "cumsum" ? ZERO : ONE),
+    },
     triton36: {
       // 3.6 widens bfloat16 here.
       result: ({ x, dtype }) =>

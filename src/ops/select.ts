@@ -1,4 +1,5 @@
 /** Lane-wise selection. */
+import { isAtMost, larger, NAN, smaller } from "../terms/kinds.js";
 import { asInteger, asTruth, choice, greatest, least } from "../terms/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
@@ -48,6 +49,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
   nonNegative: (signs: readonly boolean[]) => boolean,
 ) {
   const term = python === "min" ? least : greatest;
+  const extreme = python === "min" ? smaller : larger;
   const big = python === "min" ? extremes.bigMin : extremes.bigMax;
   return defineOp<Pair<Name, Python>>()({
     name,
@@ -63,7 +65,12 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
         context,
       ),
     facts: { nonNegative, ...(python === "min" && { integer: "least" as const }) },
-    proof: { term: ({ x, y }, { truth }) => (truth ? undefined : term(asInteger(x), asInteger(y))) },
+    proof: {
+      term: ({ x, y }, { truth }) => (truth ? undefined : term(asInteger(x), asInteger(y))),
+      holds: ({ x, y }, { args }) =>
+        args.propagateNan?.literal === "all" && (x === NAN || y === NAN) ? NAN : extreme(x, y),
+      neutral: (held, beside) => (python === "min" ? isAtMost(beside, held) : isAtMost(held, beside)),
+    },
     triton36: {
       strongLiterals: true,
       result: ({ x, y }) => widened36(inferPair(name, x.type, y.type, python), x.type, y.type),
@@ -121,5 +128,8 @@ export const where = defineOp<
     return select(chosen, cast(a, dtype), cast(b, dtype));
   },
   facts: { lanewise: true, rounds: false, nonNegative: ([, x, y]) => x === true && y === true },
-  proof: { term: ({ condition, x, y }) => choice(asTruth(condition), x, y) },
+  proof: {
+    term: ({ condition, x, y }) => choice(asTruth(condition), x, y),
+    picks: { condition: "condition", then: "x", otherwise: "y" },
+  },
 });

@@ -2,6 +2,7 @@
 import { broadcastTo, expandDims, type TileArray } from "../numerics/array.js";
 import { map1, map2 } from "../numerics/array-map.js";
 import { reduce } from "../numerics/array-reduce.js";
+import { LEAST, NAN, POSITIVE, ZERO } from "../terms/kinds.js";
 import { axisOf, type WhyAxis } from "../types/axis.js";
 import type { DTypeName } from "../types/dtype.js";
 import type { Checked } from "../types/problem.js";
@@ -61,6 +62,10 @@ export const softmax = defineOp<
     );
   },
   facts: { nonNegative: () => true },
+  proof: {
+    folds: { form: "normalisation", kinds: (x) => (x === LEAST ? ZERO : x === NAN ? NAN : POSITIVE) },
+    neutral: (held) => held === LEAST,
+  },
   needs: {
     since39: ({ x, dim }) => {
       const rank = x.type.kind === "tile" ? x.type.shape.length : 1;

@@ -12,13 +12,14 @@ import { Contexts } from "./contexts.js";
 import type { Assigned } from "./launch.js";
 import { modelOf } from "./model.js";
 import { coverageDuties } from "./coverage.js";
+import { paddingDuties } from "./padding.js";
 import type { Duties, Duty, Stand } from "./obligations.js";
 import { raceDuties } from "./races.js";
 import { findWitness, type Question, type Trial } from "./witness.js";
 import { contentsIn } from "./words.js";
 
 /** Everything that is shown of a kernel, in the order of the certificate. */
-const PROPERTIES: readonly Duties[] = [boundsDuties, claimDuties, coverageDuties, raceDuties];
+const PROPERTIES: readonly Duties[] = [boundsDuties, claimDuties, coverageDuties, raceDuties, paddingDuties];
 const STEPS: Limits = { questions: 20_000, linear: 1_000 };
 
 export function prove(ir: KernelIR, trial: Trial): Certificate {

@@ -7,6 +7,7 @@ export const FORBIDS: Readonly<Partial<Record<Property, readonly string[]>>> = {
   claim: ["false-assume"],
   coverage: ["never-written"],
   race: ["race", "lane-conflict"],
+  padding: ["uninitialised"],
 };
 
 /** The property that forbids a finding. */
@@ -18,6 +19,10 @@ export function forbiddenBy(code: string): Property | undefined {
 const namedIn = ({ message }: Finding): string | undefined =>
   /^(?:\d+ of \d+ elements of )?([A-Za-z_]\w*)/.exec(message)?.[1];
 
+/** Whether an access takes a lane without a value. Where no padding is said to reach an access, it is said not to. */
+const isUnset = ({ code, message }: Finding): boolean =>
+  code === "uninitialised" && /^wh(?:ether|ere) | gets a value /.test(message) && message.includes("left it unset");
+
 /** Whether an obligation is about what a finding tells of: its line, or its tensor where more than one line takes part. */
 function isAbout({ property, of, at }: Obligation, finding: Finding): boolean {
   if (!FORBIDS[property]?.includes(finding.code)) return false;
@@ -25,11 +30,17 @@ function isAbout({ property, of, at }: Obligation, finding: Finding): boolean {
   return at?.line === finding.at?.line && at?.column === finding.at?.column;
 }
 
+/** An element that was never written, or lies outside, gives a lane no value either; then no mask left it out. */
+const leavesUnset = ({ code, message }: Finding): boolean =>
+  FORBIDS.bounds!.includes(code) || message.includes(" is read before ");
+
 /** The findings of which everything is proved that forbids them. There must be none. */
 export function contradicted({ obligations }: Certificate, findings: readonly Finding[]): readonly string[] {
+  const hasOther = findings.some(leavesUnset);
   return findings.flatMap((finding) => {
+    if (finding.code === "uninitialised" && hasOther) return [];
     const about = obligations.filter((each) => isAbout(each, finding));
-    const isDenied = about.length > 0 && about.every(({ verdict }) => verdict.kind === "proved");
+    const isDenied = (about.length > 0 || isUnset(finding)) && about.every(({ verdict }) => verdict.kind === "proved");
     return isDenied ? [`${finding.at?.line}: ${finding.message}`] : [];
   });
 }

@@ -12,6 +12,8 @@ export interface Mutation {
   readonly by: string;
   readonly at?: readonly string[];
   readonly options?: EvaluateOptions;
+  /** It is in the padding: proofs say of some lanes that they change a result. */
+  readonly padding?: boolean;
 }
 
 export interface Subject {
@@ -44,6 +46,8 @@ const values = (what: string, from: string, to: string, options?: EvaluateOption
   by: "values",
   ...(options && { options }),
 });
+
+const padding = (what: string, from: string, to: string): Mutation => ({ ...values(what, from, to), padding: true });
 
 export const subjects: readonly Subject[] = [
   {
@@ -89,8 +93,8 @@ export const subjects: readonly Subject[] = [
       finding("the grid is one short", "=> [M]", "=> [M.sub(1)]", "never-written", "tl.store(", "grid:"),
       finding("the grid is one long", "=> [M]", "=> [M.add(1)]", "false-in-bounds", "tl.load("),
       finding("the id of another axis", "tl.programId(0)", "tl.programId(1)", "race", "tl.store("),
-      values("padding of 0", ", { other: -Infinity }", ""),
-      values("padding of the wrong sign", "other: -Infinity", "other: Infinity"),
+      padding("padding of 0", ", { other: -Infinity }", ""),
+      padding("padding of the wrong sign", "other: -Infinity", "other: Infinity"),
       values("the largest is not taken off", "values.sub(tl.max(values, 0))", "values", { special: ["largest"] }),
       values("the largest for the sum", "tl.sum(numerator, 0)", "tl.max(numerator, 0)"),
       values("operands swapped", "numerator.div(denominator)", "denominator.div(numerator)"),
@@ -149,7 +153,7 @@ export const subjects: readonly Subject[] = [
       values("the product is not rescaled", "acc.value.mul(alpha.col)", "acc.value"),
       values("the sum is not rescaled", "total.value.mul(alpha).add", "total.value.add"),
       values("one key too many", "rn.row.lt(S)", "rn.row.le(S)"),
-      values("padding keys score 0", "scores, -Infinity)", "scores, 0)"),
+      padding("padding keys score 0", "scores, -Infinity)", "scores, 0)"),
       values("no key for the first query", "rm.col.ge(rn.row)", "rm.col.gt(rn.row)"),
       values("causal the other way", "rm.col.ge(rn.row)", "rm.col.le(rn.row)"),
       values("the largest is not kept", "      best.value = newBest;\n", ""),
@@ -165,7 +169,7 @@ export const subjects: readonly Subject[] = [
       finding("every program takes one row", "tl.programId(0)", "tl.programId(1)", "race", "tl.store("),
       finding("the grid is one short", "=> [M]", "=> [M.sub(1)]", "never-written", "tl.store(", "grid:"),
       finding("weights without a mask", "weight.at(columns)", "weight.ptr.add(columns)", "out-of-bounds"),
-      values("padding lanes in the variance", "values.sub(mean), 0)", "values.sub(mean), values.sub(mean))"),
+      padding("padding lanes in the variance", "values.sub(mean), 0)", "values.sub(mean), values.sub(mean))"),
       values("the mean of the block", "tl.sum(values, 0).div(N.", "tl.sum(values, 0).div(BLOCK."),
       values("the variance of the block", "centred), 0).div(N.", "centred), 0).div(BLOCK."),
       values("another epsilon", "variance.add(1e-5)", "variance.add(1e-1)"),
@@ -188,7 +192,7 @@ export const subjects: readonly Subject[] = [
         "out-of-bounds",
         "const values",
       ),
-      values("padding of 0", "other: -Infinity", "other: 0"),
+      padding("padding of 0", "other: -Infinity", "other: 0"),
       values("the sum is not rescaled", "total.value.mul(tl.exp(best.value.sub(newBest)))", "total.value"),
       values("the largest of this block only", "tl.maximum(best.value, tl.max(values, 0))", "tl.max(values, 0)", {
         special: ["largest"],
@@ -240,7 +244,7 @@ export const subjects: readonly Subject[] = [
         "never-written",
         "tl.store(best",
       ),
-      values("the identity of a sum", ", { other: -Infinity }", ""),
+      padding("the identity of a sum", ", { other: -Infinity }", ""),
       values("the smallest", "tl.max(values, 1)", "tl.min(values, 1)"),
       values("a block smaller than the row", "tl.nextPowerOf2(N)", "tl.nextPowerOf2(N).add(1).floorDiv(2)"),
       values("places from 1", "tl.argmax(values, 1)", "tl.argmax(values, 1).add(1)"),

@@ -33,10 +33,12 @@ describe("seeded mistakes", { timeout: 120_000 }, () => {
     async (_, subject, mutation) => {
       const { compiled, lines } = await seeded.build(subject, mutation);
       expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
+      const { obligations } = compiled.proof();
+      const isOpen = obligations.some(({ property: of, verdict }) => of === "padding" && verdict.kind === "unknown");
+      if (mutation.padding) expect(isOpen).toBe(true);
       const property = forbiddenBy(mutation.by);
       if (property === undefined) return;
       // An offset without strides stays unknown; nothing else may.
-      const { obligations } = compiled.proof();
       const isSeen = ({ property: of, at, verdict }: Obligation): boolean =>
         verdict.kind === "refuted"
           ? of === property && [at, verdict.finding.at].some((place) => lines.includes(place?.line ?? 0))
@@ -50,7 +52,9 @@ test.each(drawn("right kernels to prove", subjects, { key: ({ kernel }) => kerne
   "nothing of $kernel is refuted",
   async (subject) => {
     const compiled = await buildRight(subject);
-    const wrong = compiled.proof().obligations.filter(({ verdict }) => verdict.kind === "refuted");
+    const isWrong = ({ property, verdict }: Obligation) =>
+      verdict.kind === "refuted" || (property === "padding" && verdict.kind !== "proved");
+    const wrong = compiled.proof().obligations.filter(isWrong);
     expect(wrong.map(({ of, verdict }) => ({ of, verdict }))).toEqual([]);
     expect(contradictions(compiled, subject.draw, subject.scalars)).toEqual([]);
   },

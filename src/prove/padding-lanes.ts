@@ -1,0 +1,399 @@
+/** Follows what lanes hold through a kernel, and notes where a lane that a mask left out meets others, or is stored. */
+import {
+  isFunction,
+  isList,
+  isLiteral,
+  type Argument,
+  type OpStatement,
+  type Value,
+  type Variable,
+} from "../ir/nodes.js";
+import { handedOver } from "../ir/walk.js";
+import { typedArguments, typeOfArgument } from "../ir/typed.js";
+import { ANYTHING, asFloat, type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
+import { asTruth, FALSE, number, symbol, symbolsIn, type Term } from "../terms/term.js";
+import type { Type } from "../types/types.js";
+import type { Contexts } from "./contexts.js";
+import { type Diagram, Diagrams, mentions, pathsOf, unionOf } from "./diagrams.js";
+import type { BranchStep, CallStep, LoopStep, OpStep, Step } from "./flow.js";
+import { combined, generic, held, type Held, isNothing, picked } from "./held.js";
+import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
+import { assume, proves } from "./interpret.js";
+import type { Model } from "./model.js";
+import { PaddingAccesses } from "./padding-accesses.js";
+import { PaddingFolds } from "./padding-folds.js";
+import { isFloatType, isIntegerType, literalKind } from "./padding-literals.js";
+
+import { at as termAt, broadcastShape, isOne } from "./symbolic.js";
+
+/** Where lanes that a mask left out meet others, or are stored. */
+export interface Meeting {
+  readonly statement: OpStatement;
+  /** What they hold that changes the result: kinds of numbers, or nothing. */
+  readonly holds: Kinds;
+  /** What must hold for it to happen, in the programs, turns and lanes that are named. */
+  readonly given: readonly Term[];
+  readonly variables: readonly string[];
+}
+
+/** What padding does in a model of a kernel. */
+export class PaddingLanes {
+  readonly diagrams = new Diagrams();
+  /** The folds and accesses that lanes reach which a mask left out. */
+  readonly meets = new Set<OpStatement>();
+  readonly meetings = new Map<OpStatement, Meeting>();
+  readonly #values = new Map<Value, HeldTile>();
+  #state = new Map<Variable, HeldTile>();
+  /** Where lanes without a value were last put together with others. */
+  origin: Pick<Meeting, "given" | "variables"> | undefined;
+  #trial = 0;
+  readonly #possible = new Map<string, boolean>();
+  readonly #folds: PaddingFolds;
+  readonly #accesses: PaddingAccesses;
+
+  constructor(
+    readonly model: Model,
+    readonly contexts: Contexts,
+  ) {
+    this.#folds = new PaddingFolds(this);
+    this.#accesses = new PaddingAccesses(this);
+    this.#follow(model.flow);
+  }
+
+  #follow(steps: readonly Step[]): void {
+    for (const step of steps)
+      switch (step.kind) {
+        case "op":
+          this.#op(step);
+          break;
+        case "let":
+          this.#state.set(step.variable, this.held(step.initial, step.variable.type));
+          break;
+        case "read": {
+          const tile = this.#state.get(step.variable);
+          if (tile) this.#values.set(step.result, tile);
+          break;
+        }
+        case "write":
+          this.#state.set(step.variable, this.held(step.value, step.variable.type));
+          break;
+        case "call":
+          this.#call(step);
+          break;
+        case "branch":
+          this.#branch(step);
+          break;
+        case "loop":
+          this.#loop(step);
+          break;
+        default:
+          step satisfies never;
+      }
+  }
+
+  // ---- values ---------------------------------------------------------------------------------------------------------
+
+  /** What an argument holds; a literal takes the dtype beside it. */
+  held(argument: Argument | undefined, beside: Type): HeldTile {
+    if (isLiteral(argument)) return this.constant([], held("plain", literalKind(argument.value, beside)));
+    const value = argument !== undefined && "kind" in argument && argument.kind === "value" ? argument : undefined;
+    const known = value && this.#values.get(value);
+    if (known) return known;
+    const isSize = this.model.ir.params.some((param) => param.value === value && param.kind === "size");
+    const type: Type = value?.type ?? beside;
+    return this.constant(this.model.environment.shape(type), held("plain", isSize ? POSITIVE : generic(type)));
+  }
+
+  constant(shape: readonly Term[], of: Held): HeldTile {
+    const end = this.diagrams.end(of);
+    return { shape, at: () => end };
+  }
+
+  /** A symbol for an axis of a tile. */
+  lane(name: string, size: Term): Term {
+    if (isOne(size)) return number(0);
+    this.model.environment.ranges.set(name, { from: number(0), to: size });
+    return symbol(name);
+  }
+
+  /** Symbols for the lanes of a shape. */
+  lanes(name: string, shape: readonly Term[]): readonly Term[] {
+    return shape.map((size, axis) => this.lane(`${name} ${axis}`, size));
+  }
+
+  /** The programs, turns and lanes that conditions speak of. */
+  variables({ scope }: Pick<OpStep, "scope">, conditions: readonly Term[]): readonly string[] {
+    const { ranges } = this.model.environment;
+    return [...scope, ...[...symbolsIn(...conditions)].filter((name) => ranges.has(name) && !scope.includes(name))];
+  }
+
+  /** Whether nothing shows that conditions contradict each other where a step stands. */
+  isPossible(step: OpStep, conditions: readonly Term[]): boolean {
+    const key = [...step.path, ...conditions].map(({ id }) => id).join();
+    let possible = this.#possible.get(key);
+    if (possible === undefined) {
+      const { contexts } = this;
+      contexts.budget.refill();
+      const known = contexts.onPath(step.path, step.scope).child();
+      const lanes = this.variables(step, conditions).slice(step.scope.length);
+      for (const fact of [...contexts.rangesOf(lanes), ...conditions]) assume(known, fact);
+      this.#possible.set(key, (possible = !proves(known, FALSE)));
+    }
+    return possible;
+  }
+
+  /** Whether a body is followed only to see how its state changes: nothing is noted. */
+  get isTrial(): boolean {
+    return this.#trial > 0;
+  }
+
+  /** Notes that left-out lanes reach a fold or an access, and what of them changes it. */
+  note(step: OpStep, conditions: readonly Term[] | undefined, holds: Kinds): void {
+    const { statement } = step;
+    if (conditions && (holds & NOTHING) !== 0 && statement.op.proof.folds)
+      this.origin = { given: [...step.path, ...conditions], variables: this.variables(step, conditions) };
+    this.meets.add(statement);
+    if (!conditions || this.meetings.has(statement)) return;
+    const given = [...step.path, ...conditions];
+    const variables = this.variables(step, conditions);
+    this.meetings.set(statement, { statement, holds, given, variables });
+  }
+
+  // ---- ops ------------------------------------------------------------------------------------------------------------
+
+  #op(step: OpStep): void {
+    const { statement, access } = step;
+    const { op, results } = statement;
+    if (access) {
+      const [result] = results;
+      const loaded = this.#accesses.reach(step);
+      if (result && loaded) this.#values.set(result, loaded);
+      return;
+    }
+    const made = op.lowering?.view
+      ? this.#view(step)
+      : op.proof.lane
+        ? this.#moved(step)
+        : op.proof.folds
+          ? this.#folds.fold(step)
+          : op.proof.picks
+            ? this.#picked(step)
+            : op.proof.holds || op.facts.lanewise || op.facts.passes
+              ? this.#lanewise(step)
+              : this.#unknown(step);
+    results.forEach((result, i) => {
+      const tile = (i === 0 ? made : undefined) ?? this.#unknown(step, result);
+      if (tile) this.#values.set(result, tile);
+    });
+  }
+
+  /** The operands that are values, by name. */
+  operands({ statement }: OpStep): ReadonlyMap<string, HeldTile> {
+    const { op, operands, results } = statement;
+    const type = results[0]?.type ?? { kind: "none" };
+    const found = new Map<string, HeldTile>();
+    Object.keys(op.operands).forEach((name, i) => {
+      const operand = operands[i];
+      if (operand !== undefined && !isList(operand) && isOfValues(operand)) found.set(name, this.held(operand, type));
+    });
+    return found;
+  }
+
+  #lanewise(step: OpStep): HeldTile | undefined {
+    const { statement } = step;
+    const { op, results, operands } = statement;
+    const [result] = results;
+    if (!result) return undefined;
+    const named = [...this.operands(step)];
+    const given = named.map(([name]) => operands[Object.keys(op.operands).indexOf(name)]);
+    const float = isFloatType(result.type);
+    const context = { args: typedArguments(statement), float };
+    const widens = given.map((each) => float && isIntegerType(typeOfArgument(each!)));
+    const rule = op.proof.holds;
+    const passes = op.facts.passes && named.length === 1;
+    const lanes = {
+      kinds: rule
+        ? (kinds: readonly Kinds[]) =>
+            rule(
+              Object.fromEntries(named.map(([name], i) => [name, widens[i] ? asFloat(kinds[i]!) : kinds[i]!])),
+              context,
+            )
+        : passes
+          ? ([kinds]: readonly Kinds[]) => kinds ?? ANYTHING
+          : undefined,
+      neutral: op.proof.neutral,
+      generic: generic(result.type),
+      same: given.map((each) => given.indexOf(each)),
+    };
+    return heldTile(this.model.environment.shape(result.type), (lane) =>
+      this.diagrams.combine(
+        (ends) => combined(lanes, ends),
+        named.map(([, tile]) => heldAt(tile, lane)),
+      ),
+    );
+  }
+
+  /** Of `where`, the side that the condition picks. */
+  #picked(step: OpStep): HeldTile | undefined {
+    const { op, results } = step.statement;
+    const [result] = results;
+    const { condition, then, otherwise } = op.proof.picks!;
+    const tiles = this.operands(step);
+    const [c, x, y] = [condition, then, otherwise].map((name) => tiles.get(name));
+    const truth = step.terms[Object.keys(op.operands).indexOf(condition)];
+    if (!result || !c || !x || !y) return undefined;
+    return heldTile(this.model.environment.shape(result.type), (lane) => {
+      const sides = [x, y].map((side) => heldAt(side, lane)) as [Diagram, Diagram];
+      const [a, b] = [sides, sides.toReversed()].map((each) =>
+        this.diagrams.combine(([side, other]) => picked(side!, other!), each),
+      ) as [Diagram, Diagram];
+      const either = truth ? this.diagrams.branch(asTruth(termAt(truth, lane)), a, b) : this.diagrams.join(a, b);
+      const unset = ([side, by]: readonly Held[]) => (isNothing(by!) ? held("left", NOTHING) : side!);
+      return this.diagrams.combine(unset, [either, heldAt(c, lane)]);
+    });
+  }
+
+  #moved(step: OpStep): HeldTile | undefined {
+    const { op, results } = step.statement;
+    const [operand] = this.operands(step).values();
+    const [result] = results;
+    if (!operand || !result) return undefined;
+    const [from, to] = [operand.shape, this.model.environment.shape(result.type)];
+    const context = { args: typedArguments(step.statement), from, to };
+    const rule = (lane: readonly Term[]) =>
+      op.proof.lane!(lane, context)?.map((each, axis) => (isOne(from[axis]!) ? number(0) : each));
+    if (rule(to.map(() => number(0))) === undefined) return undefined;
+    return heldTile(to, (lane) => operand.at(rule(lane)!));
+  }
+
+  /** The indices of a view: each spans axes of its own, or all broadcast. */
+  #view({ statement }: OpStep): HeldTile | undefined {
+    const [, given] = statement.operands;
+    const [result] = statement.results;
+    if (!isList(given) || !result) return undefined;
+    const tiles = given.map((index) => this.held(index, { kind: "none" }));
+    const isGrid = statement.op.lowering!.view === "grid";
+    let first = 0;
+    const starts = tiles.map(({ shape }) => (first += shape.length) - shape.length);
+    const shape = isGrid ? tiles.flatMap((each) => each.shape) : broadcastShape(...tiles.map((each) => each.shape));
+    return heldTile(shape, (lane) =>
+      this.diagrams.join(
+        ...tiles.map((tile, i) =>
+          isGrid ? tile.at(lane.slice(starts[i], starts[i]! + tile.shape.length)) : heldAt(tile, lane),
+        ),
+      ),
+    );
+  }
+
+  /** An op without a rule: numbers in general, or nothing if a lane of an operand holds nothing. */
+  #unknown(step: OpStep, result: Value | undefined = step.statement.results[0]): HeldTile | undefined {
+    if (!result) return undefined;
+    const tiles = [...this.operands(step).values()];
+    const lanes = tiles.map(({ shape }, i) => this.lanes(`any ${result.id} ${i}`, shape));
+    const paths = tiles.flatMap((tile, i) => pathsOf(tile.at(lanes[i]!)));
+    const nothing = paths.some(({ held: of, conditions }) => isNothing(of) && this.isPossible(step, conditions));
+    const kinds = generic(result.type) | (nothing ? NOTHING : NONE);
+    return this.constant(this.model.environment.shape(result.type), held("live", kinds));
+  }
+
+  // ---- control flow ---------------------------------------------------------------------------------------------------
+
+  #call({ statement, callee, steps }: CallStep): void {
+    for (const [param, argument] of handedOver(statement)) this.#values.set(param, this.held(argument, param.type));
+    this.#follow(steps);
+    statement.results.forEach((result, i) => this.#values.set(result, this.held(callee.body.yields[i], result.type)));
+  }
+
+  #branch({ statement, condition, then, otherwise }: BranchStep): void {
+    const before = this.#state;
+    const arms = [then, otherwise].map(({ steps, ended }, i) => {
+      this.#state = new Map(before);
+      this.#follow(steps);
+      const { yields } = i === 0 ? statement.then : statement.otherwise;
+      const values = statement.results.map((result, place) => this.held(yields[place], result.type));
+      return { state: this.#state, values, ended };
+    });
+    const [a, b] = arms as [(typeof arms)[number], (typeof arms)[number]];
+    const merge = (x: HeldTile | undefined, y: HeldTile | undefined): HeldTile | undefined => {
+      if (!x || !y || x === y || a.ended || b.ended) return a.ended ? (y ?? x) : (x ?? y);
+      return heldTile(broadcastShape(x.shape, y.shape), (lane) =>
+        this.diagrams.small(this.diagrams.branch(condition, heldAt(x, lane), heldAt(y, lane))),
+      );
+    };
+    this.#state = new Map();
+    for (const variable of before.keys()) {
+      const tile = merge(a.state.get(variable), b.state.get(variable));
+      if (tile) this.#state.set(variable, tile);
+    }
+    statement.results.forEach((result, i) => {
+      const tile = merge(a.values[i], b.values[i]);
+      if (tile) this.#values.set(result, tile);
+    });
+  }
+
+  /** Follows a body until what its state holds no longer grows, then once more for good. */
+  #loop({ turn, variables, steps }: LoopStep): void {
+    const own = new Map(
+      variables.map((variable) => {
+        const shape = this.model.environment.shape(variable.type);
+        return [variable, { shape, lanes: this.lanes(`state ${variable.id}`, shape) }];
+      }),
+    );
+    const initial = this.#state;
+    const isTurn = mentions(new Set([turn.name]));
+    const seen = (): ReadonlyMap<Variable, Diagram> =>
+      new Map(
+        [...own].map(([variable, { lanes }]) => {
+          const tile = this.#state.get(variable) ?? this.held(undefined, variable.type);
+          return [variable, this.diagrams.forget(heldAt(tile, lanes), isTurn)];
+        }),
+      );
+    const enter = (diagrams: ReadonlyMap<Variable, Diagram>): void => {
+      this.#state = new Map(initial);
+      for (const [variable, diagram] of diagrams)
+        this.#state.set(variable, this.#stateTile(own.get(variable)!, diagram));
+    };
+    const start = seen();
+    let current = start;
+    this.#trial++;
+    for (let round = 0; ; round++) {
+      enter(current);
+      this.#follow(steps);
+      const next = seen();
+      const grown = new Map(
+        [...current].map(([variable, d]) => [variable, this.#grown(d, next.get(variable)!, round)]),
+      );
+      const isStable = [...grown].every(([variable, diagram]) => diagram === current.get(variable));
+      current = grown;
+      if (isStable) break;
+    }
+    this.#trial--;
+    enter(current);
+    this.#follow(steps);
+    const last = seen();
+    enter(new Map([...last].map(([variable, diagram]) => [variable, this.#afterLoop(start.get(variable)!, diagram)])));
+  }
+
+  #grown(before: Diagram, next: Diagram, round: number): Diagram {
+    const both = this.diagrams.join(before, next);
+    return round < 6 ? both : this.diagrams.end(unionOf(both));
+  }
+
+  /** A loop is taken to run; only lanes without a value are remembered from before. */
+  #afterLoop(before: Diagram, after: Diagram): Diagram {
+    return this.diagrams.combine(([x, y]) => (isNothing(x!) ? y! | held("left", NOTHING) : y!), [before, after]);
+  }
+
+  #stateTile({ shape, lanes }: { shape: readonly Term[]; lanes: readonly Term[] }, diagram: Diagram): HeldTile {
+    return heldTile(shape, (lane) => {
+      const by = new Map(
+        lanes.flatMap((own, axis) => (own.kind === "symbol" ? [[own.name, lane[axis]!] as const] : [])),
+      );
+      return this.diagrams.substitute(diagram, by);
+    });
+  }
+}
+
+function isOfValues(argument: Argument): boolean {
+  return "kind" in argument && argument.kind !== "dtype" && !isFunction(argument);
+}

@@ -1,0 +1,99 @@
+/**
+ * Whether padding changes nothing: a lane that a mask left out is neutral where it meets others in a reduction, a scan or a
+ * product, and a lane without a value is never stored, and decides no access.
+ */
+import type { FindingCode } from "../diagnostics/catalogue/index.js";
+import type { OpStatement } from "../ir/nodes.js";
+import { typeOfArgument } from "../ir/typed.js";
+import { type Kinds, kindsIn, LEAST, MOST, NAN, NEGATIVE, NONE, ONE, POSITIVE, ZERO } from "../terms/kinds.js";
+import { FALSE } from "../terms/term.js";
+import { Contexts } from "./contexts.js";
+import { generic } from "./held.js";
+import type { Model } from "./model.js";
+import type { Duties, Open } from "./obligations.js";
+import { type Meeting, PaddingLanes } from "./padding-lanes.js";
+import { isFloatType } from "./padding-literals.js";
+import { accessInWords } from "./words.js";
+
+const UNSET: readonly FindingCode[] = ["uninitialised"];
+/** For each question whether lanes exist. */
+const STEPS = { questions: 2_000, linear: 100 };
+
+/** One duty for each fold and access that lanes reach which a mask left out. */
+export const paddingDuties: Duties = (models) => {
+  const statements = new Map<OpStatement, string>();
+  for (const model of models) {
+    const { meets } = paddingOf(model);
+    for (const statement of meets) statements.set(statement, nameOf(model, statement));
+  }
+  return [...statements].map(([statement, of]) => ({
+    property: "padding",
+    of,
+    at: statement.at,
+    asks: ({ model }) => {
+      const meeting = paddingOf(model).meetings.get(statement);
+      return meeting && openOf(meeting);
+    },
+  }));
+};
+
+const known = new WeakMap<Model, PaddingLanes>();
+
+function paddingOf(model: Model): PaddingLanes {
+  let padding = known.get(model);
+  if (!padding) known.set(model, (padding = new PaddingLanes(model, new Contexts(model, STEPS))));
+  return padding;
+}
+
+function nameOf(model: Model, statement: OpStatement): string {
+  const access = model.accesses.find((each) => each.statement === statement);
+  return access ? `padding in ${accessInWords(access)}` : `padding in tl.${statement.op.name}`;
+}
+
+function openOf({ statement, holds, given, variables }: Meeting): Open {
+  if (!statement.op.proof.folds) {
+    const question = { holds: FALSE, given, variables, places: [statement.at], finds: UNSET };
+    return {
+      question,
+      missing: "a lane that no load gave a value may be on; give the load other, or mask this access",
+    };
+  }
+  const wanted = neutralOf(statement);
+  const remedy = wanted === undefined ? "select its lanes with tl.where before" : remedyOf(wanted);
+  const missing = `lanes that a mask left out hold ${inWords(holds)} here, which changes the result; ${remedy}`;
+  return { question: undefined, missing };
+}
+
+const remedyOf = (wanted: string) => `give the load other: ${wanted}, or put tl.where(mask, x, ${wanted}) before`;
+
+/** What leaves the other lanes as they are. */
+function neutralOf({ op, operands }: OpStatement): string | undefined {
+  const type = typeOfArgument(operands[0]!);
+  const numbers = kindsIn(generic(type) | NEGATIVE | POSITIVE);
+  const found = [ZERO, ONE, LEAST, MOST].find((kind) =>
+    numbers.every((beside) => op.proof.neutral?.(kind, beside, false)),
+  );
+  if (found === undefined) return undefined;
+  if (found === LEAST || found === MOST) {
+    const isLeast = found === LEAST;
+    return isFloatType(type) ? (isLeast ? "-Infinity" : "Infinity") : `the ${isLeast ? "lowest" : "highest"} integer`;
+  }
+  return found === ZERO ? "0" : "1";
+}
+
+const WORDS: ReadonlyMap<Kinds, string> = new Map([
+  [LEAST, "-Infinity"],
+  [NEGATIVE, "negative numbers"],
+  [ZERO, "0"],
+  [ONE, "1"],
+  [POSITIVE, "positive numbers"],
+  [MOST, "Infinity"],
+  [NAN, "NaN"],
+]);
+
+function inWords(kinds: Kinds): string {
+  if ((kinds & NEGATIVE) !== NONE && (kinds & POSITIVE) !== NONE) return "numbers";
+  return kindsIn(kinds)
+    .map((kind) => WORDS.get(kind) ?? "nothing")
+    .join(" or ");
+}

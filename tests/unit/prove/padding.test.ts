@@ -1,0 +1,235 @@
+/** Kernels whose padding is neutral, or is not, and what proofs say of them. */
+import { describe, expect, test } from "vitest";
+import { constexpr, kernel, tensor, tl } from "../../../src/index.js";
+import type { Obligation } from "../../../src/contract/compiled.js";
+import { build } from "../../../src/pipeline/build.js";
+
+const BLOCK = constexpr();
+const configs = [{ BLOCK: 16 }, { BLOCK: 64 }];
+
+/** A kernel of one program a row, whose block of columns its body gets beside the mask. */
+function ofRows(body: (args: any) => void, x: any = tensor(tl.float32, ["M", "N"])) {
+  return kernel(
+    "rows",
+    {
+      params: { x, y: tensor.out(tl.float32, ["M"]), BLOCK },
+      grid: ({ M }: any) => [M],
+      autotune: { key: ["N"], configs },
+    } as never,
+    (args: any) => {
+      const row = tl.inBounds(tl.programId(0));
+      const columns = tl.arange(0, args.BLOCK);
+      const from = args.x.ptr.add(row.mul(args.x.stride(0)).add(columns.mul(args.x.stride(1))));
+      body({ ...args, row, columns, from, mask: columns.lt(args.N) });
+    },
+  );
+}
+
+async function padding(of: unknown): Promise<readonly Obligation[]> {
+  return (await build(of)).proof().obligations.filter(({ property }) => property === "padding");
+}
+const kinds = async (of: unknown) => (await padding(of)).map(({ of: what, verdict }) => `${what}: ${verdict.kind}`);
+const missing = async (of: unknown) =>
+  (await padding(of)).flatMap(({ verdict }) => (verdict.kind === "unknown" ? [verdict.missing] : []));
+
+describe("a reduction of lanes that a mask left out", () => {
+  const reducing = (reduce: (x: any) => any, other?: number, x?: any) =>
+    ofRows(({ y, row, from, mask }) => {
+      tl.store(y.at(row), reduce(tl.load(from, other === undefined ? { mask } : { mask, other })));
+    }, x);
+
+  test.each([
+    ["a sum", (x: any) => tl.sum(x, 0), 0],
+    ["the largest", (x: any) => tl.max(x, 0), -Infinity],
+    ["the smallest", (x: any) => tl.min(x, 0), Infinity],
+    ["the largest size", (x: any) => tl.max(tl.abs(x), 0), 0],
+    ["a sum of powers", (x: any) => tl.sum(tl.exp(x), 0), -Infinity],
+    ["a sum of squares", (x: any) => tl.sum(x.mul(x), 0), 0],
+    ["sums up to each", (x: any) => tl.sum(tl.cumsum(x, 0).mul(0), 0), 0],
+  ])("is proved of %s with %f", async (_, reduce, other) => {
+    const found = await kinds(reducing(reduce, other));
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.filter((each) => !each.endsWith("proved"))).toEqual([]);
+  });
+
+  test.each([
+    ["a sum", (x: any) => tl.sum(x, 0), 1, "other: 0"],
+    ["the largest", (x: any) => tl.max(x, 0), 0, "other: -Infinity"],
+    ["the smallest", (x: any) => tl.min(x, 0), 0, "other: Infinity"],
+    ["a sum of powers", (x: any) => tl.sum(tl.exp(x), 0), 0, "hold 1 here"],
+    ["a sum of inverses", (x: any) => tl.sum(tl.rsqrt(x), 0), 0, "Infinity"],
+    ["a sum of what is shifted", (x: any) => tl.sum(x.sub(3), 0), 0, "hold negative numbers"],
+    ["a softmax", (x: any) => tl.max(tl.softmax(x, 0), 0), 0, "tl.where(mask, x, -Infinity)"],
+    ["the largest of numbers below 0", (x: any) => tl.max(tl.abs(x).neg(), 0), 0, "hold 0 here"],
+  ])("is unknown of %s with %f, and says what to write", async (_, reduce, other, words) => {
+    const [first] = await missing(reducing(reduce, other));
+    expect(first).toContain(words);
+  });
+
+  test("is proved where an author selects the lanes in other words than the mask", async () => {
+    const selected = ofRows(({ y, row, N, columns, from, mask }) => {
+      const values = tl.load(from, { mask, other: 0 });
+      tl.store(y.at(row), tl.max(tl.where(columns.sub(N).ge(0), -Infinity, values), 0));
+    });
+    expect(await kinds(selected)).toEqual(["padding in tl.max: proved"]);
+    const short = ofRows(({ y, row, N, columns, from, mask }) => {
+      const values = tl.load(from, { mask, other: 0 });
+      tl.store(y.at(row), tl.max(tl.where(columns.sub(N).gt(0), -Infinity, values), 0));
+    });
+    expect(await kinds(short)).toEqual(["padding in tl.max: unknown"]);
+  });
+
+  test("needs nothing of the other side of a choice that a mask makes", async () => {
+    const joined = ofRows(({ x, y, row, columns, from, mask }) => {
+      const [a, b] = [tl.load(from, { mask }), tl.load(x.ptr.add(columns.mul(0)), { mask: mask.not() })];
+      tl.store(y.at(row), tl.sum(tl.where(mask, a, b), 0));
+    });
+    expect(await kinds(joined)).toEqual([]);
+  });
+
+  test("of a mask that always holds needs nothing", async () => {
+    const full = ofRows(({ y, row, columns, from, mask }) => {
+      const values = tl.load(from, { mask: mask.and(columns.ge(0)), other: 0 });
+      tl.store(y.at(row), tl.max(tl.where(mask, values, -Infinity), 0));
+    });
+    expect(await kinds(full)).toEqual(["padding in tl.max: proved"]);
+  });
+});
+
+describe("a loop", () => {
+  const looping = (start: number, step: (total: any, values: any) => any, reduce: (x: any) => any, other: number) =>
+    kernel(
+      "looping",
+      {
+        params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, [1]), BLOCK },
+        grid: () => [1],
+        autotune: { key: ["N"], configs },
+      } as never,
+      ({ x, y, N, BLOCK }: any) => {
+        const state: any = tl.mut(tl.full([BLOCK], start, tl.float32));
+        for (const k of tl.range(0, N, BLOCK)) {
+          const values = tl.load(x.at(k.add(tl.arange(0, BLOCK))), { other });
+          state.value = step(state.value, values);
+        }
+        tl.store(y.at(tl.inBounds(0)), reduce(state.value));
+      },
+    );
+
+  test("may keep a total for each lane, which lanes past the end leave as it is", async () => {
+    expect(
+      await kinds(
+        looping(
+          0,
+          (total, x) => total.add(x),
+          (x) => tl.sum(x, 0),
+          0,
+        ),
+      ),
+    ).toEqual(["padding in tl.sum: proved"]);
+    expect(
+      await kinds(
+        looping(
+          -Infinity,
+          (best, x) => tl.maximum(best, x),
+          (x) => tl.max(x, 0),
+          -Infinity,
+        ),
+      ),
+    ).toEqual(["padding in tl.max: proved"]);
+  });
+
+  test("that puts another number into those lanes is unknown", async () => {
+    const shifted = looping(
+      0,
+      (total, x) => total.add(x.add(1)),
+      (x) => tl.sum(x, 0),
+      0,
+    );
+    expect(await kinds(shifted)).toEqual(["padding in tl.sum: unknown"]);
+  });
+});
+
+describe("a product", () => {
+  const multiplying = (other: number) =>
+    kernel(
+      "multiplying",
+      {
+        params: {
+          a: tensor(tl.float32, ["M", "K"]),
+          b: tensor(tl.float32, ["K", "N"]),
+          c: tensor.out(tl.float32, ["M", "N"]),
+          BLOCK,
+        },
+        grid: ({ M, N, BLOCK }: any) => [tl.cdiv(M, BLOCK), tl.cdiv(N, BLOCK)],
+        autotune: { key: ["N"], configs },
+      } as never,
+      ({ a, b, c, K, BLOCK }: any) => {
+        const rows = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+        const columns = tl.programId(1).mul(BLOCK).add(tl.arange(0, BLOCK));
+        const acc: any = tl.mut(tl.zeros([BLOCK, BLOCK], tl.float32));
+        for (const k of tl.range(0, K, BLOCK)) {
+          const inner = k.add(tl.arange(0, BLOCK));
+          acc.value = tl.dot(
+            tl.load(a.at(rows, inner), { other }),
+            tl.load(b.at(inner, columns), { other }),
+            acc.value,
+          );
+        }
+        tl.store(c.at(rows, columns), acc.value);
+      },
+    );
+
+  test("needs 0 along its inner dimension", async () => {
+    expect(await kinds(multiplying(0))).toEqual(["padding in tl.dot: proved"]);
+    expect(await kinds(multiplying(1))).toEqual(["padding in tl.dot: unknown"]);
+  });
+});
+
+describe("a lane without a value", () => {
+  test("may be left where the store masks it", async () => {
+    const masked = ofRows(({ y, row, from, mask, columns }) => {
+      const values = tl.load(from, { mask });
+      tl.store(y.ptr.add(columns.mul(0).add(row).mul(y.stride(0))), values, { mask: mask.and(columns.lt(1)) });
+    });
+    expect(await kinds(masked)).toEqual(["padding in the store to y: proved"]);
+  });
+
+  test("is refuted with a case where it is stored, alone or in a sum", async () => {
+    const summed = ofRows(({ y, row, from, mask }) => tl.store(y.at(row), tl.sum(tl.load(from, { mask }), 0)));
+    const [sum, store] = await padding(summed);
+    expect(sum?.verdict).toMatchObject({ kind: "unknown", missing: expect.stringContaining("hold nothing here") });
+    expect(store?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialised" } });
+  });
+
+  test("spreads through a scan from where it is, and not to lanes before it", async () => {
+    const scanned = (reverse: boolean) =>
+      kernel(
+        "scanned",
+        {
+          params: { x: tensor(tl.float32, ["N"]), y: tensor.out(tl.float32, ["N"]), BLOCK: constexpr() },
+          grid: () => [1],
+          config: ({ N }: any) => ({ BLOCK: tl.nextPowerOf2(N) }),
+        } as never,
+        ({ x, y, N, BLOCK }: any) => {
+          const lanes = tl.arange(0, BLOCK);
+          const mask = lanes.lt(N);
+          const values = tl.load(x.ptr.add(lanes.mul(x.stride(0))), { mask });
+          tl.store(y.at(lanes), tl.cumsum(values, 0, { reverse }), { mask });
+        },
+      );
+    expect((await kinds(scanned(false))).filter((each) => each.includes("store"))).toEqual([
+      "padding in the store to y: proved",
+    ]);
+    const [last] = (await padding(scanned(true))).slice(-1);
+    expect(last?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialised" } });
+  });
+
+  test("that decides an access is refuted", async () => {
+    const deciding = ofRows(({ x, y, row, from, mask, columns }) => {
+      const values = tl.load(from, { mask });
+      tl.store(y.at(row), tl.sum(tl.load(x.ptr.add(columns.mul(0)), { mask: values.gt(0), other: 0 }), 0));
+    });
+    const [load] = await padding(deciding);
+    expect(load).toMatchObject({ of: "padding in the load from x", verdict: { kind: "refuted" } });
+  });
+});

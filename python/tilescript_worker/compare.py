@@ -1,9 +1,10 @@
 """Comparing a kernel's output with what it should be.
 
 An element is right when ``|got - expected| <= atol + rtol * |expected| + rms * magnitude`` with ``expected`` in float64
-and ``magnitude`` its root mean square, when it is exactly what rounding ``expected`` to the output's dtype gives (so an
-overflow to infinity counts as right where it is due), or when both are NaN. The request brings the tolerance, which
-``src/contract/tolerance.ts`` decides. Gradients may also differ by what rounding leaves of them (``rounding.py``).
+and ``magnitude`` the root mean square of all elements or of those beside it on one axis, when it is exactly what rounding
+``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it is due), or when both are
+NaN. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients may also differ by what
+rounding leaves of them (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def compare(
     rounded = expected.to(got.dtype).to(torch.float64)
     exact, value = expected.to(torch.float64), got.to(torch.float64)
     difference = (value - exact).abs()
-    least = tolerance["atol"] + tolerance.get("rms", 0.0) * magnitude(exact)
+    rms = tolerance.get("rms", 0.0)
+    least = tolerance["atol"] + (rms * magnitudes(exact) if rms > 0 else torch.zeros_like(exact))
     equal = (value == rounded) | (value == exact) | (value.isnan() & exact.isnan())
     if got.dtype.is_floating_point:
         # A NaN or infinite difference fails the comparison; only the infinite limit of an infinite value would not.
@@ -65,12 +67,30 @@ def largest_difference(left: torch.Tensor, right: torch.Tensor) -> float:
     return difference.max().item() if difference.numel() else 0.0
 
 
-def magnitude(exact: torch.Tensor) -> float:
-    """The root mean square of the finite elements, as ``src/eval/magnitude.ts`` has it.
+def magnitudes(exact: torch.Tensor) -> torch.Tensor:
+    """The scale of each element's rounding errors, as ``src/eval/magnitude.ts`` has it; broadcasts to ``exact``.
 
-    A constant that fills elements (-1e9 for what is masked) tells nothing of the others, so if it is far larger than
-    their root mean square, it is left out.
+    The largest root mean square of finite elements: of all, or of those that share every index with it but one. Rows may
+    differ in magnitude, as those of causal attention do. A constant that fills elements (-1e9 for what is masked) tells
+    nothing of the others, so if it is far larger than their root mean square, it is left out.
     """
+    sizes = exact.abs()
+    counted = sizes.isfinite() & (sizes <= largest_counted(exact))
+    largest = sizes[counted].max() if counted.any() else sizes.new_zeros(())
+    if largest == 0:
+        return torch.zeros_like(exact)
+    # Squares of float64's largest numbers overflow, so they are taken relative to the largest.
+    squares = torch.where(counted, sizes / largest, 0.0).square()
+    found = squares.sum() / counted.sum()
+    for axis in range(exact.dim()):
+        if exact.dim() > 1 and exact.shape[axis] > 1:
+            beside = squares.sum(axis, keepdim=True) / counted.sum(axis, keepdim=True).clamp(min=1)
+            found = torch.maximum(found, beside)
+    return largest * found.sqrt()
+
+
+def largest_counted(exact: torch.Tensor) -> float:
+    """The largest element in size that is finite and fills no others; 0 if there is none."""
     sizes = exact.abs().flatten()
     sizes = sizes[sizes.isfinite()]
     while sizes.numel():
@@ -80,7 +100,7 @@ def magnitude(exact: torch.Tensor) -> float:
         others = sizes[sizes < largest]
         rest = _root_mean_square(others, largest)
         if sizes.numel() - others.numel() < 2 or rest == 0 or largest <= FILL * rest:
-            return _root_mean_square(sizes, largest)
+            return largest
         sizes = others
     return 0.0
 
@@ -90,10 +110,10 @@ def _root_mean_square(sizes: torch.Tensor, largest: float) -> float:
     return largest * (sizes / largest).square().mean().sqrt().item() if sizes.numel() else 0.0
 
 
-def _relative(severity: torch.Tensor, exact: torch.Tensor, atol: float) -> float:
-    """Largest difference relative to the expected value, over elements that are not lost in ``atol``."""
+def _relative(severity: torch.Tensor, exact: torch.Tensor, least: torch.Tensor) -> float:
+    """Largest difference relative to the expected value, over elements that are not lost in ``least``."""
     scale = exact.abs()
-    counted = (scale > atol) & scale.isfinite()
+    counted = (scale > least) & scale.isfinite()
     return (severity[counted] / scale[counted]).max().item() if counted.any() else 0.0
 
 

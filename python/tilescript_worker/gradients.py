@@ -12,7 +12,7 @@ from .calling import Arguments, call, given
 from .compare import compare
 from .device import Device
 from .inputs import Guarded
-from .rounding import reach
+from .rounding import reach, reach_of_dtype
 
 
 def compared(
@@ -30,16 +30,16 @@ def compared(
     above = [torch.randn(out.shape, generator=generator).to(out.device, out.dtype) for out in outputs]
     got = gradients(outputs, leaves, above)
 
-    wide = {
-        name: value.to(device.torch, torch.float64 if value.dtype.is_floating_point else value.dtype)
-        for name, value in values.items()
-    }
-
-    def of_reference() -> list[torch.Tensor]:
-        outputs, leaves = differentiable(module.reference_fn, wide, names, request)
+    def of_reference(inputs: dict[str, torch.Tensor], dtype: torch.dtype | None = torch.float64) -> list[torch.Tensor]:
+        """The gradients of the reference with all floats in ``dtype``, or in their own."""
+        placed = {
+            name: value.to(device.torch, (dtype if value.dtype.is_floating_point else None) or value.dtype)
+            for name, value in inputs.items()
+        }
+        outputs, leaves = differentiable(module.reference_fn, placed, names, request)
         return gradients(outputs, leaves, [grad.to(out.dtype) for grad, out in zip(above, outputs, strict=True)])
 
-    expected = of_reference()
+    expected = of_reference(values)
     device.synchronize()
     besides: list[torch.Tensor | float] = [0.0] * len(names)
 
@@ -52,9 +52,12 @@ def compared(
     found = comparisons()
     if all(comparison["wrong"] == 0 for comparison in found):
         return found
-    # Kernels compute in float32, whatever the dtype of their tensors, or in float64.
+    # Kernels compute in float32, whatever the dtype of their tensors, or in float64. Some round to less on the way.
     is_double = any(values[name].dtype == torch.float64 for name in names)
-    besides = [*reach(of_reference, expected, torch.float64 if is_double else torch.float32, request["seed"])]
+    unit = max(torch.finfo(torch.float64 if is_double else torch.float32).eps, request["roundingUnit"])
+    moved = reach(lambda: of_reference(values), expected, unit, request["seed"])
+    own = reach_of_dtype(of_reference, values, expected, request["seed"])
+    besides = [torch.maximum(one, other) for one, other in zip(moved, own, strict=True)]
     return comparisons()
 
 

@@ -116,7 +116,18 @@ export function gradientTolerance(
 ): Tolerance {
   const own = tensors.find(({ name }) => name === tensor)?.dims ?? [];
   const summed = names.filter((name) => !own.includes(name));
-  return toleranceOfSum(dtype, termsOf(summed, sizes), roundedOnTheWay(arithmetic, dtypes, on), override);
+  const way = roundedOnTheWay(oneChain(arithmetic), dtypes, on);
+  return toleranceOfSum(dtype, termsOf(summed, sizes), way, override);
+}
+
+/** A gradient comes after the roundings of all of an operator's kernels, so those of one dtype are counted together. */
+function oneChain({ rounds, dots }: Arithmetic): Arithmetic {
+  const counts = new Map<string, Arithmetic["rounds"][number]>();
+  for (const { dtype, count } of rounds) {
+    const key = JSON.stringify(dtype);
+    counts.set(key, { dtype, count: (counts.get(key)?.count ?? 0) + count });
+  }
+  return { rounds: [...counts.values()], dots };
 }
 
 const termsOf = (summed: readonly string[], sizes: Sizes): number =>
@@ -128,13 +139,21 @@ export function mayRunInTf32({ dots }: Arithmetic, dtypes: Case["dtypes"]): bool
 }
 
 /** What a kernel's roundings before the last one cost, relative to the magnitude of the output. */
-function roundedOnTheWay({ rounds, dots }: Arithmetic, dtypes: Case["dtypes"], on: Runs): number {
-  const narrow = rounds.map(({ dtype, count }) => (unitRoundoff[nameOf(dtype, dtypes)] ?? 0) * Math.sqrt(count));
-  const products = dots.map(({ dtype, precision }) =>
-    on === "interpreter" ? 0 : productError(nameOf(dtype, dtypes), precision),
+function roundedOnTheWay(arithmetic: Arithmetic, dtypes: Case["dtypes"], on: Runs): number {
+  const narrow = arithmetic.rounds.map(
+    ({ dtype, count }) => (unitRoundoff[nameOf(dtype, dtypes)] ?? 0) * Math.sqrt(count),
   );
-  return UNITS * Math.max(0, ...narrow, ...products);
+  return UNITS * Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on));
 }
+
+/** What one of a kernel's operations before the last rounding is off by at most, relative to what it gives. */
+export function roundingUnit(arithmetic: Arithmetic, dtypes: Case["dtypes"], on: Runs): number {
+  const narrow = arithmetic.rounds.map(({ dtype }) => unitRoundoff[nameOf(dtype, dtypes)] ?? 0);
+  return Math.max(0, ...narrow, ...productErrors(arithmetic, dtypes, on));
+}
+
+const productErrors = ({ dots }: Arithmetic, dtypes: Case["dtypes"], on: Runs): readonly number[] =>
+  on === "interpreter" ? [] : dots.map(({ dtype, precision }) => productError(nameOf(dtype, dtypes), precision));
 
 function productError(operand: string, precision: string): number {
   if (operand === "float32") return dotPrecision[precision] ?? 0;

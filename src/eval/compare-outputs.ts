@@ -4,7 +4,7 @@ import type { DTypeName } from "../types/dtype.js";
 import { isFloat } from "../numerics/numeric.js";
 import { round } from "../numerics/numeric-float.js";
 import { coordinates } from "./findings.js";
-import { magnitude } from "./magnitude.js";
+import { magnitudes } from "./magnitude.js";
 import type { TorchArray } from "../torch/torch-array.js";
 import { TorchRefuses } from "../torch/not-evaluated.js";
 
@@ -28,10 +28,11 @@ export function compareOutput(
     );
   const inexact = isFloat(dtype as DTypeName);
   const rounded = isFloat(dtype as DTypeName) ? round(dtype as Parameters<typeof round>[0]) : (x: number) => x;
-  const least = atol + (rms > 0 && inexact ? rms * magnitude(expected.data) : 0);
+  const scales = rms > 0 && inexact ? magnitudes(shape, expected.data) : undefined;
   let [wrong, maxAbsDiff, maxRelDiff, worst, worstDiff] = [0, 0, 0, -1, -1];
   for (let i = 0; i < data.length; i++) {
     const [is, due] = [Number(data[i]), expected.data[i]!];
+    const least = atol + rms * (scales?.[i] ?? 0);
     const isEqual = is === due || is === rounded(due) || (Number.isNaN(is) && Number.isNaN(due));
     const distance = Math.abs(is - due);
     const difference = Number.isFinite(distance) ? distance : isEqual ? 0 : Infinity;

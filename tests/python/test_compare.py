@@ -5,9 +5,14 @@ import unittest
 
 import torch
 
-from tilescript_worker.compare import compare, magnitude
+from tilescript_worker.compare import compare, magnitudes
 
 TIGHT = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def scale(values: torch.Tensor) -> float:
+    """The scale of all elements, where they have one axis."""
+    return magnitudes(values).expand(values.shape)[0].item()
 
 
 class Compare(unittest.TestCase):
@@ -51,13 +56,32 @@ class Compare(unittest.TestCase):
     def test_magnitude_leaves_out_a_constant_that_fills(self) -> None:
         values = torch.tensor([3.0, -4.0, 0.0, math.inf, math.nan]).double()
         plain = math.sqrt(25 / 3)
-        self.assertAlmostEqual(magnitude(values), plain)
+        self.assertAlmostEqual(scale(values), plain)
         fill = torch.full((5,), -1e9).double()
-        self.assertAlmostEqual(magnitude(torch.cat([values, fill])), plain)
+        self.assertAlmostEqual(scale(torch.cat([values, fill])), plain)
         # One large element is a value like the others.
-        self.assertGreater(magnitude(torch.cat([values, fill[:1]])), 1e8)
-        self.assertAlmostEqual(magnitude(fill), 1e9)
-        self.assertEqual(magnitude(torch.zeros(0)), 0)
+        self.assertGreater(scale(torch.cat([values, fill[:1]])), 1e8)
+        self.assertAlmostEqual(scale(fill), 1e9)
+        self.assertEqual(magnitudes(torch.zeros(0)).numel(), 0)
+
+    def test_rows_and_columns_have_scales_of_their_own(self) -> None:
+        rows = torch.tensor([[30.0, -40.0], [0.3, 0.4], [math.inf, 0.5]]).double()
+        found = magnitudes(rows).expand(3, 2)
+        whole = math.sqrt((2500 + 0.25 + 0.25) / 5)
+        column = math.sqrt((1600 + 0.16 + 0.25) / 3)
+        for place, value in {(0, 0): 50 / math.sqrt(2), (0, 1): 50 / math.sqrt(2), (1, 1): column}.items():
+            self.assertAlmostEqual(found[place].item(), value)
+        self.assertGreater(column, whole)
+        self.assertTrue(torch.allclose(magnitudes(rows.T).expand(2, 3), found.T))
+
+    def test_a_large_row_keeps_the_error_of_its_terms_and_a_small_one_does_not(self) -> None:
+        expected = torch.tensor([[30.0, 0.0, -40.0]] + 99 * [[0.3, 0.0, -0.4]]).double()
+        within = {"rtol": 0, "atol": 0, "rms": 0.01}
+        moved = expected.float().clone()
+        moved[0, 1] += 0.2
+        self.assertEqual(compare("out", moved, expected, within)["wrong"], 0)
+        moved[5, 1] += 0.2
+        self.assertEqual(compare("out", moved, expected, within)["wrong"], 1)
 
     def test_integers_are_exact(self) -> None:
         got, expected = torch.tensor([7, 8]), torch.tensor([7, 9])

@@ -24,6 +24,8 @@ export interface CaseOptions {
   readonly maxSize?: number;
   /** The largest product of all sizes; it bounds the time of a case. Default: 2^20. */
   readonly maxWork?: number;
+  /** The most lanes that a case computes, as estimated from its grid and its loops. Default: no limit. */
+  readonly maxLanes?: number;
   /** The largest number of elements of a tensor. Default: 2^24. */
   readonly maxElements?: number;
   /** Sizes that every case has. */
@@ -61,6 +63,7 @@ export function cases(kernel: CompiledKernel, options: CaseOptions = {}): fc.Arb
 const CASE_OPTIONS: Readonly<Record<keyof CaseOptions, true>> = {
   maxSize: true,
   maxWork: true,
+  maxLanes: true,
   maxElements: true,
   sizes: true,
   scalars: true,
@@ -83,7 +86,7 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
       if (!known.includes(name)) refuse(`there is no ${what} ${name}; choose from ${known.join(", ") || "none"}`);
   };
   const { configs, signature } = kernel;
-  const { maxSize = 1, maxWork = 1, maxElements = 1, config = 0, dtypes = {}, sizes } = options;
+  const { maxSize = 1, maxWork = 1, maxLanes = 1, maxElements = 1, config = 0, dtypes = {}, sizes } = options;
   checkNames("option", options, Object.keys(CASE_OPTIONS));
   checkNames("size", sizes, signature.sizes);
   const names = (from: readonly { readonly name: string }[]): readonly string[] => from.map(({ name }) => name);
@@ -92,7 +95,7 @@ function checkOptions(kernel: CompiledKernel, options: CaseOptions): void {
   checkNames("dtype variable", dtypes, Object.keys(signature.dtypes));
   for (const [name, dtype] of Object.entries(dtypes))
     checkNames(`${name} =`, { [dtype]: true }, signature.dtypes[name]!);
-  for (const [name, value] of Object.entries({ maxSize, maxWork, maxElements }))
+  for (const [name, value] of Object.entries({ maxSize, maxWork, maxLanes, maxElements }))
     if (!Number.isInteger(value) || value < 1) refuse(`${name} is ${value}; it must be an integer from 1 up`);
   if (!configs[config]) refuse(`there is no config ${config}; the kernel has configs 0 to ${configs.length - 1}`);
 }
@@ -245,9 +248,11 @@ function likeOne(kernel: CompiledKernel, one: Case, drawn: Case, options: CaseOp
 function isAffordable(
   kernel: CompiledKernel,
   at: Case,
-  { maxWork = 2 ** 20, maxElements = 2 ** 24 }: CaseOptions,
+  { maxWork = 2 ** 20, maxLanes = Infinity, maxElements = 2 ** 24 }: CaseOptions,
 ): boolean {
-  return productOfSizes(at) <= maxWork && largestTensor(kernel, at) <= maxElements;
+  if (productOfSizes(at) > maxWork || largestTensor(kernel, at) > maxElements) return false;
+  // The work of sizes that the kernel refuses is unknown.
+  return maxLanes === Infinity || kernel.refusal(at) !== undefined || kernel.work(at).lanes <= maxLanes;
 }
 
 /** It bounds the time of a case where nothing is known of the grid. */

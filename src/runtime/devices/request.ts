@@ -10,7 +10,7 @@ import type {
 } from "../../contract/compiled.js";
 import { type DeviceProperties, H200 } from "../../contract/device-properties.js";
 import { shapeOf } from "../cases/cases.js";
-import { gradientTolerance, type Runs, toleranceFor } from "../../contract/tolerance.js";
+import { gradientTolerance, roundingUnit, type Runs, toleranceFor } from "../../contract/tolerance.js";
 import type {
   BenchRequest,
   CallRequest,
@@ -60,6 +60,7 @@ export function verifyRequest(
     unordered: kernel.signature.unordered === true,
     gradients: gradientsOf(kernel, run).map(({ python }) => python),
     tolerances: tolerancesOf(kernel, run, at, options.on, options.tolerance),
+    roundingUnit: roundingUnit(kernel.signature.arithmetic, at.dtypes, options.on),
   };
 }
 

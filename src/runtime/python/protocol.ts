@@ -65,6 +65,8 @@ export interface VerifyRequest extends RunRequest {
   readonly gradients: readonly string[];
   /** By the Python name of each output; `NAME.grad` for a gradient. */
   readonly tolerances: Readonly<Record<string, Tolerance>>;
+  /** What one operation of the kernel is off by at most, relative to what it gives; 0 if it computes in float64. */
+  readonly roundingUnit: number;
   /** Pass poisoned outputs as `out=` instead of letting the wrapper allocate them. */
   readonly passOut: boolean;
   /** The number of runs on the same inputs, which must agree to the bit. */

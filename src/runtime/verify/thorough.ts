@@ -27,11 +27,17 @@ export interface ThoroughOptions {
   readonly onCompiled?: ((done: number, planned: number) => void) | undefined;
 }
 
-const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "maxWork">>> = {
+/**
+ * The reference holds in float64, several times over, what the kernel computes lane by lane and keeps to itself, such as
+ * the scores of attention: 2^34 lanes are a few gigabytes of those.
+ */
+const LANES = 2 ** 34;
+
+const limits: Readonly<Record<Device["kind"], Pick<CaseOptions, "maxSize" | "maxWork" | "maxLanes">>> = {
   eval: { maxSize: 200, maxWork: 2 ** 15 },
   interpreter: { maxSize: 200, maxWork: 2 ** 16 },
-  cuda: { maxSize: 1100, maxWork: 2 ** 31 },
-  hip: { maxSize: 1100, maxWork: 2 ** 31 },
+  cuda: { maxSize: 1100, maxWork: 2 ** 31, maxLanes: LANES },
+  hip: { maxSize: 1100, maxWork: 2 ** 31, maxLanes: LANES },
 };
 
 /** How many kernels a GPU compiles for all configs, at seconds each. Each config gets at least two. */

@@ -1,9 +1,12 @@
 /** A kernel's algorithm is held against its reference apart from its rounding. */
 import { describe, expect, test } from "vitest";
 import { build, constexpr, kernel, libdevice, tensor, tl } from "tilescript";
+import { attentionWithGradients } from "../../../examples/attention-gradients.js";
+import { gradientTolerance, MOST, roundingUnit, toleranceFor } from "../../../src/contract/tolerance.js";
 import { trace } from "../../../src/dsl/trace.js";
 import { definitionOf } from "../../../src/dsl/definition.js";
 import { evaluateKernel } from "../../../src/eval/evaluate-kernel.js";
+import { magnitudes } from "../../../src/eval/magnitude.js";
 import { drawn, isFullRun } from "../../support/drawn.js";
 import { cases, inputsOf } from "../../triton/ops/harness.js";
 
@@ -225,3 +228,42 @@ const ROUNDING = [
   "uintToUniformFloat",
   ...OF_NUMBERS,
 ].sort();
+
+describe("a gradient", () => {
+  const known = { sizes: { H: 1, S: 8, HEAD_DIM: 16 }, dtypes: { T: "float16" } };
+
+  test("comes after the roundings of all kernels of its operator, an output after those of one", async () => {
+    const { signature } = await build(attentionWithGradients);
+    const narrow = signature.arithmetic.rounds.filter(({ dtype }) => typeof dtype !== "string");
+    const count = narrow.reduce((sum, each) => sum + each.count, 0);
+    expect(Math.max(...narrow.map((each) => each.count))).toBeLessThan(count);
+    expect(gradientTolerance("float16", signature, "q", known, "cuda").rms).toBeCloseTo(
+      4 * 2 ** -11 * count ** 0.5,
+      10,
+    );
+    expect(toleranceFor("float16", signature, known, "cuda").rms).toBe(4 * 2 ** -11);
+    // What is taken for rounding has an end, whatever is counted.
+    const wide = { ...known, dtypes: { T: "bfloat16" } };
+    expect(gradientTolerance("bfloat16", signature, "q", wide, "cuda").rms).toBeLessThanOrEqual(MOST);
+  });
+
+  test("moves by what the kernel's widest operation rounds by", async () => {
+    const { arithmetic } = (await build(attentionWithGradients)).signature;
+    expect(roundingUnit(arithmetic, { T: "float16" }, "cuda")).toBe(2 ** -11);
+    expect(roundingUnit(arithmetic, { T: "bfloat16" }, "cuda")).toBe(2 ** -8);
+    const single = { rounds: [], dots: [{ dtype: "float32", precision: "tf32" }] };
+    expect([roundingUnit(single, {}, "cuda"), roundingUnit(single, {}, "interpreter")]).toEqual([2 ** -10, 0]);
+  });
+});
+
+test("rows of an output have the scale of their own terms, and columns too", () => {
+  const rows = Float64Array.of(30, -40, 0.3, 0.4, Infinity, 0.5);
+  const found = magnitudes([3, 2], rows);
+  expect(found[0]).toBeCloseTo(50 / Math.SQRT2, 10);
+  expect(found[1]).toBeCloseTo(50 / Math.SQRT2, 10);
+  expect(found[3]).toBeCloseTo(Math.sqrt((1600 + 0.16 + 0.25) / 3), 10);
+  const turned = magnitudes([2, 3], Float64Array.of(30, 0.3, Infinity, -40, 0.4, 0.5));
+  expect([turned[0], turned[3], turned[1], turned[4]]).toEqual([found[0], found[1], found[2], found[3]]);
+  const filled = magnitudes([2, 3], Float64Array.of(-1e9, -1e9, 3, -1e9, 4, -5));
+  expect(filled[4]).toBeCloseTo(Math.sqrt(41 / 2), 10);
+});

@@ -1,6 +1,7 @@
 /** What cases are drawn: none is beyond what a device can hold. */
 import { expect, it } from "vitest";
 import { build } from "tilescript";
+import { attentionWithGradients } from "../../../examples/attention-gradients.js";
 import { gemm } from "../../../examples/gemm.js";
 import { pagedAttention } from "../../../examples/paged-attention.js";
 import { maxPool3d } from "../../../examples/max-pool-3d.js";
@@ -44,4 +45,16 @@ it("should keep the sizes that are asked for, however large", async () => {
   const kernel = await build(gemm);
   const [at] = fc.sample(cases(kernel, { sizes: { M: 4000, N: 3000 }, maxWork: 2 ** 15 }), { seed: 1, numRuns: 1 });
   expect(at!.sizes).toMatchObject({ M: 4000, N: 3000, K: 1 });
+});
+
+it("should bound what a kernel computes, which its reference may hold as a whole", { timeout: 60_000 }, async () => {
+  const kernel = await build(attentionWithGradients);
+  const lanes = (maxLanes?: number) => {
+    const options = { maxSize: 1100, maxWork: 2 ** 31, ...(maxLanes && { maxLanes }) };
+    const drawn = fc.sample(cases(kernel, options), { seed: 5, numRuns: 60 });
+    return Math.max(...drawn.map((at) => kernel.work(at).lanes));
+  };
+  expect(lanes()).toBeGreaterThan(2 ** 34);
+  expect(lanes(2 ** 34)).toBeLessThanOrEqual(2 ** 34);
+  expect(lanes(2 ** 34)).toBeGreaterThan(2 ** 28);
 });

@@ -6,7 +6,7 @@ import type { Case, Evaluation, Finding } from "../contract/compiled.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
-import { isNumber, not, symbolsIn, type Term, termsIn } from "../terms/term.js";
+import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../terms/term.js";
 import type { DTypeVariable } from "../types/dtype.js";
 import type { Range } from "./launch.js";
 import type { Model } from "./model.js";
@@ -242,23 +242,37 @@ class Search {
   }
 
   /** Points near the ends of the variables' ranges where the conditions may hold. */
-  *#points(
+  #points(variables: readonly string[], given: readonly Term[], values: Map<string, number>): Iterable<Valuation> {
+    const lastOf = (condition: Term): number => {
+      const names = symbolsIn(condition);
+      return variables.findLastIndex((name) => names.has(name));
+    };
+    const conditions = given.flatMap(conditionsOf).map((condition) => ({ condition, last: lastOf(condition) }));
+    // A condition is asked as soon as its variables have values.
+    const ready = variables.map((_, i) => conditions.flatMap(({ condition, last }) => (last === i ? [condition] : [])));
+    return this.#pointsFrom(0, variables, ready, values);
+  }
+
+  *#pointsFrom(
+    place: number,
     variables: readonly string[],
-    given: readonly Term[],
+    ready: readonly (readonly Term[])[],
     values: Map<string, number>,
-    place = 0,
   ): Iterable<Valuation> {
-    if (this.steps > LIMITS.steps) return;
     const name = variables[place];
     if (name === undefined) {
       const point = new Valuation(values);
-      if (given.every((condition) => point.truth(condition) !== false)) yield point;
+      yield point;
       this.steps += point.steps;
       return;
     }
     for (const value of this.#corners(this.#model.environment.ranges.get(name), values)) {
+      if (this.steps > LIMITS.steps) return;
       values.set(name, value);
-      yield* this.#points(variables, given, values, place + 1);
+      const here = new Valuation(values);
+      const mayHold = ready[place]!.every((condition) => here.truth(condition) !== false);
+      this.steps += here.steps;
+      if (mayHold) yield* this.#pointsFrom(place + 1, variables, ready, values);
     }
     values.delete(name);
   }

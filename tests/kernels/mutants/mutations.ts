@@ -100,6 +100,55 @@ export const subjects: readonly Subject[] = [
       values("operands swapped", "numerator.div(denominator)", "denominator.div(numerator)"),
       values("another base", "tl.exp(", "tl.exp2("),
       finding("columns from 1", "tl.arange(0, BLOCK_N)", "tl.arange(0, BLOCK_N).add(1)", "never-written", "tl.store("),
+      finding(
+        "a block smaller than the row",
+        `tl.nextPowerOf2(N)),
+    },
+    grid: ({ M }) => [M],
+    // A row lies in one tile: nothing of it may be left out.
+    requires: ({ N, BLOCK_N }) => [BLOCK_N.ge(N)],`,
+        `tl.minimum(tl.nextPowerOf2(N), 32)),
+    },
+    grid: ({ M }) => [M],`,
+        "never-written",
+        "tl.store(",
+      ),
+    ],
+  },
+  {
+    file: "../../../examples/gemm-persistent.ts",
+    kernel: "gemmPersistent",
+    draw: { maxSize: 150, maxWork: 2 ** 17 },
+    mutations: [
+      finding(
+        "tiles are visited again",
+        "numPidM.mul(numPidN), PROGRAMS",
+        "numPidM.mul(numPidN), 1",
+        "race",
+        "tl.store(",
+      ),
+    ],
+  },
+  {
+    file: "../../../examples/jagged-softmax.ts",
+    kernel: "jaggedSoftmax",
+    draw: { maxSize: 70 },
+    mutations: [
+      finding(
+        "rows end where the tensor does",
+        `const rows = tl.inBounds(first.add(lanes));
+      const isRow = rows.lt(end).col;
+      const x = tl.load(values.at(rows, cols), { mask: isRow, other: -Infinity }).to(tl.float32);
+      const y = tl.exp(x.sub(best.value.row)).div(total.value.row);
+      tl.store(out.at(rows, cols), y.to(T), { mask: isRow });`,
+        `const rows = first.add(lanes);
+      const isRow = rows.lt(end).col;
+      const x = tl.load(values.at(rows, cols), { mask: isRow, other: -Infinity }).to(tl.float32);
+      const y = tl.exp(x.sub(best.value.row)).div(total.value.row);
+      tl.store(out.at(rows, cols), y.to(T));`,
+        "race",
+        "tl.store(",
+      ),
     ],
   },
   {

@@ -11,7 +11,7 @@ import type { Op } from "../ir/op.js";
 import type { Runtime } from "../values/runtime-values.js";
 import type { Message } from "../diagnostics/catalogue/define-code.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
-import { indexValues } from "./index-values.js";
+import { indexValues } from "../analysis/index-values.js";
 import type { Running } from "./running.js";
 
 type Args = Readonly<Record<string, Runtime>>;

@@ -1,11 +1,13 @@
 /** Whether every active lane of an access lies in its tensor. */
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { OpStatement } from "../ir/nodes.js";
-import { atLeast, below, number, type Term } from "../terms/term.js";
+import { atLeast, below, FALSE, number, type Term } from "../terms/term.js";
 import type { Contexts } from "./contexts.js";
 import { proves } from "./interpret.js";
+import type { Model } from "./model.js";
 import type { Duties, Open, Stand } from "./obligations.js";
 import type { Access } from "./reaching.js";
+import type { Question } from "./witness.js";
 import { accessInWords, missingOf } from "./words.js";
 
 const OUTSIDE: readonly FindingCode[] = ["out-of-bounds", "false-in-bounds"];
@@ -26,7 +28,7 @@ function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | 
   for (const access of model.accesses) {
     if (access.statement !== statement) continue;
     const { missing, mask, path, scope, lanes } = access;
-    if (missing !== undefined) return { question: undefined, missing };
+    if (missing !== undefined) return { question: unstridedQuestion(model, access), missing };
     const bound = openBound(contexts, access);
     if (!bound) continue;
     const question = {
@@ -39,6 +41,14 @@ function openAccess({ model, contexts }: Stand, statement: OpStatement): Open | 
     return { question, missing: missingOf(model, access, bound) };
   }
   return undefined;
+}
+
+/** Memory between the elements shows an offset that leaves out the strides. */
+function unstridedQuestion({ launch }: Model, { tensor, unstrided, statement }: Access): Question | undefined {
+  if (tensor?.kind !== "tensor" || unstrided !== true) return undefined;
+  const layouts = { [tensor.name]: "sliced" } as const;
+  const about = launch.tensorDims(tensor);
+  return { holds: FALSE, given: [], variables: [], about, places: [statement.at], finds: OUTSIDE, layouts };
 }
 
 /** One side of one axis of an access, which the emitted code does not compare. */

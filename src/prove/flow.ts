@@ -53,3 +53,12 @@ export interface LoopStep {
   readonly variables: readonly Variable[];
   readonly steps: readonly Step[];
 }
+
+/** Every op, also inside branches, loops and calls. */
+export function opsIn(steps: readonly Step[]): readonly OpStep[] {
+  return steps.flatMap((step): readonly OpStep[] => {
+    if (step.kind === "op") return [step];
+    if (step.kind === "branch") return [...opsIn(step.then.steps), ...opsIn(step.otherwise.steps)];
+    return step.kind === "loop" || step.kind === "call" ? opsIn(step.steps) : [];
+  });
+}

@@ -9,6 +9,7 @@ import { boundsDuties } from "./bounds.js";
 import type { Limits } from "./budget.js";
 import { claimDuties } from "./claims.js";
 import { Contexts } from "./contexts.js";
+import { dividendDuties } from "./dividends.js";
 import type { Assigned } from "./launch.js";
 import { modelOf } from "./model.js";
 import { coverageDuties } from "./coverage.js";
@@ -19,7 +20,14 @@ import { findWitness, type Question, type Trial } from "./witness.js";
 import { contentsIn } from "./words.js";
 
 /** Everything that is shown of a kernel, in the order of the certificate. */
-const PROPERTIES: readonly Duties[] = [boundsDuties, claimDuties, coverageDuties, raceDuties, paddingDuties];
+const PROPERTIES: readonly Duties[] = [
+  boundsDuties,
+  claimDuties,
+  coverageDuties,
+  raceDuties,
+  dividendDuties,
+  paddingDuties,
+];
 const STEPS: Limits = { questions: 20_000, linear: 1_000 };
 
 export function prove(ir: KernelIR, trial: Trial): Certificate {

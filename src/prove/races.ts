@@ -44,11 +44,14 @@ function openRace(stand: Stand, statement: OpStatement): Open | undefined {
     if (access.statement !== statement) continue;
     for (const other of partners(access, accesses)) {
       const missing = access.missing ?? other.missing;
-      if (missing !== undefined) return { question: undefined, missing };
+      const anywhere = { ...questionOf(access, other, []), meets: [] };
+      if (missing !== undefined) {
+        const mayShow = access.unstrided === true || other.unstrided === true;
+        return { question: mayShow ? anywhere : undefined, missing };
+      }
       // An index that leaves its axis reaches elements that another index stands for.
       const outside = [access, other].find((each) => openBound(stand.contexts, each));
-      if (outside)
-        return { question: { ...questionOf(access, other, []), meets: [] }, missing: missingBounds(outside) };
+      if (outside) return { question: anywhere, missing: missingBounds(outside) };
       const open = openMeeting(stand, access, other);
       if (open) return open;
     }

@@ -53,6 +53,8 @@ export interface Access {
   readonly mayBeSkipped: boolean;
   /** Why nothing can be said. */
   readonly missing?: string;
+  /** Its offset takes the strides of a dense tensor for granted, which are the caller's. */
+  readonly unstrided?: boolean;
 }
 
 const EFFECTS = { read: "load", write: "store", atomic: "atomic", pure: "load" } as const;
@@ -63,6 +65,7 @@ interface Place {
   readonly shape: readonly Term[];
   readonly axes: (lane: readonly Term[]) => readonly ReachedAxis[];
   readonly missing?: string;
+  readonly unstrided?: boolean;
 }
 
 /** Notes an access, and sets its results. */
@@ -106,7 +109,7 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
         ? []
         : lanesOfValue(environment, argumentOf(statement, op.proof.reaches!.value), lane),
     mayBeSkipped,
-    ...(place.missing !== undefined && { missing: place.missing }),
+    ...(place.missing !== undefined && { missing: place.missing, unstrided: place.unstrided === true }),
   };
 }
 
@@ -191,13 +194,13 @@ function pointedTo(environment: Environment, { base, offsets }: Extract<Symbolic
   const { shape } = offsets;
   if (base.kind === "pointer") return elementsOf(environment, base, offsets);
   const probe = takenApart(environment, base, offsets.at(shape.map((_, axis) => symbol(`probe ${axis}`))));
-  if (typeof probe === "string") return nowhere(probe, base);
+  if ("missing" in probe) return { ...nowhere(probe.missing, base), unstrided: probe.unstrided };
   return {
     tensor: base,
     shape,
     axes: (lane) => {
       const index = takenApart(environment, base, offsets.at(inTile(offsets, lane)));
-      return axesOf(environment, base, typeof index === "string" ? [] : index, UNMASKED);
+      return axesOf(environment, base, "missing" in index ? [] : index, UNMASKED);
     },
   };
 }
@@ -215,8 +218,13 @@ function elementsOf({ launch }: Environment, base: PointerParam, offsets: TermTi
 const inTile = ({ shape }: TermTile, lane: readonly Term[]): readonly Term[] =>
   lane.map((each, i) => (isOne(shape[i]!) ? number(0) : each));
 
+interface Unfollowed {
+  readonly missing: string;
+  readonly unstrided: boolean;
+}
+
 /** The index on each axis of an offset that is a sum of index · stride; else why it is not. */
-function takenApart({ launch }: Environment, param: TensorParam, offset: Term): readonly Term[] | string {
+function takenApart({ launch }: Environment, param: TensorParam, offset: Term): readonly Term[] | Unfollowed {
   const strides = param.strides.map((stride) => launch.term(stride));
   const names = new Map<string, number>();
   strides.forEach((stride, axis) => {
@@ -240,12 +248,13 @@ function takenApart({ launch }: Environment, param: TensorParam, offset: Term): 
     if (!strided || more.length > 0) return false;
     return take(strided, product(by, ...term.parts.filter((part) => part !== strided)));
   };
-  const bad = `an offset into ${param.name} that is no sum of index times stride`;
+  const bad = { missing: `an offset into ${param.name} that is no sum of index times stride`, unstrided: false };
   if (!take(offset, number(1))) return bad;
   if (rest === number(0)) return index;
   const unstrided = strides.flatMap((stride, axis) => (stride?.kind === "number" ? [axis] : []));
   const [axis, ...others] = unstrided;
-  if (axis === undefined) return `an offset into ${param.name} without its strides, which are the caller's`;
+  if (axis === undefined)
+    return { missing: `an offset into ${param.name} without its strides, which are the caller's`, unstrided: true };
   if (others.length > 0 || strides[axis]!.value !== 1n) return bad;
   index[axis] = rest;
   return index;

@@ -32,6 +32,10 @@ export interface Question {
   readonly finds: readonly FindingCode[];
   /** Instead: two points that reach one element, though they differ in `own`; none if any point may be wrong. */
   readonly meets?: readonly Spot[];
+  /** What else it depends on. */
+  readonly about?: readonly Term[];
+  /** How tensors lie in memory, for what only other strides than those of dense tensors show. */
+  readonly layouts?: Case["layouts"];
 }
 
 /** An access as something that others may meet. */
@@ -60,7 +64,7 @@ export function findWitness(model: Model, config: number, question: Question, tr
     const grid = search.gridOf(values);
     const alike = triedOnGrid.get(grid) ?? 0;
     if (alike >= LIMITS.alike || !search.mayFail(values)) continue;
-    const at = caseOf(model.ir, config, values);
+    const at = { ...caseOf(model.ir, config, values), ...(question.layouts && { layouts: question.layouts }) };
     const finding = findingAt(at, question, trial);
     if (finding === "refused") continue;
     tried++;
@@ -136,7 +140,7 @@ class Search {
     const ranges = question.variables.flatMap((name) => environment.ranges.get(name) ?? []);
     const met = (question.meets ?? []).flatMap(({ index, given }) => [...index, ...given]);
     const ends = ranges.flatMap(({ from, to }) => [from, to]);
-    const roots = [question.holds, ...question.given, ...met, ...ends, ...launch.grid];
+    const roots = [question.holds, ...question.given, ...(question.about ?? []), ...met, ...ends, ...launch.grid];
     const matters = new Set(symbolsIn(...roots));
     for (const fact of launch.facts) {
       const names = symbolsIn(fact);

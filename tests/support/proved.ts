@@ -8,6 +8,7 @@ export const FORBIDS: Readonly<Partial<Record<Property, readonly string[]>>> = {
   coverage: ["never-written"],
   race: ["race", "lane-conflict"],
   padding: ["uninitialised"],
+  dividend: ["negative-division", "division"],
 };
 
 /** The property that forbids a finding. */

@@ -3,33 +3,40 @@ import { type Case, type Certificate, formatSizes, type Obligation } from "../..
 import { notProved } from "../../diagnostics/catalogue/proof-codes.js";
 import { type Diagnostic, problem, warning } from "../../diagnostics/diagnostic.js";
 
-/** `9 of 9 accesses proved for all shapes and 8 configs` */
+const placeOf = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
+
+/** `9 of 9 accesses proved for all shapes and 8 configs`: an access of which everything is proved. */
 export function proofSummary({ obligations, configs }: Certificate): string {
-  const place = ({ at }: Obligation) => `${at?.file} ${at?.line}:${at?.column}`;
-  const open = new Set(obligations.filter(({ verdict }) => verdict.kind !== "proved").map(place));
+  const open = new Set(obligations.filter(({ verdict }) => verdict.kind !== "proved").map(placeOf));
   const all = obligations.filter(({ property }) => property === "bounds");
-  const proved = all.filter((each) => !open.has(place(each)));
+  const proved = all.filter((each) => !open.has(placeOf(each)));
   const accesses = `${all.length} access${all.length === 1 ? "" : "es"}`;
   return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}`;
 }
 
-/** What is refuted is an error, what is unknown a warning. */
+/**
+ * What is refuted is an error, what is unknown a warning. One cause is said once, and what is unknown of a line that has an
+ * error waits for its remedy.
+ */
 export function proofDiagnostics({ obligations }: Certificate): readonly Diagnostic[] {
+  const wrong = new Set(obligations.filter(({ verdict }) => verdict.kind === "refuted").map(placeOf));
   const said = new Set<string>();
-  return obligations.flatMap(({ of, at, verdict }): Diagnostic[] => {
+  const isNew = (cause: string): boolean => said.size < said.add(cause).size;
+  return obligations.flatMap((each): Diagnostic[] => {
+    const { property, of, at, verdict } = each;
     if (verdict.kind === "proved") return [];
-    // One cause may keep several properties of an access open, and one mistake may break several.
-    const key = verdict.kind === "unknown" ? verdict.missing : verdict.finding.message;
-    const place = verdict.kind === "unknown" ? at : (verdict.finding.at ?? at);
-    if (said.size === said.add(`${place?.line}:${place?.column} ${key}`).size) return [];
-    if (verdict.kind === "unknown") return [warning(notProved(of, verdict.missing), place)];
+    if (verdict.kind === "unknown") {
+      const cause = `${property === "dividend" ? property : placeOf(each)} ${verdict.missing}`;
+      return wrong.has(placeOf(each)) || !isNew(cause) ? [] : [warning(notProved(of, verdict.missing), at)];
+    }
     const { code, message } = verdict.finding;
-    return [problem({ code, message: `${message}; a case: ${caseText(verdict.at)}` }, place)];
+    if (!isNew(message)) return [];
+    return [problem({ code, message: `${message}; a case: ${caseText(verdict.at)}` }, verdict.finding.at ?? at)];
   });
 }
 
-/** `M=1 N=17, config 0` */
-function caseText({ sizes, scalars = {}, constexprs = {}, config }: Case): string {
-  const given = Object.entries(constexprs).map(([name, value]) => ` ${name}=${value}`);
+/** `M=1 N=17 y=sliced, config 0` */
+function caseText({ sizes, scalars = {}, constexprs = {}, layouts = {}, config }: Case): string {
+  const given = Object.entries({ ...constexprs, ...layouts }).map(([name, value]) => ` ${name}=${value}`);
   return `${formatSizes({ ...sizes, ...scalars })}${given.join("")}, config ${config}`;
 }

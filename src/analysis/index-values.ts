@@ -46,12 +46,16 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
   return reached;
 }
 
-/** The addresses and the mask of an access. */
+/** The addresses and the mask of an access, and where in a descriptor it is. */
 function placesOf({ op, operands, options }: OpStatement): readonly Argument[] {
-  const addresses = Object.values(op.operands).flatMap((kind, i) =>
-    kind === "address" || kind === "descriptor" ? [operands[i]!] : [],
+  const { reaches } = op.proof;
+  if (!reaches) return [];
+  const names = Object.keys(op.operands);
+  const { address, offsets, rows, column } = reaches;
+  const places = [address, offsets, rows, column].flatMap((name) =>
+    name === undefined ? [] : (operands[names.indexOf(name)] ?? []),
   );
-  return addresses.length > 0 && options.mask ? [...addresses, options.mask] : addresses;
+  return options.mask ? [...places, options.mask] : places;
 }
 
 /** The arguments that a value is computed from. The search ends at loaded values. */

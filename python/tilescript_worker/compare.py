@@ -1,10 +1,10 @@
 """Comparing a kernel's output with what it should be.
 
 An element is right when ``|got - expected| <= atol + rtol * |expected| + rms * magnitude`` with ``expected`` in float64
-and ``magnitude`` the root mean square of all elements or of those beside it on one axis, when it is exactly what rounding
-``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it is due), or when both are
-NaN. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients may also differ by what
-rounding leaves of them (``rounding.py``).
+and ``magnitude`` the root mean square of all elements or of those beside it on one axis, when it is exactly what
+rounding ``expected`` to the output's dtype gives (so an overflow to infinity counts as right where it is due), or when
+both are NaN. The request brings the tolerance, which ``src/contract/tolerance.ts`` decides. Gradients may also differ
+by what rounding leaves of them (``rounding.py``).
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def largest_difference(left: torch.Tensor, right: torch.Tensor) -> float:
 def magnitudes(exact: torch.Tensor) -> torch.Tensor:
     """The scale of each element's rounding errors, as ``src/eval/magnitude.ts`` has it; broadcasts to ``exact``.
 
-    The largest root mean square of finite elements: of all, or of those that share every index with it but one. Rows may
-    differ in magnitude, as those of causal attention do. A constant that fills elements (-1e9 for what is masked) tells
-    nothing of the others, so if it is far larger than their root mean square, it is left out.
+    The largest root mean square of finite elements: of all, or of those that share every index with it but one. Rows
+    may differ in magnitude, as those of causal attention do. A constant that fills elements (-1e9 for masked ones)
+    tells nothing of the others, so if it is far larger than their root mean square, it is left out.
     """
     sizes = exact.abs()
     counted = sizes.isfinite() & (sizes <= largest_counted(exact))

@@ -3,8 +3,9 @@
 Some gradients are small differences of large terms: that of a layer norm over one element is 0, and what rounding
 leaves of it is multiplied by 1/sqrt(eps). No fixed tolerance fits those, and no last bit of an input shows them. So the
 reference is differentiated again in float64 with each operation off by up to a unit in the last place of the dtype that
-kernels compute in, or by as much as the kernel's own roundings on the way, a few times, at random: Monte Carlo arithmetic (D. S. Parker, "Monte Carlo Arithmetic: exploiting
-randomness in floating-point arithmetic", UCLA CSD-970002, 1997).
+kernels compute in, or by as much as the kernel's own roundings on the way, a few times, at random: Monte Carlo
+arithmetic (D. S. Parker, "Monte Carlo Arithmetic: exploiting randomness in floating-point arithmetic", UCLA CSD-970002,
+1997).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 RUNS = 8
-# The largest of eight such moves is about 1.6 standard deviations. Three times that is beyond what a few million elements
-# show, and leaves room for the other order and the other formulas of a kernel.
+# The largest of eight such moves is about 1.6 standard deviations. Three times that is beyond what a few million
+# elements show, and leaves room for the other order and the other formulas of a kernel.
 MARGIN = 3
 # Operations of PyTorch that round. What moves or chooses elements does not, nor does one that is unknown here.
 ROUNDING = frozenset(
@@ -39,8 +40,8 @@ def reach(
 ) -> list[torch.Tensor]:
     """How far each element of what ``gradients`` computes moves from ``expected``: [0, inf).
 
-    Each operation is off by up to ``unit``, relative to what it gives. Attention takes its steps one by one: fused, they
-    would count as one that does not round.
+    Each operation is off by up to ``unit``, relative to what it gives. Attention takes its steps one by one: fused,
+    they would count as one that does not round.
     """
     farthest = [torch.zeros_like(exact) for exact in expected]
     for run in range(RUNS):

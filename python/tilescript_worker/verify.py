@@ -33,6 +33,8 @@ def verify(request: dict[str, Any], device: Device) -> dict[str, Any]:
     expected, own = _reference(module, values, first.results, request, device) if has_reference else ({}, None)
     device.synchronize()
     _check_shapes(first.results, expected)
+    specs = [*request["inputs"], *request["outputs"]]
+    _check_kinds(first.results, expected, {spec["python"]: spec["dtype"] for spec in specs})
     comparisons = _comparisons(first.results, expected, own, request)
 
     problems, corrupted = first.problems, first.corrupted
@@ -117,6 +119,23 @@ def _check_shapes(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor
         if (shape := list(got[name].shape)) != list(right.shape):
             problem = f"{name} has shape {shape}, its reference has {list(right.shape)}"
             raise RequestError("reference", f"{problem}; return one of {name}'s shape")
+
+
+def _check_kinds(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor], dtypes: dict[str, str]) -> None:
+    """Refuses a reference of floats for integers and the like; a float of any width stands for one of another."""
+    for name, right in expected.items():
+        own, given = _kind(got[name].dtype), _kind(right.dtype)
+        if own != given:
+            problem = f"{name} holds {own} ({dtypes[name]}), its reference gives {given}"
+            raise RequestError("reference", f"{problem}; convert what it returns, such as with .to(tl.{dtypes[name]})")
+
+
+def _kind(dtype: torch.dtype) -> str:
+    if dtype.is_complex:
+        return "complex numbers"
+    if dtype == torch.bool:
+        return "truth values"
+    return "floats" if dtype.is_floating_point else "integers"
 
 
 def _differences(

@@ -6,7 +6,9 @@ import { type KernelIR, tensorsOf } from "../ir/nodes.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { NotEvaluated, TorchRefuses } from "../torch/not-evaluated.js";
 import type { TorchArray } from "../torch/torch-array.js";
-import type { ReferenceInputs } from "../torch/torch-node.js";
+import { kindOf, kindOfDType, type TorchKind } from "../torch/torch-kind.js";
+import type { ReferenceInputs, TorchNode } from "../torch/torch-node.js";
+import type { DTypeName } from "../types/dtype.js";
 import { compareOutput } from "./compare-outputs.js";
 
 /** The tolerance of every output, or of each dtype. */
@@ -28,7 +30,8 @@ export class ReferenceOutputs {
    * One comparison for each output, the reason why there is none, or none without a reference. In an unrounded
    * reference, casts to floats change nothing.
    *
-   * @throws TileScriptError at the reference if its shape is not the output's.
+   * @throws TileScriptError at the reference if its shape is not the output's, or if it gives floats for integers and the
+   * like.
    */
   compare(
     outputs: Readonly<Record<string, TensorData>>,
@@ -44,7 +47,9 @@ export class ReferenceOutputs {
       // The reference does not compute memory behind raw pointers.
       return tensorsOf(this.#face, "out", "inout").flatMap(({ name }, i) => {
         const output = outputs[name];
-        return output ? [compareOutput(name, output, expected[i]!, toleranceOf(output.dtype))] : [];
+        if (!output) return [];
+        if (!unrounded) checkKind(name, output, this.#kindOf(reference.outputs[i]!, expected[i]!));
+        return [compareOutput(name, output, expected[i]!, toleranceOf(output.dtype))];
       });
     } catch (error) {
       if (error instanceof NotEvaluated) return error.message;
@@ -53,10 +58,29 @@ export class ReferenceOutputs {
     }
   }
 
+  /** What PyTorch's promotion decides shows in fractions alone. */
+  #kindOf(node: TorchNode, { data }: TorchArray): TorchKind | undefined {
+    return kindOf(node, this.#inputs) ?? (data.some((x) => !Number.isInteger(x)) ? "floats" : undefined);
+  }
+
   #evaluate(nodes: Parameters<typeof evaluateReference>[0], unrounded: boolean): readonly TorchArray[] {
     let rounds = false;
     const outputs = evaluateReference(nodes, this.#inputs, { unrounded, onRounding: () => (rounds = true) });
     if (!rounds) this.#exact = outputs;
     return outputs;
   }
+}
+
+/**
+ * A float of any width stands for one of another, and so do integers. Integers for floats, or truth values for integers,
+ * mean something else.
+ *
+ * @throws TorchRefuses
+ */
+function checkKind(name: string, { dtype }: TensorData, given: TorchKind | undefined): void {
+  const own = kindOfDType(dtype as DTypeName);
+  if (given === undefined || given === own) return;
+  throw new TorchRefuses(
+    `${name} holds ${own} (${dtype}), its reference gives ${given}; convert what it returns, such as with .to(tl.${dtype})`,
+  );
 }

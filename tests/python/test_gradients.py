@@ -1,7 +1,7 @@
 """Gradients of attention that rounds on the way, as kernels do: right ones pass, and mistakes do not.
 
-Rows of a causal gradient differ in magnitude: all queries see the first key, and one sees the last. And where one weight
-of a row is nearly 1, the row's gradient is a small difference of large terms.
+Rows of a causal gradient differ in magnitude: all queries see the first key, and one sees the last. And where one
+weight of a row is nearly 1, the row's gradient is a small difference of large terms.
 """
 
 import itertools

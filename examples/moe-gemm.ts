@@ -114,7 +114,8 @@ export const moeGemm = kernel(
     tl.when(topkWeights.given, () => {
       acc.value = acc.value.mul(tl.load(topkWeights.gather(tokens, slots)).col);
     });
-    tl.store(out.gather(tokens.col, slots.col, rn.row), acc.value.to(T));
+    const place = tl.trusted(out.gather(tokens.col, slots.col, rn.row), "sortedTokenIds holds each choice once");
+    tl.store(place, acc.value.to(T));
   },
 );
 

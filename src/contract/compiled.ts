@@ -194,7 +194,9 @@ export type Verdict =
   /** A case whose evaluation gives the finding. */
   | { readonly kind: "refuted"; readonly at: Case; readonly finding: Finding }
   /** What a proof would have to know, in words. */
-  | { readonly kind: "unknown"; readonly missing: string };
+  | { readonly kind: "unknown"; readonly missing: string }
+  /** Nothing shows it, and the author says why it is right, with `tl.trusted`. */
+  | { readonly kind: "waived"; readonly reason: string };
 
 /**
  * What a proof shows. `bounds`: the active lanes of an access lie in its tensor. `claim`: what the author assumes holds.

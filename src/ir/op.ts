@@ -296,6 +296,8 @@ export interface OpProof<Args> {
    * so of the second, and of the first where they may be swapped.
    */
   readonly neutral?: (held: Kinds, beside: Kinds, isFirst: boolean) => boolean;
+  /** An operand that says why the first is right where nothing shows it: a proof then waives what is about it. */
+  readonly trusts?: string;
   /** An operand that the author says is true: nothing checks it on a GPU. */
   readonly claims?: string;
 }

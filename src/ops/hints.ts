@@ -7,7 +7,16 @@ import { slice, type TileArray } from "../numerics/array.js";
 import type { ConstLike } from "../types/constexpr.js";
 import type { Checked } from "../types/problem.js";
 import type { Context, Runtime } from "../values/runtime-values.js";
-import { inferHint, type WhyAssumed, type WhyZeroed, type WhyHint, type WhyHintOf } from "../rules/hint-rules.js";
+import {
+  inferHint,
+  inferTrusted,
+  type WhyReason,
+  type WhyTrusted,
+  type WhyAssumed,
+  type WhyZeroed,
+  type WhyHint,
+  type WhyHintOf,
+} from "../rules/hint-rules.js";
 import { type Plain, whyCond, whyTile, type WhyTile } from "../rules/math-rules.js";
 import { showShape, whyBroadcast } from "../types/shape.js";
 import { whyWhole } from "../types/promote.js";
@@ -145,6 +154,28 @@ export function reportFalse(
   );
   context.report(said, condition.shape, lanes);
 }
+
+/**
+ * `x`, which is right for a reason that no proof can find: `tl.trusted(y.at(slots), "each slot occurs once")`. Of a view,
+ * proofs then waive that all of the output is written and that no two programs meet there; of a value, what lanes hold
+ * that a mask left out. The certificate shows the reason. The evaluator checks as before, and nothing is emitted.
+ */
+export const trusted = defineOp<
+  <X, const R extends string>(
+    x: Checked<X, WhyTrusted<X>>,
+    reason: Checked<R, WhyReason<R>>,
+  ) => X extends TileLike ? Plain<X> : X
+>()({
+  name: "trusted",
+  operands: { x: "tileOrPointer", reason: "constant" },
+  effect: "pure",
+  spelling: { form: "same" },
+  lowering: { permutes: (_, rank) => Array.from({ length: rank }, (_each, axis) => axis) },
+  infer: ({ x, reason }) => inferTrusted(x.type, reason),
+  evaluate: ({ x }) => x,
+  facts: { lanewise: true, rounds: false, nonNegative: ([x]) => x === true, keepsClaims: true, passes: true },
+  proof: { term: ({ x }) => x, anyWidth: true, holds: ({ x }) => x, trusts: "reason" },
+});
 
 /**
  * `x`, which the author expects to have underflowed to 0 where the mask is true: `tl.expect_zero(x, mask)`. Needs

@@ -13,7 +13,7 @@ export { loadTensorDescriptor, makeTensorDescriptor, storeTensorDescriptor } fro
 export * from "./dot.js";
 export * from "./dot-scaled.js";
 export { clamp, divRn, fdiv, fma, umulhi } from "./fused.js";
-export { assume, expectZero, maxConstancy, maxContiguous, multipleOf } from "./hints.js";
+export { assume, expectZero, maxConstancy, maxContiguous, multipleOf, trusted } from "./hints.js";
 export * from "./escape.js";
 export * from "./extra.js";
 export * from "./integer.js";

@@ -22,6 +22,9 @@ export const coverageDuties: Duties = (models) =>
       at:
         models.flatMap(({ accesses }) => accesses.filter((each) => writes(each, tensor)))[0]?.statement.at ??
         tensor.value.at,
+      waived: models.flatMap(({ accesses }) =>
+        accesses.flatMap((each) => (writes(each, tensor) && each.trusted !== undefined ? [each.trusted] : [])),
+      )[0],
       asks: (stand) => openCoverage(stand, tensor),
     }));
 

@@ -119,6 +119,14 @@ export function leftOut(of: Held): Held {
   );
 }
 
+/** Lanes that were left out as data; those without a value stay without. */
+export function trustedAs(of: Held, numbers: Kinds): Held {
+  const left = kindsOf(of, "left");
+  const rest = of & ~held("left", MASK);
+  const known = (left & ~NOTHING) === NONE ? NONE : held("live", numbers);
+  return rest | known | held("left", left & NOTHING);
+}
+
 /** How lanes are put together. */
 export interface FoldRule {
   readonly kinds: ((x: Kinds, y: Kinds) => Kinds) | undefined;

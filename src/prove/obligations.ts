@@ -23,6 +23,8 @@ export interface Duty {
   /** What it is about: `the store to c`. */
   readonly of: string;
   readonly at: Location | undefined;
+  /** Why the author says that it holds, where nothing shows it. */
+  readonly waived?: string | undefined;
   /** What is open of it in a model; undefined where it is proved. */
   asks(stand: Stand): Open | undefined;
 }

@@ -139,8 +139,11 @@ function permuted(environment: Environment, statement: OpStatement): Symbolic | 
   const rank = from.kind === "tensor" ? from.order.length : from.shape.length;
   const order = statement.op.lowering!.permutes!(statement.operands, rank);
   if (from.kind === "tensor") return { ...from, order: order.map((axis) => from.order[axis]!) };
+  const { trusts } = statement.op.proof;
+  const reason = environment.literal(statement.operands[Object.keys(statement.op.operands).indexOf(trusts ?? "")]);
   return {
     ...from,
+    ...(typeof reason === "string" && trusts !== undefined && { trusted: reason }),
     shape: order.map((axis) => from.shape[axis]!),
     index: (lane) => from.index(order.map((_, axis) => lane[order.indexOf(axis)]!)),
   };

@@ -9,22 +9,23 @@ import {
   type Variable,
 } from "../ir/nodes.js";
 import { handedOver } from "../ir/walk.js";
-import { typedArguments, typeOfArgument } from "../ir/typed.js";
-import { ANYTHING, asFloat, type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
-import { asTruth, FALSE, number, symbol, symbolsIn, type Term } from "../terms/term.js";
+import { typedArguments } from "../ir/typed.js";
+import { type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
+import { FALSE, number, symbol, symbolsIn, type Term } from "../terms/term.js";
 import type { Type } from "../types/types.js";
 import type { Contexts } from "./contexts.js";
 import { type Diagram, Diagrams, mentions, pathsOf, unionOf } from "./diagrams.js";
 import type { BranchStep, CallStep, LoopStep, OpStep, Step } from "./flow.js";
-import { combined, generic, held, type Held, isNothing, picked } from "./held.js";
+import { generic, held, type Held, isNothing } from "./held.js";
 import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
 import { assume, proves } from "./interpret.js";
 import type { Model } from "./model.js";
 import { PaddingAccesses } from "./padding-accesses.js";
+import { PaddingLanewise } from "./padding-lanewise.js";
 import { PaddingFolds } from "./padding-folds.js";
-import { isFloatType, isIntegerType, literalKind } from "./padding-literals.js";
+import { literalKind } from "./padding-literals.js";
 
-import { at as termAt, broadcastShape, isOne } from "./symbolic.js";
+import { broadcastShape, isOne } from "./symbolic.js";
 
 /** Where lanes that a mask left out meet others, or are stored. */
 export interface Meeting {
@@ -42,6 +43,8 @@ export class PaddingLanes {
   /** The folds and accesses that lanes reach which a mask left out. */
   readonly meets = new Set<OpStatement>();
   readonly meetings = new Map<OpStatement, Meeting>();
+  /** The values whose padding is right because the author says so. */
+  readonly waived = new Map<OpStatement, string>();
   readonly #values = new Map<Value, HeldTile>();
   #state = new Map<Variable, HeldTile>();
   /** Where lanes without a value were last put together with others. */
@@ -50,6 +53,7 @@ export class PaddingLanes {
   readonly #possible = new Map<string, boolean>();
   readonly #folds: PaddingFolds;
   readonly #accesses: PaddingAccesses;
+  readonly #lanewise: PaddingLanewise;
 
   constructor(
     readonly model: Model,
@@ -57,6 +61,7 @@ export class PaddingLanes {
   ) {
     this.#folds = new PaddingFolds(this);
     this.#accesses = new PaddingAccesses(this);
+    this.#lanewise = new PaddingLanewise(this);
     this.#follow(model.flow);
   }
 
@@ -177,10 +182,12 @@ export class PaddingLanes {
         : op.proof.folds
           ? this.#folds.fold(step)
           : op.proof.picks
-            ? this.#picked(step)
-            : op.proof.holds || op.facts.lanewise || op.facts.passes
-              ? this.#lanewise(step)
-              : this.#unknown(step);
+            ? this.#lanewise.picked(step)
+            : op.proof.trusts
+              ? this.#lanewise.trusted(step)
+              : op.proof.holds || op.facts.lanewise || op.facts.passes
+                ? this.#lanewise.lanewise(step)
+                : this.#unknown(step);
     results.forEach((result, i) => {
       const tile = (i === 0 ? made : undefined) ?? this.#unknown(step, result);
       if (tile) this.#values.set(result, tile);
@@ -197,60 +204,6 @@ export class PaddingLanes {
       if (operand !== undefined && !isList(operand) && isOfValues(operand)) found.set(name, this.held(operand, type));
     });
     return found;
-  }
-
-  #lanewise(step: OpStep): HeldTile | undefined {
-    const { statement } = step;
-    const { op, results, operands } = statement;
-    const [result] = results;
-    if (!result) return undefined;
-    const named = [...this.operands(step)];
-    const given = named.map(([name]) => operands[Object.keys(op.operands).indexOf(name)]);
-    const float = isFloatType(result.type);
-    const context = { args: typedArguments(statement), float };
-    const widens = given.map((each) => float && isIntegerType(typeOfArgument(each!)));
-    const rule = op.proof.holds;
-    const passes = op.facts.passes && named.length === 1;
-    const lanes = {
-      kinds: rule
-        ? (kinds: readonly Kinds[]) =>
-            rule(
-              Object.fromEntries(named.map(([name], i) => [name, widens[i] ? asFloat(kinds[i]!) : kinds[i]!])),
-              context,
-            )
-        : passes
-          ? ([kinds]: readonly Kinds[]) => kinds ?? ANYTHING
-          : undefined,
-      neutral: op.proof.neutral,
-      generic: generic(result.type),
-      same: given.map((each) => given.indexOf(each)),
-    };
-    return heldTile(this.model.environment.shape(result.type), (lane) =>
-      this.diagrams.combine(
-        (ends) => combined(lanes, ends),
-        named.map(([, tile]) => heldAt(tile, lane)),
-      ),
-    );
-  }
-
-  /** Of `where`, the side that the condition picks. */
-  #picked(step: OpStep): HeldTile | undefined {
-    const { op, results } = step.statement;
-    const [result] = results;
-    const { condition, then, otherwise } = op.proof.picks!;
-    const tiles = this.operands(step);
-    const [c, x, y] = [condition, then, otherwise].map((name) => tiles.get(name));
-    const truth = step.terms[Object.keys(op.operands).indexOf(condition)];
-    if (!result || !c || !x || !y) return undefined;
-    return heldTile(this.model.environment.shape(result.type), (lane) => {
-      const sides = [x, y].map((side) => heldAt(side, lane)) as [Diagram, Diagram];
-      const [a, b] = [sides, sides.toReversed()].map((each) =>
-        this.diagrams.combine(([side, other]) => picked(side!, other!), each),
-      ) as [Diagram, Diagram];
-      const either = truth ? this.diagrams.branch(asTruth(termAt(truth, lane)), a, b) : this.diagrams.join(a, b);
-      const unset = ([side, by]: readonly Held[]) => (isNothing(by!) ? held("left", NOTHING) : side!);
-      return this.diagrams.combine(unset, [either, heldAt(c, lane)]);
-    });
   }
 
   #moved(step: OpStep): HeldTile | undefined {

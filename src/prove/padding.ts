@@ -10,7 +10,7 @@ import { FALSE } from "../terms/term.js";
 import { Contexts } from "./contexts.js";
 import { generic } from "./held.js";
 import type { Model } from "./model.js";
-import type { Duties, Open } from "./obligations.js";
+import type { Duties, Duty, Open } from "./obligations.js";
 import { type Meeting, PaddingLanes } from "./padding-lanes.js";
 import { isFloatType } from "./padding-literals.js";
 import { accessInWords } from "./words.js";
@@ -22,11 +22,20 @@ const STEPS = { questions: 2_000, linear: 100 };
 /** One duty for each fold and access that lanes reach which a mask left out. */
 export const paddingDuties: Duties = (models) => {
   const statements = new Map<OpStatement, string>();
+  const waived = new Map<OpStatement, string>();
   for (const model of models) {
-    const { meets } = paddingOf(model);
+    const { meets, waived: reasons } = paddingOf(model);
+    for (const [statement, reason] of reasons) waived.set(statement, reason);
     for (const statement of meets) statements.set(statement, nameOf(model, statement));
   }
-  return [...statements].map(([statement, of]) => ({
+  const trusted = [...waived].map(([statement, reason]): Duty => ({
+    property: "padding",
+    of: `padding in tl.${statement.op.name}`,
+    at: statement.at,
+    waived: reason,
+    asks: () => ({ question: undefined, missing: "" }),
+  }));
+  const shown = [...statements].map(([statement, of]): Duty => ({
     property: "padding",
     of,
     at: statement.at,
@@ -35,6 +44,7 @@ export const paddingDuties: Duties = (models) => {
       return meeting && openOf(meeting);
     },
   }));
+  return [...trusted, ...shown];
 };
 
 const known = new WeakMap<Model, PaddingLanes>();
@@ -64,7 +74,8 @@ function openOf({ statement, holds, given, variables }: Meeting): Open {
   return { question: undefined, missing };
 }
 
-const remedyOf = (wanted: string) => `give the load other: ${wanted}, or put tl.where(mask, x, ${wanted}) before`;
+const remedyOf = (wanted: string) =>
+  `give the load other: ${wanted}, put tl.where(mask, x, ${wanted}) before, or say with tl.trusted why it is right`;
 
 /** What leaves the other lanes as they are. */
 function neutralOf({ op, operands }: OpStatement): string | undefined {

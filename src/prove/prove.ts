@@ -88,6 +88,7 @@ class Prover {
     };
     const open = this.#together.map(ask).find((each) => each !== undefined);
     if (!open) return { kind: "proved", configs: "together" };
+    if (duty.waived !== undefined) return { kind: "waived", reason: duty.waived };
     if (!open.question) return { kind: "unknown", missing: open.missing };
     for (const index of this.ir.tuning.configs.keys()) {
       const stand = this.#config(index);

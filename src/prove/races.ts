@@ -19,12 +19,19 @@ const MEET: readonly FindingCode[] = ["race", "lane-conflict"];
 /** One duty for each access of a tensor that is written, but for atomics that meet atomics alone. */
 export const raceDuties: Duties = (models) => {
   const statements = new Map<OpStatement, Access>();
+  const trusted = new Map<OpStatement, string | undefined>();
   for (const { accesses } of models)
-    for (const access of accesses) if (partners(access, accesses).length > 0) statements.set(access.statement, access);
+    for (const access of accesses) {
+      const others = partners(access, accesses);
+      if (others.length === 0) continue;
+      statements.set(access.statement, access);
+      trusted.set(access.statement, [access, ...others].find((each) => each.trusted !== undefined)?.trusted);
+    }
   return [...statements].map(([statement, access]) => ({
     property: "race",
     of: accessInWords(access),
     at: statement.at,
+    waived: trusted.get(statement),
     asks: (stand) => openRace(stand, statement),
   }));
 };

@@ -55,6 +55,8 @@ export interface Access {
   readonly missing?: string;
   /** Its offset takes the strides of a dense tensor for granted, which are the caller's. */
   readonly unstrided?: boolean;
+  /** Why the author says that it is right. */
+  readonly trusted?: string;
 }
 
 const EFFECTS = { read: "load", write: "store", atomic: "atomic", pure: "load" } as const;
@@ -66,6 +68,7 @@ interface Place {
   readonly axes: (lane: readonly Term[]) => readonly ReachedAxis[];
   readonly missing?: string;
   readonly unstrided?: boolean;
+  readonly trusted?: string | undefined;
 }
 
 /** Notes an access, and sets its results. */
@@ -110,6 +113,7 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
         : lanesOfValue(environment, argumentOf(statement, op.proof.reaches!.value), lane),
     mayBeSkipped,
     ...(place.missing !== undefined && { missing: place.missing, unstrided: place.unstrided === true }),
+    ...(place.trusted !== undefined && { trusted: place.trusted }),
   };
 }
 
@@ -132,6 +136,7 @@ function placeOf(environment: Environment, statement: OpStatement): Place {
       tensor: address.param,
       shape: address.shape,
       axes: (lane) => axesOf(environment, address.param, address.index(lane), (axis) => address.masks[axis]!),
+      trusted: address.trusted,
     };
   if (address.kind === "descriptor") return blockOf(environment, statement, address);
   if (address.kind === "pointer") return pointedTo(environment, address);

@@ -29,6 +29,8 @@ export interface SymbolicView {
   readonly shape: readonly Term[];
   /** For each axis of the tensor, the index of a lane. */
   index(lane: readonly Term[]): readonly Term[];
+  /** Why the author says that it is right. */
+  readonly trusted?: string;
   /** For each axis of the tensor, which bounds the view masks. */
   readonly masks: readonly { readonly lower: boolean; readonly upper: boolean; readonly claimed: boolean }[];
 }

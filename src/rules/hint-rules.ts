@@ -1,13 +1,13 @@
 /** Signatures of multipleOf, maxContiguous and maxConstancy. */
 import { isInt, members, type Element, type IntName, type Members } from "../types/dtype.js";
 import type { WhyWhole } from "../types/promote.js";
-import type { AddressLike, Pl, Pointer } from "./tensor-types.js";
+import type { AddressLike, Pl, Pointer, View } from "./tensor-types.js";
 import type { Both } from "../types/problem.js";
 import { showShape, type Shape, type Show, type WhyBroadcast } from "../types/shape.js";
 import { notATile, type NotATile } from "../types/operand.js";
 import type { WhyCond } from "./math-rules.js";
 import type { El, Sh, TileLike } from "../types/tile.js";
-import type { Type } from "../types/types.js";
+import type { Type, Typed } from "../types/types.js";
 
 /** Integers and pointers. */
 export type WhyHintOf<Op extends string, X> = X extends TileLike
@@ -51,6 +51,20 @@ export function inferHint(op: string, x: Type, values: readonly number[]): Type 
   return values.length === Math.max(x.shape.length, 1)
     ? x
     : `${op}: give one value for each axis of ${showShape(x.shape)}`;
+}
+
+/** What `tl.trusted` takes: a tile, or a view of a tensor. */
+export type WhyTrusted<X> = X extends TileLike
+  ? ""
+  : X extends View<any, any, any>
+    ? ""
+    : "trusted: needs a tile, or a view of a tensor, such as y.at(rows)";
+/** Why it is right: a sentence of the author's. */
+export type WhyReason<R> = R extends "" ? "trusted: say why it is right" : "";
+
+export function inferTrusted(x: Type, reason: Typed): Type | string {
+  if (x.kind !== "tile" && x.kind !== "view") return "trusted: needs a tile, or a view of a tensor, such as y.at(rows)";
+  return typeof reason.literal === "string" && reason.literal !== "" ? x : "trusted: say why it is right";
 }
 
 /** The mask of `tl.expectZero`. */

@@ -144,6 +144,7 @@ const others = [
   ...each("multipleOf maxContiguous maxConstancy", (op) => `tl.${op}(int32_M, 8)`),
   ...each("multipleOf maxContiguous maxConstancy", (op) => `tl.${op}(int32_M_N, [8, N])`),
   "tl.expectZero(float32_M, int1_M)",
+  "tl.trusted(float32_M, 'it is right')",
   "tl.assume(int1_)",
   'tl.deviceAssert(int1_M, "no")',
   'tl.devicePrint("x", float32_M)',

@@ -5,13 +5,16 @@ import { type Diagnostic, problem, warning } from "../../diagnostics/diagnostic.
 
 const placeOf = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
-/** `9 of 9 accesses proved for all shapes and 8 configs`: an access of which everything is proved. */
+/** `9 of 9 accesses proved for all shapes and 8 configs`: an access of which everything is proved, or waived. */
 export function proofSummary({ obligations, configs }: Certificate): string {
-  const open = new Set(obligations.filter(({ verdict }) => verdict.kind !== "proved").map(placeOf));
+  const isOpen = ({ verdict: { kind } }: Obligation) => kind === "unknown" || kind === "refuted";
+  const open = new Set(obligations.filter(isOpen).map(placeOf));
   const all = obligations.filter(({ property }) => property === "bounds");
   const proved = all.filter((each) => !open.has(placeOf(each)));
   const accesses = `${all.length} access${all.length === 1 ? "" : "es"}`;
-  return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}`;
+  const waived = new Set(obligations.flatMap(({ verdict }) => (verdict.kind === "waived" ? [verdict.reason] : [])));
+  const reasons = waived.size === 0 ? "" : `; the author says: ${[...waived].join("; ")}`;
+  return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${reasons}`;
 }
 
 /**
@@ -24,7 +27,7 @@ export function proofDiagnostics({ obligations }: Certificate): readonly Diagnos
   const isNew = (cause: string): boolean => said.size < said.add(cause).size;
   return obligations.flatMap((each): Diagnostic[] => {
     const { property, of, at, verdict } = each;
-    if (verdict.kind === "proved") return [];
+    if (verdict.kind === "proved" || verdict.kind === "waived") return [];
     if (verdict.kind === "unknown") {
       const cause = `${property === "dividend" ? property : placeOf(each)} ${verdict.missing}`;
       return wrong.has(placeOf(each)) || !isNew(cause) ? [] : [warning(notProved(of, verdict.missing), at)];

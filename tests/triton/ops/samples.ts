@@ -225,6 +225,7 @@ add("pairUniformToNormal", "float32[8]{0,1}, float32[8]{0,1}", (x, y) => tl.pair
 add("multipleOf", "int32[8]", (x) => tl.multipleOf(x.mul(16), 16));
 add("maxContiguous", "int32[8]", () => tl.maxContiguous(tl.arange(0, 8), 8));
 add("maxConstancy", "int32[8]", (x) => tl.maxConstancy(x.mul(0), [8]));
+add("trusted", "float32[8]", (x) => tl.trusted(x, "it is right"));
 add("expectZero", "float32[8], int1[8]", (x, mask) => tl.expectZero(x.mul(0), mask), true);
 const after = (run: (x: any) => void) => (x: any) => (run(x), x);
 add(

@@ -35,6 +35,7 @@ const MORE: Readonly<Record<string, Readonly<Record<string, readonly [Typed, Run
       { kind: "dtype", dtype: "float32" },
     ],
   },
+  trusted: { reason: [{ type: literalType("why"), literal: "why" }, "why"] },
   zeros: {
     shape: [{ type: { kind: "none" }, items: [] }, []],
     dtype: [

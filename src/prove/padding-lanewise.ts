@@ -1,0 +1,88 @@
+/** What ops make of the padding of their operands, lane by lane. */
+import { isLiteral } from "../ir/nodes.js";
+import { typedArguments, typeOfArgument } from "../ir/typed.js";
+import { ANYTHING, asFloat, type Kinds, NONE, NOTHING } from "../terms/kinds.js";
+import { asTruth } from "../terms/term.js";
+import { type Diagram, unionOf } from "./diagrams.js";
+import type { OpStep } from "./flow.js";
+import { combined, generic, held, type Held, isNothing, kindsOf, picked, trustedAs } from "./held.js";
+import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
+import type { PaddingLanes } from "./padding-lanes.js";
+import { isFloatType, isIntegerType } from "./padding-literals.js";
+import { at as termAt } from "./symbolic.js";
+
+export class PaddingLanewise {
+  constructor(readonly lanes: PaddingLanes) {}
+
+  /** Ops that compute each lane of the same lanes. */
+  lanewise(step: OpStep): HeldTile | undefined {
+    const { statement } = step;
+    const { op, results, operands } = statement;
+    const [result] = results;
+    if (!result) return undefined;
+    const named = [...this.lanes.operands(step)];
+    const given = named.map(([name]) => operands[Object.keys(op.operands).indexOf(name)]);
+    const float = isFloatType(result.type);
+    const context = { args: typedArguments(statement), float };
+    const widens = given.map((each) => float && isIntegerType(typeOfArgument(each!)));
+    const rule = op.proof.holds;
+    const passes = op.facts.passes && named.length === 1;
+    const lanes = {
+      kinds: rule
+        ? (kinds: readonly Kinds[]) =>
+            rule(
+              Object.fromEntries(named.map(([name], i) => [name, widens[i] ? asFloat(kinds[i]!) : kinds[i]!])),
+              context,
+            )
+        : passes
+          ? ([kinds]: readonly Kinds[]) => kinds ?? ANYTHING
+          : undefined,
+      neutral: op.proof.neutral,
+      generic: generic(result.type),
+      same: given.map((each) => given.indexOf(each)),
+    };
+    return heldTile(this.lanes.model.environment.shape(result.type), (lane) =>
+      this.lanes.diagrams.combine(
+        (ends) => combined(lanes, ends),
+        named.map(([, tile]) => heldAt(tile, lane)),
+      ),
+    );
+  }
+
+  /** What the author says of a value: the lanes that a mask left out count as data. */
+  trusted(step: OpStep): HeldTile | undefined {
+    const tile = this.lanewise(step);
+    const { statement } = step;
+    const reason = statement.operands[Object.keys(statement.op.operands).indexOf(statement.op.proof.trusts!)];
+    if (!tile || !isLiteral(reason) || statement.results[0]!.type.kind !== "tile") return tile;
+    const numbers = generic(statement.results[0]!.type);
+    const lanes = this.lanes.lanes(`trusted ${statement.results[0]!.id}`, tile.shape);
+    if (!this.lanes.isTrial && kindsOf(unionOf(tile.at(lanes)), "left") !== NONE)
+      this.lanes.waived.set(statement, `${reason.value}`);
+    return heldTile(tile.shape, (lane) =>
+      this.lanes.diagrams.combine(([each]) => trustedAs(each!, numbers), [tile.at(lane)]),
+    );
+  }
+
+  /** Of `where`, the side that the condition picks. */
+  picked(step: OpStep): HeldTile | undefined {
+    const { op, results } = step.statement;
+    const [result] = results;
+    const { condition, then, otherwise } = op.proof.picks!;
+    const tiles = this.lanes.operands(step);
+    const [c, x, y] = [condition, then, otherwise].map((name) => tiles.get(name));
+    const truth = step.terms[Object.keys(op.operands).indexOf(condition)];
+    if (!result || !c || !x || !y) return undefined;
+    return heldTile(this.lanes.model.environment.shape(result.type), (lane) => {
+      const sides = [x, y].map((side) => heldAt(side, lane)) as [Diagram, Diagram];
+      const [a, b] = [sides, sides.toReversed()].map((each) =>
+        this.lanes.diagrams.combine(([side, other]) => picked(side!, other!), each),
+      ) as [Diagram, Diagram];
+      const either = truth
+        ? this.lanes.diagrams.branch(asTruth(termAt(truth, lane)), a, b)
+        : this.lanes.diagrams.join(a, b);
+      const unset = ([side, by]: readonly Held[]) => (isNothing(by!) ? held("left", NOTHING) : side!);
+      return this.lanes.diagrams.combine(unset, [either, heldAt(c, lane)]);
+    });
+  }
+}

@@ -33,7 +33,7 @@ describe.each(["commonjs", "module"] as const)("main in a %s package", { timeout
       const ran = await execa(tsx, [join(folder, file), "--check"], { cwd: folder, reject: false });
       expect(ran).toMatchObject({
         exitCode: 0,
-        stdout: "vector_add: ok, 0 of 0 accesses proved for all shapes and 2 configs",
+        stdout: "vector_add: ok, no accesses to prove",
       });
     }
   });

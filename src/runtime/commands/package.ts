@@ -11,6 +11,7 @@ import { options, type JsonOptions } from "../invocation/options.js";
 import { type OperatorForm, packageFiles, type PackagedKernel, registeredBeside } from "../package/package-files.js";
 import { nameProblem } from "../package/package-names.js";
 import { exitCodes, UsageError } from "../system/problems.js";
+import { refuseRefuted } from "../report/proof-text.js";
 import type { PackageReport } from "../report/reports.js";
 import { shellWord } from "../system/shell.js";
 import { printJson, type Streams } from "../system/streams.js";
@@ -48,6 +49,7 @@ export const packageKernels: KernelCommand<PackageOptions> = {
     await checkFolder(out);
     const compiled = await compileAll(kernels);
     warn(compiled, streams);
+    for (const kernel of compiled) refuseRefuted(kernel.proof());
     checkNames(compiled, name);
     const forms: readonly OperatorForm[] = tritonOp ? ["triton_op", "custom_op"] : ["custom_op"];
     const packaged = compiled.map((kernel) => packagedKernel(kernel, name, forms, streams));

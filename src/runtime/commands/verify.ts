@@ -7,6 +7,7 @@ import {
   type SelectionOptions,
 } from "../invocation/options.js";
 import { UsageError } from "../system/problems.js";
+import { refuseRefuted } from "../report/proof-text.js";
 import { jsonProblem } from "../report/report-json.js";
 import { verifyGiven, verifyThoroughly } from "../verify/thorough.js";
 import type { KernelCommand } from "../invocation/command.js";
@@ -55,6 +56,7 @@ export const verify: KernelCommand<VerifyOptions> = {
         const at = caseFor(kernel, given.case);
         return (device) => verifyGiven(kernel, device, at, { tolerance, deadlineMs });
       }
+      refuseRefuted(kernel.proof());
       const selection = selectionFor(kernel, given);
       return (device, show, onCompiled) =>
         verifyThoroughly(kernel, device, {

@@ -1,7 +1,7 @@
 /** A kernel's certificate as a sentence and as messages at the author's lines. */
 import { type Case, type Certificate, formatSizes, type Obligation } from "../../contract/compiled.js";
 import { notProved } from "../../diagnostics/catalogue/proof-codes.js";
-import { type Diagnostic, problem, warning } from "../../diagnostics/diagnostic.js";
+import { type Diagnostic, problem, TileScriptError, warning } from "../../diagnostics/diagnostic.js";
 
 const placeOf = ({ at }: Obligation): string => `${at?.file} ${at?.line}:${at?.column}`;
 
@@ -11,10 +11,24 @@ export function proofSummary({ obligations, configs }: Certificate): string {
   const open = new Set(obligations.filter(isOpen).map(placeOf));
   const all = obligations.filter(({ property }) => property === "bounds");
   const proved = all.filter((each) => !open.has(placeOf(each)));
+  if (all.length === 0) return `no accesses to prove${reasonsOf(obligations)}`;
   const accesses = `${all.length} access${all.length === 1 ? "" : "es"}`;
-  const waived = new Set(obligations.flatMap(({ verdict }) => (verdict.kind === "waived" ? [verdict.reason] : [])));
-  const reasons = waived.size === 0 ? "" : `; the author says: ${[...waived].join("; ")}`;
-  return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${reasons}`;
+  return `${proved.length} of ${accesses} proved for all shapes and ${configs} config${configs === 1 ? "" : "s"}${reasonsOf(obligations)}`;
+}
+
+function reasonsOf(obligations: readonly Obligation[]): string {
+  const reasons = new Set(obligations.flatMap(({ verdict }) => (verdict.kind === "waived" ? [verdict.reason] : [])));
+  return reasons.size === 0 ? "" : `; the author says: ${[...reasons].join("; ")}`;
+}
+
+/**
+ * Refuses a kernel that a proof refutes.
+ *
+ * @throws TileScriptError with what is refuted, at the author's lines.
+ */
+export function refuseRefuted(proof: Certificate): void {
+  const wrong = proofDiagnostics(proof).filter(({ severity }) => severity === "error");
+  if (wrong.length > 0) throw new TileScriptError(wrong);
 }
 
 /**

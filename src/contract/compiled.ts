@@ -302,6 +302,11 @@ export interface EmitOptions {
   };
   /** Also adds a function `provider_NAME` for each provider, for measurements. */
   readonly providers?: boolean;
+  /**
+   * `fast`, the default, ends the module in a block that takes a call like an earlier one straight to its launch. `plain`
+   * leaves the block out: each call then goes through all checks.
+   */
+  readonly launch?: "fast" | "plain";
   /** Members of dtype variables that `get_inputs` draws. Default the first of each. */
   readonly dtypes?: Readonly<Record<string, string>>;
 }

@@ -27,20 +27,22 @@ import { OperatorContext } from "../operator/operator-context.js";
 import { checkOperator, operatorDefinitions } from "../operator/operator-forward.js";
 import { pruner } from "./pruner.js";
 import * as py from "../python/py-build.js";
-import type { Block, Expression, FromImport, FunctionDef, Parameter, Statement } from "../python/py.js";
+import type { Block, Expression, FromImport, FunctionDef, Import, Parameter, Statement } from "../python/py.js";
 import { type Binding, numberBindings } from "../torch/number-bindings.js";
 import { referenceFunction } from "../torch/reference-function.js";
 import { INTERPRETED, REACH_LIMIT, ROW_LIMIT, torchDType } from "../wrapper/wrapper-checks.js";
 import { TRITON_DTYPES } from "../wrapper/wrapper-numbers.js";
 import { firstConfig } from "../wrapper/autotune.js";
 import { GPU_PROPERTY, STATED_GPU } from "../wrapper/wrapper-launch.js";
+import { isRepeatable, repeatedFunction } from "../wrapper/repeated.js";
+import { REPEATED_IMPORTS, repeatedBlock } from "../wrapper/repeated-helpers.js";
 import { wrapper } from "../wrapper/wrapper.js";
 
 /** `ir` is the lowered kernel. The same input gives the same bytes. */
 export function emitModule(
   ir: KernelIR,
   source: SourceIndex | undefined,
-  { op, providers = false, dtypes = {} }: EmitOptions = {},
+  { op, providers = false, launch = "fast", dtypes = {} }: EmitOptions = {},
 ): PrintedModule {
   const extern = ir.functions.find((helper) => helper.extern);
   if (extern && !source) fail(externFile.unreadable(String(extern.name)), extern.at);
@@ -53,7 +55,9 @@ export function emitModule(
     ...fixedExports(ir, names, positional(launcher), source, { providers, dtypes }),
   ];
   const doc = ir.doc ?? `The Triton kernel ${names.wrapper}.`;
-  return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs]);
+  const isFast = launch === "fast" && op?.form !== "triton_op" && isRepeatable(ir);
+  const last = isFast ? repeatedBlock(names.wrapper, repeatedFunction(ir, names, launcher)) : [];
+  return assembled([ir], names.wrapper, doc, parts, beforeKernel(ir, names), [names.externs], last);
 }
 
 /** An operator and its kernels. `kernels` are lowered, in the order of `operator.kernels`. */
@@ -150,12 +154,14 @@ function assembled(
   parts: Block,
   before: Block,
   externs: readonly KernelNames["externs"][],
+  last: Block = [],
 ): PrintedModule {
   const named = namesIn(parts);
   const isMentioned = (name: string) => named.has(name);
   const module: Statement[] = [
     py.expression(py.string(`${doc}\n\nWritten by TileScript; edit the TypeScript source instead of this file.`)),
     ...lintExceptions([...before, ...parts]),
+    ...(last.length > 0 ? [...REPEATED_IMPORTS.map((module): Import => ({ kind: "import", module })), py.blank] : []),
     { kind: "import", module: "torch" },
     { kind: "import", module: "triton" },
     { kind: "import", module: "triton.language", as: "tl" },
@@ -169,7 +175,8 @@ function assembled(
     ...kernels.flatMap(firstConfig).slice(0, 1),
     ...before,
     ...parts,
-    ...helperFunctions(isMentioned, kernels.some(takesFloats)),
+    ...helperFunctions(isMentioned, kernels.some(takesFloats), last.length > 0),
+    ...last,
     py.assign(py.name("kernel_fn"), py.name(exported)),
   ];
   return printModule(module);

@@ -45,11 +45,13 @@ const MODULE_NAMES =
   "grid meta device kernel_fn reference_fn get_inputs draw_inputs SHAPES _INTERPRETED _INT32_REACH _MAX_TILE _TRITON_DTYPES " +
   "wrap_triton _is_traced _beyond_int32 _check_out _check_memory _check_choice _check_type _launch _launch_key _LAUNCHES " +
   "_refuse_gradient _records_gradient _refuse_tangents _without_gradient _WithoutGradient _check_tensor _check_int " +
-  "_check_float _check_bfloat16 _first_config _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches";
+  "_check_float _check_bfloat16 _first_config _check_descriptor _allocate _set_blocks TensorDescriptor _overlaps _end _axes _nest _reaches " +
+  "functools threading _Told _TOLD _checked _plain_launch _repeated _is_special _keep _told_launch _plans _guard _launcher";
 
 /** Builtins that the module's own functions call: no function of the module may have their names. */
 const CALLED =
-  "abs all any bool callable dict divmod enumerate id iter map max min next repr reversed sorted str sum type zip " +
+  "abs all any bool callable dict divmod enumerate id iter map max min next object repr reversed setattr sorted str sum type " +
+  "vars zip " +
   "ImportError NotImplementedError RuntimeError TypeError ValueError";
 const BUILTINS: ReadonlySet<string> = new Set(CALLED.split(" "));
 

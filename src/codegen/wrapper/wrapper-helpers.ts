@@ -135,13 +135,13 @@ which is faster than its choosing. others are the device, dtypes, and sizes
 that only the grid depends on.`,
   `if _INTERPRETED or torch.compiler.is_compiling():
     kernel[grid](*tensors, *numbers, **options)
-    return
+    return None
 key = id(kernel), *others, *${LAUNCH_KEY}(tensors, numbers, options)
 found = ${LAUNCHES}.get(key)
 if found:
-    launch, constants = found
-    launch(*tensors, *numbers, *constants)
-    return
+    binary, place, constants = found
+    binary[place](*tensors, *numbers, *constants)
+    return found
 chosen = {}
 
 def chosen_grid(meta):
@@ -150,9 +150,11 @@ def chosen_grid(meta):
 
 binary = kernel[chosen_grid](*tensors, *numbers, **options)
 constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-if len(${LAUNCHES}) == 4096:
+found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
+if len(${LAUNCHES}) >= 4096:
     ${LAUNCHES}.clear()
-${LAUNCHES}[key] = binary[(*chosen_grid(chosen), 1, 1)], constants`,
+${LAUNCHES}[key] = found
+return found`,
 );
 
 /**
@@ -221,16 +223,19 @@ const unlessTraced = (check: FunctionDef, tensor: string): FunctionDef => ({
   body: [{ kind: "verbatim", text: `if ${IS_TRACED}(${tensor}):\n    return` }, ...check.body],
 });
 
-/** What a module needs, given what its wrapper mentions, and whether it passes floats to kernels. */
+/** What a module needs, given what its wrapper mentions, whether it passes floats to kernels, and repeats calls. */
 export function helperFunctions(
   isMentioned: (name: string) => boolean,
   hasFloats: boolean,
+  isRepeating: boolean,
 ): readonly (FunctionDef | ClassDef)[] {
   const isTraceable = isMentioned(IS_TRACED);
   const memory =
     isMentioned(CHECK_OUT) || isMentioned(CHECK_MEMORY)
       ? [isTraceable ? unlessTraced(checkMemory, "written") : checkMemory, overlaps, end, axes, nest, reaches]
-      : [];
+      : isRepeating
+        ? [end]
+        : [];
   return [
     ...(isTraceable ? [isTraced] : []),
     ...(isMentioned(LAUNCH) ? [launch, launchKey(hasFloats)] : []),

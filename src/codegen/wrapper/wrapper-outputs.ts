@@ -62,7 +62,7 @@ function outputType(context: WrapperContext, param: TensorParam) {
 export function checkedOutput(context: WrapperContext, param: TensorParam): Expression {
   const given = label(context, param);
   const { shape, dtype } = outputType(context, param);
-  const others = tensorsBefore(context, param);
+  const others = namedBefore(context, param);
   return py.call(
     CHECK_OUT,
     py.string(`${context.names.wrapper}: ${given}`),
@@ -94,16 +94,21 @@ function sameDType({ dtype: left }: TensorParam | PointerParam, { dtype: right }
 export function memoryCheck(context: WrapperContext, param: TensorParam): Block {
   if (param.role !== "inout") return [];
   const label = py.string(`${context.names.wrapper}: ${context.names.tensors.get(param.name)!}`);
-  return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), tensorsBefore(context, param)))];
+  return [py.expression(py.call(CHECK_MEMORY, label, context.tensor(param), namedBefore(context, param)))];
 }
 
 /** The tensors that a written tensor must not overlap: the inputs, and the written tensors before it. */
-function tensorsBefore(context: WrapperContext, param: TensorParam): Expression {
+export function tensorsBefore(context: WrapperContext, param: TensorParam): readonly TensorParam[] {
   const written = (other: TensorParam) =>
     other.role === param.role && context.tensors.indexOf(other) < context.tensors.indexOf(param);
-  const others = context.tensors.filter(
+  return context.tensors.filter(
     (other) =>
       other !== param && (other.role === "in" || (other.role === "inout" && param.role === "out") || written(other)),
   );
+}
+
+/** Those, by the caller's names. */
+function namedBefore(context: WrapperContext, param: TensorParam): Expression {
+  const others = tensorsBefore(context, param);
   return py.dict(...others.map((other) => ({ key: py.string(label(context, other)), value: context.tensor(other) })));
 }

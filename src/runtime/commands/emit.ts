@@ -17,6 +17,7 @@ interface EmitOptions extends JsonOptions {
   /** The namespace under which PyTorch registers what is emitted. */
   readonly emitOp?: string;
   readonly tritonOp?: true;
+  readonly launch?: "fast" | "plain";
 }
 
 export const emit: KernelCommand<EmitOptions> = {
@@ -26,6 +27,9 @@ export const emit: KernelCommand<EmitOptions> = {
     new Option("--out <path>", "where to write: a file, or a folder for several kernels"),
     new Option("--emit-op <namespace>", "also register the kernel as torch.ops.NAMESPACE.NAME").implies({ emit: true }),
     options.tritonOp,
+    new Option("--launch <form>", "plain leaves out the block that makes repeated calls cheap (default: fast)").choices(
+      ["fast", "plain"],
+    ),
     options.kernel,
     options.watch,
     options.json,
@@ -38,7 +42,7 @@ export const emit: KernelCommand<EmitOptions> = {
       );
     if (tritonOp && emitOp === undefined) throw new UsageError("--triton-op needs --emit-op NAMESPACE");
   },
-  async plan(kernels, { out, emitOp: namespace, tritonOp, json }, streams) {
+  async plan(kernels, { out, emitOp: namespace, tritonOp, launch, json }, streams) {
     const folder = typeof out === "string" && (await isFolder(out));
     if (kernels.length > 1 && !folder && !json) {
       const names = kernels.map(({ name }) => name).join(", ");
@@ -50,7 +54,8 @@ export const emit: KernelCommand<EmitOptions> = {
     return async () => {
       const modules: EmitReport["modules"][number][] = [];
       for (const kernel of compiled) {
-        const { python, map } = namespace === undefined ? kernel : kernel.emit({ op: { namespace, form } });
+        const op = namespace === undefined ? undefined : ({ namespace, form } as const);
+        const { python, map } = op || launch ? kernel.emit({ ...(op && { op }), ...(launch && { launch }) }) : kernel;
         const path = typeof out === "string" ? join(out, folder ? kernel.file : "") : undefined;
         if (path !== undefined) {
           await write(path, python, map);

@@ -1101,13 +1101,13 @@ def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
-        return
+        return None
     key = id(kernel), *others, *_launch_key(tensors, numbers, options)
     found = _LAUNCHES.get(key)
     if found:
-        launch, constants = found
-        launch(*tensors, *numbers, *constants)
-        return
+        binary, place, constants = found
+        binary[place](*tensors, *numbers, *constants)
+        return found
     chosen = {}
 
     def chosen_grid(meta):
@@ -1116,9 +1116,11 @@ def _launch(kernel, grid, tensors, numbers, /, *others, **options):
 
     binary = kernel[chosen_grid](*tensors, *numbers, **options)
     constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    if len(_LAUNCHES) == 4096:
+    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
+    if len(_LAUNCHES) >= 4096:
         _LAUNCHES.clear()
-    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+    _LAUNCHES[key] = found
+    return found
 
 
 def _launch_key(tensors, numbers, options):

@@ -3,6 +3,9 @@
 Written by TileScript; edit the TypeScript source instead of this file.
 """
 
+import functools
+import threading
+
 import torch
 import triton
 import triton.language as tl
@@ -226,13 +229,13 @@ def _launch(kernel, grid, tensors, numbers, /, *others, **options):
     """
     if _INTERPRETED or torch.compiler.is_compiling():
         kernel[grid](*tensors, *numbers, **options)
-        return
+        return None
     key = id(kernel), *others, *_launch_key(tensors, numbers, options)
     found = _LAUNCHES.get(key)
     if found:
-        launch, constants = found
-        launch(*tensors, *numbers, *constants)
-        return
+        binary, place, constants = found
+        binary[place](*tensors, *numbers, *constants)
+        return found
     chosen = {}
 
     def chosen_grid(meta):
@@ -241,9 +244,11 @@ def _launch(kernel, grid, tensors, numbers, /, *others, **options):
 
     binary = kernel[chosen_grid](*tensors, *numbers, **options)
     constants = tuple(chosen.values())[len(tensors) + len(numbers) :]
-    if len(_LAUNCHES) == 4096:
+    found = binary, (*chosen_grid(chosen), 1, 1)[:3], constants
+    if len(_LAUNCHES) >= 4096:
         _LAUNCHES.clear()
-    _LAUNCHES[key] = binary[(*chosen_grid(chosen), 1, 1)], constants
+    _LAUNCHES[key] = found
+    return found
 
 
 def _launch_key(tensors, numbers, options):
@@ -428,4 +433,195 @@ def _reaches(distance, axes):
     )
 
 
+class _Told(threading.local):
+    """The launches of a thread, while it asks for them."""
+
+    launches = None
+
+
+# Repeated calls: the rest of the module makes them cost what their launch costs.
+_TOLD = _Told()
+_checked, _plain_launch = (gemm, _launch)
+
+
+@functools.wraps(_checked)
+def _repeated(a, b, *, out=None):
+    """gemm, at the cost of its launch where an earlier call was alike.
+
+    Calls are alike if all that the checks and the launch depend on is equal but
+    the addresses. Of these, the alignment is checked here, and that nothing
+    overlaps what is written. Any other call goes through the checks.
+    """
+    if torch.compiler.is_dynamo_compiling():
+        return _checked(a, b, out=out)
+    try:
+        key = (a.shape, b.shape, None if out is None else out.is_nested)
+        found = _LAUNCHES.get(key, ())
+    except (AttributeError, RuntimeError, TypeError):
+        # An argument is no tensor, or no number: the checks say so.
+        key, found = (None, ())
+    given = (a, b) if out is None else (a, b, out)
+    for check, state, sizes, empty, launch in found:
+        if check(*given) and not _is_special(gemm_kernel, *state):
+            c = empty[0]() if out is None else out
+            a_at, b_at, c_at = (a.data_ptr(), b.data_ptr(), c.data_ptr())
+            if (
+                (a_at | b_at | c_at) % 16 == 0
+                and not -sizes[2] < c_at - a_at < sizes[0]
+                and not -sizes[2] < c_at - b_at < sizes[1]
+            ):
+                if out is not None:
+                    torch._C._increment_version((c,))
+                launch(a_at, b_at, c_at)
+                return c
+    return _keep(key, given, a, b, out=out)
+
+
+def _is_special(wanted, kernel, is_only, device, needs_no_grad):
+    """Whether a call asks for more than a launch, or for another kernel's."""
+    runtime = triton.knobs.runtime
+    try:
+        is_heard = runtime.launch_enter_hook.calls or runtime.launch_exit_hook.calls
+    except AttributeError:
+        return True
+    return (
+        is_heard
+        or kernel is not wanted
+        or not (is_only or torch._C._cuda_getDevice() == device)
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch.autograd.forward_ad._current_level >= 0
+        or (needs_no_grad and torch.is_grad_enabled())
+    )
+
+
+def _keep(key, given, /, *arguments, **outputs):
+    """Calls the wrapper, and keeps what it launches for later calls of the key.
+
+    Nothing is kept without a key, nor for a call that a plan is kept for.
+
+    The first call of a key leaves only the key: a number may never come again. A
+    wrapper that calls itself, for a gradient or for another GPU, tells no launch.
+    """
+    kept = _LAUNCHES.get(key)
+    if kept is None and key is not None:
+        if len(_LAUNCHES) >= 4096:
+            _LAUNCHES.clear()
+        _LAUNCHES[key] = ()
+    if kept is None or len(kept) == 8 or any(check(*given) for check, *_ in kept):
+        return _checked(*arguments, **outputs)
+    told = _TOLD.launches = []
+    try:
+        results = _checked(*arguments, **outputs)
+    finally:
+        _TOLD.launches = None
+    if len(told) == 1:
+        _LAUNCHES[key] = (*kept, *_plans(given, results, *told[0]))
+    return results
+
+
+def _told_launch(kernel, grid, tensors, numbers, /, *others, **options):
+    """What _launch does; a launch is told to who asks."""
+    found = _plain_launch(kernel, grid, tensors, numbers, *others, **options)
+    if found and _TOLD.launches is not None:
+        _TOLD.launches.append((kernel, tensors, numbers, *found))
+
+
+def _plans(given, results, kernel, tensors, numbers, binary, grid, constants):
+    """What later calls need to launch the same: one plan, or none.
+
+    A plan without a kernel says that Triton's launcher is not of a known form, so
+    that the launch is never made this way.
+    """
+    if any(x.data_ptr() % 16 for x in tensors):
+        return
+    if any(type(x) not in (torch.Tensor, torch.nn.Parameter) for x in given):
+        return
+    try:
+        torch._C._increment_version(())
+        check = _guard(given)
+    except (AttributeError, ImportError, RuntimeError, TypeError):
+        return
+    if not check(*given):
+        return
+    index = given[0].device.index
+    is_only = torch.cuda.device_count() == 1
+    try:
+        launch = _launcher(binary, grid, len(tensors), (*numbers, *constants), index)
+    except (AttributeError, RuntimeError, TypeError, ValueError):
+        launch = None
+    needs_no_grad = any(x.requires_grad for x in given)
+    state = (kernel if launch else None, is_only, index, needs_no_grad)
+    sizes = [_end(x) - x.data_ptr() for x in tensors]
+    made = results if isinstance(results, tuple) else (results,)
+    empty = [
+        x
+        if x is None
+        else functools.partial(
+            torch.empty_strided, x.shape, x.stride(), dtype=x.dtype, device=x.device
+        )
+        for x in made
+    ]
+    yield check, state, sizes, empty, launch
+
+
+def _guard(tensors):
+    """A function that says whether others differ from these in address and values
+    alone.
+
+    It compares what torch.compile guards a graph's inputs by: type, dtype,
+    device, sizes, strides, requires_grad, and all by which PyTorch chooses an
+    implementation.
+    """
+    from torch._C._dynamo.guards import TensorGuards
+
+    guards = TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
+    return guards.check
+
+
+def _launcher(binary, grid, count, numbers, device):
+    """A function of addresses that makes the launch, or None if there can be none.
+
+    It calls the function in C that Triton's launcher calls, with the same
+    arguments, which a copy of the launcher shows. Hooks are left out: there is
+    none to hear of it.
+    """
+    shown, calls = object.__new__(type(binary.run)), []
+    for name, value in vars(binary.run).items():
+        if name.endswith(("scratch_size", "_enabled")) and value:
+            return None
+        setattr(shown, name, value)
+    launch, shown.launch = shown.launch, lambda *given: calls.append(given)
+    if not isinstance(launch, type(len)):
+        return None
+    stream, *silent = marks = [object() for _ in range(4)]
+    arguments = [*(object() for _ in range(count)), *numbers]
+    shown(*grid, stream, binary.function, binary.packed_metadata, *silent, *arguments)
+    (given,) = calls
+    is_packed = isinstance(given[-1], tuple) and len(given[-1]) == len(arguments)
+    fixed = given[:-1] if is_packed else given[: -len(arguments)]
+    last = given[-1] if is_packed else given[len(fixed) :]
+    is_known = all(x is y for x, y in zip(last, arguments))
+    if not is_known or sum(any(x is mark for mark in marks) for x in fixed) != 4:
+        return None
+    place = next(i for i, x in enumerate(fixed) if x is stream)
+    fixed = [None if any(x is mark for mark in silent) else x for x in fixed]
+    before, after = fixed[:place], fixed[place + 1 :]
+
+    def call(*addresses):
+        stream = torch._C._cuda_getCurrentRawStream(device)
+        if is_packed:
+            launch(*before, stream, *after, (*addresses, *numbers))
+        else:
+            launch(*before, stream, *after, *addresses, *numbers)
+
+    call.binary = binary
+    return call
+
+
+if (
+    torch.version.cuda
+    and not _INTERPRETED
+    and triton.__version__.startswith(("3.6.", "3.7.", "3.8.", "3.9."))
+):
+    gemm, _launch = (_repeated, _told_launch)
 kernel_fn = gemm

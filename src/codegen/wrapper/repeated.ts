@@ -1,0 +1,235 @@
+/** The function of an emitted module that takes a call like an earlier one straight to its launch. */
+import { makesDescriptors } from "../../analysis/described.js";
+import { type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import { callOrder, type NumberParam } from "../names/call-order.js";
+import type { KernelNames } from "../names/kernel-names.js";
+import { Names } from "../names/names.js";
+import * as py from "../python/py-build.js";
+import type { Block, Expression, FunctionDef, Statement } from "../python/py.js";
+import { CHECKED, IS_SPECIAL, KEEP, REPEATED } from "./repeated-helpers.js";
+import { deviceHolder, label } from "./wrapper-checks.js";
+import { LAUNCHES } from "./wrapper-helpers.js";
+import { tensorsBefore } from "./wrapper-outputs.js";
+import { type WrapperContext, WrapperScope } from "./wrapper-scope.js";
+import { annotationOf } from "./wrapper-words.js";
+
+/**
+ * Whether calls of the wrapper can be repeated: it launches by `_launch`, and always with the same tensors. The copy
+ * engine's descriptors and scratch memory are made anew for each launch.
+ */
+export function isRepeatable(ir: KernelIR): boolean {
+  const tensors = ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+  const isDescribed = makesDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block);
+  return !isDescribed && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
+}
+
+/** `wrapper` is the function whose calls are repeated. */
+export function repeatedFunction(ir: KernelIR, names: KernelNames, wrapper: FunctionDef): FunctionDef {
+  return new RepeatedEmitter(ir, names).emit(wrapper);
+}
+
+type Tensor = TensorParam | PointerParam;
+
+class RepeatedEmitter {
+  readonly #context: WrapperContext;
+  readonly #locals = new Names();
+  readonly #outs: readonly TensorParam[];
+  /** In the kernel's order. */
+  readonly #tensors: readonly Tensor[];
+  /** The outputs' own names, which are not those of arguments. */
+  readonly #made: ReadonlyMap<Tensor, Expression>;
+  readonly #addresses: ReadonlyMap<Tensor, Expression>;
+
+  constructor(
+    readonly ir: KernelIR,
+    names: KernelNames,
+  ) {
+    this.#context = new WrapperScope(ir, names, false);
+    this.#outs = tensorsOf(ir, "out");
+    this.#tensors = ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    for (const { id } of this.#arguments()) this.#locals.keep(id);
+    for (const param of this.#outs) this.#locals.keep(this.#argument(param).id);
+    this.#made = new Map(
+      this.#outs.map((param) => [param, py.name(this.#locals.take(names.tensors.get(param.name)!))]),
+    );
+    this.#addresses = new Map(
+      this.#tensors.map((param) => [param, py.name(this.#locals.take(`${names.tensors.get(param.name)!}_at`))]),
+    );
+  }
+
+  emit({ name, params }: FunctionDef): FunctionDef {
+    const [key, found, given] = ["key", "found", "given"].map((each) => py.name(this.#locals.take(each)));
+    const kept = py.call(KEEP, key!, given!, ...this.#call());
+    const isTraced = py.call("torch.compiler.is_dynamo_compiling");
+    const looked = py.call(`${LAUNCHES}.get`, key!, py.tuple());
+    return {
+      kind: "function",
+      name: REPEATED,
+      decorators: [py.call("functools.wraps", py.name(CHECKED))],
+      params: params.map((param) => ({ name: param.name, ...(param.default && { default: param.default }) })),
+      docstring: [
+        `${name}, at the cost of its launch where an earlier call was alike.`,
+        "",
+        "Calls are alike if all that the checks and the launch depend on is equal but the addresses. Of these, the alignment is checked here, and that nothing overlaps what is written. Any other call goes through the checks.",
+      ].join("\n"),
+      body: [
+        { kind: "if", branches: [{ test: isTraced, body: [py.returns(py.call(CHECKED, ...this.#call()))] }] },
+        {
+          kind: "try",
+          body: [py.assign(key!, this.#key()), py.assign(found!, looked)],
+          handlers: [
+            {
+              type: py.tuple(...["AttributeError", "RuntimeError", "TypeError"].map(py.name)),
+              body: [
+                py.comment("An argument is no tensor, or no number: the checks say so."),
+                py.assign(py.tuple(key!, found!), py.tuple(py.none, py.tuple())),
+              ],
+            },
+          ],
+        },
+        py.assign(given!, this.#given()),
+        this.#search(found!, given!),
+        py.returns(kept),
+      ],
+    };
+  }
+
+  /** Looks for a plan of such a call, and launches by it. */
+  #search(found: Expression, given: Expression): Statement {
+    const local = (name: string) => py.name(this.#locals.take(name));
+    const plan = { check: local("check"), state: local("state"), sizes: local("sizes"), empty: local("empty") };
+    const launch = local("launch");
+    const isSpecial = py.call(IS_SPECIAL, py.name(this.#context.names.jit), py.starred(plan.state));
+    const results = this.#context.tensors.filter(({ role }) => role !== "in");
+    const allocated = results.flatMap((param, place) =>
+      param.role === "out" ? [this.#allocate(param, py.subscript(plan.empty, py.number(String(place))))] : [],
+    );
+    const places = this.#tensors.map((param) => this.#addresses.get(param)!);
+    const read = this.#tensors.map((param) => py.call(py.attribute(this.#tensor(param), "data_ptr")));
+    const values = results.map((param) => this.#tensor(param));
+    const launching: Block = [
+      ...results.flatMap((param) => this.#beforeWriting(param)),
+      py.expression(py.call(launch, ...places)),
+      py.returns(values.length > 1 ? py.tuple(...values) : values[0]),
+    ];
+    const body: Block = [
+      ...allocated,
+      py.assign(places.length > 1 ? py.tuple(...places) : places[0]!, read.length > 1 ? py.tuple(...read) : read[0]!),
+      { kind: "if", branches: [{ test: this.#isPlaced(plan.sizes), body: launching }] },
+    ];
+    const isAlike = py.boolOp("and", py.call(plan.check, py.starred(given)), py.unary("not", isSpecial));
+    return {
+      kind: "for",
+      target: py.tuple(plan.check, plan.state, plan.sizes, plan.empty, launch),
+      iterable: found,
+      body: [{ kind: "if", branches: [{ test: isAlike, body }] }],
+    };
+  }
+
+  /** Addresses of another alignment need another binary, and what overlaps needs an exact check. */
+  #isPlaced(sizes: Expression): Expression {
+    const at = (param: Tensor) => this.#addresses.get(param)!;
+    const size = (param: Tensor) => py.subscript(sizes, py.number(String(this.#tensors.indexOf(param))));
+    const [first, ...rest] = this.#tensors.map(at);
+    const all = rest.reduce<Expression>((joined, each) => py.binary(joined, "|", each), first!);
+    const apart = this.#context.tensors.flatMap((written) =>
+      written.role === "in"
+        ? []
+        : tensorsBefore(this.#context, written).map((other) =>
+            py.unary(
+              "not",
+              py.compare(
+                py.unary("-", size(written)),
+                ["<", py.binary(at(written), "-", at(other))],
+                ["<", size(other)],
+              ),
+            ),
+          ),
+    );
+    const isAligned = py.compare(py.binary(all, "%", py.number("16")), ["==", py.number("0")]);
+    return py.boolOp("and", isAligned, ...apart);
+  }
+
+  #allocate(param: TensorParam, made: Expression): Statement {
+    const given = this.#argument(param);
+    const isLeftOut = py.compare(given, ["is", py.none]);
+    return py.assign(this.#tensor(param), py.conditional(py.call(made), isLeftOut, given));
+  }
+
+  /** What the checks do to a written tensor: autograd is told, and what starts from zero is set to it. */
+  #beforeWriting(param: TensorParam): Block {
+    const tensor = this.#tensor(param);
+    const told = py.expression(py.call("torch._C._increment_version", py.tuple(tensor)));
+    if (param.role === "inout") return [told];
+    const isGiven = py.compare(this.#argument(param), ["is not", py.none]);
+    const zero = param.zeroed ? [py.expression(py.call(py.attribute(tensor, "zero_")))] : [];
+    return [{ kind: "if", branches: [{ test: isGiven, body: [told] }] }, ...zero];
+  }
+
+  // ---- arguments ----------------------------------------------------------------------------------------------------
+
+  #call() {
+    const outs = this.#outs.map((param) => py.keyword(this.#argument(param).id, this.#argument(param)));
+    return [...this.#arguments(), ...outs];
+  }
+
+  /**
+   * The shapes that tell calls apart, and the numbers with their types: `True` is not 1, and -0.0 not 0.0. No name is
+   * called: an argument may have it. Nested tensors are told apart because PyTorch's guard ends the process on one.
+   */
+  #key(): Expression {
+    const seen = new Set<string | number>();
+    const told = (param: Tensor, name: Expression): Expression => {
+      const dims = param.kind === "tensor" ? param.dimNames : [""];
+      const isNew = dims.some((dim) => typeof dim !== "number" && !seen.has(dim));
+      for (const dim of dims) seen.add(dim);
+      return py.attribute(name, isNew ? "shape" : "is_nested");
+    };
+    const inputs = callOrder(this.ir).flatMap((param): readonly Expression[] => {
+      if (param.kind === "tensor" || param.kind === "pointer") return [told(param, this.#context.tensor(param))];
+      const name = this.#number(param);
+      const exact = py.fString({ value: name, conversion: "r" });
+      return [py.attribute(name, "__class__"), annotationOf(param) === "float" ? exact : name];
+    });
+    const outs = this.#outs.map((param) => {
+      const name = this.#argument(param);
+      return py.conditional(py.none, py.compare(name, ["is", py.none]), told(param, name));
+    });
+    return py.tuple(...inputs, ...outs);
+  }
+
+  /** The caller's tensors, those that are compared with an earlier call's. */
+  #given(): Expression {
+    const inputs = callOrder(this.ir).filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    const tensors = inputs.map((param) => this.#context.tensor(param));
+    const outs = this.#outs.map((param) => this.#argument(param));
+    const [only] = outs;
+    if (!only) return py.tuple(...tensors);
+    if (outs.length === 1)
+      return py.conditional(py.tuple(...tensors), py.compare(only, ["is", py.none]), py.tuple(...tensors, only));
+    const all = py.tuple(...tensors, ...outs);
+    return py.raw("[x for x in ", all, " if x is not None]");
+  }
+
+  #arguments() {
+    return callOrder(this.ir).map((param) =>
+      param.kind === "tensor" || param.kind === "pointer"
+        ? py.name(this.#context.names.tensors.get(param.name)!)
+        : this.#number(param),
+    );
+  }
+
+  #number(param: NumberParam) {
+    return py.name(this.#context.names.parameters.get(param.value)!);
+  }
+
+  /** A tensor that is launched with: an argument, or an output that is allocated where none was given. */
+  #tensor(param: Tensor): Expression {
+    return this.#made.get(param) ?? this.#context.tensor(param);
+  }
+
+  /** An output as the caller gives it. */
+  #argument(param: TensorParam) {
+    return py.name(label(this.#context, param));
+  }
+}

@@ -1,0 +1,99 @@
+/** The block of an emitted module that takes repeated calls straight to their launch. */
+import { describe, expect, test } from "vitest";
+import { PositionEncoding, Workspace } from "@astral-sh/ruff-wasm-nodejs";
+import { build, kernel, scalar, tensor, tl } from "tilescript";
+import { dropout } from "../../../examples/dropout.js";
+import { gemmTma } from "../../../examples/gemm-tma.js";
+import { vectorAdd } from "../../../examples/vector-add.js";
+import { lint } from "../../support/emit.js";
+import { examples } from "../../support/examples.js";
+
+const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
+
+const fast = async (of: unknown) => (await build(of)).emit({ launch: "fast" }).python;
+const plain = async (of: unknown) => (await build(of)).emit({ launch: "plain" }).python;
+
+/** The function that takes a call, or undefined where there is none. */
+const repeated = (python: string) => /^def _repeated[^]*?(?=\n\n\n)/m.exec(python)?.[0];
+
+test.each(examples)("the block of $name should leave ruff nothing to format and nothing to say", async ({ kernel }) => {
+  const python = await fast(kernel);
+  expect(ruff.format(python)).toBe(python);
+  expect(lint(python)).toEqual([]);
+});
+
+test("the rest of the module should be as it is without the block, but for imports", async () => {
+  const [long, short] = [await fast(vectorAdd), await plain(vectorAdd)];
+  const imports = "import functools\nimport threading\n\n";
+  const block = /class _Told[^]*(?=kernel_fn = )/.exec(long)![0];
+  expect(long).toContain(imports);
+  expect(long.replace(imports, "").replace(block, "")).toBe(short);
+});
+
+test("a call should be taken by its signature, and its key should hold shapes and exact numbers", async () => {
+  const python = await fast(dropout);
+  expect(/^def _repeated\(.*\):$/m.exec(python)![0]).toBe("def _repeated(x, p=0.5, seed=0, *, out=None):");
+  expect(/ key = \(([^]*?)\n {8}\)\n/.exec(python)![1]!.trim().split(/\s+/)).toEqual(
+    `x.shape, p.__class__, f"{p!r}", seed.__class__, seed, None if out is None else out.is_nested,`.split(" "),
+  );
+});
+
+test("a written tensor should be held against every tensor that the checks hold it against", async () => {
+  const params = {
+    a: tensor(tl.float32, ["N"]),
+    b: tensor.inout(tl.float32, ["N"]),
+    c: tensor.out(tl.float32, ["N"]),
+    d: tensor.out(tl.float32, ["N"]),
+  };
+  const written = kernel("written", { params, grid: ({ N }) => [N] }, ({ a, b, c, d }) => {
+    const x = tl.load(a.at(tl.programId(0)));
+    tl.store(b.at(tl.programId(0)), x);
+    tl.store(c.at(tl.programId(0)), x);
+    tl.store(d.at(tl.programId(0)), x);
+  });
+  const compared = (await fast(written)).matchAll(/not -sizes\[(\d)\] < (\w)_at - (\w)_at < sizes\[(\d)\]/g);
+  const pairs = [...compared].map(([, size, of, other, otherSize]) => {
+    expect(["abcd"[Number(size)], "abcd"[Number(otherSize)]]).toEqual([of, other]);
+    return `${of}${other}`;
+  });
+  expect(pairs).toEqual(["ba", "ca", "cb", "da", "db", "dc"]);
+});
+
+describe("a kernel should have no such block", () => {
+  const at = () => tl.programId(0);
+  test("where its tensors are described anew for each launch", async () => {
+    expect(repeated(await fast(gemmTma))).toBeUndefined();
+  });
+
+  test("where a tensor may be left out", async () => {
+    const params = {
+      x: tensor(tl.float32, ["N"]).optional(),
+      z: tensor.out(tl.float32, ["N"]),
+      y: tensor(tl.float32, ["N"]),
+    };
+    const left = kernel("left", { params, grid: ({ N }) => [N] }, ({ x, y, z }) => {
+      const value = tl.mut(tl.load(y.at(at())));
+      tl.when(x.given, () => {
+        value.value = tl.load(x.at(at()));
+      });
+      tl.store(z.at(at()), value.value);
+    });
+    expect(repeated(await fast(left))).toBeUndefined();
+  });
+
+  test("without a tensor that says which GPU", async () => {
+    const params = { z: tensor.out(tl.float32, [64]), value: scalar(tl.float32) };
+    const filled = kernel("filled", { params, grid: () => [1] }, ({ z, value }) => {
+      tl.store(z.at(tl.arange(0, 64)), tl.full([64], value, tl.float32));
+    });
+    expect(repeated(await fast(filled))).toBeUndefined();
+  });
+
+  test("where PyTorch looks into the operator", async () => {
+    const of = await build(vectorAdd);
+    const form = (name: "custom_op" | "triton_op") =>
+      of.emit({ launch: "fast", op: { namespace: "n", form: name } }).python;
+    expect(repeated(form("triton_op"))).toBeUndefined();
+    expect(repeated(form("custom_op"))).toBeDefined();
+  });
+});

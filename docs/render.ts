@@ -14,6 +14,7 @@ import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
 import { diagnosticsPage } from "./diagnostics.js";
 import { languagePage } from "./language.js";
+import { proofTable } from "./proof-table.js";
 import { tolerancesModule } from "./tolerances.js";
 
 /** Python that is generated from TypeScript, as the pages are. */
@@ -25,6 +26,7 @@ export const documents = [
   "docs/language.md",
   "docs/cli.md",
   "docs/testing.md",
+  "docs/proofs.md",
   "docs/diagnostics.md",
   TOLERANCES,
 ] as const;
@@ -110,7 +112,8 @@ export async function render(document: string): Promise<string> {
 }
 
 async function filled(document: string): Promise<string> {
-  const known = await parts();
+  const known: Readonly<Record<string, string>> =
+    document === "docs/proofs.md" ? { proofs: await proofTable() } : await parts();
   return read(document).replace(/<!-- begin (\w+) -->\n[^]*?<!-- end -->/g, (_, name: string) => {
     const part = known[name];
     if (part === undefined) throw new Error(`${document}: no part is called ${name}`);

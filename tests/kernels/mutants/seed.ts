@@ -9,7 +9,7 @@ export type Source = Pick<Subject, "file" | "kernel" | "anywhere">;
 type Seed = Pick<Mutation, "what" | "from" | "to" | "at">;
 
 /** The part of a source that defines a kernel. */
-function sectionOf(source: string, kernel: string): readonly [number, number] {
+export function sectionOf(source: string, kernel: string): readonly [number, number] {
   const start = source.indexOf(`export const ${kernel} = `);
   const end = source.indexOf("\nexport const ", start + 1);
   if (start < 0) throw new Error(`there is no ${kernel}`);

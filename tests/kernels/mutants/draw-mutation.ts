@@ -1,0 +1,55 @@
+/** Random mistakes in right kernels: one word of a kernel's source becomes another. */
+import { readFileSync } from "node:fs";
+import type { Subject } from "./mutations.js";
+import { sectionOf } from "./seed.js";
+
+const swap = (a: string, b: string): readonly (readonly [RegExp, string])[] => [
+  [new RegExp(`${a}(?![\\w])`, "g"), b.replaceAll("\\", "")],
+  [new RegExp(`${b}(?![\\w])`, "g"), a.replaceAll("\\", "")],
+];
+
+/** What becomes what. */
+const CHANGES: readonly (readonly [RegExp, string])[] = [
+  ...swap("\\.lt", "\\.le"),
+  ...swap("\\.ge", "\\.gt"),
+  ...swap("\\.add", "\\.sub"),
+  ...swap("\\.mul", "\\.add"),
+  ...swap("\\.mod", "\\.floorDiv"),
+  ...swap("\\.row", "\\.col"),
+  ...swap("\\bM", "\\bN"),
+  ...swap("BLOCK_M", "BLOCK_N"),
+  ...swap("tl\\.minimum", "tl\\.maximum"),
+  ...swap("tl\\.max", "tl\\.min"),
+  ...swap("tl\\.sum", "tl\\.max"),
+  ...swap("programId\\(0\\)", "programId\\(1\\)"),
+  ...swap("stride\\(0\\)", "stride\\(1\\)"),
+  [/range\(0,/g, "range(1,"],
+  [/tl\.inBounds\((\w+)\)/g, "$1"],
+  [/\.at\((\w+)\)/g, ".at(tl.inBounds($1))"],
+  [/\.at\((\w+), (\w+)\)/g, ".at($2, $1)"],
+  [/arange\(0, (\w+)\)/g, "arange(0, $1).add(1)"],
+  [/arange\(0, (\w+)\)/g, "arange(0, $1).mul(2)"],
+  [/other: -Infinity/g, "other: 0"],
+  [/other: 0/g, "other: 1"],
+  [/, \{ other: [^}]*\}/g, ""],
+  [/, other: -?\w+/g, ""],
+  [/, \{ mask: \w+ \}/g, ""],
+  [/mask: (\w+)/g, "mask: $1.and(true)"],
+  [/, -Infinity\)/g, ", 0)"],
+  [/, 0\);/g, ", 1);"],
+  [/tl\.cdiv\((\w+), (\w+)\)/g, "$1.floorDiv($2)"],
+];
+
+/** A mistake in the subject, or undefined where the change that was drawn does not fit. */
+export function mutationOf({ file, kernel, anywhere }: Subject, draw: (below: number) => number) {
+  const source = readFileSync(new URL(file, import.meta.url), "utf8");
+  const [start, end] = anywhere ? [0, source.length] : sectionOf(source, kernel);
+  const [from, to] = CHANGES[draw(CHANGES.length)]!;
+  const found = [...source.slice(start, end).matchAll(from)];
+  const match = found[draw(Math.max(1, found.length))];
+  if (!match) return undefined;
+  // The rest of the line tells apart what occurs more than once.
+  const rest = source.slice(start + match.index, source.indexOf("\n", start + match.index));
+  const changed = match[0].replace(new RegExp(from.source), to) + rest.slice(match[0].length);
+  return rest === changed ? undefined : { what: `${rest.trim()} → ${changed.trim()}`, from: rest, to: changed };
+}

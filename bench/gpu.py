@@ -35,10 +35,10 @@ SOFTMAX_SIZES = [(4096, 12672), (8192, 1024)]
 GEMM_SIZES = [(4096, 4096, 4096), (8192, 8192, 8192), (4095, 4097, 4099), (1000, 777, 333)]
 
 
-def alternated(functions, inputs):
+def alternated(functions, inputs, rounds=ROUNDS):
     """The times of each function, one for each round."""
     times = {name: [] for name in functions}
-    for turn in range(ROUNDS):
+    for turn in range(rounds):
         for name in list(functions)[:: -1 if turn % 2 else 1]:
             times[name].append(measure(partial(functions[name], *inputs), WARMUP, ITERATIONS))
     return times

@@ -41,6 +41,10 @@ const attentionForward = kernel(
       configs: [
         { BLOCK_M: 128, BLOCK_N: 64, numWarps: 8, numStages: 3 },
         { BLOCK_M: 64, BLOCK_N: 64, numWarps: 4, numStages: 3 },
+        { BLOCK_M: 64, BLOCK_N: 64, numWarps: 4, numStages: 3, maxnreg: 128 },
+        { BLOCK_M: 128, BLOCK_N: 128, numWarps: 8, numStages: 3 },
+        { BLOCK_M: 128, BLOCK_N: 64, numWarps: 4, numStages: 3 },
+        { BLOCK_M: 128, BLOCK_N: 32, numWarps: 4, numStages: 4 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],
@@ -132,6 +136,9 @@ const attentionBackward = kernel(
       configs: [
         { BLOCK: 128, STEP: 32, numWarps: 8, numStages: 3 },
         { BLOCK: 64, STEP: 32, numWarps: 4, numStages: 3 },
+        { BLOCK: 128, STEP: 32, numWarps: 4, numStages: 4 },
+        { BLOCK: 128, STEP: 64, numWarps: 8, numStages: 2 },
+        { BLOCK: 64, STEP: 64, numWarps: 4, numStages: 2 },
       ],
     },
     shapes: [{ H: 32, S: 1024, HEAD_DIM: 64 }],

@@ -59,7 +59,7 @@ const layerNormGradients = kernel(
     grid: ({ GROUPS }) => [GROUPS],
     requires: ({ N, BLOCK_N, GROUPS }) => [BLOCK_N.ge(N), GROUPS.ge(1)],
     autotune: { key: ["N"], configs: [{ numWarps: 4 }, { numWarps: 8 }, { numWarps: 16 }] },
-    shapes: [{ M: 4096, N: 8192, GROUPS: 256 }],
+    shapes: [{ M: 4096, N: 8192, GROUPS: 132 }],
   },
   ({ dy, x, weight, mean, rstd, dx, dwPartial, dbPartial, M, N, GROUPS, BLOCK_N }) => {
     const group = tl.inBounds(tl.programId(0));
@@ -67,7 +67,7 @@ const layerNormGradients = kernel(
     const w = tl.load(weight.at(cols), { other: 0 }).to(tl.float32);
     const dwSum = tl.mut(tl.zeros([BLOCK_N], tl.float32));
     const dbSum = tl.mut(tl.zeros([BLOCK_N], tl.float32));
-    for (const m of tl.range(group, M, GROUPS)) {
+    for (const m of tl.range(group, M, GROUPS, { numStages: 3 })) {
       const row = tl.inBounds(m);
       const gradient = tl.load(dy.at(row, cols), { other: 0 }).to(tl.float32);
       const values = tl.load(x.at(row, cols), { other: 0 }).to(tl.float32);
@@ -102,9 +102,9 @@ const columnSums = kernel(
       BLOCK_N: constexpr(),
     },
     grid: ({ N, BLOCK_N }) => [tl.cdiv(N, BLOCK_N)],
-    config: { BLOCK_R: 32, BLOCK_N: 64 },
+    config: { BLOCK_R: 32, BLOCK_N: 32 },
     reference: ({ a, b, OUT }) => [a.sum(0).to(OUT), b.sum(0).to(OUT)],
-    shapes: [{ R: 256, N: 8192 }],
+    shapes: [{ R: 132, N: 8192 }],
   },
   ({ a, b, aSum, bSum, OUT, R, BLOCK_R, BLOCK_N }) => {
     const cols = tl.programId(0).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
@@ -140,7 +140,7 @@ export const layerNorm = op(
   ({ x, weight, bias, eps }) => layerNormForward.call({ x, weight, bias, eps }),
   ({ x, weight, mean, rstd }, { y: dy }) => {
     // Each group of rows adds up its share first; the second pass adds the groups, in the same order every time.
-    const { dx, dwPartial, dbPartial } = layerNormGradients.call({ dy, x, weight, mean, rstd, GROUPS: 256 });
+    const { dx, dwPartial, dbPartial } = layerNormGradients.call({ dy, x, weight, mean, rstd, GROUPS: 132 });
     const { aSum: dw, bSum: db } = columnSums.call({ a: dwPartial, b: dbPartial, OUT: T });
     return { x: dx, weight: dw, bias: db };
   },

@@ -51,14 +51,14 @@ const rmsNormGradients = kernel(
     grid: ({ GROUPS }) => [GROUPS],
     requires: ({ N, BLOCK_N, GROUPS }) => [BLOCK_N.ge(N), GROUPS.ge(1)],
     autotune: { key: ["N"], configs: [{ numWarps: 4 }, { numWarps: 8 }, { numWarps: 16 }] },
-    shapes: [{ M: 4096, N: 8192, GROUPS: 256 }],
+    shapes: [{ M: 4096, N: 8192, GROUPS: 132 }],
   },
   ({ dy, x, weight, rstd, dx, dwPartial, M, N, GROUPS, BLOCK_N }) => {
     const group = tl.inBounds(tl.programId(0));
     const cols = tl.arange(0, BLOCK_N);
     const w = tl.load(weight.at(cols), { other: 0 }).to(tl.float32);
     const dwSum = tl.mut(tl.zeros([BLOCK_N], tl.float32));
-    for (const m of tl.range(group, M, GROUPS)) {
+    for (const m of tl.range(group, M, GROUPS, { numStages: 3 })) {
       const row = tl.inBounds(m);
       const gradient = tl.load(dy.at(row, cols), { other: 0 }).to(tl.float32);
       const values = tl.load(x.at(row, cols), { other: 0 }).to(tl.float32);
@@ -92,7 +92,7 @@ export const rmsNorm = op(
   },
   ({ x, weight, eps }) => rmsNormForward.call({ x, weight, eps }),
   ({ x, weight, rstd }, { y: dy }) => {
-    const { dx, dwPartial } = rmsNormGradients.call({ dy, x, weight, rstd, GROUPS: 256 });
+    const { dx, dwPartial } = rmsNormGradients.call({ dy, x, weight, rstd, GROUPS: 132 });
     // Left out where the weight needs no gradient.
     return { x: dx, weight: dwPartial.sum(0).to(T) };
   },

@@ -15,7 +15,7 @@ export const softmax = kernel(
     requires: ({ N, BLOCK_N }) => [BLOCK_N.ge(N)],
     autotune: {
       key: ["N"],
-      configs: [{ numWarps: 1 }, { numWarps: 2 }, { numWarps: 4 }, { numWarps: 8 }, { numWarps: 16 }],
+      configs: [{ numWarps: 1 }, { numWarps: 2 }, { numWarps: 4 }, { numWarps: 8 }, { numWarps: 16 }, { numWarps: 32 }],
     },
     reference: ({ x }, torch) => torch.softmax(x, -1),
     shapes: [

@@ -122,6 +122,9 @@ const lowered: readonly StageRule[] = [
     });
     return wrong ? `${statement.op.name} has no pointer` : undefined;
   }),
+  ofOps("What masked lanes hold stands beside a mask.", ({ op, options }) =>
+    "other" in options && !("mask" in options) ? `${op.name} has other and no mask` : undefined,
+  ),
 ];
 
 /** The rules of each stage. */

@@ -116,23 +116,20 @@ class Recording {
   forward(): Composition {
     const { name, at, forward } = this.definition;
     const outputs = tensorsOf(this.face, "out");
-    return this.#record(
-      tensorsOf(this.face, "in").map((param) => param.name),
-      forward,
-      (returned) => {
-        const results = this.#results(returned);
-        for (const output of outputs) {
-          const node = results[output.name] ?? fail(operatorResult.rule(whyNoResult(name, output.name)), at);
-          this.#checkShape(output, node, `${output.name} is declared`);
-          const type = this.#describe(node);
-          if (type?.dtype !== undefined && !includes(output.dtype, type.dtype))
-            fail(operatorResult.dtype(name, output.name), placeOf(node) ?? at);
-        }
-        const declared = Object.fromEntries(outputs.map((output) => [output.name, results[output.name]!] as const));
-        // Declared outputs come first, then what only `backward` needs.
-        return this.definition.backward ? { ...declared, ...results } : declared;
-      },
-    );
+    const given = tensorsOf(this.face, "in").map((param) => param.name);
+    return this.#record({ tensors: given, variables: variablesOf(this.face.params) }, forward, (returned) => {
+      const results = this.#results(returned, () => false);
+      for (const output of outputs) {
+        const node = results[output.name] ?? fail(operatorResult.rule(whyNoResult(name, output.name)), at);
+        this.#checkShape(output, node, `${output.name} is declared`);
+        const type = this.#describe(node);
+        if (type?.dtype !== undefined && !includes(output.dtype, type.dtype))
+          fail(operatorResult.dtype(name, output.name), placeOf(node) ?? at);
+      }
+      const declared = Object.fromEntries(outputs.map((output) => [output.name, results[output.name]!] as const));
+      // Declared outputs come first, then what only `backward` needs.
+      return this.definition.backward ? { ...declared, ...results } : declared;
+    });
   }
 
   /** Compares the known part of a shape with the declared shape. */
@@ -165,12 +162,21 @@ class Recording {
       }),
     );
     const given = [...inputs.map((param) => param.name), ...Object.keys(forward.results)];
+    const { params } = this.face;
+    // PyTorch has the gradients of outputs in any case; an input would be kept for its dtype alone.
+    const variables = {
+      ...variablesOf(params),
+      ...dtypesOfGradients(outputs),
+      ...variablesOf(params.filter(isConstexpr)),
+    };
     const differentiable = inputs.filter(({ dtype }) => !members(dtype).some(isInt));
     return this.#record(
-      given,
+      { tensors: given, variables },
       (known, torch) => backward(known, gradients, torch),
       (returned) => {
-        const results = this.#results(returned);
+        // A gradient reaches all inputs of a sum as it is. An optional input has none where it is left out.
+        const isGiven = (key: string): boolean => inputs.some((param) => param.name === key && !param.optional);
+        const results = this.#results(returned, (key, other) => isGiven(key) && isGiven(other));
         for (const [key, node] of Object.entries(results)) {
           const param = differentiable.find((input) => input.name === key);
           if (!inputs.some((input) => input.name === key))
@@ -185,12 +191,12 @@ class Recording {
   }
 
   #record(
-    given: readonly string[],
+    given: { readonly tensors: readonly string[]; readonly variables: Readonly<Record<string, TorchNode>> },
     author: Forward,
     results: (returned: unknown) => Composition["results"],
   ): Composition {
     const steps: (KernelLaunch | TorchNode)[] = [];
-    const inputs = new Set(given);
+    const inputs = new Set(given.tensors);
     const numbers = this.face.params.filter((param) => param.kind !== "tensor").map((param) => param.name);
     const into = {
       name: this.face.name,
@@ -200,7 +206,7 @@ class Recording {
       describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
       isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),
     };
-    const known = { tensors: given, numbers, variables: variablesOf(this.face.params) };
+    const known = { ...given, numbers };
     const returned = named(this.face.name, () =>
       launching(into, () =>
         logging(
@@ -212,7 +218,8 @@ class Recording {
     return { steps, results: results(returned) };
   }
 
-  #results(returned: unknown): Record<string, TorchNode> {
+  /** `mayBeOne` tells of two results whether they may be one tensor. */
+  #results(returned: unknown, mayBeOne: (key: string, other: string) => boolean): Record<string, TorchNode> {
     const { name, at } = this.definition;
     if (!isRecord(returned)) fail(operatorResult.notByName(name), at);
     const results = Object.entries(returned).map(([key, value]) => {
@@ -221,14 +228,15 @@ class Recording {
       return [key, node] as const;
     });
     // PyTorch refuses an operator that returns memory of an input, or the same memory twice.
-    const owners = new Map<TorchNode, string>();
+    const owners = new Map<TorchNode, readonly [string, TorchNode]>();
     for (const [key, node] of results) {
       const of = owner(node);
       const place = placeOf(node) ?? at;
       if (of.kind === "input") fail(operatorAlias(name, key, of.name), place);
-      const other = owners.get(of);
-      if (other !== undefined) fail(operatorAlias(name, key, other), place);
-      owners.set(of, key);
+      const [other, itsNode] = owners.get(of) ?? [];
+      if (other !== undefined && !(node === itsNode && mayBeOne(key, other)))
+        fail(operatorAlias(name, key, other), place);
+      owners.set(of, [key, node]);
     }
     return Object.fromEntries(results);
   }
@@ -272,6 +280,18 @@ function named<R>(name: string, body: () => R): R {
 }
 
 /** Where the author made the node. */
+const isConstexpr = ({ kind }: Param): boolean => kind === "constexpr";
+
+/** How a gradient reads dtype variables: off the gradients of outputs of that dtype. */
+function dtypesOfGradients(outputs: readonly TensorParam[]): Readonly<Record<string, TorchNode>> {
+  return Object.fromEntries(
+    outputs.flatMap(({ name, dtype, optional }) => {
+      const of = { kind: "input", name: gradientOf(name) } as const;
+      return typeof dtype === "string" || optional ? [] : [[dtype.name, { kind: "attribute", of, name: "dtype" }]];
+    }),
+  );
+}
+
 function placeOf(node: TorchNode): Location | undefined {
   return "at" in node ? node.at : undefined;
 }

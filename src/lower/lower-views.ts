@@ -237,7 +237,8 @@ class Lowering {
     this.#recorder.append({
       ...statement,
       operands: [valueOf(pointer), ...statement.operands.slice(1)],
-      options: { ...(first && { mask: first }), ...(other && { other }), ...rest },
+      // Triton takes `other` only beside a mask; without one no lane holds it.
+      options: { ...(first && { mask: first, ...(other && { other }) }), ...rest },
     });
   }
 

@@ -42,6 +42,12 @@ function callMember(walk: Walk, node: ts.CallExpression, callee: ts.PropertyAcce
   const args = evaluateArguments(walk, node, frame);
   switch (receiver.kind) {
     case "traced":
+      if (isOfList(name, args)) {
+        // Some ops give several tiles, as an array.
+        const list = holder(new Map(), TRACED);
+        predicate(walk, node, name, list, args, frame);
+        return callArray(walk, list, name, args, frame);
+      }
       callbacks(walk, args, frame.region);
       return receiver.certain || !callee.questionDotToken ? TRACED : MAYBE;
     case "arms":
@@ -152,6 +158,13 @@ function identity(
   const isArray = receiver.kind === "holder" || ts.isArrayLiteralExpression(unwrap(callee.expression));
   if (isArray && (isTraced(sought ?? PLAIN) || holdsTraced(receiver)))
     walk.problem(hiddenCoercion.identity(name), callee.name);
+}
+
+const OF_LISTS = /^(?:forEach|map|flatMap|filter|some|every|find(?:Last)?(?:Index)?|entries|keys|values)$/;
+
+/** Whether a method is one of arrays, and none of tiles; `x.reduce` of a tile takes an axis first. */
+function isOfList(name: string, [first]: readonly Abstract[]): boolean {
+  return OF_LISTS.test(name) || (/^reduce(?:Right)?$/.test(name) && first?.kind === "function");
 }
 
 const PREDICATES = /^(?:some|every|find(?:Last)?(?:Index)?|filter|sort|toSorted)$/;
@@ -305,6 +318,15 @@ function callArray(walk: Walk, list: Abstract, name: string, args: readonly Abst
     case "toReversed":
       call(first, [element, PLAIN, list]);
       return holder(new Map(), name === "concat" ? args.map(spread).reduce(join, element) : element);
+    case "entries": {
+      const entry = new Map([
+        ["0", PLAIN],
+        ["1", element],
+      ]);
+      return holder(new Map(), holder(entry));
+    }
+    case "values":
+      return holder(new Map(), element);
     case "find":
     case "at":
     case "pop":

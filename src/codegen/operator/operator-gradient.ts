@@ -25,6 +25,10 @@ interface Kept {
 }
 
 class GradientEmitter {
+  /** What the operator returns: a tensor that is the gradient of several inputs once, by the first of them. */
+  readonly backward: Composition;
+  /** The input whose name the gradient of an input has in the operator. */
+  readonly #owners: ReadonlyMap<string, string>;
   /** The face's names, with the forward function's results and the gradients of outputs. */
   readonly #names: KernelNames;
   /** The flag that tells whether each gradient is wanted, by the input's name. */
@@ -40,10 +44,18 @@ class GradientEmitter {
 
   constructor(
     readonly context: OperatorContext,
-    readonly backward: Composition,
+    { steps, results }: Composition,
   ) {
     const { face } = context.operator;
-    this.#results = Object.keys(backward.results);
+    const first = new Map(
+      Object.entries(results)
+        .toReversed()
+        .map(([name, node]) => [node, name]),
+    );
+    this.#owners = new Map(Object.entries(results).map(([name, node]) => [name, first.get(node)!]));
+    this.#results = Object.keys(results).filter((name) => this.#owners.get(name) === name);
+    this.backward = { steps, results: Object.fromEntries(this.#results.map((name) => [name, results[name]!])) };
+    const { backward } = this;
     const gradients = context.outputs.map((param) => gradientOf(param.name));
     this.#names = withTensors(context.names, [...context.results, ...gradients]);
     this.#flags = this.#takeFlags();
@@ -219,9 +231,10 @@ class GradientEmitter {
     const asked = new Set(this.#asked.values());
     const optional = new Set(inputs.filter(mayBeLeftOut).flatMap(({ name }) => this.#flags.get(name) ?? []));
     const inOrder = inputs.map((param) => {
-      const gradient = gradients[this.#results.indexOf(param.name)];
-      if (!gradient) return py.none;
-      const flag = this.#flags.get(param.name)!;
+      const owner = this.#owners.get(param.name);
+      if (owner === undefined) return py.none;
+      const gradient = gradients[this.#results.indexOf(owner)]!;
+      const flag = this.#flags.get(owner)!;
       return optional.has(flag) ? py.conditional(gradient, py.name(flag), py.none) : gradient;
     });
     return {
@@ -241,18 +254,21 @@ class GradientEmitter {
 
   /** The lines that set flags. */
   #needed(isWanted: (flag: string) => boolean): Block {
-    return callOrder(this.context.operator.face).flatMap((param, i) => {
-      const flag = this.#flags.get(param.name);
-      if (flag === undefined || !isWanted(flag)) return [];
-      const [index, next] = [py.number(String(i)), py.number(String(i + 1))];
-      const all = py.dotted("ctx.needs_input_grad");
-      // PyTorch does not count omitted arguments and expects no gradient for them.
-      const value = mayBeLeftOut(param)
-        ? py.call("any", py.subscript(all, py.slice(index, next)))
-        : py.subscript(all, index);
-      return [py.assign(py.name(flag), value)];
+    return [...this.#flags].flatMap(([owner, flag]) => {
+      if (!isWanted(flag)) return [];
+      const asked = callOrder(this.context.operator.face).flatMap((param, i) =>
+        this.#owners.get(param.name) === owner ? [isAsked(param, i)] : [],
+      );
+      return [py.assign(py.name(flag), asked.length === 1 ? asked[0]! : py.boolOp("or", ...asked))];
     });
   }
+}
+
+/** Whether PyTorch wants the gradient of an input, of which it does not count those that are left out. */
+function isAsked(param: InputParam, i: number): Expression {
+  const [index, next] = [py.number(String(i)), py.number(String(i + 1))];
+  const all = py.dotted("ctx.needs_input_grad");
+  return mayBeLeftOut(param) ? py.call("any", py.subscript(all, py.slice(index, next))) : py.subscript(all, index);
 }
 
 const mayBeLeftOut = (param: InputParam): boolean => param.kind === "tensor" && param.optional;

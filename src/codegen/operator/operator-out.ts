@@ -6,6 +6,7 @@ import type { OperatorContext } from "./operator-context.js";
 import { writingOperator } from "./registration.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression } from "../python/py.js";
+import { withoutUnusedSizes } from "../python/unused-sizes.js";
 import { contiguousCheck, DEVICE, derivedChecks, shapeChecks } from "../wrapper/wrapper-checks.js";
 import { checkedOutput } from "../wrapper/wrapper-outputs.js";
 import { WrapperScope } from "../wrapper/wrapper-scope.js";
@@ -28,7 +29,7 @@ export function outDefinitions(context: OperatorContext): Block {
     ...outputs.flatMap((param) => [py.expression(checkedOutput(scope, param)), ...contiguousCheck(scope, param)]),
     ...statements,
   ];
-  return writingOperator(names, params, [...given.values()], [], body, context.op);
+  return writingOperator(names, params, [...given.values()], [], withoutUnusedSizes(body), context.op);
 }
 
 /** The context in which outputs are arguments. */

@@ -27,11 +27,11 @@ let seeded: Seeded;
 beforeAll(() => void (seeded = new Seeded()));
 afterAll(() => seeded.remove());
 
-// The kernels of an operator stand before it.
+// The kernels of an operator, and helper functions, stand before it.
 const subjectOf = ({ example, kernel }: Faulty) => ({
   file: `../../../examples/${example}.ts`,
   kernel,
-  anywhere: /-(norm|gradients)$/.test(example),
+  anywhere: /-(norm|gradients|gelu|mul|entropy)$/.test(example),
 });
 const right = (each: Faulty) => buildRight(subjectOf(each));
 const wrong = async (each: Faulty, what: string, [from, to]: Change) =>

@@ -1,7 +1,7 @@
 /** Puts a mistake into the source of a kernel. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type CompiledKernel } from "tilescript";
 import type { Mutation, Subject } from "./mutations.js";
 
@@ -36,10 +36,12 @@ export class Seeded {
 
   /** The kernel with the mistake, and the lines that may be blamed. */
   async build(subject: Source, mutation: Seed): Promise<{ compiled: CompiledKernel; lines: readonly number[] }> {
-    const source = readFileSync(new URL(subject.file, import.meta.url), "utf8");
-    const { mutated, lines } = mutate(source, subject, mutation);
+    const url = new URL(subject.file, import.meta.url);
+    const { mutated, lines } = mutate(readFileSync(url, "utf8"), subject, mutation);
     const file = join(this.#folder, `${++this.#count}-${basename(subject.file)}`);
-    writeFileSync(file, mutated);
+    // What the source imports from its own folder is not in this one.
+    const folder = fileURLToPath(new URL(".", url));
+    writeFileSync(file, mutated.replaceAll('from "./', `from "${folder}`));
     return { compiled: await buildFrom(file, subject.kernel), lines };
   }
 

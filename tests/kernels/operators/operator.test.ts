@@ -170,15 +170,15 @@ describe("what is refused", () => {
       right: (_, { y }) => ({ x: y.clone() }),
     },
     {
-      title: "a gradient twice",
+      title: "a gradient, and a view of it",
       wrong: ({ x, weight }) => {
-        const { y } = scaled.call({ x, weight });
-        return { x: y, wide: y };
+        const sums = scaled.call({ x, weight }).y.sum(0);
+        return { weight: sums, wide: sums.view(-1) };
       },
-      says: "wrong: wide shares memory with x; return a copy, .clone()",
+      says: "wrong: wide shares memory with weight; return a copy, .clone()",
       right: ({ x, weight }) => {
-        const { y } = scaled.call({ x, weight });
-        return { x: y, wide: y.sum(0) };
+        const sums = scaled.call({ x, weight }).y.sum(0);
+        return { weight: sums, wide: sums };
       },
     },
     {
@@ -248,11 +248,11 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
         if needs_weight or needs_bias:
             wide = grad_y.float()
         if needs_weight:
-            grad_weight = wide.mul(x.float()).sum(0).to(x.dtype)
+            grad_weight = wide.mul(x.float()).sum(0).to(grad_y.dtype)
         else:
             grad_weight = grad_y.new_empty(0)
         if needs_bias:
-            grad_bias = wide.sum(0).to(x.dtype)
+            grad_bias = wide.sum(0).to(grad_y.dtype)
         else:
             grad_bias = grad_y.new_empty(0)
         return dx, grad_weight, grad_bias"
@@ -263,10 +263,7 @@ test("a gradient that nobody asks for costs nothing but what others need too", a
         x, weight, _ = inputs
         needs_x = ctx.needs_input_grad[0]
         needs_weight = ctx.needs_input_grad[1]
-        needs_bias = any(ctx.needs_input_grad[2:3])
-        ctx.save_for_backward(
-            x if needs_weight or needs_bias else None, weight if needs_x else None
-        )"
+        ctx.save_for_backward(x if needs_weight else None, weight if needs_x else None)"
   `);
   expect(from("def _affine_backward(", "affine_op.register_autograd")).toMatchInlineSnapshot(`
     "def _affine_backward(ctx, grad_y):

@@ -100,6 +100,12 @@ const wrong: readonly (readonly [rule: string, stage: Stage, ir: KernelIR, chang
     lowered,
     withOp("load", (load) => ({ ...load, operands: [traced.params[0]!.value] })),
   ],
+  [
+    "What masked lanes hold stands beside a mask.",
+    "lowered",
+    lowered,
+    withOp("load", (load) => ({ ...load, options: { other: { kind: "literal", value: 0 } } })),
+  ],
 ];
 
 test.each(wrong)("%s (%s)", (rule, stage, ir, change) => {

@@ -138,6 +138,10 @@ describe("tracing values", () => {
     ["a staticRange variable", "for (const k of tl.staticRange(4)) { if (k) {} }"],
     ["state", "const acc = tl.mut(tl.zeros([4], tl.float32)); if (acc.value) {}"],
     ["several results", "const [lo, hi] = tl.split(a); if (hi) {}"],
+    ["each of several results", "tl.split(a).forEach((x) => { if (x) {} });"],
+    ["entries of several results", "for (const [, x] of tl.split(a).entries()) { if (x) {} }"],
+    ["entries of an array", "for (const [, x] of [a, b].entries()) { if (x) {} }"],
+    ["a fold of several results", "tl.split(a).reduce((x, y) => x && y);"],
     ["a branch's value", "const x = tl.when(n.gt(1), () => a).otherwise(() => b); if (x) {}"],
     ["a branch", "tl.when(n.gt(1), () => { if (a) {} });"],
     ["an else branch", "tl.when(n.gt(1), () => {}).otherwise(() => { if (a) {} });"],
@@ -165,6 +169,15 @@ describe("tracing values", () => {
     ["a plain reduce", "const s = [1, 2].reduce((x, i) => x.add(i), a); if (s) {}"],
   ])("should follow %s", (_name, body) => {
     expect(inKernel(body)).toHaveLength(1);
+  });
+
+  test.each([
+    "tl.split(a).forEach((x, i) => { if (i === 0) {} });",
+    "tl.split(a).map((x, i) => (i > 0 ? x.add(i) : x));",
+    "for (const [i, x] of tl.split(a).entries()) { if (i) x.add(1); }",
+    "[a, b].reduce((sum, x, i) => (i ? sum.add(x) : x));",
+  ])("should know that an index is a number: %s", (body) => {
+    expect(inKernel(body)).toEqual([]);
   });
 
   test("should follow functions of the file, hoisted ones too", () => {

@@ -24,6 +24,12 @@ def _first_config(_call, quantiles):
     configs=[
         triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3),
+        triton.Config(
+            {"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=4, num_stages=3, maxnreg=128
+        ),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 128}, num_warps=8, num_stages=3),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 64}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4, num_stages=4),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -431,6 +437,9 @@ def _attention_delta_fake(o, d_out):
     configs=[
         triton.Config({"BLOCK": 128, "STEP": 32}, num_warps=8, num_stages=3),
         triton.Config({"BLOCK": 64, "STEP": 32}, num_warps=4, num_stages=3),
+        triton.Config({"BLOCK": 128, "STEP": 32}, num_warps=4, num_stages=4),
+        triton.Config({"BLOCK": 128, "STEP": 64}, num_warps=8, num_stages=2),
+        triton.Config({"BLOCK": 64, "STEP": 64}, num_warps=4, num_stages=2),
     ],
     key=["S", "HEAD_DIM", "CAUSAL"],
     do_bench=_first_config if _INTERPRETED else None,

@@ -315,7 +315,7 @@ def layer_norm_gradients_kernel(
     )
     dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
     db_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
-    for m in range(group, M, GROUPS):
+    for m in tl.range(group, M, GROUPS, num_stages=3):
         row = m
         gradient = tl.load(
             dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
@@ -761,7 +761,7 @@ def column_sums(
         device,
         OUT=_TRITON_DTYPES[OUT],
         BLOCK_R=32,
-        BLOCK_N=64,
+        BLOCK_N=32,
     )
     return a_sum, b_sum
 
@@ -803,10 +803,10 @@ def layer_norm_backward_op(
     # Each group of rows adds up its share first; the second pass adds the groups, in
     # the same order every time.
     dx, dw_partial, db_partial = layer_norm_gradients(
-        grad_y, x, weight, mean, rstd, 256
+        grad_y, x, weight, mean, rstd, 132
     )
     if needs_weight or needs_bias:
-        dw, db = column_sums(dw_partial, db_partial, x.dtype)
+        dw, db = column_sums(dw_partial, db_partial, grad_y.dtype)
     else:
         dw = grad_y.new_empty(0)
         db = grad_y.new_empty(0)
@@ -819,10 +819,10 @@ def _layer_norm_backward_op_fake(
 ):
     """What torch.compile sees of layer_norm_backward_op: shapes and dtypes."""
     dx, dw_partial, db_partial = _layer_norm_gradients_fake(
-        grad_y, x, weight, mean, rstd, 256
+        grad_y, x, weight, mean, rstd, 132
     )
     if needs_weight or needs_bias:
-        dw, db = _column_sums_fake(dw_partial, db_partial, x.dtype)
+        dw, db = _column_sums_fake(dw_partial, db_partial, grad_y.dtype)
     else:
         dw = grad_y.new_empty(0)
         db = grad_y.new_empty(0)

@@ -251,7 +251,7 @@ def rms_norm_gradients_kernel(
         tl.float32
     )
     dw_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
-    for m in range(group, M, GROUPS):
+    for m in tl.range(group, M, GROUPS, num_stages=3):
         row = m
         gradient = tl.load(
             dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
@@ -498,9 +498,9 @@ def rms_norm_backward_op(
     needs_weight: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """torch.ops.tilescript.rms_norm_backward."""
-    dx, dw_partial = rms_norm_gradients(grad_y, x, weight, rstd, 256)
+    dx, dw_partial = rms_norm_gradients(grad_y, x, weight, rstd, 132)
     if needs_weight:
-        grad_weight = dw_partial.sum(0).to(x.dtype)
+        grad_weight = dw_partial.sum(0).to(grad_y.dtype)
     else:
         grad_weight = grad_y.new_empty(0)
     return dx, grad_weight
@@ -509,9 +509,9 @@ def rms_norm_backward_op(
 @rms_norm_backward_op.register_fake
 def _rms_norm_backward_op_fake(grad_y, x, weight, rstd, needs_weight):
     """What torch.compile sees of rms_norm_backward_op: shapes and dtypes."""
-    dx, dw_partial = _rms_norm_gradients_fake(grad_y, x, weight, rstd, 256)
+    dx, dw_partial = _rms_norm_gradients_fake(grad_y, x, weight, rstd, 132)
     if needs_weight:
-        grad_weight = dw_partial.sum(0).to(x.dtype)
+        grad_weight = dw_partial.sum(0).to(grad_y.dtype)
     else:
         grad_weight = grad_y.new_empty(0)
     return dx, grad_weight

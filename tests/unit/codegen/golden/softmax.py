@@ -32,6 +32,7 @@ def _first_config(_call, quantiles):
         triton.Config({}, num_warps=4),
         triton.Config({}, num_warps=8),
         triton.Config({}, num_warps=16),
+        triton.Config({}, num_warps=32),
     ],
     key=["N"],
     do_bench=_first_config if _INTERPRETED else None,

@@ -1,0 +1,134 @@
+"""Times the examples on a GPU beside what a user would run instead, and beside the GPU's limit.
+
+``python bench/gallery.py FOLDER --out RESULT.json [--only NAMES]``: bench/gallery.ts writes FOLDER. All ways to one
+result run in turns, round after round, forwards and backwards, the limit among them: a copy of as many bytes, or
+nothing where products decide. ``--only`` measures some parts; the figures of the others stay in RESULT.json if device,
+versions and modules are the same.
+"""
+
+import argparse
+import datetime
+import hashlib
+import json
+import sys
+import time
+import traceback
+from functools import partial
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
+
+import gpu  # noqa: E402
+import torch  # noqa: E402
+import triton  # noqa: E402
+from gallery_cases import CASES  # noqa: E402
+
+ROUNDS = 10
+# Times are compared with the fastest of these; the others are shown.
+RIVALS = ("eager", "compiled", "max-autotune", "flex")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Times the examples on a GPU beside what a user would run instead.")
+    parser.add_argument("folder", type=Path, help="with the modules, as bench/gallery.ts writes it")
+    parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
+    parser.add_argument("--only", help="the parts to measure, with commas between them")
+    parser.add_argument("--list", action="store_true", help="print the parts, and measure nothing")
+    return parser.parse_args()
+
+
+def check(case):
+    """The relative error of each way, in the Frobenius norm, against the expected tensors; raises if ours is wrong."""
+    errors = {}
+    for name, function in case.ways.items():
+        got = function()
+        got = got if isinstance(got, tuple) else (got,)
+        errors[name] = max(gpu.error(each, wanted) for each, wanted in zip(got, case.expected, strict=True))
+    # A comparison with NaN is false.
+    if not errors["tilescript"] <= case.bound:
+        raise AssertionError(f"{case.facts} is wrong: relative errors {errors}, at most {case.bound}")
+    return errors
+
+
+def rows_of(case):
+    """A row for each way, and the ratios of ours to each of them."""
+    errors = check(case)
+    limit = {} if case.bytes is None else {"copy": copy_of(case.bytes)}
+    times = gpu.alternated(case.ways | limit, (), rounds=ROUNDS)
+    for name in times:
+        row = case.facts | {"provider": name} | gpu.summary(times[name])
+        if name in errors:
+            row["error"] = errors[name]
+        if case.bytes is not None:
+            row["gbps"] = case.bytes / row["ms"] / 1e6
+        if case.flops is not None:
+            row["tflops"] = case.flops / row["ms"] / 1e9
+        yield row
+    others = [name for name in times if name != "tilescript"]
+    ratios = {name: gpu.ratio(times, name, "tilescript") for name in others}
+    yield from (case.facts | ratio for ratio in ratios.values())
+    rivals = [ratio for name, ratio in ratios.items() if name in RIVALS]
+    best = min(rivals, key=lambda ratio: ratio["ratio"])
+    yield case.facts | best | {"of": f"best of {', '.join(name for name in others if name in RIVALS)}: {best['of']}"}
+
+
+def copy_of(total):
+    """Moves ``total`` bytes: half are read and half are written."""
+    source = torch.empty(total // 2, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    return partial(target.copy_, source)
+
+
+def digest(folder):
+    """What the modules are, as a hash of their text."""
+    texts = [path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:16]
+
+
+def earlier(path, facts, parts):
+    """Rows and ratios of the parts that are not measured now, if they are of the same device, versions and modules."""
+    if not path.exists():
+        return {"rows": [], "ratios": []}
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    if any(kept.get(key) != value for key, value in facts.items()):
+        return {"rows": [], "ratios": []}
+    return {key: [row for row in kept[key] if row["part"] not in parts] for key in ("rows", "ratios")}
+
+
+def main():
+    args = arguments()
+    parts = args.only.split(",") if args.only else list(CASES)
+    if args.list:
+        print("\n".join(CASES))
+        return 0
+    torch.manual_seed(0)
+    facts = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "modules": digest(args.folder),
+    }
+    result = facts | {"date": datetime.date.today().isoformat()} | earlier(args.out, facts, parts)
+    started, failed = time.perf_counter(), []
+    for part in parts:
+        try:
+            for case in CASES[part](args.folder):
+                case.facts["part"] = part
+                for row in rows_of(case):
+                    result["ratios" if "ratio" in row else "rows"].append(row)
+                    values = (f"{key}={value:.4g}" if type(value) is float else f"{key}={value}" for key, value in row.items())
+                    print(f"{time.perf_counter() - started:.0f} s", *values, flush=True)
+                gpu.write(args.out, result)
+                torch.cuda.empty_cache()
+        except Exception:
+            # Keep the times of the others.
+            traceback.print_exc()
+            failed.append(part)
+        torch.compiler.reset()
+        torch.cuda.empty_cache()
+    return f"failed: {', '.join(failed)}" if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

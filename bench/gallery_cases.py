@@ -1,0 +1,303 @@
+"""What bench/gallery.py runs: for each part its inputs, all ways to the result, and what is expected."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from tilescript_worker.modules import import_file
+
+# The largest relative error in the Frobenius norm: some units in the last place of the result.
+BOUNDS = {torch.float32: 2e-6, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Ways take nothing and return a tensor or a tuple of them, as ``expected`` is; ``tilescript`` is one of them."""
+
+    facts: dict[str, Any]
+    ways: dict[str, Callable[[], Any]]
+    expected: tuple[torch.Tensor, ...]
+    bound: float
+    # What must be read and written, for the limit; None where products decide.
+    bytes: int | None = None
+    flops: int | None = None
+
+
+def normal(*shape, dtype):
+    return torch.randn(shape, device="cuda", dtype=dtype)
+
+
+def facts(kernel, dtype, **sizes):
+    return {"kernel": kernel, "dtype": str(dtype).removeprefix("torch."), "sizes": sizes}
+
+
+def compiled(function, autotuned=False):
+    """PyTorch's compiler, for these shapes alone."""
+    mode = {"mode": "max-autotune-no-cudagraphs"} if autotuned else {}
+    return torch.compile(function, dynamic=False, **mode)
+
+
+def module(folder, name):
+    return import_file(str(folder / f"{name}.py"))
+
+
+def forward(emitted, eager, inputs, autotuned=False, **others):
+    """Ours, PyTorch's and other ways, on these inputs."""
+    ways = {"tilescript": emitted, "eager": eager, "compiled": compiled(eager)} | others
+    if autotuned:
+        ways["max-autotune"] = compiled(eager, autotuned=True)
+    return {name: (lambda way=way: way(*inputs)) for name, way in ways.items()}
+
+
+def gradients(emitted, eager, inputs, wanted, whole):
+    """The gradients of ``wanted`` inputs, after a forward pass that is timed too if ``whole``."""
+
+    def way(function):
+        leaves = [each.detach().requires_grad_(at in wanted) for at, each in enumerate(inputs)]
+        asked = [leaves[at] for at in wanted]
+        results = function(*leaves)
+        results = results if isinstance(results, tuple) else (results,)
+        given = upstream[: len(results)]
+        if not whole:
+            return lambda: torch.autograd.grad(results, asked, given, retain_graph=True)
+
+        def both():
+            made = function(*leaves)
+            return torch.autograd.grad(made if isinstance(made, tuple) else (made,), asked, given)
+
+        return both
+
+    with torch.no_grad():
+        results = eager(*inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    upstream = [torch.randn_like(each) for each in results]
+    ways = {"tilescript": way(emitted), "eager": way(eager), "compiled": way(compiled(eager))}
+    return ways, upstream
+
+
+def exact_gradients(eager, inputs, wanted, upstream, dtype=torch.float32):
+    """Gradients of the same function in a wider dtype."""
+    leaves = [each.to(dtype) if each.is_floating_point() else each for each in inputs]
+    leaves = [each.detach().requires_grad_(at in wanted) for at, each in enumerate(leaves)]
+    results = eager(*leaves)
+    results = results if isinstance(results, tuple) else (results,)
+    given = [each.to(made.dtype) for each, made in zip(upstream, results, strict=True)]
+    return torch.autograd.grad(results, [leaves[at] for at in wanted], given)
+
+
+def softmax(folder):
+    short, long = module(folder, "softmax").softmax, module(folder, "softmax_long").softmax_long
+    eager = lambda x: torch.softmax(x, -1)  # noqa: E731
+    for m, n in ((4096, 1024), (4096, 12672), (4096, 65536)):
+        x = normal(m, n, dtype=torch.float32)
+        expected = (torch.softmax(x.double(), -1),)
+        ours = long if n > 32768 else short
+        yield Case(facts("softmax", x.dtype, M=m, N=n), forward(ours, eager, (x,)), expected, 2e-6, 2 * x.nbytes)
+
+
+def layer_norm(folder):
+    ours = module(folder, "layer_norm").layer_norm
+    eager = lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b)  # noqa: E731
+    dtype = torch.float16
+    m, n = 4096, 15872
+    x, w, b = normal(m, n, dtype=dtype), normal(n, dtype=dtype), normal(n, dtype=dtype)
+    expected = (eager(x.double(), w.double(), b.double()),)
+    yield Case(facts("layer_norm", dtype, M=m, N=n), forward(ours, eager, (x, w, b)), expected, 2e-3, 2 * x.nbytes)
+    m, n = 4096, 8192
+    inputs = normal(m, n, dtype=dtype), normal(n, dtype=dtype), normal(n, dtype=dtype)
+    ways, upstream = gradients(ours, eager, inputs, (0, 1, 2), whole=False)
+    expected = exact_gradients(eager, inputs, (0, 1, 2), upstream)
+    traffic = 3 * inputs[0].nbytes
+    yield Case(facts("layer_norm backward", dtype, M=m, N=n), ways, expected, 2e-3, traffic)
+
+
+def rms_norm(folder):
+    ours = module(folder, "rms_norm").rms_norm
+    eager = lambda x, w: F.rms_norm(x, x.shape[-1:], w, 1e-6)  # noqa: E731
+    dtype = torch.bfloat16
+    inputs = normal(8192, 8192, dtype=dtype), normal(8192, dtype=dtype)
+    expected = (eager(*(each.double() for each in inputs)),)
+    traffic = 2 * inputs[0].nbytes
+    yield Case(facts("rms_norm", dtype, M=8192, N=8192), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways, upstream = gradients(ours, eager, inputs, (0, 1), whole=False)
+    expected = exact_gradients(eager, inputs, (0, 1), upstream)
+    traffic = 3 * inputs[0].nbytes
+    yield Case(facts("rms_norm backward", dtype, M=8192, N=8192), ways, expected, 1.6e-2, traffic)
+
+
+def add_rms_norm(folder):
+    ours = module(folder, "add_rms_norm").add_rms_norm
+
+    def eager(x, residual, w):
+        total = x + residual
+        return F.rms_norm(total, total.shape[-1:], w, 1e-6), total
+
+    dtype = torch.bfloat16
+    inputs = normal(8192, 8192, dtype=dtype), normal(8192, 8192, dtype=dtype), normal(8192, dtype=dtype)
+    ways, upstream = gradients(ours, eager, inputs, (0, 1, 2), whole=True)
+    # The sum is rounded before it is normalised: in float32 it would not be.
+    rounded = ((inputs[0] + inputs[1]), torch.zeros_like(inputs[1]), inputs[2])
+    expected = exact_gradients(eager, rounded, (0, 1, 2), upstream)
+    traffic = 8 * inputs[0].nbytes
+    name = "add_rms_norm forward and backward"
+    yield Case(facts(name, dtype, M=8192, N=8192), ways, expected, 1.6e-2, traffic)
+
+
+def silu_mul(folder):
+    ours = module(folder, "silu_mul").silu_mul
+    eager = lambda gate, up: F.silu(gate) * up  # noqa: E731
+    dtype = torch.bfloat16
+    inputs = normal(8192, 11008, dtype=dtype), normal(8192, 11008, dtype=dtype)
+    sizes = {"M": 8192, "N": 11008}
+    expected = (eager(*(each.float() for each in inputs)),)
+    traffic = 3 * inputs[0].nbytes
+    yield Case(facts("silu_mul", dtype, **sizes), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways, upstream = gradients(ours, eager, inputs, (0, 1), whole=False)
+    expected = exact_gradients(eager, inputs, (0, 1), upstream)
+    traffic = 5 * inputs[0].nbytes
+    yield Case(facts("silu_mul backward", dtype, **sizes), ways, expected, 1.6e-2, traffic)
+
+
+def cross_entropy(folder):
+    ours = module(folder, "cross_entropy").cross_entropy
+    both = module(folder, "cross_entropy_with_gradient").cross_entropy_with_gradient
+    eager = lambda x, y: F.cross_entropy(x.float(), y, reduction="none")  # noqa: E731
+    m, n = 4096, 128256
+    logits, labels = normal(m, n, dtype=torch.bfloat16), torch.randint(n, (m,), device="cuda")
+    sizes = {"M": m, "N": n}
+    expected = (eager(logits, labels),)
+    ways = forward(ours, eager, (logits, labels))
+    yield Case(facts("cross_entropy", logits.dtype, **sizes), ways, expected, 2e-6, 2 * logits.nbytes)
+
+    def step(function):
+        """The mean loss, and the gradient of it, as a training step asks for them."""
+        leaf = logits.detach().requires_grad_()
+
+        def way():
+            loss = function(leaf, labels).mean()
+            return loss, *torch.autograd.grad(loss, leaf)
+
+        return way
+
+    def fused():
+        loss, gradient = both(logits, labels, 1 / m)
+        return loss.sum(), gradient
+
+    ways = {"tilescript": fused, "operator": step(ours), "eager": step(eager), "compiled": step(compiled(eager))}
+    # In place, and by rows: a float64 copy of the logits has 4 GB.
+    gradient = torch.softmax(logits.float(), -1)
+    gradient[torch.arange(m, device="cuda"), labels] -= 1
+    expected = (eager(logits, labels).mean(), gradient.div_(m))
+    name = "cross_entropy forward and backward"
+    yield Case(facts(name, logits.dtype, **sizes), ways, expected, 1.6e-2, 2 * logits.nbytes)
+
+
+def gemm(folder):
+    tiled, persistent = module(folder, "gemm").gemm, module(folder, "gemm_persistent_tma").gemm_persistent_tma
+    for size in (4096, 8192):
+        a, b = normal(size, size, dtype=torch.float16), normal(size, size, dtype=torch.float16)
+        ways = {
+            "tilescript": lambda a=a, b=b: persistent(a, b),
+            "tiled": lambda a=a, b=b: tiled(a, b),
+            "eager": lambda a=a, b=b: a @ b,
+        }
+        expected = ((a.float() @ b.float()),)
+        yield Case(facts("gemm", a.dtype, M=size, N=size, K=size), ways, expected, 2e-3, flops=2 * size**3)
+
+
+def linear_gelu(folder):
+    ours = module(folder, "linear_gelu").linear_gelu
+    eager = lambda x, w, b: F.gelu(F.linear(x, w, b))  # noqa: E731
+    size, dtype = 4096, torch.bfloat16
+    x, w, b = normal(size, size, dtype=dtype), normal(size, size, dtype=dtype) / 64, normal(size, dtype=dtype)
+    ways = forward(ours, eager, (x, w, b), autotuned=True)
+    expected = (eager(x.float(), w.float(), b.float()),)
+    yield Case(facts("linear_gelu", dtype, M=size, N=size, K=size), ways, expected, 1.6e-2, flops=2 * size**3)
+
+
+def attention(folder):
+    ours = module(folder, "attention_with_gradients").attention_with_gradients
+    h, s = 128, 4096
+    for dim in (64, 128):
+        for causal in (False, True):
+            inputs = tuple(normal(h, s, dim, dtype=torch.float16) for _ in "qkv")
+            eager = lambda q, k, v, causal=causal: F.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
+            batched = tuple(each.view(4, 32, s, dim) for each in inputs)
+            ways = {
+                "tilescript": lambda inputs=inputs, causal=causal: ours(*inputs, causal),
+                "eager": lambda batched=batched, eager=eager: eager(*batched).view(h, s, -1),
+            }
+            flops = 4 * h * s * s * dim // (2 if causal else 1)
+            name = facts("attention", torch.float16, H=h, S=s, HEAD_DIM=dim, CAUSAL=causal)
+            expected = (eager(*(each.view(4, 32, s, dim) for each in inputs)).view(h, s, dim).float(),)
+            yield Case(name, ways, expected, 2e-3, flops=flops)
+
+
+def attention_backward(folder):
+    ours = module(folder, "attention_with_gradients").attention_with_gradients
+    h, s, dim = 128, 4096, 64
+    inputs = tuple(normal(4, 32, s, dim, dtype=torch.float16) for _ in "qkv")
+    eager = lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True)  # noqa: E731
+    flat = lambda q, k, v: ours(q.view(h, s, dim), k.view(h, s, dim), v.view(h, s, dim), True).view(q.shape)  # noqa: E731
+    ways, upstream = gradients(flat, eager, inputs, (0, 1, 2), whole=False)
+    del ways["compiled"]
+    part = slice(0, 1)
+    few = exact_gradients(eager, tuple(each[part] for each in inputs), (0, 1, 2), [upstream[0][part]])
+    checked = {name: way for name, way in ways.items()}
+    errors = [
+        ((got[part].float() - wanted).norm() / wanted.norm()).item()
+        for got, wanted in zip(checked["tilescript"](), few, strict=True)
+    ]
+    if max(errors) > 2e-3:
+        raise AssertionError(f"attention backward is wrong: {errors}")
+    expected = ways["eager"]()
+    flops = 5 * 2 * h * s * s * dim // 2
+    name = facts("attention backward", torch.float16, H=h, S=s, HEAD_DIM=dim, CAUSAL=True)
+    yield Case(name, ways, expected, 4e-3, flops=flops)
+
+
+def relative_attention(folder):
+    from torch.nn.attention.flex_attention import flex_attention
+
+    ours = module(folder, "relative_attention").relative_attention
+    h, s, dim, dtype = 64, 4096, 64, torch.bfloat16
+    q, k, v = (normal(h, s, dim, dtype=dtype) for _ in "qkv")
+    bias = normal(h, 2 * s - 1, dtype=dtype)
+
+    def eager(q, k, v, bias):
+        i = torch.arange(s, device=q.device)
+        mask = bias[:, i[:, None] - i[None, :] + s - 1]
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    def flex(q, k, v, bias):
+        def biased(score, _batch, head, i, j):
+            return score + bias[head, i - j + s - 1]
+
+        return flex_attention(q[None], k[None], v[None], score_mod=biased)[0]
+
+    inputs = (q, k, v, bias)
+    ways = forward(ours, eager, inputs, flex=compiled(flex))
+    few = slice(0, 4)
+    exact = eager(*(each[few].float() for each in inputs))
+    if not ((ours(*inputs)[few].float() - exact).norm() / exact.norm()).item() <= 1.6e-2:
+        raise AssertionError("relative attention is wrong")
+    flops = 4 * h * s * s * dim
+    yield Case(facts("relative_attention", dtype, H=h, S=s, HEAD_DIM=dim), ways, (eager(*inputs),), 2e-2, flops=flops)
+
+
+CASES = {
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+    "add_rms_norm": add_rms_norm,
+    "silu_mul": silu_mul,
+    "cross_entropy": cross_entropy,
+    "gemm": gemm,
+    "linear_gelu": linear_gelu,
+    "attention": attention,
+    "attention_backward": attention_backward,
+    "relative_attention": relative_attention,
+}

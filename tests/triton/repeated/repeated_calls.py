@@ -304,6 +304,7 @@ class Repeated(unittest.TestCase):
         for out in (5, nested, self.y.to_mkldnn()):
             summed._repeated(self.x, self.y, out=out)
         self.assertEqual(len(given), len(wrong) + 3)
+        self.assertNotIn(None, summed._LAUNCHES, "nothing is kept without a key")
 
     def test_memory_is_bounded_and_tensors_are_let_go(self):
         x = torch.randn(1000)

@@ -19,14 +19,23 @@ export class PaddingAccesses {
     const { reaches } = statement.op.proof;
     const { mask } = statement.options;
     const inside = insideOf(access!.axes);
-    const argument = (name: string | undefined) =>
-      name === undefined ? undefined : statement.operands[Object.keys(statement.op.operands).indexOf(name)];
+    const { offsets, rows, column } = reaches!;
     const type = statement.results[0]?.type ?? { kind: "none" };
-    this.#reached(step, argument(reaches!.address), type, access!.mask);
     this.#reached(step, mask, type, inside);
-    this.#reached(step, argument(reaches!.value), type, access!.mask);
+    Object.keys(statement.op.operands).forEach((name, i) => {
+      const operand = statement.operands[i];
+      // Where the block of a descriptor starts has lanes of its own.
+      if ([offsets, rows, column].includes(name)) this.#starts(step, operand);
+      else this.#reached(step, operand, type, access!.mask);
+    });
     const [result] = statement.results;
     return result && this.#loaded(step, result);
+  }
+
+  #starts(step: OpStep, argument: Argument | undefined): void {
+    if (argument === undefined || this.lanes.isTrial) return;
+    const unset = this.lanes.unsetIn(step, argument);
+    if (unset) this.lanes.note(step, unset, NOTHING);
   }
 
   /** What an access takes must have a value in every lane where a condition holds. */

@@ -8,7 +8,7 @@ import {
   type Value,
   type Variable,
 } from "../ir/nodes.js";
-import { handedOver } from "../ir/walk.js";
+import { argumentsOf, handedOver, valuesIn } from "../ir/walk.js";
 import { typedArguments } from "../ir/typed.js";
 import { type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
 import { FALSE, number, symbol, symbolsIn, type Term } from "../terms/term.js";
@@ -241,12 +241,21 @@ export class PaddingLanes {
   /** An op without a rule: numbers in general, or nothing if a lane of an operand holds nothing. */
   #unknown(step: OpStep, result: Value | undefined = step.statement.results[0]): HeldTile | undefined {
     if (!result) return undefined;
-    const tiles = [...this.operands(step).values()];
-    const lanes = tiles.map(({ shape }, i) => this.lanes(`any ${result.id} ${i}`, shape));
-    const paths = tiles.flatMap((tile, i) => pathsOf(tile.at(lanes[i]!)));
-    const nothing = paths.some(({ held: of, conditions }) => isNothing(of) && this.isPossible(step, conditions));
+    const nothing = argumentsOf(step.statement).some((argument) => this.unsetIn(step, argument) !== undefined);
     const kinds = generic(result.type) | (nothing ? NOTHING : NONE);
     return this.constant(this.model.environment.shape(result.type), held("live", kinds));
+  }
+
+  /** The conditions of lanes without a value in an argument, whichever of its lanes an op takes. */
+  unsetIn(step: OpStep, argument: Argument): readonly Term[] | undefined {
+    for (const value of valuesIn(argument)) {
+      const tile = this.#values.get(value);
+      if (!tile) continue;
+      const paths = pathsOf(tile.at(this.lanes(`any ${value.id}`, tile.shape)));
+      const unset = paths.find(({ held: of, conditions }) => isNothing(of) && this.isPossible(step, conditions));
+      if (unset) return unset.conditions;
+    }
+    return undefined;
   }
 
   // ---- control flow ---------------------------------------------------------------------------------------------------

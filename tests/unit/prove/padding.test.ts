@@ -224,6 +224,28 @@ describe("a lane without a value", () => {
     expect(last?.verdict).toMatchObject({ kind: "refuted", finding: { code: "uninitialised" } });
   });
 
+  test.each([
+    ["a function of the author's", (x: any) => tl.reduce(x, 0, (a: any, b: any) => a.add(b))],
+    [
+      "two tiles at once",
+      (x: any) =>
+        tl.reduce([tl.zeros(x.shape, tl.float32), x], 0, ([a, b]: any, [c, d]: any) => [a.add(c), b.add(d)])[1],
+    ],
+    [
+      "a function of elements",
+      (x: any) =>
+        tl.sum(
+          tl.mapElementwise((each: any) => each.add(1), x),
+          0,
+        ),
+    ],
+    ["a sort", (x: any) => tl.sum(tl.sort(x), 0)],
+  ])("is found behind %s", async (_, make) => {
+    const hidden = ofRows(({ y, row, from, mask }) => tl.store(y.at(row), make(tl.load(from, { mask }))));
+    const [last] = (await padding(hidden)).slice(-1);
+    expect(last).toMatchObject({ of: "padding in the store to y", verdict: { kind: "refuted" } });
+  });
+
   test("that decides an access is refuted", async () => {
     const deciding = ofRows(({ x, y, row, from, mask, columns }) => {
       const values = tl.load(from, { mask });

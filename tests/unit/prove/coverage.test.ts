@@ -48,6 +48,14 @@ describe("one store", () => {
     expect(await coverage(row, fits)).toMatchObject({ kind: "proved" });
   });
 
+  test("of every second element leaves out the others", async () => {
+    const second = ({ x, y, BLOCK }: any) => {
+      const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK)).mul(2);
+      tl.store(y.at(i), tl.load(x.at(i)));
+    };
+    expect(await coverage(second)).toMatchObject({ ...unwritten, at: { sizes: { N: 2 } } });
+  });
+
   test("covers nothing that its own mask leaves out", async () => {
     const ragged = ({ x, y, N, BLOCK }: any) => {
       const i = index(BLOCK);

@@ -201,12 +201,10 @@ export type Verdict =
 /**
  * What a proof shows. `bounds`: the active lanes of an access lie in its tensor. `claim`: what the author assumes holds.
  * `coverage`: every element of an output is written. `race`: no two programs, and no two lanes of a store, meet at an
- * element. `dividend`: `//` and `%` have a dividend that is not negative and a positive divisor. `overflow`: int32
- * arithmetic of indices does not wrap. `grid`: an axis of the grid fits the GPU. `padding`: what a masked lane holds
- * changes no result. `requirement`: something rests on what the author requires.
+ * element. `dividend`: `//` and `%` have a dividend that is not negative and a positive divisor. `padding`: what a
+ * masked lane holds changes no result. `requirement`: something rests on what the author requires.
  */
-export type Property =
-  "bounds" | "claim" | "coverage" | "race" | "dividend" | "overflow" | "grid" | "padding" | "requirement";
+export type Property = "bounds" | "claim" | "coverage" | "race" | "dividend" | "padding" | "requirement";
 
 /** One thing that must hold of a kernel, and whether it does. */
 export interface Obligation {
@@ -223,6 +221,8 @@ export interface Certificate {
   readonly obligations: readonly Obligation[];
   /** What the author promises and no launch checks, in words: `offsets is a partition of TOTAL`. */
   readonly promises: readonly string[];
+  /** Bounds that the grid sets on sizes, which the wrapper checks: `H <= 65535`. */
+  readonly limits: readonly string[];
 }
 
 export interface Comparison {

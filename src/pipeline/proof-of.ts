@@ -23,5 +23,6 @@ export function proofOfParts(parts: readonly CompiledKernel[]): Certificate {
     configs: Math.max(0, ...certificates.map(({ configs }) => configs)),
     obligations: certificates.flatMap(({ obligations }) => obligations),
     promises: [...new Set(certificates.flatMap(({ promises }) => promises))],
+    limits: [...new Set(certificates.flatMap(({ limits }) => limits))],
   };
 }

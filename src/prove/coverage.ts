@@ -46,11 +46,13 @@ function openCoverage(stand: Stand, tensor: TensorParam): Open | undefined {
   for (const condition of [...contexts.rangesOf(elements), ...given]) assume(known, condition);
   const stores = model.accesses.filter((each) => writes(each, tensor));
   const left: Term[] = [];
-  for (const store of stores) {
-    if (store.mayBeSkipped || store.missing !== undefined) continue;
+  const followed = stores.filter(({ mayBeSkipped, missing }) => !mayBeSkipped && missing === undefined);
+  for (const store of followed) {
     const conditions = conditionsToWrite(stand, store, elements);
     assumeRows(known, model, conditions);
-    const open = all(...conditions.filter((condition) => !learns(known, condition)));
+    const isOpen = (condition: Term) => !learns(known, condition);
+    // Of the last store one condition that is open is enough.
+    const open = store === followed.at(-1) ? (conditions.find(isOpen) ?? TRUE) : all(...conditions.filter(isOpen));
     if (open === TRUE || known.impossible) return undefined;
     // The stores that follow have only the elements to write for which this one lacks something.
     assume(known, not(open));

@@ -131,8 +131,8 @@ class Inversion {
       const [divided] = divisions(p, radix);
       if (!divided || divided.quotient.size === 0 || divided.rest.size === 0) continue;
       const { quotient: high, rest: low } = divided;
-      if (!isAtLeastZero(this.known, low, "cases")) continue;
-      if (!isAtLeastZero(this.known, subtract(subtract(radix, ONE), low), "cases")) continue;
+      if (!isAtLeastZero(this.known, low, "products")) continue;
+      if (!isAtLeastZero(this.known, subtract(subtract(radix, ONE), low), "products")) continue;
       const by = this.#radixTerm(digit);
       for (const part of [
         { p: low, is: remainder(is, by) },

@@ -10,6 +10,7 @@ import type { Limits } from "./budget.js";
 import { claimDuties } from "./claims.js";
 import { Contexts } from "./contexts.js";
 import { dividendDuties } from "./dividends.js";
+import { gridLimits } from "./grid-limits.js";
 import type { Assigned } from "./launch.js";
 import { modelOf } from "./model.js";
 import { coverageDuties } from "./coverage.js";
@@ -56,6 +57,7 @@ class Prover {
         return { property, of, at, verdict: this.#decide(duty) };
       }),
       promises: promisesOf(ir),
+      limits: [...new Set(models.flatMap(gridLimits))],
     };
   }
 

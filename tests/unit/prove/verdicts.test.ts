@@ -228,3 +228,15 @@ describe("control flow", () => {
     expect(byProperty.slice(0, 3)).toEqual(["bounds refuted", "bounds proved", "claim refuted"]);
   });
 });
+
+test("the certificate says which sizes the grid bounds", async () => {
+  const gridded = (grid: (args: any) => readonly unknown[]) =>
+    kernel("gridded", { ...spec, grid } as never, ({ x, y, BLOCK }: any) => {
+      const i = tl.programId(0).mul(BLOCK).add(tl.arange(0, BLOCK));
+      tl.when(tl.programId(1).eq(0), () => tl.store(y.at(i), tl.load(x.at(i))));
+    });
+  const limits = async (grid: (args: any) => readonly unknown[]) => (await build(gridded(grid))).proof().limits;
+  expect(await limits(({ N, BLOCK }) => [tl.cdiv(N, BLOCK), N])).toEqual(["N <= 65535"]);
+  expect(await limits(({ N, BLOCK }) => [tl.cdiv(N, BLOCK), tl.cdiv(N, BLOCK)])).toEqual(["cdiv(N, BLOCK) <= 65535"]);
+  expect(await limits(({ N, BLOCK }) => [tl.cdiv(N, BLOCK).mul(N), 2])).toEqual(["cdiv(N, BLOCK) * N <= 2147483647"]);
+});

@@ -50,9 +50,7 @@ function openCoverage(stand: Stand, tensor: TensorParam): Open | undefined {
   for (const store of followed) {
     const conditions = conditionsToWrite(stand, store, elements);
     assumeRows(known, model, conditions);
-    const isOpen = (condition: Term) => !learns(known, condition);
-    // Of the last store one condition that is open is enough.
-    const open = store === followed.at(-1) ? (conditions.find(isOpen) ?? TRUE) : all(...conditions.filter(isOpen));
+    const open = all(...conditions.filter((condition) => !learns(known, condition)));
     if (open === TRUE || known.impossible) return undefined;
     // The stores that follow have only the elements to write for which this one lacks something.
     assume(known, not(open));

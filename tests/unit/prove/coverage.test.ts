@@ -138,6 +138,8 @@ describe("several stores", () => {
 test("outputs that start as zeros, and tensors that are updated, need no store", async () => {
   const none = ({ x, y, BLOCK }: any) => tl.atomicAdd(y.at(index(BLOCK)), tl.load(x.at(index(BLOCK))));
   const once = { autotune: undefined, config: { BLOCK: 16 } };
+  // An atomic gives no element its first value.
+  expect(await coverage(none, once)).toMatchObject({ kind: "unknown", missing: expect.stringContaining("no store") });
   const zeroed = { params: { x, y: tensor.out(tl.float32, ["N"], { zeroed: true }), BLOCK }, ...once };
   expect(await verdictsOf("coverage", none, zeroed)).toEqual([]);
   expect(

@@ -3,10 +3,11 @@
 ``python bench/gallery.py FOLDER --out RESULT.json [--only NAMES]``: bench/gallery.ts writes FOLDER. All ways to one
 result run in turns, round after round, forwards and backwards, the limit among them: a copy of as many bytes, or
 nothing where products decide. ``--only`` measures some parts; the figures of the others stay in RESULT.json if device,
-versions and modules are the same.
+versions and kernels are the same.
 """
 
 import argparse
+import ast
 import datetime
 import hashlib
 import json
@@ -22,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 import gpu  # noqa: E402
 import torch  # noqa: E402
 import triton  # noqa: E402
-from gallery_cases import CASES  # noqa: E402
+from gallery_cases import CASES, MODULES  # noqa: E402
 
 ROUNDS = 10
 # Times are compared with the fastest of these; the others are shown.
@@ -80,20 +81,26 @@ def copy_of(total):
     return partial(target.copy_, source)
 
 
-def digest(folder):
-    """What the modules are, as a hash of their text."""
-    texts = [path.name.encode() + path.read_bytes() for path in sorted(folder.glob("*.py"))]
-    return hashlib.sha256(b"".join(texts)).hexdigest()[:16]
+def digest(folder, names):
+    """What the kernels of these modules are, as a hash of their text and configs; how they are launched is left out."""
+    texts = []
+    for name in names:
+        for node in ast.parse((folder / f"{name}.py").read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and any("triton" in ast.unparse(each) for each in node.decorator_list):
+                texts.append(ast.unparse(node))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
-def earlier(path, facts, parts):
-    """Rows and ratios of the parts that are not measured now, if they are of the same device, versions and modules."""
+def earlier(path, facts, kernels):
+    """What was measured before and is of the same device, versions and kernels, but for the parts to measure now."""
+    nothing = {"parts": {}, "rows": [], "ratios": []}
     if not path.exists():
-        return {"rows": [], "ratios": []}
+        return nothing
     kept = json.loads(path.read_text(encoding="utf-8"))
     if any(kept.get(key) != value for key, value in facts.items()):
-        return {"rows": [], "ratios": []}
-    return {key: [row for row in kept[key] if row["part"] not in parts] for key in ("rows", "ratios")}
+        return nothing
+    parts = {part: found for part, found in kept["parts"].items() if kernels.get(part) == found["kernels"]}
+    return {"parts": parts} | {key: [row for row in kept[key] if row["part"] in parts] for key in ("rows", "ratios")}
 
 
 def main():
@@ -107,11 +114,12 @@ def main():
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "triton": triton.__version__,
-        "modules": digest(args.folder),
     }
-    result = facts | {"date": datetime.date.today().isoformat()} | earlier(args.out, facts, parts)
+    kernels = {part: digest(args.folder, MODULES[part]) for part in CASES}
+    result = facts | earlier(args.out, facts, {part: kernels[part] for part in CASES if part not in parts})
     started, failed = time.perf_counter(), []
     for part in parts:
+        result["parts"][part] = {"kernels": kernels[part], "date": datetime.date.today().isoformat()}
         try:
             for case in CASES[part](args.folder):
                 case.facts["part"] = part

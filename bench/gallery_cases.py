@@ -301,3 +301,12 @@ CASES = {
     "attention_backward": attention_backward,
     "relative_attention": relative_attention,
 }
+
+# The modules that each part runs.
+MODULES = {part: [part] for part in CASES} | {
+    "softmax": ["softmax", "softmax_long"],
+    "cross_entropy": ["cross_entropy", "cross_entropy_with_gradient"],
+    "gemm": ["gemm", "gemm_persistent_tma"],
+    "attention": ["attention_with_gradients"],
+    "attention_backward": ["attention_with_gradients"],
+}

@@ -13,6 +13,7 @@ import { kernelCommands, plainCommands } from "../src/runtime/commands/index.js"
 import type { Streams } from "../src/runtime/system/streams.js";
 import { folders } from "./folders.js";
 import { diagnosticsPage } from "./diagnostics.js";
+import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
 import { proofTable } from "./proof-table.js";
 import { tolerancesModule } from "./tolerances.js";
@@ -27,6 +28,7 @@ export const documents = [
   "docs/cli.md",
   "docs/testing.md",
   "docs/proofs.md",
+  "docs/performance.md",
   "docs/diagnostics.md",
   TOLERANCES,
 ] as const;
@@ -54,6 +56,7 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
     wrapper: fence("python", wrapper),
     ir: fence("", compiled.ir),
     folders: folderTable(),
+    gallery: galleryTable(),
     compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),

@@ -4,20 +4,28 @@
  */
 import { parseArgs } from "node:util";
 import { tryNames } from "../tests/kernels/host/names/try-names.js";
+import { tryPlaces } from "../tests/kernels/host/names/try-places.js";
 
 const { values } = parseArgs({
   options: {
     kernels: { type: "string", default: "3000" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+    /** Packages, namespaces of PyTorch and files of the author's with hostile names. */
+    places: { type: "string", default: "300" },
     refusals: { type: "boolean", default: false },
     /** Prints the module of this one. */
     show: { type: "string" },
   },
 });
 console.log(`seed ${values.seed}`);
-const { built, refusals, failures, modules } = await tryNames(Number(values.seed), Number(values.kernels));
-if (values.show) console.log(modules.get(Number(values.show)));
-console.log(`${built} built, ${refusals.length} refused, ${failures.length} failed`);
-if (values.refusals) for (const refusal of refusals) console.log(refusal);
-for (const failure of failures) console.log(failure);
-process.exitCode = failures.length > 0 ? 1 : 0;
+const tried = {
+  kernels: await tryNames(Number(values.seed), Number(values.kernels)),
+  places: await tryPlaces(Number(values.seed), Number(values.places)),
+};
+if (values.show) console.log(tried.kernels.modules.get(Number(values.show)));
+for (const [what, { built, refusals, failures }] of Object.entries(tried)) {
+  console.log(`${what}: ${built} built, ${refusals.length} refused, ${failures.length} failed`);
+  if (values.refusals) for (const refusal of refusals) console.log(refusal);
+  for (const failure of failures) console.log(failure);
+  if (failures.length > 0) process.exitCode = 1;
+}

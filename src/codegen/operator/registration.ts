@@ -3,6 +3,7 @@ import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import { describedTensors, makesDescriptors } from "../../analysis/described.js";
+import { isTorchNamespace } from "../../torch/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
 import { setsBlocks } from "../wrapper/wrapper-descriptors.js";
@@ -32,7 +33,7 @@ export function registration(
 /** @throws TileScriptError if the namespace is not a valid name. */
 export function checkNamespace({ name, at }: KernelIR, { namespace }: OpOptions): void {
   if (!/^[A-Za-z_]\w*$/.test(namespace)) fail(pythonName.namespace(name, namespace), at);
-  const owner = isKeyword(namespace) ? "Python" : ["aten", "prim", "prims"].includes(namespace) ? "PyTorch" : undefined;
+  const owner = isKeyword(namespace) ? "Python" : isTorchNamespace(namespace) ? "PyTorch" : undefined;
   if (owner) fail(reservedName.namespace(name, namespace, owner), at);
 }
 

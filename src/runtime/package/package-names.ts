@@ -1,5 +1,6 @@
 /** Which names a Python package can have: it must not take the place of another, nor break Python or pip. */
 import { readFileSync } from "node:fs";
+import { isTorchNamespace } from "../../torch/torch-namespaces.js";
 import { lockFile } from "../python/environment.js";
 
 /** Why a package can't be called so, as a sentence without its remedy; undefined if it can. */
@@ -9,7 +10,7 @@ export function nameProblem(name: string): string | undefined {
   if (keywords.has(name)) return `${name} is a word of Python's grammar`;
   if (standardLibrary.has(name)) return `${name} is a module of Python's standard library`;
   if (ownFolders.has(name)) return `${name} is the name of a folder that building or testing a package uses`;
-  if (namespaces.has(name)) return `torch.ops.${name} belongs to PyTorch`;
+  if (isTorchNamespace(name)) return `torch.ops.${name} belongs to PyTorch`;
   if (required().has(distributionOf(name))) return `${name} is the name of a package that the kernels need`;
   return undefined;
 }
@@ -26,8 +27,6 @@ function required(): ReadonlySet<string> {
 }
 
 const ownFolders = new Set(["build", "dist", "tests"]);
-
-const namespaces = new Set(["aten", "c10d", "debugprims", "inductor", "onnx", "prim", "prims", "quantized", "static"]);
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 

@@ -6,11 +6,18 @@ import { LAUNCH_NAMES } from "../../../../src/codegen/names/launch-names.js";
 import { drawnCount, seedOfRun } from "../../../support/drawn.js";
 import { emit } from "../../../support/emit.js";
 import { tryNames } from "./try-names.js";
+import { tryPlaces } from "./try-places.js";
 
 test("hostile kernels are refused with a sentence, or give modules that compute the right result", async () => {
   const { built, refusals, failures } = await tryNames(seedOfRun(), drawnCount("hostile names", 320));
   expect(failures).toEqual([]);
   expect(built).toBeGreaterThan(refusals.length);
+}, 400_000);
+
+test("packages, namespaces and files with hostile names are refused with a sentence, or load and run", async () => {
+  const { built, refusals, failures } = await tryPlaces(seedOfRun(), drawnCount("hostile places", 120));
+  expect(failures).toEqual([]);
+  expect([built, refusals.length].every((count) => count > 0)).toBe(true);
 }, 400_000);
 
 /** A kernel with one scalar and one constexpr. */

@@ -81,6 +81,15 @@ const STRINGS = [
   "; import os",
 ];
 
+/** Modules, distributions and folders that Python has, what `torch.ops` has of its own, and namespaces of PyTorch's. */
+const PLACES = (
+  "os sys json re site test tests src lib build dist kernels numpy torch triton setuptools pip wheel torchgen functorch " +
+  "aten prim prims c10d quantized inductor onnx profiler higher_order debugprims static mkldnn sparse _caffe2 rngprims " +
+  "load_library loaded_libraries import_module _dir __path__ __spec__ __file__ __all__ __class__ __dict__ __getattr__ " +
+  "my_kernels my-kernels my.kernels MyKernels kernels_ 2fast fast2 a x y add_one kernel_fn conftest typing_extensions " +
+  "tilescript tilescript_worker utf_8 encodings CON nul ... .. -rf --help"
+).split(" ");
+
 /** What may be a name of TypeScript, so that a local variable or a function can have it. */
 const LOCALS = [
   ...WORDS.filter((word) => /^[A-Za-z_]\w*$/.test(word)),
@@ -121,6 +130,13 @@ export class HostileNames {
       "];",
       "",
     ].join("\n");
+  }
+
+  /** What a package, a namespace of PyTorch or a file may be called; at times with something before or after. */
+  place(): string {
+    const name = this.#random() < 0.5 ? this.#pick(PLACES) : this.#name();
+    const kind = this.#random();
+    return kind < 0.7 ? name : kind < 0.8 ? `${name}_ops` : kind < 0.9 ? name.toLowerCase() : `_${name}`;
   }
 
   #pick<T>(items: readonly T[]): T {

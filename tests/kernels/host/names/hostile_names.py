@@ -1,13 +1,16 @@
 """Loads emitted modules whose names and strings are hostile, and calls each on Triton's interpreter.
 
-Reads JSON lines {"id", "module"} from the file named first, and writes {id: what went wrong} to the second, as JSON.
+Reads JSON lines {"id", "module" or "files" of a "package", "op"?} from the file named first, and writes {id: what went
+wrong} to the second, as JSON. "op" is the namespace and the name of an operator that a module registers.
 """
 
 import builtins
+import importlib
 import json
 import os
 import sys
 import tempfile
+import tomllib
 
 os.environ["TRITON_INTERPRET"] = "1"
 
@@ -18,11 +21,43 @@ MARKER = "payload-ran"
 x = torch.arange(20.0)
 
 
-def fault(path):
+def packaged(files, name, root):
+    """The only module of a package's kernels, imported as its users do."""
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(os.path.join(root, "pyproject.toml"), "rb") as file:
+        assert tomllib.load(file)["project"]["name"].replace("-", "_") == name, "pyproject.toml has another name"
+    sys.path.insert(0, root)
+    importlib.invalidate_caches()
+    try:
+        package = importlib.import_module(name)
+        assert package.__file__ == os.path.join(root, name, "__init__.py"), f"{name} is {package.__file__}"
+        [kernel] = package.__all__
+        return importlib.import_module(f"{name}.kernels.{kernel}")
+    finally:
+        sys.path.remove(root)
+        for known in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
+            del sys.modules[known]
+
+
+def fault(case, folder):
     """What is wrong with a module, if anything."""
     kept = dict(vars(builtins))
-    module = import_file(path)
+    if "files" in case:
+        module = packaged(case["files"], case["package"], os.path.join(folder, str(case["id"])))
+    else:
+        path = os.path.join(folder, "module.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(case["module"])
+        module = import_file(path)
     found = module.kernel_fn(x)
+    if "op" in case:
+        namespace, name = case["op"]
+        registered = getattr(getattr(torch.ops, namespace), name)
+        if not torch.equal(registered(x), x + 1):
+            return "the operator gives a wrong result"
     if os.path.exists(MARKER):
         os.remove(MARKER)
         return "a payload ran"
@@ -42,10 +77,8 @@ with tempfile.TemporaryDirectory() as folder, open(sys.argv[1]) as file:
     faults = {}
     for line in file:
         case = json.loads(line)
-        with open("module.py", "w", encoding="utf-8") as module:
-            module.write(case["module"])
         try:
-            why = fault(os.path.join(folder, "module.py"))
+            why = fault(case, folder)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"[:300]
         if why:

@@ -8,6 +8,7 @@ import { dtypeOfLetter } from "../src/rules/libdevice-rules.js";
 import { dtypeTargets, targetWords } from "../src/types/targets.js";
 import { constexprType, tileType, type TileType, type Typed } from "../src/types/types.js";
 import * as ops from "../src/ops/index.js";
+import * as targetInfo from "../src/ops/target.js";
 import { table } from "../src/ops/table.js";
 import { elsewhere, excluded } from "../tests/triton/ops/conformance-excluded.js";
 
@@ -64,9 +65,10 @@ function call({ operands, options }: Op): string {
 /** Whether `tl` has it; some ops are methods of descriptors only. */
 const isFunction = ({ name, operands }: Op): boolean => name in ops || !("desc" in operands);
 
-/** The call of an op, as authors write it. */
+/** The call of an op, as authors write it. Questions about the target have a namespace of their own. */
 function written(op: Op): string {
   if (op.spelling.form === "lowered") return `x.${op.name}(…)`;
+  if (op.name in targetInfo) return `tl.targetInfo.${op.name}(${call(op)})`;
   if (op.spelling.form !== "method" || isFunction(op)) return `tl.${op.name}(${call(op)})`;
   const { desc: _, ...operands } = op.operands;
   return `desc.${camel(op.spelling.name)}(${call({ ...op, operands })})`;

@@ -122,17 +122,14 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     [...parameters.sizes, ...parameters.values].some((each) => each === param);
   const tensors = tensorsOf(ir, "in", "inout");
   const sizes = sizesOf(ir, tensors);
+  const used = new Set<Value>(dimsWritten(ir));
   // A number that is no parameter of `get_inputs` is written out.
   const local = (value: Value): Expression => {
+    used.add(value);
     const param = ir.params.find((each) => each.value === value);
     const isWritten = (param?.kind === "scalar" || param?.kind === "constexpr") && !isParameter(param);
     return isWritten ? valueExpression(param, shape[param.name]) : py.name(names.parameters.get(value)!);
   };
-  const bindings = sizes.flatMap((param) => {
-    if (param.kind !== "size" || !param.derived) return [];
-    const [computed] = hostExpressions(param.derived, local);
-    return [py.assign(local(param.value), computed!)];
-  });
   const parameter = (param: NumberParam): Parameter => ({
     name: names.parameters.get(param.value)!,
     default: valueExpression(param, shape[param.name] ?? initial(param)),
@@ -143,6 +140,7 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     ...(byKeyword.length > 0 ? [{ name: "*" }, ...byKeyword.map(parameter)] : []),
   ];
   const number = (param: NumberParam): Expression => {
+    used.add(param.value);
     const isLocal = isParameter(param) || sizes.some((size) => size === param);
     return isLocal ? py.name(names.parameters.get(param.value)!) : valueExpression(param, shape[param.name]);
   };
@@ -156,6 +154,13 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     const dim = typeof numel === "number" ? numel : numel.parameter!;
     return tensorExpression(ir, names, { dtype: param.dtype, dimNames: [dim] }, local);
   });
+  const assigned = [...assignedDraws(ir, names, number), ...assignedPartitions(ir, names, local)];
+  // From the last one back: a derived size may be computed from those before it, and one that nothing uses is left out.
+  const bindings = sizes.toReversed().flatMap((param) => {
+    if (param.kind !== "size" || !param.derived || !used.has(param.value)) return [];
+    const [computed] = hostExpressions(param.derived, local);
+    return [py.assign(local(param.value), computed!)];
+  });
   const needsDevice = tensors.length > 0 || ir.params.some(({ kind }) => kind === "pointer");
   return {
     kind: "function",
@@ -165,12 +170,20 @@ export function inputsFunction(ir: KernelIR, names: KernelNames): FunctionDef {
     docstring: `Fresh arguments for ${names.wrapper}${params.length > 0 ? ", of a typical size" : ""}.`,
     body: [
       ...(needsDevice ? [assignedDevice()] : []),
-      ...bindings,
-      ...assignedDraws(ir, names, number),
-      ...assignedPartitions(ir, names, local),
+      ...bindings.toReversed(),
+      ...assigned,
       py.returns(py.list(...values)),
     ],
   };
+}
+
+/** The dims of tensors that `get_inputs` makes itself. */
+function dimsWritten(ir: KernelIR): readonly Value[] {
+  const dims = ir.params.flatMap((param): readonly (string | number | undefined)[] => {
+    if (param.kind === "pointer") return typeof param.numel === "object" ? [param.numel.parameter] : [];
+    return param.kind === "tensor" && param.role !== "out" && !(param.name in ir.inputs) ? param.dimNames : [];
+  });
+  return ir.params.flatMap((param) => ("value" in param && dims.includes(param.name) ? [param.value] : []));
 }
 
 const isDerived = (param: NamedSize): boolean => param.kind === "size" && param.derived !== undefined;

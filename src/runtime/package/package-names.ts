@@ -3,10 +3,14 @@ import { readFileSync } from "node:fs";
 import { isTorchNamespace } from "../../torch/torch-namespaces.js";
 import { lockFile } from "../python/environment.js";
 
+/** Folders of pip add a version to the name, and file systems take 255 bytes. */
+const LONGEST = 200;
+
 /** Why a package can't be called so, as a sentence without its remedy; undefined if it can. */
 export function nameProblem(name: string): string | undefined {
   if (!/^[a-z]([a-z0-9_]*[a-z0-9])?$/.test(name))
     return `${JSON.stringify(name)} cannot be the name of a Python package`;
+  if (name.length > LONGEST) return `a name of ${name.length} letters is too long for a folder`;
   if (keywords.has(name)) return `${name} is a word of Python's grammar`;
   if (standardLibrary.has(name)) return `${name} is a module of Python's standard library`;
   if (ownFolders.has(name)) return `${name} is the name of a folder that building or testing a package uses`;

@@ -85,3 +85,40 @@ describe("a module's PyTorch", () => {
     expect(at?.file).toMatch(/torch-numbers\.test\.ts$/);
   });
 });
+
+describe("derived sizes in get_inputs", () => {
+  /** `K` follows from `M`, and `W` from `K`. */
+  const derived = (inputs: (known: any, torch: any) => any) =>
+    kernel(
+      "derived",
+      {
+        params: { x: tensor(tl.float32, ["M", "W"]), y: tensor.out(tl.float32, ["M", "K"]), BLOCK: constexpr() },
+        dims: { K: ({ M }: any) => M.mul(2), W: ({ K }: any) => K.add(1) },
+        grid: ({ M }: any) => [M],
+        config: { BLOCK: 16 },
+        inputs,
+        shapes: [{ M: 4 }],
+      } as any,
+      (({ x, y, K, BLOCK }: any) => {
+        const i = tl.programId(0);
+        for (const start of tl.range(0, K, BLOCK)) {
+          const j = start.add(tl.arange(0, BLOCK));
+          tl.store(y.at(i, j), tl.load(x.at(i, j)));
+        }
+      }) as any,
+    );
+  const body = async (inputs: (known: any, torch: any) => any) =>
+    functionOf((await build(derived(inputs))).python, "get_inputs");
+
+  it("should be computed where something uses them, those before them too", async () => {
+    expect(await body(({ M, W }, torch) => ({ x: torch.rand([M, W]) }))).toContain(
+      "    K = M * 2\n    W = K + 1\n    x = draw_inputs(M, W, device)\n",
+    );
+  });
+
+  it("should be left out where the author's inputs use none of them", async () => {
+    expect(await body(({ M }, torch) => ({ x: torch.rand([M, M.mul(2).add(1)]) }))).toContain(
+      '    device = "cpu" if _INTERPRETED else "cuda"\n    x = draw_inputs(M, device)\n',
+    );
+  });
+});

@@ -58,8 +58,8 @@ export async function tryPlaces(seed: number, count: number): Promise<Tried> {
     for (let i = 0; i < count; i++) {
       const name = names.place();
       const isFile = i % 3 === 2;
-      // A file system has no such names itself.
-      const stem = isFile ? name.replace(/[/\0]/g, "").slice(0, 60) : `plain_${i}`;
+      // Neither a file system nor Node's modules have such names.
+      const stem = isFile ? name.replace(/[/\\\0]/g, "").slice(0, 60) : `plain_${i}`;
       const file = join(folder, `${stem}_${i}.mts`);
       await writeFile(file, text(`add_${i}`));
       try {

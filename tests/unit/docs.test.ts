@@ -13,8 +13,7 @@ test("the page says of each op that needs Triton 3.9 that it does, and when", ()
   const newer = table.filter(({ needs }) => needs.since39).map(({ name }) => name);
   expect(newer.length).toBeGreaterThan(0);
   const silent = newer.filter(
-    (name) =>
-      !page.some((line) => /^- `tl\.(?:targetInfo\.)?(\w+)\(/.exec(line)?.[1] === name && line.includes("3.9")),
+    (name) => !page.some((line) => /^- `tl\.(?:targetInfo\.)?(\w+)\(/.exec(line)?.[1] === name && line.includes("3.9")),
   );
   expect(silent).toEqual([]);
 });

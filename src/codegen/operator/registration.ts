@@ -3,7 +3,7 @@ import { isKeyword } from "../names/names.js";
 import { fail } from "../../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import { describedTensors, makesDescriptors } from "../../analysis/described.js";
-import { isTorchNamespace } from "../../torch/torch-namespaces.js";
+import { isTorchNamespace } from "../../contract/torch-namespaces.js";
 import { isInt, members } from "../../types/dtype.js";
 import type { KernelIR } from "../../ir/nodes.js";
 import { setsBlocks } from "../wrapper/wrapper-descriptors.js";

@@ -1,6 +1,6 @@
 /** Which names a Python package can have: it must not take the place of another, nor break Python or pip. */
 import { readFileSync } from "node:fs";
-import { isTorchNamespace } from "../../torch/torch-namespaces.js";
+import { isTorchNamespace } from "../../contract/torch-namespaces.js";
 import { lockFile } from "../python/environment.js";
 
 /** Folders of pip add a version to the name, and file systems take 255 bytes. */

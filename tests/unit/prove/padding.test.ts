@@ -138,6 +138,21 @@ describe("a loop", () => {
     ).toEqual(["padding in tl.max: proved"]);
   });
 
+  test("starts with what state holds before it", async () => {
+    const starting = (other: number) =>
+      ofRows(({ y, row, from, mask }) => {
+        const state: any = tl.mut(tl.load(from, { mask, other }));
+        const total: any = tl.mut(tl.full([], 0, tl.float32));
+        for (const _ of tl.range(0, 4)) {
+          total.value = total.value.add(tl.sum(state.value, 0));
+          state.value = tl.load(from, { mask, other: 0 });
+        }
+        tl.store(y.at(row), total.value);
+      });
+    expect(await kinds(starting(0))).toEqual(["padding in tl.sum: proved"]);
+    expect(await kinds(starting(1))).toEqual(["padding in tl.sum: unknown"]);
+  });
+
   test("that puts another number into those lanes is unknown", async () => {
     const shifted = looping(
       0,

@@ -8,16 +8,39 @@ export const constant = (value: bigint): Polynomial => (value === 0n ? ZERO : ne
 export const ONE: Polynomial = constant(1n);
 export const atom = (name: string): Polynomial => new Map([[name, 1n]]);
 
-export const atomsOf = (monomial: string): readonly string[] => (monomial === "" ? [] : monomial.split("*"));
+const NO_ATOMS: readonly string[] = [];
+/** A proof asks for the same few monomials again and again. */
+const knownAtoms = new Map<string, readonly string[]>();
+const MOST_KNOWN = 100_000;
+
+export function atomsOf(monomial: string): readonly string[] {
+  if (monomial === "") return NO_ATOMS;
+  let atoms = knownAtoms.get(monomial);
+  if (!atoms) {
+    if (knownAtoms.size >= MOST_KNOWN) knownAtoms.clear();
+    knownAtoms.set(monomial, (atoms = monomial.split("*")));
+  }
+  return atoms;
+}
+
 export const degreeOf = (monomial: string): number => atomsOf(monomial).length;
 export const constantOf = (p: Polynomial): bigint => p.get("") ?? 0n;
 export const isConstant = (p: Polynomial): boolean => p.size === 0 || (p.size === 1 && p.has(""));
+const keys = new WeakMap<Polynomial, string>();
+
 /** Equal for equal polynomials. */
-export const keyOf = (p: Polynomial): string =>
-  [...p]
-    .map(([monomial, by]) => `${by}.${monomial}`)
-    .sort()
-    .join("+");
+export function keyOf(p: Polynomial): string {
+  let key = keys.get(p);
+  if (key === undefined) {
+    const terms: string[] = [];
+    for (const [monomial, by] of p) terms.push(`${digits(by)}.${monomial}`);
+    keys.set(p, (key = terms.sort().join("+")));
+  }
+  return key;
+}
+
+/** A bigint takes far longer to write than a number. */
+const digits = (by: bigint): string => (by < 1_000_000n && by > -1_000_000n ? Number(by) : by).toString();
 
 /** `x + by * y` */
 export function add(x: Polynomial, y: Polynomial, by = 1n): Polynomial {
@@ -38,6 +61,7 @@ export function scale(p: Polynomial, by: bigint): Polynomial {
 
 function joined(x: string, y: string): string {
   if (x === "" || y === "") return x + y;
+  if (!x.includes("*") && !y.includes("*")) return x < y ? `${x}*${y}` : `${y}*${x}`;
   return [...atomsOf(x), ...atomsOf(y)].sort().join("*");
 }
 

@@ -166,7 +166,7 @@ export function spreadOf(from: readonly number[], to: readonly number[]): Spread
   if (axis < 0) return { outer: 1, count: 1, inner: sizeOf(to) };
   if (from[axis] !== count) return undefined;
   const inner = sizeOf(to.slice(axis - from.length + to.length + 1));
-  return { outer: count === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
+  return { outer: sizeOf(to) === 0 ? 0 : sizeOf(to) / (count * inner), count, inner };
 }
 
 /** Repeats elements as a {@link Spread} says. */
@@ -174,6 +174,7 @@ export function spread<Data extends TileData>(data: Data, { outer, count, inner 
   const row = count * inner;
   const out = unset(kindOf(data), outer * row) as NumberData;
   const from = data as NumberData;
+  if (outer === 0) return out as Data;
   if (inner === 1) out.set(from);
   else for (let j = 0; j < count; j++) out.fill(from[j]!, j * inner, (j + 1) * inner);
   // Double the filled part until it covers the rest.

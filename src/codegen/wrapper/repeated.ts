@@ -207,8 +207,8 @@ class RepeatedEmitter {
     if (!only) return py.tuple(...tensors);
     if (outs.length === 1)
       return py.conditional(py.tuple(...tensors), py.compare(only, ["is", py.none]), py.tuple(...tensors, only));
-    const all = py.tuple(...tensors, ...outs);
-    return py.raw("[x for x in ", all, " if x is not None]");
+    const there = py.call("filter", py.dotted("torch.is_tensor"), py.tuple(...outs));
+    return py.tuple(...tensors, py.starred(there));
   }
 
   #arguments() {

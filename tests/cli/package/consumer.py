@@ -11,6 +11,8 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
     updated: tuple[Tensor, Tensor, Tensor] = examples.adamw_stochastic(x, x, x, x, lr=1e-3, seed=7)
     values, indices = examples.bitonic_topk(x, 8, values=x)
     pooled, places = examples.max_pool3d(x, KERNEL=2, STRIDE=2, PADDING=0)
+    both: tuple[Tensor, Tensor] = examples.cross_entropy_with_gradient(x, ids, scale=0.5)
+    normal, total = examples.add_rms_norm(x, x, x, eps=1e-6)
     experts = examples.moe_gemm(x, x, ids, ids, ids, 2, topk_weights=mask)
     return [
         *updated,
@@ -19,24 +21,33 @@ def calls(x: Tensor, ids: Tensor, mask: Tensor | None) -> list[Tensor]:
         pooled,
         places,
         experts,
+        *both,
+        normal,
+        total,
         examples.asin(x),
         examples.attention(x, x, x, CAUSAL=True),
         examples.attention_with_gradients(x, x, x, CAUSAL=True),
+        examples.cross_entropy(x, ids),
         examples.dependent_add(x, x),
         examples.dropout(x, p=0.1, seed=7),
         examples.gemm(x, x, out=x),
         examples.gemm_block_scaled(x, ids, x, ids),
         examples.gemm_persistent(x, x, PROGRAMS=64),
+        examples.gemm_persistent_tma(x, x),
         examples.gemm_tma(x, x),
         examples.grouped_gemm(x, x, ids),
         examples.int4_gemm(x, ids, x, ids, GROUP_SIZE=64),
         examples.jagged_softmax(x, ids),
         examples.layer_norm(x, x, x, eps=1e-6),
         examples.layer_norm(x, x, x, out=x),
+        examples.linear_gelu(x, x, x),
         examples.mamba_chunk_scan(x, x, x, x, x, x, x),
         examples.paged_attention(x, x, x, ids, ids, out=None),
+        examples.relative_attention(x, x, x, x),
         examples.rms_norm(x, x, 1e-6),
+        examples.silu_mul(x, x, out=x),
         examples.softmax(x),
+        examples.softmax_long(x),
         examples.vector_add(x, x),
     ]
 

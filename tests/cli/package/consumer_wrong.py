@@ -30,6 +30,15 @@ def calls(x: Tensor, ids: Tensor) -> None:
     examples.paged_attention(x, x, x, ids, ids)[0].no_such_method()  # attr-defined
     examples.rms_norm(x, x, eps="small")  # arg-type
     text: str = examples.softmax(x)  # assignment
+    examples.add_rms_norm(x, x)  # call-arg
+    examples.cross_entropy(x)  # call-arg
+    examples.cross_entropy_with_gradient(x, ids, scale="half")  # arg-type
+    examples.gemm_persistent_tma(x, None)  # arg-type
+    examples.linear_gelu(x, x)  # call-arg
+    examples.relative_attention(x, x, x)  # call-arg
+    examples.silu_mul(x, "x")  # arg-type
+    both: Tensor = examples.add_rms_norm(x, x, x)  # assignment
+    examples.softmax_long(x, x)  # call-arg
     examples.vector_add(x, x, x)  # call-arg
     gemm_module.get_inputs(M="large")  # arg-type
     gemm_module.gemm_kernel  # attr-defined

@@ -44,6 +44,9 @@ describe("movement", () => {
     expect(values(broadcastTo(arange(0, 2), [2, 2]))).toEqual([0, 1, 0, 1]);
     expect(values(broadcastTo(iota(2, 1, 2), [2, 2, 2]))).toEqual([0, 1, 0, 1, 2, 3, 2, 3]);
     expect(values(broadcastTo(full([], 5, "uint64"), [2]))).toEqual([5n, 5n]);
+    // Of no rows, or of rows without an element, there is nothing to repeat.
+    expect(values(broadcastTo(arange(0, 2), [0, 2]))).toEqual([]);
+    expect(values(broadcastTo(reshape(arange(0, 2), [2, 1]), [2, 0]))).toEqual([]);
     expect(() => broadcastTo(arange(0, 2), [3])).toThrow("shapes [2] and [3] do not broadcast");
     expect(() => broadcastTo(arange(0, 2), [1])).toThrow("[2] does not broadcast to [1]");
   });

@@ -517,7 +517,7 @@ def _repeated(x, K, *, values=None, indices=None):
     except (AttributeError, RuntimeError, TypeError):
         # An argument is no tensor, or no number: the checks say so.
         key, found = (None, ())
-    given = [x for x in (x, values, indices) if x is not None]
+    given = (x, *filter(torch.is_tensor, (values, indices)))
     for check, state, sizes, empty, launch in found:
         if check(*given) and not _is_special(bitonic_topk_kernel, *state):
             values_1 = empty[0]() if values is None else values

@@ -542,7 +542,7 @@ def _repeated(logits, labels, scale=1.0, *, loss=None, dlogits=None):
     except (AttributeError, RuntimeError, TypeError):
         # An argument is no tensor, or no number: the checks say so.
         key, found = (None, ())
-    given = [x for x in (logits, labels, loss, dlogits) if x is not None]
+    given = (logits, labels, *filter(torch.is_tensor, (loss, dlogits)))
     for check, state, sizes, empty, launch in found:
         if check(*given) and not _is_special(
             cross_entropy_with_gradient_kernel, *state

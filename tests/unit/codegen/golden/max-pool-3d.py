@@ -576,7 +576,7 @@ def _repeated(x, KERNEL=3, STRIDE=2, PADDING=1, *, y=None, indices=None):
     except (AttributeError, RuntimeError, TypeError):
         # An argument is no tensor, or no number: the checks say so.
         key, found = (None, ())
-    given = [x for x in (x, y, indices) if x is not None]
+    given = (x, *filter(torch.is_tensor, (y, indices)))
     for check, state, sizes, empty, launch in found:
         if check(*given) and not _is_special(max_pool3d_kernel, *state):
             y_1 = empty[0]() if y is None else y

@@ -61,7 +61,7 @@ def layer_norm_gradients_kernel(
     w = tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
     dw = tl.zeros((BLOCK_N,), dtype=tl.float32)
     db = tl.zeros((BLOCK_N,), dtype=tl.float32)
-    for row in range(group, M, GROUPS):
+    for row in tl.range(group, M, GROUPS, num_stages=3):
         dy = tl.load(dy_ptr + row * stride_dy_m + cols, mask=mask, other=0.0)
         x = tl.load(x_ptr + row * stride_xm + cols, mask=mask, other=0.0)
         dy = dy.to(tl.float32)

@@ -31,7 +31,6 @@ const { values: given } = parseArgs({
   },
 });
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- kernels of any params
 const kernels: readonly (Kernel<string, any> | Operator<string, any>)[] = [
   softmax,
   softmaxLong,

@@ -7,6 +7,7 @@ import {
   type Statement,
   type Value,
   type Variable,
+  operandNamed,
 } from "../ir/nodes.js";
 import { isFloat, type NumericDType } from "../numerics/numeric.js";
 import type { Type } from "../types/types.js";
@@ -47,15 +48,13 @@ function findIndexValues(ir: KernelIR): ReadonlySet<Value> {
 }
 
 /** The addresses and the mask of an access, and where in a descriptor it is. */
-function placesOf({ op, operands, options }: OpStatement): readonly Argument[] {
-  const { reaches } = op.proof;
+function placesOf(statement: OpStatement): readonly Argument[] {
+  const { reaches } = statement.op.proof;
   if (!reaches) return [];
-  const names = Object.keys(op.operands);
+  const { mask } = statement.options;
   const { address, offsets, rows, column } = reaches;
-  const places = [address, offsets, rows, column].flatMap((name) =>
-    name === undefined ? [] : (operands[names.indexOf(name)] ?? []),
-  );
-  return options.mask ? [...places, options.mask] : places;
+  const places = [address, offsets, rows, column].flatMap((name) => operandNamed(statement, name) ?? []);
+  return mask ? [...places, mask] : places;
 }
 
 /** The arguments that a value is computed from. The search ends at loaded values. */

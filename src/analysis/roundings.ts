@@ -1,6 +1,6 @@
 /** Where a kernel rounds floats before it is done: what the error of its outputs follows from. */
 import type { Arithmetic, SignatureDType } from "../contract/compiled.js";
-import { isLiteral, type KernelIR, type OpStatement, type TensorParam, type Value } from "../ir/nodes.js";
+import { isLiteral, type KernelIR, type OpStatement, type TensorParam, type Value, operandNamed } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { bodiesOf, walkAll, walkUses } from "../ir/walk.js";
 import { bitsOf, isFloat } from "../numerics/numeric.js";
@@ -85,11 +85,12 @@ function handedOn({ forward, backward }: OperatorIR): readonly Elem[] {
   return [...found.values()];
 }
 
-function productsOf({ op, operands, options }: OpStatement): readonly Product[] {
+function productsOf(statement: OpStatement): readonly Product[] {
+  const { op, options } = statement;
   if (!op.facts.contracts) return [];
   const given = options["inputPrecision"];
   const precision = given && isLiteral(given) ? String(given.value) : DEFAULT_PRECISION;
-  const first = operands[Object.keys(op.operands).indexOf("a")];
+  const first = operandNamed(statement, "a");
   const type = first && typeOfArgument(first);
   return type?.kind === "tile" ? [{ elem: type.dtype, precision }] : [];
 }

@@ -162,13 +162,8 @@ class Recording {
       }),
     );
     const given = [...inputs.map((param) => param.name), ...Object.keys(forward.results)];
-    const { params } = this.face;
     // PyTorch has the gradients of outputs in any case; an input would be kept for its dtype alone.
-    const variables = {
-      ...variablesOf(params),
-      ...dtypesOfGradients(outputs),
-      ...variablesOf(params.filter(isConstexpr)),
-    };
+    const variables = variablesOf(this.face.params, dtypesOfGradients(outputs));
     const differentiable = inputs.filter(({ dtype }) => !members(dtype).some(isInt));
     return this.#record(
       { tensors: given, variables },
@@ -279,9 +274,6 @@ function named<R>(name: string, body: () => R): R {
   }
 }
 
-/** Where the author made the node. */
-const isConstexpr = ({ kind }: Param): boolean => kind === "constexpr";
-
 /** How a gradient reads dtype variables: off the gradients of outputs of that dtype. */
 function dtypesOfGradients(outputs: readonly TensorParam[]): Readonly<Record<string, TorchNode>> {
   return Object.fromEntries(
@@ -292,6 +284,7 @@ function dtypesOfGradients(outputs: readonly TensorParam[]): Readonly<Record<str
   );
 }
 
+/** Where the author made the node. */
 function placeOf(node: TorchNode): Location | undefined {
   return "at" in node ? node.at : undefined;
 }

@@ -79,9 +79,15 @@ function tensorNames(params: readonly Param[], roles: readonly string[]): readon
   return params.flatMap((param) => (param.kind === "tensor" && roles.includes(param.role) ? [param.name] : []));
 }
 
-/** How a reference reads each dtype variable: from an argument that names it, or from an input's dtype. */
-export function variablesOf(params: readonly Param[]): Readonly<Record<string, TorchNode>> {
-  const found: Record<string, TorchNode> = {};
+/**
+ * How a reference reads each dtype variable: from an argument that names it, else as `besides` says, or from an input's
+ * dtype.
+ */
+export function variablesOf(
+  params: readonly Param[],
+  besides: Readonly<Record<string, TorchNode>> = {},
+): Readonly<Record<string, TorchNode>> {
+  const found: Record<string, TorchNode> = { ...besides };
   for (const param of params)
     if (param.kind === "tensor" && param.role !== "out" && typeof param.dtype !== "string")
       found[param.dtype.name] ??= { kind: "attribute", of: { kind: "input", name: param.name }, name: "dtype" };

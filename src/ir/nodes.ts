@@ -99,6 +99,13 @@ export interface OpStatement {
   readonly at: Location | undefined;
 }
 
+/** The place of an operand of an op; -1 for a name that it does not have. */
+export const operandPlace = ({ operands }: Op, name: string): number => Object.keys(operands).indexOf(name);
+
+/** What a statement gives an operand of its op. */
+export const operandNamed = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
+  name === undefined ? undefined : operands[operandPlace(op, name)];
+
 export interface LetStatement {
   readonly kind: "let";
   readonly variable: Variable;

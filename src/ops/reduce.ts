@@ -2,7 +2,7 @@
 import { expandDims as expand, type TileArray, reshape } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { indexOfFirst, reduce, reduceBig } from "../numerics/array-reduce.js";
-import { isAtMost, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../terms/kinds.js";
+import { beaten, type Kinds, larger, NUMBERS, smaller, total, ZERO } from "../terms/kinds.js";
 import { axisOf as axisFrom } from "../types/axis.js";
 import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
@@ -145,9 +145,6 @@ export const sum = defineOp<SumCall>()({
   proof: { folds: { form: "reduction", kinds: total }, neutral: (held) => held === ZERO },
 });
 
-/** What never wins beside the other number. */
-const beaten = (isLargest: boolean) => (held: Kinds, beside: Kinds) =>
-  isLargest ? isAtMost(held, beside) : isAtMost(beside, held);
 /** Of bits only 0 leaves the others as they are. */
 const noBits = {
   folds: { form: "reduction", kinds: (x: Kinds, y: Kinds) => (x === ZERO ? y : y === ZERO ? x : NUMBERS) },

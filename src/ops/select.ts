@@ -1,5 +1,5 @@
 /** Lane-wise selection. */
-import { isAtMost, larger, NAN, smaller } from "../terms/kinds.js";
+import { beaten, larger, NAN, smaller } from "../terms/kinds.js";
 import { asInteger, asTruth, choice, greatest, least } from "../terms/term.js";
 import { select } from "../numerics/array-map.js";
 import { cast } from "../numerics/array-cast.js";
@@ -69,7 +69,7 @@ function extremum<Name extends "minimum" | "maximum", Python extends "min" | "ma
       term: ({ x, y }, { truth }) => (truth ? undefined : term(asInteger(x), asInteger(y))),
       holds: ({ x, y }, { args }) =>
         args.propagateNan?.literal === "all" && (x === NAN || y === NAN) ? NAN : extreme(x, y),
-      neutral: (held, beside) => (python === "min" ? isAtMost(beside, held) : isAtMost(held, beside)),
+      neutral: beaten(python === "max"),
     },
     triton36: {
       strongLiterals: true,

@@ -5,12 +5,12 @@
 import { indexValues } from "../analysis/index-values.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { OpStatement } from "../ir/nodes.js";
-import { all, atLeast, number, sum, symbol, type Term } from "../terms/term.js";
+import { all, atLeast, number, sum, type Term } from "../terms/term.js";
 import { type OpStep, opsIn } from "./flow.js";
 import { proves } from "./interpret.js";
 import type { Model } from "./model.js";
 import type { Duties, Open, Stand } from "./obligations.js";
-import { at, isOne } from "./symbolic.js";
+import { at, namesOf } from "./symbolic.js";
 import { reasonOf } from "./words.js";
 
 const WRONG: readonly FindingCode[] = ["negative-division", "division"];
@@ -76,13 +76,8 @@ interface Operands {
 /** The operands of any lane, active or not. */
 function operandsOf({ environment }: Model, { statement, terms }: OpStep): Operands {
   const { op, results } = statement;
-  const lane = environment.shape(results[0]!.type).map((size, axis) => {
-    if (isOne(size)) return number(0);
-    const name = `lane ${environment.nameOf(statement)} ${axis}`;
-    environment.ranges.set(name, { from: number(0), to: size });
-    return symbol(name);
-  });
+  const lane = environment.lanes(`lane ${environment.nameOf(statement)}`, environment.shape(results[0]!.type));
   const [x, divisor] = terms.map((each) => each && at(each, lane));
   const dividend = op.facts.integer === "blocks" && x && divisor ? sum(x, divisor, number(-1)) : x;
-  return { dividend, divisor, lanes: lane.flatMap(({ kind, name }) => (kind === "symbol" ? [name] : [])) };
+  return { dividend, divisor, lanes: namesOf(lane) };
 }

@@ -16,6 +16,8 @@ const MASK = 0xff;
 
 export const held = (source: Source, kinds: Kinds): Held => kinds << SHIFT[source];
 export const kindsOf = (of: Held, source: Source): Kinds => (of >> SHIFT[source]) & MASK;
+/** What lanes hold that no mask left out. */
+export const givenKinds = (of: Held): Kinds => kindsOf(of, "live") | kindsOf(of, "plain");
 export const isNothing = (of: Held): boolean => SOURCES.some((source) => (kindsOf(of, source) & NOTHING) !== 0);
 
 /** Numbers in general: neither infinite nor 0, and no NaN. Data is taken to be like that. */
@@ -164,7 +166,7 @@ function takingPart({ neutral, generic: numbers }: FoldRule, kinds: Kinds): Kind
 
 /** The kinds of left-out lanes that change what others give together; those without a value are no numbers. */
 export function disturbing({ neutral }: FoldRule, lanes: Held): Kinds {
-  const others = (kindsOf(lanes, "live") | kindsOf(lanes, "plain")) & ~NOTHING;
+  const others = givenKinds(lanes) & ~NOTHING;
   if (others === NONE) return NONE;
   const beside = kindsIn(others);
   return kindsIn(kindsOf(lanes, "left") & ~NOTHING)

@@ -1,14 +1,14 @@
 /** What loads put into lanes that are off, and whether accesses take lanes without a value. */
 import { type Argument, isList, type Value } from "../ir/nodes.js";
 import { NAN, NONE, NOTHING, ZERO } from "../terms/kinds.js";
-import { all, atLeast, below, number, type Term } from "../terms/term.js";
+import type { Term } from "../terms/term.js";
 import type { Type } from "../types/types.js";
 import { pathsOf, unionOf } from "./diagrams.js";
 import type { OpStep } from "./flow.js";
 import { generic, held, isNothing, kindsOf, leftOut } from "./held.js";
 import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
 import type { PaddingLanes } from "./padding-lanes.js";
-import type { ReachedAxis } from "./reaching.js";
+import { insideOf } from "./reaching.js";
 
 export class PaddingAccesses {
   constructor(readonly lanes: PaddingLanes) {}
@@ -78,7 +78,7 @@ export class PaddingAccesses {
     const { lane: own, axes } = access!;
     if (own.length !== shape.length) {
       const off = rest
-        ? heldAt(rest, this.lanes.lanes(`any ${result.id}`, shape))
+        ? heldAt(rest, model.environment.lanes(`any ${result.id}`, shape))
         : mask === undefined
           ? data
           : nothing;
@@ -99,14 +99,4 @@ export class PaddingAccesses {
       return diagrams.combine(([x, y]) => (x === NONE ? y! : x!), [diagrams.substitute(on, by), off]);
     });
   }
-}
-
-/** Where the lanes of an access lie in what a view or a descriptor masks. */
-function insideOf(axes: readonly ReachedAxis[]): Term {
-  return all(
-    ...axes.flatMap(({ index, size, masks }) => [
-      ...(masks.lower ? [atLeast(index, number(0))] : []),
-      ...(masks.upper ? [below(index, size)] : []),
-    ]),
-  );
 }

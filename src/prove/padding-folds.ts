@@ -1,6 +1,6 @@
 /** What reductions, scans and products make of lanes, and whether lanes that a mask left out change what the others give. */
 import { typedArguments } from "../ir/typed.js";
-import { type Kinds, NONE, NOTHING, total, ZERO } from "../terms/kinds.js";
+import { type Kinds, kindsIn, NONE, NOTHING, total, ZERO } from "../terms/kinds.js";
 import { above, below, number, type Term } from "../terms/term.js";
 import { type Diagram, mentions, type Path, pathsOf } from "./diagrams.js";
 import type { OpStep } from "./flow.js";
@@ -14,6 +14,7 @@ import {
   held,
   type Held,
   isNothing,
+  givenKinds,
   kindsOf,
 } from "./held.js";
 import { heldAt, type HeldTile, heldTile } from "./held-tile.js";
@@ -53,7 +54,9 @@ export class PaddingFolds {
     const rank = x.shape.length;
     const axis = this.#axisOf(step, rank, undefined);
     const isOver = (each: number) => axis === undefined || each === axis;
-    const along = x.shape.map((size, each) => lanes.lane(`fold ${statement.results[0]!.id} ${each}`, size));
+    const along = x.shape.map((size, each) =>
+      lanes.model.environment.lane(`fold ${statement.results[0]!.id} ${each}`, size),
+    );
     const rule = this.#ruleOf(step);
     const shape = lanes.model.environment.shape(statement.results[0]!.type);
     const keeps = shape.length === rank;
@@ -71,7 +74,7 @@ export class PaddingFolds {
         notes,
       );
     };
-    if (!lanes.isTrial) at(lanes.lanes(`result ${statement.results[0]!.id}`, shape), true);
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, shape), true);
     return heldTile(shape, (lane) =>
       at(
         lane.map((each, i) => (isOne(shape[i]!) ? number(0) : each)),
@@ -97,7 +100,7 @@ export class PaddingFolds {
     const kept = paths.filter((path) => !isBad(path) || lanes.isPossible(step, path.conditions));
     const all = union(kept);
     if (!notes) return all;
-    const others = (kindsOf(all, "live") | kindsOf(all, "plain")) !== NONE;
+    const others = givenKinds(all) !== NONE;
     if (others && kindsOf(all, "left") !== NONE) lanes.note(step, undefined, NONE);
     const left = disturbing(rule, all);
     for (const path of kept) {
@@ -114,14 +117,14 @@ export class PaddingFolds {
     const { options, op } = statement;
     const axis = this.#axisOf(step, x.shape.length, 0)!;
     const name = `fold ${statement.results[0]!.id}`;
-    const other = lanes.lane(name, x.shape[axis]!);
+    const other = lanes.model.environment.lane(name, x.shape[axis]!);
     const rule = this.#ruleOf(step);
     const isOrdered = op.proof.folds!.form === "scan";
     const reverse = typedArguments(statement)["reverse"]?.literal === true && options["reverse"] !== undefined;
     const before = (own: Term): readonly Term[] => (isOrdered ? [reverse ? above(other, own) : below(other, own)] : []);
     const at = (lane: readonly Term[], notes: boolean): Diagram => {
       const own = x.at(lane);
-      const live = pathsOf(own).filter(({ held: of }) => (kindsOf(of, "live") | kindsOf(of, "plain")) !== NONE);
+      const live = pathsOf(own).filter(({ held: of }) => givenKinds(of) !== NONE);
       // Of the lanes that are left out, those count that come before a lane that is not.
       const paths = pathsOf(x.at(lane.with(axis, other))).flatMap((path): readonly Path[] => {
         const { left, rest } = apart(path);
@@ -131,10 +134,10 @@ export class PaddingFolds {
       });
       const all = this.#taken(step, rule, paths, notes);
       const changed = isNothing(all) ? NOTHING : NONE;
-      const given = kindsOf(all, "live") | kindsOf(all, "plain");
+      const given = givenKinds(all);
       return lanes.diagrams.combine(([each]) => scanned(rule, isOrdered, each!, given, changed), [own]);
     };
-    if (!lanes.isTrial) at(lanes.lanes(`result ${statement.results[0]!.id}`, x.shape), true);
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${statement.results[0]!.id}`, x.shape), true);
     return heldTile(x.shape, (lane) => at(lane, false));
   }
 
@@ -159,7 +162,7 @@ export class PaddingFolds {
       generic: rule.generic,
       same: [0, 1],
     };
-    const inner = lanes.lane(`fold ${results[0]!.id}`, a.shape.at(-1)!);
+    const inner = lanes.model.environment.lane(`fold ${results[0]!.id}`, a.shape.at(-1)!);
     const shape = lanes.model.environment.shape(results[0]!.type);
     const at = (lane: readonly Term[], notes: boolean): Diagram => {
       const [rows, column] = [lane.slice(0, -1), lane.at(-1)!];
@@ -169,7 +172,7 @@ export class PaddingFolds {
       const sum = this.#together(step, rule, products, [inner], notes);
       return acc ? lanes.diagrams.combine((ends) => combined(sums, ends), [sum, heldAt(acc, lane)]) : sum;
     };
-    if (!lanes.isTrial) at(lanes.lanes(`result ${results[0]!.id}`, shape), true);
+    if (!lanes.isTrial) at(lanes.model.environment.lanes(`result ${results[0]!.id}`, shape), true);
     return heldTile(shape, (lane) => at(lane, false));
   }
 }
@@ -204,7 +207,5 @@ function scanned(rule: FoldRule, isOrdered: boolean, own: Held, given: Kinds, no
 /** What a normalisation makes of each kind. */
 function each({ kinds: rule, generic: numbers }: FoldRule, kinds: Kinds): Kinds {
   if (!rule) return numbers;
-  let all = NONE;
-  for (let bit = 1; bit <= kinds; bit <<= 1) if ((kinds & bit) !== 0 && bit !== NOTHING) all |= rule(bit, bit);
-  return all;
+  return kindsIn(kinds & ~NOTHING).reduce((all, kind) => all | rule(kind, kind), NONE);
 }

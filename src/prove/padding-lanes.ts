@@ -11,7 +11,7 @@ import {
 import { argumentsOf, handedOver, valuesIn } from "../ir/walk.js";
 import { typedArguments } from "../ir/typed.js";
 import { type Kinds, NONE, NOTHING, POSITIVE } from "../terms/kinds.js";
-import { FALSE, number, symbol, symbolsIn, type Term } from "../terms/term.js";
+import { FALSE, number, symbolsIn, type Term } from "../terms/term.js";
 import type { Type } from "../types/types.js";
 import type { Contexts } from "./contexts.js";
 import { type Diagram, Diagrams, mentions, pathsOf, unionOf } from "./diagrams.js";
@@ -112,18 +112,6 @@ export class PaddingLanes {
   constant(shape: readonly Term[], of: Held): HeldTile {
     const end = this.diagrams.end(of);
     return { shape, at: () => end };
-  }
-
-  /** A symbol for an axis of a tile. */
-  lane(name: string, size: Term): Term {
-    if (isOne(size)) return number(0);
-    this.model.environment.ranges.set(name, { from: number(0), to: size });
-    return symbol(name);
-  }
-
-  /** Symbols for the lanes of a shape. */
-  lanes(name: string, shape: readonly Term[]): readonly Term[] {
-    return shape.map((size, axis) => this.lane(`${name} ${axis}`, size));
   }
 
   /** The programs, turns and lanes that conditions speak of. */
@@ -251,7 +239,7 @@ export class PaddingLanes {
     for (const value of valuesIn(argument)) {
       const tile = this.#values.get(value);
       if (!tile) continue;
-      const paths = pathsOf(tile.at(this.lanes(`any ${value.id}`, tile.shape)));
+      const paths = pathsOf(tile.at(this.model.environment.lanes(`any ${value.id}`, tile.shape)));
       const unset = paths.find(({ held: of, conditions }) => isNothing(of) && this.isPossible(step, conditions));
       if (unset) return unset.conditions;
     }
@@ -298,7 +286,7 @@ export class PaddingLanes {
     const own = new Map(
       variables.map((variable) => {
         const shape = this.model.environment.shape(variable.type);
-        return [variable, { shape, lanes: this.lanes(`state ${variable.id}`, shape) }];
+        return [variable, { shape, lanes: this.model.environment.lanes(`state ${variable.id}`, shape) }];
       }),
     );
     const initial = this.#state;

@@ -1,5 +1,5 @@
 /** What ops make of the padding of their operands, lane by lane. */
-import { isLiteral } from "../ir/nodes.js";
+import { isLiteral, operandNamed, operandPlace } from "../ir/nodes.js";
 import { typedArguments, typeOfArgument } from "../ir/typed.js";
 import { ANYTHING, asFloat, type Kinds, NONE, NOTHING } from "../terms/kinds.js";
 import { asTruth } from "../terms/term.js";
@@ -17,11 +17,11 @@ export class PaddingLanewise {
   /** Ops that compute each lane of the same lanes. */
   lanewise(step: OpStep): HeldTile | undefined {
     const { statement } = step;
-    const { op, results, operands } = statement;
+    const { op, results } = statement;
     const [result] = results;
     if (!result) return undefined;
     const named = [...this.lanes.operands(step)];
-    const given = named.map(([name]) => operands[Object.keys(op.operands).indexOf(name)]);
+    const given = named.map(([name]) => operandNamed(statement, name));
     const float = isFloatType(result.type);
     const context = { args: typedArguments(statement), float };
     const widens = given.map((each) => float && isIntegerType(typeOfArgument(each!)));
@@ -53,10 +53,10 @@ export class PaddingLanewise {
   trusted(step: OpStep): HeldTile | undefined {
     const tile = this.lanewise(step);
     const { statement } = step;
-    const reason = statement.operands[Object.keys(statement.op.operands).indexOf(statement.op.proof.trusts!)];
+    const reason = operandNamed(statement, statement.op.proof.trusts);
     if (!tile || !isLiteral(reason) || statement.results[0]!.type.kind !== "tile") return tile;
     const numbers = generic(statement.results[0]!.type);
-    const lanes = this.lanes.lanes(`trusted ${statement.results[0]!.id}`, tile.shape);
+    const lanes = this.lanes.model.environment.lanes(`trusted ${statement.results[0]!.id}`, tile.shape);
     if (!this.lanes.isTrial && kindsOf(unionOf(tile.at(lanes)), "left") !== NONE)
       this.lanes.waived.set(statement, `${reason.value}`);
     return heldTile(tile.shape, (lane) =>
@@ -71,7 +71,7 @@ export class PaddingLanewise {
     const { condition, then, otherwise } = op.proof.picks!;
     const tiles = this.lanes.operands(step);
     const [c, x, y] = [condition, then, otherwise].map((name) => tiles.get(name));
-    const truth = step.terms[Object.keys(op.operands).indexOf(condition)];
+    const truth = step.terms[operandPlace(op, condition)];
     if (!result || !c || !x || !y) return undefined;
     return heldTile(this.lanes.model.environment.shape(result.type), (lane) => {
       const sides = [x, y].map((side) => heldAt(side, lane)) as [Diagram, Diagram];

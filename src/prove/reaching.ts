@@ -1,6 +1,14 @@
 /** What an access reaches: for each lane the index of an element of a tensor, and whether the lane is active. */
 import type { Bounds, ViewAxis } from "../analysis/view-bounds.js";
-import { type Argument, isList, isValue, type OpStatement, type PointerParam, type TensorParam } from "../ir/nodes.js";
+import {
+  type Argument,
+  isList,
+  isValue,
+  type OpStatement,
+  type PointerParam,
+  type TensorParam,
+  operandNamed,
+} from "../ir/nodes.js";
 import {
   all,
   asTruth,
@@ -18,7 +26,7 @@ import {
 import type { Environment } from "./symbolic-environment.js";
 import { strideName } from "./launch.js";
 import { CONTENTS } from "./words.js";
-import { at, broadcastLane, broadcastShape, isOne, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { at, broadcastLane, broadcastShape, isOne, namesOf, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 export type ViewMasks = (place: ViewAxis) => Bounds;
 
@@ -81,21 +89,11 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
   const shape = broadcastShape(place.shape, maskTile?.shape ?? []);
   const maskAt = (lane: readonly Term[]): Term =>
     all(
-      ...place
-        .axes(lane.slice(lane.length - place.shape.length))
-        .flatMap(({ index, size, masks }) => [
-          ...(masks.lower ? [atLeast(index, number(0))] : []),
-          ...(masks.upper ? [below(index, size)] : []),
-        ]),
+      insideOf(place.axes(lane.slice(lane.length - place.shape.length))),
       ...(maskTile ? [asTruth(at(maskTile, lane))] : []),
       ...(isUnknown ? [environment.unknownTruth(`mask ${environment.nameOf(statement)}`)] : []),
     );
-  const lane = shape.map((size, axis) => {
-    if (isOne(size)) return number(0);
-    const name = `lane ${environment.nameOf(statement)}${environment.calls} ${axis}`;
-    environment.ranges.set(name, { from: number(0), to: size });
-    return symbol(name);
-  });
+  const lane = environment.lanes(`lane ${environment.nameOf(statement)}${environment.calls}`, shape);
   setResults(environment, statement, place, maskAt);
   return {
     statement,
@@ -106,19 +104,26 @@ export function reach(environment: Environment, statement: OpStatement, mayBeSki
     path: environment.path,
     scope: environment.scope.map(({ name }) => name),
     lane,
-    lanes: lane.flatMap(({ kind, name }) => (kind === "symbol" ? [name] : [])),
+    lanes: namesOf(lane),
     valueLanes:
       place.missing !== undefined
         ? []
-        : lanesOfValue(environment, argumentOf(statement, op.proof.reaches!.value), lane),
+        : lanesOfValue(environment, operandNamed(statement, op.proof.reaches!.value), lane),
     mayBeSkipped,
     ...(place.missing !== undefined && { missing: place.missing, unstrided: place.unstrided === true }),
     ...(place.trusted !== undefined && { trusted: place.trusted }),
   };
 }
 
-const argumentOf = ({ op, operands }: OpStatement, name: string | undefined): Argument | undefined =>
-  name === undefined ? undefined : operands[Object.keys(op.operands).indexOf(name)];
+/** Where lanes lie in what an address masks. */
+export function insideOf(axes: readonly ReachedAxis[]): Term {
+  return all(
+    ...axes.flatMap(({ index, size, masks }) => [
+      ...(masks.lower ? [atLeast(index, number(0))] : []),
+      ...(masks.upper ? [below(index, size)] : []),
+    ]),
+  );
+}
 
 /** The lanes that a written value may depend on: none along an axis that it is broadcast to. */
 function lanesOfValue(environment: Environment, value: Argument | undefined, lane: readonly Term[]): readonly string[] {
@@ -130,7 +135,7 @@ function lanesOfValue(environment: Environment, value: Argument | undefined, lan
 }
 
 function placeOf(environment: Environment, statement: OpStatement): Place {
-  const address = environment.value(argumentOf(statement, statement.op.proof.reaches!.address));
+  const address = environment.value(operandNamed(statement, statement.op.proof.reaches!.address));
   if (address.kind === "view")
     return {
       tensor: address.param,
@@ -182,12 +187,12 @@ function blockOf(
     },
   });
   if (rows !== undefined) {
-    const starts = [rows, column].map((name) => environment.terms(argumentOf(statement, name)));
+    const starts = [rows, column].map((name) => environment.terms(operandNamed(statement, name)));
     const [first, second] = starts;
     if (!first || !second) return nowhere("the rows of a descriptor come from values that proofs do not follow", param);
     return place([first.shape[0]!, block.at(-1)!], [first, second], true);
   }
-  const given = argumentOf(statement, offsets);
+  const given = operandNamed(statement, offsets);
   const starts = isList(given) ? given.map((each) => environment.terms(each)) : [undefined];
   if (starts.some((start) => start === undefined))
     return nowhere("a descriptor's offsets come from values that proofs do not follow", param);

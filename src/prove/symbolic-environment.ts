@@ -6,7 +6,7 @@ import { dtypeTable, type Elem, isInt, isUnsigned, members } from "../types/dtyp
 import type { Type } from "../types/types.js";
 import { atLeast, atMost, call, equal, number, symbol, type Term } from "../terms/term.js";
 import { hostFacts, type Range, type SymbolicLaunch } from "./launch.js";
-import { NONE, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
+import { isOne, NONE, type PointerTile, scalar, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
 /** What holds of a value of an unknown function. */
 type ValueFacts = (value: Term) => readonly Term[];
@@ -49,6 +49,18 @@ export class Environment {
     } else if (param.kind === "pointer") {
       this.set(param.value, { kind: "pointer", base: param, offsets: scalar(number(0)) });
     }
+  }
+
+  /** A symbol for the lanes of an axis of this size. */
+  lane(name: string, size: Term): Term {
+    if (isOne(size)) return number(0);
+    this.ranges.set(name, { from: number(0), to: size });
+    return symbol(name);
+  }
+
+  /** A symbol for each axis of a shape. */
+  lanes(name: string, shape: readonly Term[]): readonly Term[] {
+    return shape.map((size, axis) => this.lane(`${name} ${axis}`, size));
   }
 
   /** A number for a statement, a variable or a value, in the order in which they are met. */

@@ -68,6 +68,10 @@ export const scalar = (term: Term): TermTile => ({ kind: "terms", shape: [], at:
 
 export const isOne = (dim: Term): boolean => dim.kind === "number" && dim.value === 1n;
 
+/** The names of the lanes that are symbols. */
+export const namesOf = (lane: readonly Term[]): readonly string[] =>
+  lane.flatMap(({ kind, name }) => (kind === "symbol" ? [name] : []));
+
 /** The lane of an operand of this shape that a lane of a broadcast result has. */
 export function broadcastLane(shape: readonly Term[], lane: readonly Term[]): readonly Term[] {
   const more = lane.length - shape.length;

@@ -89,9 +89,15 @@ const PLACES: ReadonlyMap<Kinds, number> = new Map([
 const place = (x: Kinds): number => PLACES.get(x) ?? NaN;
 
 /** Whether every number of one kind is at most every number of the other. */
-export function isAtMost(x: Kinds, y: Kinds): boolean {
+function isAtMost(x: Kinds, y: Kinds): boolean {
   return place(x) < place(y) || (x === y && (x === LEAST || x === ZERO || x === ONE || x === MOST));
 }
+
+/** Whether a number never wins beside another, where the largest is wanted or the smallest. */
+export const beaten =
+  (isLargest: boolean) =>
+  (held: Kinds, beside: Kinds): boolean =>
+    isLargest ? isAtMost(held, beside) : isAtMost(beside, held);
 
 /** The larger of two; a number wins over NaN. */
 export function larger(x: Kinds, y: Kinds): Kinds {

@@ -112,7 +112,7 @@ class BodyEmitter {
     if (block.yields.length === 0) return statements;
     this.#out = [...statements];
     const values = block.yields.map((argument) => this.#say(argument));
-    this.#push(py.returns(values.length === 1 ? values[0] : py.tuple(...values)), undefined);
+    this.#push(py.returns(py.tupled(values)), undefined);
     return this.#out;
   }
 

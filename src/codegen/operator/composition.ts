@@ -194,7 +194,7 @@ function writeLaunch(
   const targets = outputs.map((output) => (output && direct.has(output) ? undefined : output));
   if (targets.every((output) => output === undefined)) return [...comments, py.expression(call)];
   const taking = python.launched(targets);
-  return [...comments, py.assign(taking.length === 1 ? taking[0]! : py.tuple(...taking), call)];
+  return [...comments, py.assign(py.tupled(taking), call)];
 }
 
 /** The used outputs of each call. */

@@ -117,7 +117,7 @@ export const fakeName = (operator: string): string => `_${operator}_fake`;
 /** The statements with a return of the results; a last line that only makes the results returns them directly. */
 function returning({ statements, results }: WrittenComposition): Block {
   const last = statements.at(-1);
-  const value = tupled(results);
+  const value = py.tupled(results);
   if (last?.kind === "assign" && last.value && isSame(last.targets[0]!, value))
     return [...statements.slice(0, -1), py.returns(last.value)];
   return [...statements, py.returns(value)];
@@ -131,9 +131,4 @@ function isSame(a: Expression, b: Expression): boolean {
       a.items.every((item, i) => isSame(item as Expression, b.items[i] as Expression))
     );
   return a.kind === "name" && b.kind === "name" && a.id === b.id;
-}
-
-/** One expression, or a tuple of several; `always` where even one is taken out of a tuple. */
-export function tupled(items: readonly Expression[], always = false): Expression {
-  return items.length === 1 && !always ? items[0]! : py.tuple(...items);
 }

@@ -7,7 +7,7 @@ import { operatorParams, tritonOp } from "../../diagnostics/catalogue/operator-c
 import type { OperatorIR } from "../../ir/operator-ir.js";
 import { outputName } from "../names/kernel-names.js";
 import { checkNamespace, notAnOperator, notTraceable, type OpOptions } from "./registration.js";
-import { fakeName, type OperatorContext, tupled } from "./operator-context.js";
+import { fakeName, type OperatorContext } from "./operator-context.js";
 import { gradientDefinitions } from "./operator-gradient.js";
 import { outDefinitions } from "./operator-out.js";
 import { REFUSE_GRADIENT } from "../wrapper/gradient-helpers.js";
@@ -78,7 +78,7 @@ function callable(context: OperatorContext): FunctionDef {
     body: [
       { kind: "if", branches: [{ test: py.boolOp("and", ...isNone), body: functional(context) }] },
       ...writing(context),
-      py.returns(tupled(written)),
+      py.returns(py.tupled(written)),
     ],
   };
 }
@@ -88,7 +88,7 @@ function functional({ names, params, outputs, results }: OperatorContext): Block
   if (results.length === outputs.length) return [py.returns(call)];
   const made = outputs.map((param) => py.name(names.tensors.get(param.name)!));
   const targets = results.map((_, i) => made[i] ?? py.name("_"));
-  return [py.assign(py.tuple(...targets), call), py.returns(tupled(made))];
+  return [py.assign(py.tuple(...targets), call), py.returns(py.tupled(made))];
 }
 
 function writing({ operator, names, params, inputs, outputs }: OperatorContext): readonly Statement[] {

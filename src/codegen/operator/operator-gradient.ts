@@ -7,7 +7,7 @@ import { callOrder, type InputParam, type NumberParam, numberParams } from "../n
 import { Needs } from "./composition-needs.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { Names, snakeCase } from "../names/names.js";
-import { type OperatorContext, type Part, tupled } from "./operator-context.js";
+import { type OperatorContext, type Part } from "./operator-context.js";
 import * as py from "../python/py-build.js";
 import type { Block, Expression, FunctionDef, Parameter, Statement } from "../python/py.js";
 import type { Binding } from "../torch/number-bindings.js";
@@ -176,7 +176,7 @@ class GradientEmitter {
     const only = all.filter((name) => !outputs.some((param) => param.name === name));
     const results = all.map((name) => py.name(isKept(name) || only.includes(name) ? this.#local(name) : "_"));
     const unpack = (targets: readonly (Expression & { id: string })[], from: string): Statement[] =>
-      targets.every(({ id }) => id === "_") ? [] : [py.assign(tupled(targets, true), py.name(from))];
+      targets.every(({ id }) => id === "_") ? [] : [py.assign(py.tupled(targets, true), py.name(from))];
     const single = results.length === 1 && results[0]!.id !== "_" ? [py.assign(results[0]!, py.name("output"))] : [];
     const flags = new Set(this.#kept.flatMap((kept) => kept.flags));
     const kept = this.#kept.map(({ name, flags: any }) => {
@@ -244,10 +244,10 @@ class GradientEmitter {
       params,
       docstring: `The gradients of the inputs of ${context.names.wrapper}.`,
       body: [
-        ...(kept.length > 0 ? [py.assign(tupled(kept.map(py.name), true), py.dotted("ctx.saved_tensors"))] : []),
+        ...(kept.length > 0 ? [py.assign(py.tupled(kept.map(py.name), true), py.dotted("ctx.saved_tensors"))] : []),
         ...this.#needed((flag) => asked.has(flag) || optional.has(flag)),
-        py.assign(tupled(gradients), call),
-        py.returns(tupled(inOrder)),
+        py.assign(py.tupled(gradients), call),
+        py.returns(py.tupled(inOrder)),
       ],
     };
   }

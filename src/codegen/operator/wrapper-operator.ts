@@ -113,10 +113,7 @@ function callBody(
   const results = tensorsOf(ir, "out", "inout");
   const local = (param: TensorParam) => py.name(param.role === "out" ? names.tensors.get(param.name)! : "_");
   const made = outputs.map(local);
-  return [
-    py.assign(py.tuple(...results.map(local)), call),
-    py.returns(made.length === 1 ? made[0] : py.tuple(...made)),
-  ];
+  return [py.assign(py.tuple(...results.map(local)), call), py.returns(py.tupled(made))];
 }
 
 /** The outputs without their values. */
@@ -144,7 +141,7 @@ function fakeBody(ir: KernelIR, names: KernelNames, outputs: readonly TensorPara
     );
     return py.call("torch.empty", shape, ...py.keywords({ device, dtype: dtypeOf(ir, names, param) }));
   });
-  return [...[...needed.values()].flat(), py.returns(made.length === 1 ? made[0] : py.tuple(...made))];
+  return [...[...needed.values()].flat(), py.returns(py.tupled(made))];
 }
 
 function dtypeOf(ir: KernelIR, names: KernelNames, { dtype }: TensorParam): Expression {

@@ -10,6 +10,9 @@ export const string = (value: string): Py.StringLiteral => ({ kind: "string", va
 export const fString = (...parts: Py.FString["parts"]): Py.FString => ({ kind: "fString", parts });
 export const raw = (...parts: Py.Raw["parts"]): Py.Raw => ({ kind: "raw", parts });
 export const tuple = (...items: Py.Tuple["items"]): Py.Tuple => ({ kind: "tuple", items });
+/** One expression, or a tuple of several; `always` where even one is taken out of a tuple. */
+export const tupled = (items: readonly Py.Expression[], always = false): Py.Expression =>
+  items.length === 1 && !always ? items[0]! : tuple(...items);
 export const list = (...items: Py.List["items"]): Py.List => ({ kind: "list", items });
 export const dict = (...entries: Py.Dict["entries"]): Py.Dict => ({ kind: "dict", entries });
 export const lambda = (params: readonly string[], body: Py.Expression): Py.Lambda => ({ kind: "lambda", params, body });

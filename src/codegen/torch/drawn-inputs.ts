@@ -70,7 +70,7 @@ export function drawFunction(
       decorators: [],
       params: [...numbers, { name: "device" }],
       docstring: `${wordList(drawn.map(({ name }) => names.tensors.get(name)!))} of ${names.wrapper}, at random.`,
-      body: [...written.statements, py.returns(values.length === 1 ? values[0] : py.tuple(...values))],
+      body: [...written.statements, py.returns(py.tupled(values))],
     },
   ];
 }
@@ -202,7 +202,7 @@ function assignedDraws(
 ): readonly Statement[] {
   const targets = drawnTensors(ir).map(({ name }) => py.name(names.tensors.get(name)!));
   if (targets.length === 0) return [];
-  const target = targets.length === 1 ? targets[0]! : py.tuple(...targets);
+  const target = py.tupled(targets);
   return [py.assign(target, py.call(DRAW, ...drawArguments(ir).map(number), py.name("device")))];
 }
 

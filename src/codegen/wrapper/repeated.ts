@@ -110,11 +110,11 @@ class RepeatedEmitter {
     const launching: Block = [
       ...results.flatMap((param) => this.#beforeWriting(param)),
       py.expression(py.call(launch, ...places)),
-      py.returns(values.length > 1 ? py.tuple(...values) : values[0]),
+      py.returns(values.length > 0 ? py.tupled(values) : undefined),
     ];
     const body: Block = [
       ...allocated,
-      py.assign(places.length > 1 ? py.tuple(...places) : places[0]!, read.length > 1 ? py.tuple(...read) : read[0]!),
+      py.assign(py.tupled(places), py.tupled(read)),
       { kind: "if", branches: [{ test: this.#isPlaced(plan.sizes), body: launching }] },
     ];
     const isAlike = py.boolOp("and", py.call(plan.check, py.starred(given)), py.unary("not", isSpecial));

@@ -116,7 +116,7 @@ class WrapperEmitter extends WrapperScope {
       ...this.tensors.flatMap((param) => descriptorOf(this, param, (v) => this.local(v))),
       ...scratch(this.ir),
       ...this.#launch(),
-      ...(results.length > 0 ? [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] : []),
+      ...(results.length > 0 ? [py.returns(py.tupled(results))] : []),
     ];
     return {
       kind: "function",
@@ -218,7 +218,7 @@ class WrapperEmitter extends WrapperScope {
     return [
       {
         kind: "if",
-        branches: [{ test, body: [py.returns(results.length === 1 ? results[0] : py.tuple(...results))] }],
+        branches: [{ test, body: [py.returns(py.tupled(results))] }],
       },
     ];
   }
@@ -234,10 +234,10 @@ class WrapperEmitter extends WrapperScope {
       const targets = strides.map((name) => py.name(name ?? "_"));
       const stride = py.attribute(this.tensor(param), "stride");
       const zero = py.number("0");
-      const target = targets.length > 1 ? py.tuple(...targets) : targets[0]!;
+      const target = py.tupled(targets);
       const value = targets.length > 1 ? py.call(stride) : py.call(stride, zero);
       if (!param.optional) return [py.assign(target, value)];
-      const none = targets.length > 1 ? py.tuple(...targets.map(() => zero)) : zero;
+      const none = py.tupled(targets.map(() => zero));
       const isAbsent = py.compare(this.tensor(param), ["is", py.none]);
       return [py.assign(target, py.conditional(none, isAbsent, value))];
     });

@@ -12,6 +12,7 @@ export const SRC = resolve(import.meta.dirname, "../src");
 export const folders = {
   diagnostics: "Messages, and where in the author's code they point.",
   contract: "The interface of a compiled kernel: plain data, an evaluator, tolerances.",
+  picture: "What programs read and write, drawn as SVG.",
   types: "Dtypes, shapes, constexprs and tiles, each as a type for the editor and a function for the build.",
   numerics: "Numbers of every dtype and arrays of them, computed exactly as Triton's targets do.",
   torch: "PyTorch's functions for references: their types, the recorder, their values in float64.",

@@ -1,5 +1,6 @@
 /** The public surface that Node and browsers share: everything that needs only JavaScript. */
 export { compile, type CompileOptions } from "./pipeline/compile-kernel.js";
+export type { Access, AccessKind, WantedAccesses } from "./contract/access.js";
 export type {
   Case,
   CompiledKernel,
@@ -15,6 +16,8 @@ export type { DiagnosticCode, FindingCode } from "./diagnostics/catalogue/index.
 export { TileScriptError, type Diagnostic, type Edit, type Location } from "./diagnostics/diagnostic.js";
 export { NDArray, type DataOf, type Nested, type TypedArray, type TypedArrayOf } from "./call/ndarray.js";
 export type * from "./call/call-types.js";
+export { accessPicture } from "./picture/access-picture.js";
+export { programMap } from "./picture/program-map.js";
 export { op } from "./dsl/operator.js";
 export { constexpr, descriptor, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/record-reference.js";

@@ -2,6 +2,7 @@
  * The interface of a compiled kernel: emitted Python, a signature that can be JSON, and a way to
  * evaluate it in-process. The runtime only sees this, not the IR.
  */
+import type { Access, WantedAccesses } from "./access.js";
 import type { DeviceProperties } from "./device-properties.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Diagnostic, Location } from "../diagnostics/diagnostic.js";
@@ -253,6 +254,8 @@ export interface Evaluation {
   readonly comparison?: Comparison;
   /** What could not be checked, in words. */
   readonly unchecked: readonly string[];
+  /** The accesses that were asked for, in the order in which they were made. */
+  readonly accesses?: readonly Access[];
 }
 
 /** An element may differ by `atol + rtol * |expected| + rms * (the root mean square of the expected output)`. */
@@ -281,6 +284,8 @@ export interface EvaluateOptions {
   readonly until?: number | undefined;
   /** Also runs the lowered kernel, with views as pointers and masks, and reports where it does something else. */
   readonly lowered?: boolean | undefined;
+  /** Keeps what one program, or every program, reads and writes. */
+  readonly accesses?: WantedAccesses | undefined;
 }
 
 /** `shuffled` by the case's seed; a list names each program once, counted in the grid's order, first axis fastest. */

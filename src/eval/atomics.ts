@@ -22,7 +22,7 @@ export function atomic(
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, mask, change ? "written" : "read", sanitiser, at);
+  const { performed } = lanesOf(tensor, address, mask, change ? "atomic" : "poll", sanitiser, at);
   const old = allocate(tensor.dtype, performed.length);
   const unperformed = performed.includes(0) ? performed.map((on) => 1 - on) : undefined;
   if (change && tensor.role === "in") {
@@ -61,7 +61,7 @@ export function poll(
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, undefined, "read", sanitiser, at);
+  const { performed } = lanesOf(tensor, address, undefined, "poll", sanitiser, at);
   noteAtomic(tensor, address, performed, { reads: true, writes: false }, sanitiser, at);
   meet(tensor, address, performed, order, sanitiser);
   const memory = tensor.data as unknown as Elements;

@@ -5,6 +5,7 @@ import type { Case, EvaluateOptions, Evaluation, Signature, TensorData } from ".
 import type { KernelIR } from "../ir/nodes.js";
 import { formatLocation } from "../diagnostics/diagnostic.js";
 import { walkAll } from "../ir/walk.js";
+import { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { checkHostValues } from "./host-values.js";
 import { evaluateForms } from "./emitted-form.js";
@@ -26,7 +27,7 @@ export function evaluateCase(
   signature: Signature,
   at: Case,
   tolerance: Tolerances | undefined,
-  { inputs: given = {}, special, order, nonFinite, until, lowered, tolerance: override = {} }: CaseOptions = {},
+  { inputs: given = {}, special, lowered, tolerance: override = {}, accesses, ...options }: CaseOptions = {},
 ): Evaluation {
   const why = notEvaluated(ir, given);
   if (why !== undefined) return { outputs: {}, findings: [], unchecked: [why] };
@@ -35,7 +36,8 @@ export function evaluateCase(
   const inputs = { ...inputsOf(ir, signature, at, special ?? at.special), ...given };
   checkRanges(signature, inputs, rangesOf(ir, at), { inputs: withoutGiven(ir, given), at: ir.at });
   const { absent = [], layouts, seed } = at;
-  const run = { ...launch, inputs, absent, layouts, seed, order, nonFinite, until };
+  const record = accesses && new AccessRecord(accesses);
+  const run = { ...launch, inputs, absent, layouts, seed, record, ...options };
   let result: RunResult;
   try {
     result = evaluateForms(ir, lowered, run);
@@ -47,10 +49,12 @@ export function evaluateCase(
   const missing = Object.fromEntries(absent.map((name) => [name, null]));
   const known = { ...numbersOf(ir, launch), ...inputs, ...missing };
   const { unchecked, ...verdict } = judge(ir, result, known, tolerance, override, () =>
-    evaluateKernel(ir, { ...run, nonFinite: false, unrounded: true }),
+    evaluateKernel(ir, { ...run, nonFinite: false, unrounded: true, record: undefined }),
   );
   const unlisted = more > 0 ? [`${more} more findings are not listed`] : [];
-  return { outputs, findings, unchecked: [...unlisted, ...unchecked], ...verdict };
+  const left = record?.leftOut() ?? [];
+  const seen = record && { accesses: record.accesses };
+  return { outputs, findings, unchecked: [...left, ...unlisted, ...unchecked], ...verdict, ...seen };
 }
 
 /** The inputs that the author describes and the caller does not give. */

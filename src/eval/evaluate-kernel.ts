@@ -19,6 +19,7 @@ import {
   type Value,
 } from "../ir/nodes.js";
 import type { Addresses, DescriptorRuntime, Runtime } from "../values/runtime-values.js";
+import type { AccessRecord } from "./access-record.js";
 import { Bindings, type Launch } from "./bindings.js";
 import { Program } from "./program.js";
 import { programOrder } from "./program-order.js";
@@ -41,6 +42,8 @@ export interface Run extends Launch {
   readonly nonFinite?: boolean | undefined;
   /** When it ends with an error, as `performance.now()`. */
   readonly until?: number | undefined;
+  /** Keeps the accesses. */
+  readonly record?: AccessRecord | undefined;
 }
 
 export interface RunResult {
@@ -67,7 +70,8 @@ export function evaluateKernel(ir: KernelIR, run: Run): RunResult {
         : [],
     ),
   );
-  const sanitiser = new Sanitiser(grid);
+  run.record?.launch(ir.name, grid);
+  const sanitiser = new Sanitiser(grid, run.record);
   const values = argumentsOf(ir, tensors, bindings, run.inputs);
   const memory = layOut(values);
   const [x = 1, y = 1, z = 1] = grid;
@@ -186,7 +190,7 @@ function descriptorOf(
 ): DescriptorRuntime {
   const { shape, strides } = allocation;
   const sizes = block.map((dim) => Number(bindings.constant(dim)));
-  return { kind: "descriptor", allocation, start: 0, shape, strides, block: sizes, padding };
+  return { kind: "descriptor", allocation, start: 0, shape, strides, block: sizes, axes: [...shape.keys()], padding };
 }
 
 function addressesOf(allocation: Tensor): Addresses {

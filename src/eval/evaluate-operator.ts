@@ -23,10 +23,11 @@ import {
   type TorchNode,
 } from "../torch/torch-node.js";
 import { isFloat } from "../numerics/numeric.js";
-import { Bindings, type Launch as Bound } from "./bindings.js";
+import { AccessRecord } from "./access-record.js";
+import { Bindings } from "./bindings.js";
 import { evaluateForms } from "./emitted-form.js";
 import { notEvaluated } from "./evaluate-case.js";
-import type { RunResult } from "./evaluate-kernel.js";
+import type { Run, RunResult } from "./evaluate-kernel.js";
 import { judge } from "./judge.js";
 import type { Tolerances } from "./reference-outputs.js";
 import { checkRanges, describedInputs, makeInputs } from "./make-inputs.js";
@@ -110,7 +111,16 @@ export function evaluateOperator(
   signature: Signature,
   at: Case,
   tolerance: Tolerances,
-  { inputs: given = {}, special, order, nonFinite, until, lowered, tolerance: override = {} }: OperatorOptions = {},
+  {
+    inputs: given = {},
+    special,
+    order,
+    nonFinite,
+    until,
+    lowered,
+    tolerance: override = {},
+    accesses,
+  }: OperatorOptions = {},
 ): Evaluation {
   const { face, kernels } = operator;
   const why = kernels.map((kernel) => notEvaluated(kernel, {})).find((reason) => reason !== undefined);
@@ -123,17 +133,20 @@ export function evaluateOperator(
   checkRanges(signature, inputs, ranges, face);
   const missing = Object.fromEntries((at.absent ?? []).map((name) => [name, null]));
   const known: ReferenceInputs = { ...numbers, ...inputs, ...missing };
+  const record = accesses && new AccessRecord(accesses);
   try {
-    const result = new Steps(operator, at, known, { order, nonFinite, until, lowered }).run();
+    const result = new Steps(operator, at, known, { order, nonFinite, until, lowered, record }).run();
     const { outputs, findings, more } = result;
     const { unchecked, ...verdict } = judge(face, result, known, tolerance, override, () =>
       new Steps(operator, at, known, { order, until, unrounded: true }).run(),
     );
     const besides = [
+      ...(record?.leftOut() ?? []),
       ...(more > 0 ? [`${more} more findings are not listed`] : []),
       ...(operator.backward ? ["the gradient: torch.autograd computes it, which needs Python"] : []),
     ];
-    return { outputs, findings, unchecked: [...besides, ...unchecked], ...verdict };
+    const seen = record && { accesses: record.accesses };
+    return { outputs, findings, unchecked: [...besides, ...unchecked], ...verdict, ...seen };
   } catch (error) {
     if (error instanceof UnknownAddress || error instanceof NotEvaluated)
       return { outputs: {}, findings: [], unchecked: [error.message] };
@@ -152,7 +165,8 @@ class Steps {
     readonly operator: OperatorIR,
     readonly at: Case,
     readonly inputs: ReferenceInputs,
-    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered"> & Pick<Bound, "unrounded">,
+    readonly options: Pick<OperatorOptions, "order" | "nonFinite" | "until" | "lowered"> &
+      Pick<Run, "record" | "unrounded">,
   ) {}
 
   run(): RunResult {

@@ -1,4 +1,5 @@
 /** Determines which lanes of an access are performed: those that no mask turns off and whose address is valid. */
+import type { AccessKind } from "../contract/access.js";
 import type { Message } from "../diagnostics/catalogue/define-code.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
@@ -20,6 +21,26 @@ export interface Lanes {
 }
 
 export function lanesOf(
+  tensor: Tensor,
+  address: Addresses,
+  mask: Mask,
+  kind: AccessKind,
+  sanitiser: Sanitiser,
+  at: Location | undefined,
+): Lanes {
+  const lanes = decided(tensor, address, mask, does[kind], sanitiser, at);
+  sanitiser.saw(kind, address, lanes, at);
+  return lanes;
+}
+
+const does: Readonly<Record<AccessKind, "read" | "written">> = {
+  load: "read",
+  store: "written",
+  atomic: "written",
+  poll: "read",
+};
+
+function decided(
   tensor: Tensor,
   address: Addresses,
   mask: Mask,

@@ -29,7 +29,7 @@ export function load(
 ): TileArray {
   const tensor = tensorOf(address);
   const { shape } = address;
-  const { performed, masked, refused } = lanesOf(tensor, address, mask, "read", sanitiser, at);
+  const { performed, masked, refused } = lanesOf(tensor, address, mask, "load", sanitiser, at);
   const empty = noteRead(tensor, address, performed, sanitiser, at);
   const rest = other === undefined ? undefined : spread(other, tensor.dtype, shape);
   // Lanes that a view masks hold 0 unless there is `other`.
@@ -51,7 +51,7 @@ function copyOf(data: TileData): TileData {
 export function store(address: Addresses, value: Value, mask: Mask, sanitiser: Sanitiser, at: At): void {
   const tensor = tensorOf(address);
   const { shape, offsets } = address;
-  const { performed } = lanesOf(tensor, address, mask, "written", sanitiser, at);
+  const { performed } = lanesOf(tensor, address, mask, "store", sanitiser, at);
   if (tensor.role === "in") {
     sanitiser.lanes(writeToInput.code, performed, shape, at, () => writeToInput.store(tensor.name));
     return;

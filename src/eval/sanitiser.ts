@@ -2,7 +2,11 @@
 import type { Message } from "../diagnostics/catalogue/define-code.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { Location } from "../diagnostics/diagnostic.js";
+import type { AccessKind } from "../contract/access.js";
+import type { Addresses } from "../values/runtime-values.js";
+import type { AccessRecord } from "./access-record.js";
 import { coordinates, Findings } from "./findings.js";
+import type { Lanes } from "./lanes.js";
 import { Order } from "./order.js";
 
 /** Describes the mistake of one lane. */
@@ -16,7 +20,10 @@ export class Sanitiser {
   /** The running program, counted from 1 in the order of the grid, its first axis fastest. */
   number = 0;
 
-  constructor(readonly grid: readonly number[]) {}
+  constructor(
+    readonly grid: readonly number[],
+    readonly record?: AccessRecord,
+  ) {}
 
   /** Starts a program. */
   begin(number: number): void {
@@ -32,6 +39,11 @@ export class Sanitiser {
       rest = Math.floor(rest / size);
       return id;
     });
+  }
+
+  /** Keeps an access, where they are asked for. */
+  saw(kind: AccessKind, address: Addresses, lanes: Lanes, at: Location | undefined): void {
+    this.record?.note(kind, address, lanes, at, this.program(this.number));
   }
 
   /** Reports the marked lanes of a tile, if there are any. */

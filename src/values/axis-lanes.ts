@@ -12,6 +12,16 @@ export interface AxisLanes {
   readonly stride: number;
 }
 
+/** An axis of a tensor, and where lanes lie on it. */
+export interface TensorAxis extends AxisLanes {
+  readonly axis: number;
+}
+
+/** The position of each lane along an axis. */
+export function stepsAlong(into: Float64Array, { positions, along }: AxisLanes): void {
+  setSteps(into, { positions, along, stride: 1 }, 0);
+}
+
 /** `start + Σ position * stride` of every lane. */
 export function offsetsOf(axes: readonly AxisLanes[], size: number, start = 0): Float64Array {
   const offsets = unset(Float64Array, size);

@@ -7,7 +7,7 @@ import { either, sizeOf, spread, type TileArray, tileArray } from "../numerics/a
 import { dtypeTable } from "../types/dtype.js";
 import { ones, unset } from "../numerics/pool.js";
 import type { Addresses, Context, DescriptorRuntime, Runtime, TensorRuntime } from "./runtime-values.js";
-import { type AxisLanes, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
+import { type TensorAxis, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
 import { isAddresses, isTile } from "./operands.js";
 
 type Args = Readonly<Record<string, Runtime | undefined>>;
@@ -30,6 +30,7 @@ export function descriptorAt(
     shape: axes ? axes.map((axis) => allocation.shape[axis]!) : numbers(shape),
     strides: axes ? axes.map((axis) => allocation.strides[axis]!) : numbers(strides),
     block: numbers(blockShape),
+    axes,
     padding: paddingOption === "nan" ? "nan" : "zero",
   };
   reportMisaligned(descriptor, context);
@@ -85,14 +86,14 @@ function counting(offset: Runtime, length: number): Axis {
 
 /** The lanes of every combination of one position per axis. */
 function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: Context): Lanes {
-  const { allocation, start, shape: limits, strides } = descriptor;
+  const { allocation, start, shape: limits, strides, axes: of } = descriptor;
   reportOffset(descriptor, axes.at(-1)!, context);
   const shape = axes.map(({ positions }) => positions.length);
   const size = sizeOf(shape);
   const inside = ones(size);
   let unknown: Uint8Array | undefined;
   let inner = size;
-  const placed = axes.map(({ positions, poison }, axis): AxisLanes => {
+  const placed = axes.map(({ positions, poison }, axis): TensorAxis => {
     inner /= positions.length;
     const along = { outer: size / (inner * positions.length), count: positions.length, inner };
     const outside = outsideOf(positions, limits[axis]!);
@@ -100,12 +101,16 @@ function lanesOf(descriptor: DescriptorRuntime, axes: readonly Axis[], context: 
     if (outside && poison) outside.forEach((_, i) => poison[i] && (outside[i] = 0));
     if (outside) turnOff(inside, outside, along);
     if (poison) unknown = either(unknown, spread(poison, along));
-    return { positions, along, stride: strides[axis]! };
+    return { axis: of?.[axis] ?? axis, positions, along, stride: strides[axis]! };
   });
   const { dtype } = allocation;
   const address = { kind: "addresses", allocation, dtype, shape, offsets: offsetsOf(placed, size, start) } as const;
   return {
-    address: { ...address, ...(unknown?.includes(1) && { poison: unknown }) },
+    address: {
+      ...address,
+      ...(unknown?.includes(1) && { poison: unknown }),
+      ...(of && { indexed: { axes: placed, shape } }),
+    },
     inside: tileArray("int1", shape, inside),
   };
 }

@@ -15,8 +15,9 @@ function noteBuffers(value: Runtime | undefined, buffers: Set<ArrayBufferLike>):
     buffers.add(value.data.buffer);
     if (value.poison) buffers.add(value.poison.buffer);
   } else if ("kind" in value && value.kind === "addresses") {
-    const { offsets, inside, broken, claims, poison } = value;
+    const { offsets, inside, broken, claims, poison, indexed } = value;
     for (const array of [offsets, inside, broken, claims?.axis, claims?.index, poison])
       if (array) buffers.add(array.buffer);
+    for (const { positions } of indexed?.axes ?? []) buffers.add(positions.buffer);
   }
 }

@@ -3,6 +3,7 @@ import type { Message } from "../diagnostics/catalogue/define-code.js";
 import type { FindingCode } from "../diagnostics/catalogue/index.js";
 import type { TileArray } from "../numerics/array.js";
 import type { DTypeName } from "../types/dtype.js";
+import type { TensorAxis } from "./axis-lanes.js";
 
 /** A tensor's memory. Addresses count elements from its first. */
 export interface Allocation {
@@ -33,6 +34,16 @@ export interface Addresses {
   readonly claims?: { readonly axis: Uint8Array; readonly index: Float64Array };
   /** Lanes whose address was computed from a poisoned value. */
   readonly poison?: Uint8Array;
+  /** The indices that the addresses were computed from; undefined for raw pointers. */
+  readonly indexed?: Indexed;
+}
+
+/** Indices of lanes on the axes of an allocation. */
+export interface Indexed {
+  readonly axes: readonly TensorAxis[];
+  /** The shape of the lanes, before `order` permutes its axes. */
+  readonly shape: readonly number[];
+  readonly order?: readonly number[];
 }
 
 /** A tensor parameter. Views of it are masked to its allocation's shape. */
@@ -53,6 +64,8 @@ export interface DescriptorRuntime {
   /** In elements. */
   readonly strides: readonly number[];
   readonly block: readonly number[];
+  /** For each axis, that of the allocation; undefined for a descriptor of a raw pointer. */
+  readonly axes?: readonly number[] | undefined;
   /** The value that loads give outside `shape`. */
   readonly padding: "zero" | "nan";
 }

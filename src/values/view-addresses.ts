@@ -13,8 +13,8 @@ import {
 } from "../numerics/array.js";
 import { type BigData, isBig, type NumberData } from "../numerics/numeric.js";
 import { ones, poolGeneration } from "../numerics/pool.js";
-import type { Addresses, Allocation } from "./runtime-values.js";
-import { type AxisLanes, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
+import type { Addresses, Allocation, Indexed } from "./runtime-values.js";
+import { type TensorAxis, offsetsOf, outsideOf, turnOff } from "./axis-lanes.js";
 import { isTile } from "./operands.js";
 
 /**
@@ -61,6 +61,7 @@ interface Lanes {
   readonly broken: Uint8Array | undefined;
   readonly claims: Claims | undefined;
   readonly poison: Uint8Array | undefined;
+  readonly indexed: Indexed;
 }
 
 interface View {
@@ -80,9 +81,12 @@ interface View {
 const latest: View[] = [];
 const REMEMBERED = 4;
 
-function addressesOf(allocation: Allocation, { shape, offsets, inside, broken, claims, poison }: Lanes): Addresses {
+function addressesOf(
+  allocation: Allocation,
+  { shape, offsets, inside, broken, claims, poison, indexed }: Lanes,
+): Addresses {
   const { dtype } = allocation;
-  if (!broken && !poison) return { kind: "addresses", allocation, dtype, shape, offsets, inside };
+  if (!broken && !poison) return { kind: "addresses", allocation, dtype, shape, offsets, inside, indexed };
   return {
     kind: "addresses",
     allocation,
@@ -90,6 +94,7 @@ function addressesOf(allocation: Allocation, { shape, offsets, inside, broken, c
     shape,
     offsets,
     inside,
+    indexed,
     ...(broken && claims && { broken, claims }),
     ...(poison && { poison }),
   };
@@ -115,7 +120,7 @@ function computeLanes(
   const inside = ones(size);
   let claims: Claims | undefined;
   let poison: Uint8Array | undefined;
-  const axes = placed.map(({ tile, along }, place): AxisLanes => {
+  const axes = placed.map(({ tile, along }, place): TensorAxis => {
     const axis = order?.[place] ?? place;
     const positions = positionsOf(tile);
     const outside = outsideOf(positions, allocation.shape[axis]!);
@@ -124,10 +129,11 @@ function computeLanes(
       noteClaims(claims, spread(outside, along), axis, spread(Float64Array.from(positions), along));
     } else if (outside) turnOff(inside, outside, along);
     if (tile.poison) poison = either(poison, spread(tile.poison, along));
-    return { positions, along, stride: allocation.strides[axis]! };
+    return { axis, positions, along, stride: allocation.strides[axis]! };
   });
   const offsets = offsetsOf(axes, size);
-  return { shape, offsets, inside, broken: claims?.broken, claims, poison: poison?.includes(1) ? poison : undefined };
+  const unknown = poison?.includes(1) ? poison : undefined;
+  return { shape, offsets, inside, broken: claims?.broken, claims, poison: unknown, indexed: { axes, shape } };
 }
 
 interface Placed {
@@ -194,5 +200,10 @@ export function permuteAddresses(view: Addresses, order: readonly number[]): Add
       claims: { axis: move(view.claims.axis, "int1"), index: move(view.claims.index, "float64") },
     }),
     ...(view.poison && { poison: move(view.poison, "int1") }),
+    ...(view.indexed && { indexed: permuted(view.indexed, order) }),
   };
+}
+
+function permuted({ order: before, ...indexed }: Indexed, order: readonly number[]): Indexed {
+  return { ...indexed, order: before ? order.map((axis) => before[axis]!) : order };
 }

@@ -40,7 +40,7 @@ test.each(Object.keys(inner))("so do the folders inside of %s", (folder) => {
 test("runtime sees compiled kernels only, and the pipeline is joined by entry files and tests", () => {
   const seen = imports().filter(({ from }) => folderOf(from) === "runtime");
   const folder = new Set(seen.map(({ to }) => folderOf(to)));
-  expect([...folder].sort()).toEqual(["contract", "diagnostics", "runtime"]);
+  expect([...folder].sort()).toEqual(["contract", "diagnostics", "picture", "runtime"]);
 });
 
 test("no two files have one name, but the indexes of folders", () => {

@@ -13,6 +13,7 @@ import { prewarm } from "./prewarm.js";
 import { profile } from "./profile.js";
 import { run } from "./run.js";
 import { setup } from "./setup.js";
+import { trace } from "./trace-accesses.js";
 import { tune } from "./tune.js";
 import { verify } from "./verify.js";
 
@@ -20,6 +21,7 @@ export const kernelCommands: readonly KernelCommand[] = [
   run,
   verify,
   check,
+  trace,
   emit,
   packageKernels,
   compile,

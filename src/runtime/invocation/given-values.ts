@@ -35,6 +35,24 @@ export function givenValues(
   return { ...values, sizes: Object.fromEntries(sizes.map((name) => [name, values.sizes[name]])) };
 }
 
+/** Constexprs of a config, with the values that the command line gives instead. */
+export function configValues(
+  option: string,
+  { signature }: CompiledKernel,
+  given: Given,
+): Readonly<Record<string, number | boolean | string>> {
+  const known = signature.constexprs.filter(({ from }) => from === "config");
+  return Object.fromEntries(
+    Object.entries(given).map(([name, text]) => {
+      const constexpr = known.find((each) => each.name === name);
+      const names = known.map((each) => each.name).join(", ") || "none";
+      if (!constexpr)
+        throw new UsageError(`${option}: there is no constexpr ${name} of the configs; they have ${names}`);
+      return [name, constexprOf(`${option}: ${name}=${text}`, text, constexpr)];
+    }),
+  );
+}
+
 /** Why a constexpr is not for the caller to give. */
 function notGiven({ name, from, variable }: ConstexprSignature, configs: CompiledKernel["configs"]): string {
   if (variable !== undefined) return `${name} is a dtype; choose it with --dtype ${variable}=…`;

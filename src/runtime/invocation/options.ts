@@ -212,7 +212,7 @@ function checkedDtypes(
   return { ...given };
 }
 
-function assignments(text: string): Record<string, string> {
+export function assignments(text: string): Record<string, string> {
   const parts = text.split(",").map((part) => part.trim().split("="));
   if (parts.some((part) => part.length !== 2 || part.includes(""))) {
     throw new InvalidArgumentError("Write NAME=VALUE,NAME=VALUE.");

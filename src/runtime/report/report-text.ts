@@ -1,9 +1,8 @@
 /** The report for people: the device, the cases, the errors, and what is left unchecked. */
 import type pc from "picocolors";
-import { formatSizes, type Finding, type Tolerance } from "../../contract/compiled.js";
-import { formatLocation, type Location } from "../../diagnostics/diagnostic.js";
+import { formatSizes, type Tolerance } from "../../contract/compiled.js";
 import { describeCase } from "../cases/case-text.js";
-import { codeFrame } from "./code-frame.js";
+import { findingText, frameText } from "./finding-text.js";
 import type { Device } from "../devices/devices.js";
 import type { Outcome, OutputComparison, WorstElement } from "../cases/outcome.js";
 import type { Compiling } from "../verify/runner.js";
@@ -153,24 +152,16 @@ function failureText(outcome: Outcome, configs: number, colors: Colors, verbose:
   if (outcome.findings.length === 0 || failure) lines.push(headline(outcome));
   if (failure) {
     lines.push(...failure.message.split("\n").slice(1));
-    if (failure.at) lines.push(...frame(failure.at));
+    if (failure.at) lines.push(frameText(failure.at));
     if (failure.python) lines.push(`${failure.python.file}:${failure.python.line}: ${failure.python.text}`);
     if (failure.raw !== undefined && verbose) lines.push("", ...failure.raw.trimEnd().split("\n"));
   }
-  for (const finding of outcome.findings.slice(0, SHOWN_FAILURES)) {
-    lines.push(`${finding.code}${placeText(finding)}: ${finding.message}`);
-    if (finding.at) lines.push(...frame(finding.at));
-  }
+  for (const finding of outcome.findings.slice(0, SHOWN_FAILURES)) lines.push(findingText(finding));
   if (outcome.at.special?.includes("nan")) lines.push("NaN and infinities were among the inputs, as --special asks");
   lines.push(...outcome.problems.slice(lines.includes(outcome.problems[0] ?? "") ? 1 : 0));
   const wrong = outcome.comparisons.filter((comparison) => comparison.wrong > 0);
   lines.push(...wrong.flatMap(comparisonText).filter((line) => line !== lines[1]));
   return lines.join("\n");
-}
-
-/** The program and lane of a finding; an element that was never written has none. */
-function placeText({ program, lane }: Finding): string {
-  return program.length > 0 ? ` in program (${program.join(", ")}), lane [${lane.join(", ")}]` : "";
 }
 
 function comparisonText(comparison: OutputComparison): string[] {
@@ -194,11 +185,6 @@ function neighbourhood({ around, index, output }: WorstElement): string[] {
       return `  ${output}[${at.join(", ")}]  ${cells.map((cell) => cell.toPrecision(6).padStart(12)).join(" ")}`;
     });
   return ["expected around it", ...table(around.expected), "got", ...table(around.got)];
-}
-
-function frame(at: Location): string[] {
-  const lines = codeFrame(at);
-  return [formatLocation(at), ...(lines ? lines.split("\n") : [])];
 }
 
 function indent(text: string): string[] {

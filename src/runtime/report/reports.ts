@@ -1,8 +1,11 @@
 /** The output of `--json`, one type per command. Numbers that JSON can't represent (NaN, infinity) are null. */
-import type { Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { AccessKind } from "../../contract/access.js";
+import type { Case, Certificate, Finding, Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
 import type { DeviceProperties } from "../../contract/device-properties.js";
 import type { DiagnosticCode } from "../../diagnostics/catalogue/index.js";
-import type { Diagnostic } from "../../diagnostics/diagnostic.js";
+import type { Diagnostic, Location } from "../../diagnostics/diagnostic.js";
+import type { WrittenTensor } from "../../picture/program-map.js";
+import type { Counts } from "../../picture/touched.js";
 import type { CaseFailure, WorstElement } from "../cases/outcome.js";
 import type { DeviceLimits, Roof } from "../measure/peaks.js";
 import type { Timing } from "../python/protocol.js";
@@ -297,6 +300,33 @@ export interface ProfileReport {
     /** Command lines by the profiler's name. */
     readonly commands: Readonly<Record<"ncu" | "nsys" | "rocprofv3", string>>;
   }[];
+}
+
+// trace
+export interface TraceReport {
+  /** Whether the evaluation has no findings. */
+  readonly ok: boolean;
+  readonly kernel: string;
+  readonly case: Case;
+  /** Where the picture was written. */
+  readonly file?: string;
+  readonly program?: readonly number[];
+  readonly accesses?: readonly {
+    readonly kind: AccessKind;
+    readonly tensor: string;
+    readonly at?: Location;
+    readonly tile: readonly number[];
+    /** Numbers of lanes. */
+    readonly active: number;
+    readonly masked: number;
+    readonly refused: number;
+  }[];
+  /** Numbers of elements that are loaded, stored and both; of places where only masked lanes, and refused lanes, fall. */
+  readonly tensors?: readonly ({ readonly tensor: string; readonly shape: readonly number[] } & Counts)[];
+  /** With `--map`: of each tensor, how many elements programs write, and how many of them several programs store to. */
+  readonly map?: readonly WrittenTensor[];
+  readonly findings: readonly Finding[];
+  readonly unchecked: readonly string[];
 }
 
 // plot

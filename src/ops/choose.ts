@@ -7,6 +7,7 @@ import {
   type WhyChosen,
   type WhyChosenToo,
 } from "../types/constexpr.js";
+import { asTruth, choice } from "../terms/term.js";
 import type { Checked } from "../types/problem.js";
 import { defineOp } from "./define.js";
 
@@ -28,4 +29,5 @@ export const choose = defineOp<
   infer: ({ condition, x, y }) => inferChosen(condition.type, x.type, y.type),
   fold: (condition, x, y) => (condition ? x! : y!),
   facts: { nonNegative: ([, x, y]) => x === true && y === true },
+  proof: { term: ({ condition, x, y }) => choice(asTruth(condition), x, y) },
 });

@@ -10,18 +10,30 @@ import {
   symbol,
   symbolsIn,
   type Term,
+  type TermKind,
   termsIn,
 } from "../terms/term.js";
 import type { SymbolicLaunch } from "./launch.js";
 import type { Environment } from "./symbolic-environment.js";
 import { at, broadcastShape, NONE, type Symbolic, type TermTile, tile } from "./symbolic.js";
 
+/** What is not negative where none of its numbers is. */
+const KEEPS_SIGN: ReadonlySet<TermKind> = new Set<TermKind>([
+  "sum",
+  "product",
+  "quotient",
+  "floorQuotient",
+  "least",
+  "greatest",
+  "choice",
+]);
+
 /** Whether a loop counts up or down. A step of 0 counts up: the loop then never ends, and nothing after it runs. */
 export function stepSign(step: Term, { facts, grid }: SymbolicLaunch): "up" | "down" | undefined {
   if (step.kind === "number") return step.value >= 0n ? "up" : "down";
   const isNatural = (term: Term): boolean =>
     (term.kind === "number" && term.value >= 0n) ||
-    (term.kind === "product" && term.parts.every(isNatural)) ||
+    (KEEPS_SIGN.has(term.kind) && term.parts.every((part) => isTruth(part) || isNatural(part))) ||
     // A program is one of the grid.
     grid.includes(term) ||
     facts.some(

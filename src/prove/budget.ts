@@ -1,30 +1,37 @@
-/** How much work a proof may take. It counts steps and never time, so a verdict is the same on every machine. */
-
-export interface Limits {
-  /** Questions whether something is at least zero. */
-  readonly questions: number;
-  /** Linear systems. */
-  readonly linear: number;
-}
-
+/**
+ * How much work proofs may take. It counts steps and never time, so a verdict is the same on every machine: a question
+ * whether something is at least zero is a step, and so is each condition of a linear system.
+ */
 export class Budget {
-  #left: { questions: number; linear: number };
+  #spare: number;
+  #given: number;
+  #left: number;
 
-  constructor(readonly limits: Limits) {
-    this.#left = { ...limits };
+  /** Obligations that stay open share `limit`; where that is used up, each of the next ones has `least`. */
+  constructor(
+    readonly limit: number,
+    readonly least = limit,
+  ) {
+    this.#spare = this.#given = this.#left = limit;
   }
 
-  /** All of it again, for another obligation. */
+  /** Starts again, for another obligation. */
   refill(): void {
-    this.#left = { ...this.limits };
+    this.#given = this.#left = Math.max(this.least, this.#spare);
   }
 
-  /** Whether a step of this kind is left; it is then taken. */
-  spend(kind: keyof Limits): boolean {
-    return --this.#left[kind] >= 0;
+  /** Says that what was spent since led to nothing. */
+  lose(): void {
+    this.#spare -= this.#given - this.#left;
+  }
+
+  /** Takes steps, and says whether there were as many. */
+  spend(steps: number): boolean {
+    this.#left -= steps;
+    return !this.spent;
   }
 
   get spent(): boolean {
-    return this.#left.questions < 0 || this.#left.linear < 0;
+    return this.#left < 0;
   }
 }

@@ -1,6 +1,6 @@
 /** What is known where an access stands: of the launch, of its programs and turns, on its path, and of its active lanes. */
 import { atLeast, below, number, symbol, symbolsIn, type Term } from "../terms/term.js";
-import { Budget, type Limits } from "./budget.js";
+import type { Budget } from "./budget.js";
 import { assume } from "./interpret.js";
 import { Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
@@ -13,15 +13,17 @@ export class Contexts {
 
   constructor(
     readonly model: Model,
-    limits: Limits,
+    readonly budget: Budget,
   ) {
     const { environment, launch } = model;
-    this.#launch = new Knowledge({ budget: new Budget(limits), callFacts: environment.factsOf });
+    this.#launch = new Knowledge({ budget, callFacts: environment.factsOf });
     for (const fact of launch.facts) assume(this.#launch, fact);
   }
 
-  get budget(): Budget {
-    return this.#launch.budget;
+  /** Forgets what was looked at with no steps left: another obligation may see more. */
+  forget(): void {
+    this.#paths.clear();
+    this.#active.clear();
   }
 
   /** What holds of every launch. */

@@ -16,7 +16,7 @@ export function contradict(atLeastZero: readonly Polynomial[], zero: readonly Po
 const LARGE = 1n << 24n;
 
 function isContradiction(atLeastZero: readonly Polynomial[], zero: readonly Polynomial[], budget: Budget): boolean {
-  if (!budget.spend("linear")) return false;
+  if (!budget.spend(atLeastZero.length + zero.length)) return false;
   const left = eliminated(atLeastZero, zero);
   if (left === undefined) return true;
   const conditions = new Map<string, Polynomial>();

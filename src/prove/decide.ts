@@ -12,7 +12,7 @@ const DEPTH = { intervals: 0, sums: 0, products: 2, cases: 4 } as const;
 const WIDTH = 4;
 
 export function isAtLeastZero(known: Knowledge, p: Polynomial, effort: Effort): boolean {
-  if (!known.budget.spend("questions")) return false;
+  if (!known.budget.spend(1)) return false;
   if (known.impossible) return true;
   if (isConstant(p) && constantOf(p) >= 0n) return true;
   if (isConstant(p) && effort !== "cases") return false;

@@ -199,8 +199,11 @@ function named(known: Knowledge, dividend: Polynomial, divisor: Polynomial): Div
     known.add(atLeastZero(p));
   // The blocks that cover something are no more than its elements.
   const covered = subtract(dividend, subtract(divisor, ONE));
-  if (!isConstant(covered) && isAtLeastZero(known, covered, "sums"))
+  if (!isConstant(covered) && isAtLeastZero(known, covered, "sums")) {
     known.add(atLeastZero(subtract(covered, quotient)));
+    // What is at least as large as the divisor contains it once; products of such quotients are then known to be positive.
+    if (isAtLeastZero(known, subtract(dividend, divisor), "sums")) known.add(atLeastZero(subtract(quotient, ONE)));
+  }
   compareQuotients(known, dividend, divisor, quotient);
   return { quotient, remainder };
 }

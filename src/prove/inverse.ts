@@ -8,6 +8,7 @@ import {
   difference,
   greatest,
   least,
+  negative,
   number,
   product,
   quotient,
@@ -22,7 +23,20 @@ import { polynomialOf } from "./interpret.js";
 import type { Definition, Knowledge } from "./knowledge.js";
 import type { Model } from "./model.js";
 import { rowFunction } from "./partitions.js";
-import { atomsOf, degreeOf, divisions, keyOf, multiply, ONE, type Polynomial, subtract } from "./polynomial.js";
+import {
+  add,
+  atomsOf,
+  constantOf,
+  degreeOf,
+  type Division,
+  divisions,
+  keyOf,
+  multiply,
+  ONE,
+  type Polynomial,
+  scale,
+  subtract,
+} from "./polynomial.js";
 
 /** An index, and what it is for the element in question. */
 export interface Equation {
@@ -91,17 +105,21 @@ class Inversion {
   #step({ p, is }: Open): boolean {
     const [given, rest] = this.#parted(p);
     if (rest.size === 0) return true;
-    const term = given.size > 0 ? difference(is, this.#termOf(given)!) : is;
-    if (this.#stepRow(rest, term)) return this.#step({ p, is });
+    const left = given.size > 0 ? difference(is, this.#termOf(given)!) : is;
+    if (this.#stepRow(rest, left)) return this.#step({ p, is });
     const digits = [...rest].map(([monomial, by]) => this.#digitOf(monomial, by));
     if (digits.includes(undefined)) return false;
     const [first, ...more] = digits as Digit[];
-    if (more.length === 0) {
-      const magnitude = first!.by < 0n ? product(number(-1), term) : term;
-      this.#assign(first!.unsolved, quotient(magnitude, this.#radixTerm(first!)));
-      return true;
+    const magnitude = first!.by < 0n ? negative(left) : left;
+    if (more.length > 0 || first!.radix !== "" || magnitudeOf(first!) !== 1n) {
+      const opposite = { p: scale(rest, -1n), is: negative(left) };
+      // What is known stays beside the digits where it can: the element is not negative, what is left of it may be.
+      const ways = [...(given.size > 0 ? [{ p, is }] : []), { p: rest, is: left }, opposite];
+      if (this.#splitDigits(ways, digits as Digit[])) return true;
+      if (more.length > 0) return false;
     }
-    return this.#splitDigits(rest, term, digits as Digit[]);
+    this.#assign(first!.unsolved, quotient(magnitude, this.#radixTerm(first!)));
+    return true;
   }
 
   /** Of `offsets[row] + …`, with offsets that partition the elements: the row is that of the element. */
@@ -119,29 +137,40 @@ class Inversion {
   }
 
   /** `R * high + low` with `0 <= low < R`: what is above is the quotient by R, what is below the remainder. */
-  #splitDigits(p: Polynomial, is: Term, digits: readonly Digit[]): boolean {
+  #splitDigits(ways: readonly Open[], digits: readonly Digit[]): boolean {
     const radixes = new Map(
       digits
         .filter(({ radix, by }) => radix !== "" || (by !== 1n && by !== -1n))
         .toSorted((x, y) => degreeOf(x.radix) - degreeOf(y.radix) || (magnitudeOf(x) < magnitudeOf(y) ? -1 : 1))
         .map((digit) => [`${magnitudeOf(digit)} ${digit.radix}`, digit]),
     );
-    for (const digit of radixes.values()) {
-      const radix: Polynomial = new Map([[digit.radix, magnitudeOf(digit)]]);
-      const [divided] = divisions(p, radix);
-      if (!divided || divided.quotient.size === 0 || divided.rest.size === 0) continue;
-      const { quotient: high, rest: low } = divided;
-      if (!isAtLeastZero(this.known, low, "products")) continue;
-      if (!isAtLeastZero(this.known, subtract(subtract(radix, ONE), low), "products")) continue;
-      const by = this.#radixTerm(digit);
-      for (const part of [
-        { p: low, is: remainder(is, by) },
-        { p: high, is: quotient(is, by) },
-      ])
-        if (!this.#step(part)) this.#stuck.push(part);
-      return true;
-    }
+    for (const digit of radixes.values())
+      for (const { p, is } of ways) {
+        const found = this.#digitsOf(p, new Map([[digit.radix, magnitudeOf(digit)]]));
+        if (!found) continue;
+        const by = this.#radixTerm(digit);
+        for (const part of [
+          { p: found.rest, is: remainder(is, by) },
+          { p: found.quotient, is: quotient(is, by) },
+        ])
+          if (!this.#step(part)) this.#stuck.push(part);
+        return true;
+      }
     return false;
+  }
+
+  /** `p = radix * quotient + rest` with a rest from 0 to below the radix. */
+  #digitsOf(p: Polynomial, radix: Polynomial): Division | undefined {
+    const [divided] = divisions(p, radix);
+    if (!divided || divided.quotient.size === 0) return undefined;
+    const { quotient: high, rest: low } = divided;
+    const isDigit = (each: Polynomial): boolean =>
+      isAtLeastZero(this.known, each, "products") &&
+      isAtLeastZero(this.known, subtract(subtract(radix, ONE), each), "products");
+    if (isDigit(low)) return divided;
+    // Lanes that count down from the end of a block: `-1 - lane`.
+    const lifted = add(low, radix);
+    return constantOf(low) < 0n && isDigit(lifted) ? { quotient: subtract(high, ONE), rest: lifted } : undefined;
   }
 
   #digitOf(monomial: string, by: bigint): Digit | undefined {

@@ -42,6 +42,7 @@ import {
 import { isInt, members } from "../types/dtype.js";
 import { readText } from "../types/constexpr-value.js";
 import type { Dim } from "../types/shape.js";
+import { configRatios, type Ratio } from "./config-ratios.js";
 
 /** Constexprs whose value is fixed: those of one config, or those that all configs share a kind of. */
 export type Assigned = Readonly<Record<string, number | boolean | string>>;
@@ -55,20 +56,25 @@ export interface Range {
 const ONE = () => number(1);
 const ZERO = () => number(0);
 
+/** What a case may choose for a symbol: for a tile's dimension a power of two that is at least this. */
+export type Choice = "size" | "number" | "truth" | { readonly tile: number };
+
 export class SymbolicLaunch {
   /** What holds before a launch: signs of sizes, the author's requirements, equations of derived sizes. */
   readonly facts: Term[] = [];
   /** The number of programs along each axis. */
   readonly grid: readonly Term[];
   readonly program: readonly Term[];
-  /** Symbols of sizes, scalars and constexprs: what a case chooses. */
-  readonly chosen = new Set<string>();
+  /** Symbols of sizes, scalars, constexprs and what is given: what a case chooses. */
+  readonly chosen = new Map<string, Choice>();
   /** Requirements as terms, in the author's order. */
   readonly requirements: readonly Term[];
   readonly #terms = new Map<Value, Term>();
   /** How many values of the host are not followed. */
   #yields = 0;
-  readonly #positive: ReadonlySet<string>;
+  /** The smallest tile dimensions that a caller may pass. */
+  readonly #tiles: ReadonlyMap<string, number>;
+  readonly #ratios: ReadonlyMap<string, Ratio>;
 
   /** `multiples` replaces a size by a product: of `N.mod(B).eq(0)` follows `N = B * q`. */
   constructor(
@@ -76,11 +82,12 @@ export class SymbolicLaunch {
     readonly assigned: Assigned,
     readonly multiples: ReadonlyMap<string, Term>,
   ) {
-    this.#positive = new Set(tileSizes(ir).map(({ param }) => param.name));
+    this.#ratios = configRatios(ir);
+    this.#tiles = new Map(tileSizes(ir).map(({ param, least }) => [param.name, least]));
     for (const param of paramsOf(ir, "tensor")) this.#bindTensor(param);
     for (const { given } of paramsOf(ir, "pointer")) if (given) this.#bindFlag(given);
     for (const param of paramsOf(ir, "scalar"))
-      if (members(param.dtype).every(isInt)) this.#terms.set(param.value, this.#symbol(param.name));
+      if (members(param.dtype).every(isInt)) this.#terms.set(param.value, this.#symbol(param.name, "number"));
     for (const { name, value } of paramsOf(ir, "device")) {
       // Every GPU has one of each, but the minor version.
       this.facts.push(atLeast(symbol(`device.${name}`), number(name === "minor" ? 0 : 1)));
@@ -162,22 +169,28 @@ export class SymbolicLaunch {
     return (param && this.term(param.value)) ?? unreadable();
   }
 
-  #symbol(name: string, least?: number): Term {
+  #symbol(name: string, choice: Choice, least?: number): Term {
     const replaced = this.multiples.get(name);
     if (replaced) {
       if (least === undefined) return replaced;
       this.facts.push(atLeast(replaced, number(least)), atLeast(symbol(`${name}/`), ZERO()));
       return replaced;
     }
-    this.chosen.add(name);
+    this.chosen.set(name, choice);
     if (least !== undefined) this.facts.push(atLeast(symbol(name), number(least)));
     return symbol(name);
   }
 
+  /** A truth value that a case chooses, as a symbol that is 0 or 1. */
+  #truth(name: string): Term {
+    this.chosen.set(name, "truth");
+    this.facts.push(atLeast(symbol(name), ZERO()), atMost(symbol(name), ONE()));
+    return equal(symbol(name), ONE());
+  }
+
   #bindFlag(given: Value): void {
     const name = `${given.parameter ?? `flag ${given.id}`} given`;
-    this.facts.push(atLeast(symbol(name), ZERO()), atMost(symbol(name), ONE()));
-    this.#terms.set(given, equal(symbol(name), ONE()));
+    this.#terms.set(given, this.#truth(name));
   }
 
   #bindTensor(param: TensorParam): void {
@@ -191,7 +204,7 @@ export class SymbolicLaunch {
   }
 
   #ofSize(param: SizeParam): Term | undefined {
-    if (!param.derived) return this.#symbol(param.name, 0);
+    if (!param.derived) return this.#symbol(param.name, "size", 0);
     const [term] = this.host(param.derived);
     if (term === undefined) return undefined;
     const isShape = tensorsOf(this.ir, "in", "inout", "out").some(
@@ -208,19 +221,19 @@ export class SymbolicLaunch {
     if (value !== undefined && param.from === "config") return literalTerm(value);
     const computed = computedBy(param);
     if (computed) return this.host(computed)[0];
-    if (param.of === "bool") {
-      this.chosen.add(param.name);
-      this.facts.push(atLeast(symbol(param.name), ZERO()), atMost(symbol(param.name), ONE()));
-      return equal(symbol(param.name), ONE());
-    }
+    if (param.of === "bool") return this.#truth(param.name);
     if (param.of !== "int") return undefined;
-    if (param.from === "config") return this.#symbol(param.name, this.#leastOfConfigs(param.name));
-    if (this.#positive.has(param.name)) return this.#symbol(param.name, 1);
-    return this.#symbol(param.name, param.from === "dim" ? 0 : undefined);
+    if (param.from === "config") return this.#ofConfig(param.name);
+    const tile = this.#tiles.get(param.name);
+    if (tile !== undefined) return this.#symbol(param.name, { tile }, tile);
+    return param.from === "dim" ? this.#symbol(param.name, "size", 0) : this.#symbol(param.name, "number");
   }
 
-  #leastOfConfigs(name: string): number {
-    return Math.min(1, ...this.ir.tuning.configs.map(({ values }) => Number(values[name])));
+  #ofConfig(name: string): Term {
+    const ratio = this.#ratios.get(name);
+    if (ratio) return product(number(ratio.times), this.#named(ratio.of));
+    const least = Math.min(1, ...this.ir.tuning.configs.map(({ values }) => Number(values[name])));
+    return this.#symbol(name, "number", least);
   }
 
   /** What a host block yields; a value without a rule is a symbol of its own. */

@@ -7,6 +7,7 @@ import type { OpStatement } from "../ir/nodes.js";
 import { typeOfArgument } from "../ir/typed.js";
 import { type Kinds, kindsIn, LEAST, MOST, NAN, NEGATIVE, NONE, ONE, POSITIVE, ZERO } from "../terms/kinds.js";
 import { FALSE } from "../terms/term.js";
+import { Budget } from "./budget.js";
 import { Contexts } from "./contexts.js";
 import { generic } from "./held.js";
 import type { Model } from "./model.js";
@@ -17,7 +18,7 @@ import { accessInWords } from "./words.js";
 
 const UNSET: readonly FindingCode[] = ["uninitialised"];
 /** For each question whether lanes exist. */
-const STEPS = { questions: 2_000, linear: 100 };
+const STEPS = 4_000;
 
 /** One duty for each fold and access that lanes reach which a mask left out. */
 export const paddingDuties: Duties = (models) => {
@@ -51,7 +52,7 @@ const known = new WeakMap<Model, PaddingLanes>();
 
 function paddingOf(model: Model): PaddingLanes {
   let padding = known.get(model);
-  if (!padding) known.set(model, (padding = new PaddingLanes(model, new Contexts(model, STEPS))));
+  if (!padding) known.set(model, (padding = new PaddingLanes(model, new Contexts(model, new Budget(STEPS)))));
   return padding;
 }
 

@@ -6,7 +6,7 @@ import type { Certificate, Verdict } from "../contract/compiled.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { withTerms } from "../terms/term.js";
 import { boundsDuties } from "./bounds.js";
-import type { Limits } from "./budget.js";
+import { Budget } from "./budget.js";
 import { claimDuties } from "./claims.js";
 import { Contexts } from "./contexts.js";
 import { dividendDuties } from "./dividends.js";
@@ -17,7 +17,7 @@ import { coverageDuties } from "./coverage.js";
 import { paddingDuties } from "./padding.js";
 import type { Duties, Duty, Stand } from "./obligations.js";
 import { raceDuties } from "./races.js";
-import { findWitness, type Question, type Trial } from "./witness.js";
+import { findWitness, type Question, type Trial, type Witness } from "./witness.js";
 import { contentsIn } from "./words.js";
 
 /** Everything that is shown of a kernel, in the order of the certificate. */
@@ -29,7 +29,6 @@ const PROPERTIES: readonly Duties[] = [
   dividendDuties,
   paddingDuties,
 ];
-const STEPS: Limits = { questions: 20_000, linear: 1_000 };
 
 export function prove(ir: KernelIR, trial: Trial): Certificate {
   return withTerms(() => new Prover(ir, trial).certificate());
@@ -38,6 +37,9 @@ export function prove(ir: KernelIR, trial: Trial): Certificate {
 class Prover {
   readonly #together: readonly Stand[];
   readonly #each = new Map<number, Stand>();
+  readonly #steps = new Budget(20_000, 4_000);
+  /** For the search for cases. */
+  readonly #trials = new Budget(1_000_000, 100_000);
 
   constructor(
     readonly ir: KernelIR,
@@ -63,7 +65,7 @@ class Prover {
 
   #stand(assigned: Assigned): Stand {
     const model = modelOf(this.ir, assigned);
-    return { model, contexts: new Contexts(model, STEPS) };
+    return { model, contexts: new Contexts(model, this.#steps) };
   }
 
   /** Configs without the integers that are symbols: those that are at least 1 in every config. */
@@ -84,9 +86,12 @@ class Prover {
   }
 
   #decide(duty: Duty): Verdict {
-    const ask = (stand: Stand) => {
-      stand.contexts.budget.refill();
-      return duty.asks(stand);
+    const ask = ({ contexts, model }: Stand) => {
+      this.#steps.refill();
+      const open = duty.asks({ contexts, model });
+      if (open) this.#steps.lose();
+      if (this.#steps.spent) contexts.forget();
+      return open;
     };
     const open = this.#together.map(ask).find((each) => each !== undefined);
     if (!open) return { kind: "proved", configs: "together" };
@@ -96,13 +101,18 @@ class Prover {
       const stand = this.#config(index);
       const left = ask(stand);
       if (!left) continue;
-      const witness =
-        left.question && this.#mayRefute(left.question)
-          ? findWitness(stand.model, index, left.question, this.trial)
-          : undefined;
+      const witness = left.question && this.#witness(stand, index, left.question);
       return witness ? { kind: "refuted", ...witness } : { kind: "unknown", missing: left.missing };
     }
     return { kind: "proved", configs: "each" };
+  }
+
+  #witness({ model }: Stand, index: number, question: Question): Witness | undefined {
+    if (!this.#mayRefute(question)) return undefined;
+    this.#trials.refill();
+    const witness = findWitness(model, index, question, this.trial, this.#trials);
+    if (!witness) this.#trials.lose();
+    return witness;
   }
 
   /** What an input holds refutes something only where the author says what that is. */

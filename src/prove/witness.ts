@@ -8,7 +8,8 @@ import type { Location } from "../diagnostics/diagnostic.js";
 import { type KernelIR, paramsOf } from "../ir/nodes.js";
 import { conditionsOf, isNumber, not, symbolsIn, type Term, termsIn } from "../terms/term.js";
 import type { DTypeVariable } from "../types/dtype.js";
-import type { Range } from "./launch.js";
+import type { Budget } from "./budget.js";
+import type { Choice, Range } from "./launch.js";
 import type { Model } from "./model.js";
 import { Valuation, type Values } from "./valuation.js";
 
@@ -52,21 +53,32 @@ export interface Witness {
   readonly finding: Finding;
 }
 
-const LIMITS = { sizes: 4000, steps: 1_000_000, cases: 16, alike: 4, lanes: 4e7, values: 10 } as const;
+const LIMITS = { sizes: 4000, cases: 16, refused: 100, alike: 4, lanes: 4e7, values: 10 } as const;
+/** Lanes that the evaluator computes in the time of a step of the search. */
+const LANES_A_STEP = 40;
 
-export function findWitness(model: Model, config: number, question: Question, trial: Trial): Witness | undefined {
-  const search = new Search(model, question);
-  let tried = 0;
+export function findWitness(
+  model: Model,
+  config: number,
+  question: Question,
+  trial: Trial,
+  budget: Budget,
+): Witness | undefined {
+  const search = new Search(model, question, budget);
+  let [tried, refused] = [0, 0];
   const triedOnGrid = new Map<string, number>();
   for (const values of search.sizes()) {
-    if (search.steps > LIMITS.steps || tried >= LIMITS.cases) return undefined;
+    if (budget.spent || tried >= LIMITS.cases || refused >= LIMITS.refused) return undefined;
     // Sizes with as many programs mostly go wrong in the same way.
     const grid = search.gridOf(values);
     const alike = triedOnGrid.get(grid) ?? 0;
     if (alike >= LIMITS.alike || !search.mayFail(values)) continue;
     const at = { ...caseOf(model.ir, config, values), ...(question.layouts && { layouts: question.layouts }) };
-    const finding = findingAt(at, question, trial);
-    if (finding === "refused") continue;
+    const finding = findingAt(at, question, trial, budget);
+    if (finding === "refused") {
+      refused++;
+      continue;
+    }
     tried++;
     triedOnGrid.set(grid, alike + 1);
     if (finding) return { at, finding };
@@ -75,9 +87,17 @@ export function findWitness(model: Model, config: number, question: Question, tr
 }
 
 /** What the evaluator finds of a question. */
-function findingAt(at: Case, { places, finds }: Question, trial: Trial): Finding | "refused" | undefined {
+function findingAt(
+  at: Case,
+  { places, finds }: Question,
+  trial: Trial,
+  budget: Budget,
+): Finding | "refused" | undefined {
   try {
-    if (trial.refusal(at) !== undefined || trial.lanes(at) > LIMITS.lanes) return "refused";
+    if (trial.refusal(at) !== undefined) return "refused";
+    const lanes = trial.lanes(at);
+    if (lanes > LIMITS.lanes) return "refused";
+    budget.spend(Math.ceil(lanes / LANES_A_STEP));
     const { findings } = trial.evaluate(at);
     return findings.find(({ code, at: found }) => finds.includes(code) && places.some((place) => isSame(found, place)));
   } catch {
@@ -126,14 +146,29 @@ function absentOf(ir: KernelIR, values: Values): readonly string[] {
   );
 }
 
+/** Small numbers come first; between two of one size, the positive one. */
+const costOf = (value: number): number => (value === 0 ? 1.5 : Math.abs(value) + (value < 0 ? 0.5 : 0));
+
+/** The values of a symbol that are worth a try, small ones first. */
+function optionsOf(choice: Choice, numbers: readonly number[], isBounded: boolean): readonly number[] {
+  if (choice === "truth") return [1, 0];
+  // Of a caller's number that nothing is said of, an author may well mean that it is not negative.
+  if (choice === "number" && isBounded) return [...numbers, -1, -2, -5].sort((x, y) => costOf(x) - costOf(y));
+  if (choice === "size" || choice === "number") return numbers;
+  return [1, 2, 4, 8].map((times) => choice.tile * times);
+}
+
 class Search {
   readonly #model: Model;
   readonly #question: Question;
   /** The symbols that a case chooses and that matter. */
   readonly #names: readonly string[];
-  steps = 0;
 
-  constructor(model: Model, question: Question) {
+  constructor(
+    model: Model,
+    question: Question,
+    readonly budget: Budget,
+  ) {
     this.#model = model;
     this.#question = question;
     const { launch, environment } = model;
@@ -146,22 +181,28 @@ class Search {
       const names = symbolsIn(fact);
       if ([...names].some((name) => matters.has(name))) for (const name of names) matters.add(name);
     }
-    this.#names = [...launch.chosen].filter((name) => matters.has(name));
+    this.#names = [...launch.chosen.keys()].filter((name) => matters.has(name));
   }
 
-  /** Values of sizes, small ones first. */
+  /** Values of sizes, small ones first; those that do not matter have the smallest. */
   *sizes(): Iterable<Values> {
-    const options = this.#options();
+    const { chosen, facts } = this.#model.launch;
+    const numbers = this.#numbers();
+    const bounded = symbolsIn(...facts);
+    const optionsFor = (name: string) => optionsOf(chosen.get(name)!, numbers, bounded.has(name));
+    const idle = [...chosen.keys()].map((name) => [name, optionsFor(name)[0]!] as const);
     const names = this.#names;
-    const total = (places: readonly number[]) => places.reduce((sum, place) => sum + (options[place] || 1.5), 0);
+    const options = names.map(optionsFor);
+    const total = (places: readonly number[]) => places.reduce((sum, place, i) => sum + costOf(options[i]![place]!), 0);
     let open = [{ places: names.map(() => 0), total: names.length }];
     const seen = new Set([open[0]!.places.join()]);
     for (let count = 0; open.length > 0 && count < LIMITS.sizes; count++) {
       const best = open.reduce((least, each, i) => (each.total < open[least]!.total ? i : least), 0);
       const [{ places }] = open.splice(best, 1) as [(typeof open)[number]];
-      yield this.#withDerived(new Map(names.map((name, i) => [name, options[places[i]!]!])));
+      const given = names.map((name, i) => [name, options[i]![places[i]!]!] as const);
+      yield this.#withDerived(new Map([...idle, ...given]));
       names.forEach((_, i) => {
-        if (places[i]! + 1 >= options.length) return;
+        if (places[i]! + 1 >= options[i]!.length) return;
         const next = places.with(i, places[i]! + 1);
         const key = next.join();
         if (seen.has(key)) return;
@@ -173,7 +214,7 @@ class Search {
   }
 
   /** Small numbers, and those around the constants of the kernel, which blocks are made of. */
-  #options(): readonly number[] {
+  #numbers(): readonly number[] {
     const { launch, environment } = this.#model;
     const { holds, given, variables, meets = [] } = this.#question;
     const ranges = variables.flatMap((name) => environment.ranges.get(name) ?? []);
@@ -189,7 +230,7 @@ class Search {
     const constants = [...terms].filter(isNumber).map(({ value }) => Math.abs(Number(value)));
     const blocks = [...new Set(constants)].filter((value) => value > 3 && value <= 4096).sort((x, y) => x - y);
     const around = blocks.slice(0, LIMITS.values).flatMap((value) => [value - 1, value, value + 1, 2 * value + 1]);
-    return [...new Set([1, 0, 2, 3, 5, 8, 16, ...around])].sort((x, y) => (x || 1.5) - (y || 1.5));
+    return [...new Set([1, 0, 2, 3, 5, 8, 16, ...around])].sort((x, y) => costOf(x) - costOf(y));
   }
 
   /** Derived sizes have the value of their equation. */
@@ -219,7 +260,7 @@ class Search {
     const launched = new Valuation(values);
     const { facts } = this.#model.launch;
     const isLaunched = facts.every((fact) => launched.truth(fact) !== false);
-    this.steps += launched.steps;
+    this.budget.spend(launched.steps);
     return isLaunched && this.#fails(new Map(values));
   }
 
@@ -267,15 +308,15 @@ class Search {
     if (name === undefined) {
       const point = new Valuation(values);
       yield point;
-      this.steps += point.steps;
+      this.budget.spend(point.steps);
       return;
     }
     for (const value of this.#corners(this.#model.environment.ranges.get(name), values)) {
-      if (this.steps > LIMITS.steps) return;
+      if (this.budget.spent) return;
       values.set(name, value);
       const here = new Valuation(values);
       const mayHold = ready[place]!.every((condition) => here.truth(condition) !== false);
-      this.steps += here.steps;
+      this.budget.spend(here.steps);
       if (mayHold) yield* this.#pointsFrom(place + 1, variables, ready, values);
     }
     values.delete(name);
@@ -286,7 +327,7 @@ class Search {
     if (!range) return [0, 1, 2, 3];
     const ends = new Valuation(values);
     const [from, to] = [ends.integer(range.from), ends.integer(range.to)];
-    this.steps += ends.steps;
+    this.budget.spend(ends.steps);
     if (from === undefined || to === undefined) return [0, 1];
     if (to - from <= 4) return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
     return [from, from + 1, Math.floor((from + to) / 2), to - 2, to - 1];

@@ -90,7 +90,139 @@ describe("one store", () => {
   });
 });
 
+describe("one store from the end", () => {
+  /** Stores x to y at an index that a right kernel counts down, or a twin that is one off. */
+  const store =
+    (indexOf: (args: any, lane: any) => any) =>
+    ({ x, y, ...args }: any) => {
+      const i = indexOf(args, tl.arange(0, args.BLOCK));
+      tl.store(y.at(i), tl.load(x.at(i)));
+    };
+
+  test.each([
+    [
+      "block",
+      (last: number) =>
+        ({ N, BLOCK }: any, lane: any) =>
+          tl.cdiv(N, BLOCK).sub(last).sub(tl.programId(0)).mul(BLOCK).add(lane),
+    ],
+    [
+      "lane",
+      (last: number) =>
+        ({ N, BLOCK }: any, lane: any) =>
+          N.sub(last).sub(tl.programId(0).mul(BLOCK)).sub(lane),
+    ],
+    [
+      "block and lane",
+      (last: number) =>
+        ({ N, BLOCK }: any, lane: any) =>
+          tl.cdiv(N, BLOCK).sub(tl.programId(0)).mul(BLOCK).sub(last).sub(lane),
+    ],
+    [
+      "lane of its block",
+      (last: number) =>
+        ({ BLOCK }: any, lane: any) =>
+          tl.programId(0).mul(BLOCK).add(BLOCK.sub(last)).sub(lane),
+    ],
+  ])("covers an output by %s, unless it starts one off", async (_, index) => {
+    expect(await coverage(store(index(1)))).toMatchObject({ kind: "proved" });
+    expect(await coverage(store(index(2)))).toMatchObject(unwritten);
+    expect(await verdictsOf("race", store(index(1)))).toMatchObject([{ kind: "proved" }]);
+  });
+
+  test("covers rows in a loop that counts down", async () => {
+    const rows =
+      (shift: number) =>
+      ({ x, y, N, BLOCK }: any) => {
+        const steps = tl.cdiv(N, BLOCK);
+        for (const i of tl.range(steps)) {
+          const column = steps.sub(shift).sub(i).mul(BLOCK).add(tl.arange(0, BLOCK));
+          tl.store(y.at(column), tl.load(x.at(column)));
+        }
+      };
+    expect(await coverage(rows(1), { grid: () => [1] })).toMatchObject({ kind: "proved" });
+    expect(await coverage(rows(2), { grid: () => [1] })).toMatchObject(unwritten);
+  });
+});
+
 describe("several stores", () => {
+  const matrix = {
+    x: tensor(tl.float32, ["M", "N"]),
+    y: tensor.out(tl.float32, ["M", "N"]),
+    BLOCK_M: constexpr(),
+    BLOCK_N: constexpr(),
+    PART: constexpr(),
+  };
+  /** Blocks of a matrix in parts, side by side or one below the other, of which the last is `last`. */
+  const inParts = (parts: number, isBelow: boolean, last = parts - 1) => ({
+    params: matrix,
+    grid: ({ M, N, BLOCK_M, BLOCK_N }: any) => [tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)],
+    autotune: {
+      key: ["M", "N"],
+      configs: [
+        { BLOCK_M: 32, BLOCK_N: 32, PART: 32 / parts },
+        { BLOCK_M: 64, BLOCK_N: 64, PART: 64 / parts },
+        { BLOCK_M: 128, BLOCK_N: 128, PART: 128 / parts },
+      ],
+    },
+    body({ x, y, BLOCK_M, BLOCK_N, PART }: any): void {
+      const [m, n] = [tl.programId(0).mul(BLOCK_M), tl.programId(1).mul(BLOCK_N)];
+      for (let part = 0; part < parts; part++) {
+        const shift = PART.mul(part === parts - 1 ? last : part);
+        const row = isBelow ? m.add(shift).add(tl.arange(0, PART)) : m.add(tl.arange(0, BLOCK_M));
+        const column = isBelow ? n.add(tl.arange(0, BLOCK_N)) : n.add(shift).add(tl.arange(0, PART));
+        tl.store(y.at(row, column), tl.load(x.at(row, column)));
+      }
+    },
+  });
+
+  test.each([
+    ["halves side by side", 2, false],
+    ["halves of rows", 2, true],
+    ["quarters side by side", 4, false],
+  ])("cover blocks in %s, unless one is written twice", async (_, parts, isBelow) => {
+    const { body, ...right } = inParts(parts, isBelow);
+    expect(await coverage(body, right)).toEqual({ kind: "proved", configs: "together" });
+    const wrong = inParts(parts, isBelow, parts - 2);
+    expect(await coverage(wrong.body, right)).toMatchObject(unwritten);
+  });
+
+  test("that are halves in the first config alone leave elements out in others", async () => {
+    const { body, ...right } = inParts(2, false);
+    const configs = [
+      { BLOCK_M: 32, BLOCK_N: 32, PART: 16 },
+      { BLOCK_M: 64, BLOCK_N: 128, PART: 32 },
+    ];
+    const wrong = { ...right, autotune: { key: ["M", "N"], configs } };
+    expect(await coverage(body, wrong)).toMatchObject({ ...unwritten, at: { config: 1 } });
+  });
+
+  test("cover every second element each", async () => {
+    const pairs =
+      (shift: number) =>
+      ({ x, y, BLOCK }: any) => {
+        const even = index(BLOCK).mul(2);
+        tl.store(y.at(even), tl.load(x.at(even)));
+        tl.store(y.at(even.add(shift)), tl.load(x.at(even.add(shift))));
+      };
+    const more = { grid: ({ N, BLOCK }: any) => [tl.cdiv(N, BLOCK.mul(2))] };
+    expect(await coverage(pairs(1), more)).toMatchObject({ kind: "proved" });
+    expect(await coverage(pairs(2), more)).toMatchObject(unwritten);
+  });
+
+  test("cover the halves of an output whose size is even", async () => {
+    const halves = ({ x, y, N, BLOCK }: any) => {
+      const half = N.floorDiv(2);
+      const i = index(BLOCK);
+      const mask = i.lt(half);
+      for (const at of [i, i.add(half)]) tl.store(y.ptr.add(at.mul(y.stride(0))), tl.load(x.at(at)), { mask });
+    };
+    const more = { grid: ({ N, BLOCK }: any) => [tl.cdiv(N.floorDiv(2), BLOCK)] };
+    const even = { ...more, requires: ({ N }: any) => [N.mod(2).eq(0)] };
+    expect(await coverage(halves, even)).toMatchObject({ kind: "proved" });
+    expect(await coverage(halves, { ...more, requires: ({ N }: any) => [N.ge(2)] })).toMatchObject(unwritten);
+  });
+
   test("of both arms of a condition cover together, those of one arm do not", async () => {
     const arms =
       (both: boolean) =>

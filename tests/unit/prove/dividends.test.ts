@@ -39,6 +39,10 @@ describe("an index that is divided", () => {
     expect(await dividends(read, { ...shifted, requires: ({ shift }: any) => [shift.ge(0)] })).toMatchObject([
       { kind: "proved" },
     ]);
+    // What a requirement speaks of may be negative where it does not rule that out.
+    expect(await dividends(read, { ...shifted, requires: ({ shift }: any) => [shift.ge(-9)] })).toMatchObject([
+      { kind: "refuted", at: { scalars: { shift: -1 } }, finding: { code: "negative-division" } },
+    ]);
   });
 
   test("is no matter where neither an address nor a mask depends on it", async () => {

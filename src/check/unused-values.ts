@@ -24,15 +24,17 @@ export function checkUnused(ir: KernelIR): readonly Diagnostic[] {
 
 const allBlocks = (ir: KernelIR): readonly Block[] => [...bodiesOf(ir), ...hostBlocksOf(ir).map(({ block }) => block)];
 
-/** Flags of the kernel that its body asks for and no statement uses. */
+/** Flags and words of the kernel that its body asks for and no statement uses. */
 function unusedFlags(ir: KernelIR): readonly Diagnostic[] {
   if (ir.flags.size === 0) return [];
   const used = new Set<Value>();
   for (const block of allBlocks(ir)) walkUses(block, (value) => used.add(value));
   return [...ir.flags]
     .filter(([flag]) => !used.has(flag))
-    .map(([flag, at]) => problem(unusedValue.truth(flag.parameter ?? "given"), at));
+    .map(([flag, at]) => problem(unusedValue.parameter(flag.parameter ?? "given", isWordType(flag.type)), at));
 }
+
+const isWordType = (type: Type): boolean => type.kind === "constexpr" && type.of === "string";
 
 function isTruthType(type: Type): boolean {
   return type.kind === "constexpr" ? type.of === "bool" : type.kind === "tile" && type.dtype === "int1";

@@ -2,6 +2,7 @@
 import { launchOptionNames } from "../contract/compiled.js";
 import { fail } from "../diagnostics/diagnostic.js";
 import { configName } from "../diagnostics/catalogue/config-codes.js";
+import { changedState } from "../diagnostics/catalogue/control-codes.js";
 import { specValue } from "../diagnostics/catalogue/definition-codes.js";
 import type { Handle } from "../ir/handle.js";
 import type { HostBlock, Statement } from "../ir/nodes.js";
@@ -10,6 +11,8 @@ import type { KernelDefinition } from "./definition.js";
 import { configRemedy, isConstant, isRecord } from "./check-spec.js";
 
 type Meta = Readonly<Record<string, Handle>>;
+
+type Entries = readonly (readonly [string, unknown])[];
 
 export interface ComputedConfig {
   readonly fixed: Readonly<Record<string, unknown>>;
@@ -26,12 +29,16 @@ export function computedConfig(
 ): ComputedConfig {
   const { config } = spec;
   if (typeof config !== "function") return { fixed: config ?? {}, computed: {}, unused: [] };
-  let entries: readonly (readonly [string, unknown])[] = [];
+  let entries: Entries | undefined;
   const all = host(() => {
     const given = config(meta);
-    entries = Object.entries(isRecord(given) ? given : fail(specValue.part(name, "config", configRemedy), at));
+    const now = Object.entries(isRecord(given) ? given : fail(specValue.part(name, "config", configRemedy), at));
+    // It is run twice, and what it computes is compared elsewhere.
+    if (entries && !sameConstants(entries, now)) fail(changedState.outsideResult("config"), at);
+    entries = now;
     return entries.flatMap(([, value]) => (isConstant(value) ? [] : [value]));
   });
+  entries ??= [];
   const computed = entries.filter(([, value]) => !isConstant(value));
   const known = [...Object.keys(spec.params), ...launchOptionNames];
   const unknown = computed.find(([key]) => !known.includes(key));
@@ -43,6 +50,11 @@ export function computedConfig(
     computed: Object.fromEntries(parts),
     unused: all.block.statements.filter((statement) => !used.has(statement)),
   };
+}
+
+function sameConstants(a: Entries, b: Entries): boolean {
+  const isSame = (value: unknown, other: unknown) => (isConstant(value) ? Object.is(value, other) : !isConstant(other));
+  return a.length === b.length && a.every(([key, value], i) => key === b[i]![0] && isSame(value, b[i]![1]));
 }
 
 /** The block of one of the values, with the statements that it needs. */

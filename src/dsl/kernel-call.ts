@@ -17,7 +17,7 @@ import {
   whyUnknown,
 } from "../params/kernel-call-types.js";
 import { isTorchNode, type Launched, type TorchArgument, type TorchNode } from "../torch/torch-node.js";
-import { argument, tensorProxy } from "../torch/torch-proxy.js";
+import { argument, noted, tensorProxy } from "../torch/torch-proxy.js";
 import type { KernelDefinition } from "./definition.js";
 
 /** A tensor as known before anything runs: the names of its sizes, and its dtype. */
@@ -30,7 +30,6 @@ export interface Described {
 export interface LaunchRecorder {
   readonly name: string;
   kernel(definition: KernelDefinition): KernelIR;
-  launched(launch: KernelLaunch): void;
   describe(node: TorchNode): Described | undefined;
   describeAs(node: TorchNode, described: Described): void;
   /** Whether the operator's caller passed this tensor. */
@@ -62,8 +61,7 @@ export function launch(definition: KernelDefinition, given: Readonly<Record<stri
   );
   checkArguments(kernel, args, into, at);
   const { sizes, typeOf } = bindTypes(kernel, args, into, at);
-  const call: KernelLaunch = { kind: "launch", kernel, args, sizes, at };
-  into.launched(call);
+  const call: KernelLaunch = noted({ kind: "launch", kernel, args, sizes, at });
   const results = {};
   for (const param of kernel.params) {
     if (param.kind !== "tensor" || param.role !== "out" || (param.optional && args[param.name] !== true)) continue;

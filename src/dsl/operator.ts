@@ -1,5 +1,5 @@
 /** An operator of PyTorch, defined out of kernels. */
-import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { missingPart, pythonName } from "../diagnostics/catalogue/definition-codes.js";
 import {
   operatorAlias,
@@ -11,7 +11,7 @@ import {
 import { captureLocation } from "../diagnostics/callsite.js";
 import { isInt, members } from "../types/dtype.js";
 import { type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
-import { type Composition, gradientOf, type OperatorIR, type KernelLaunch } from "../ir/operator-ir.js";
+import { type Composition, gradientOf, type OperatorIR } from "../ir/operator-ir.js";
 import { type OperatorFunction, whyNoInput, whyNoResult, whyResult } from "../params/operator-types.js";
 import { owner } from "../torch/torch-facts.js";
 import { recordOf } from "../torch/torch-functions.js";
@@ -20,8 +20,9 @@ import type { SpecPlaces } from "../ir/source.js";
 import { checkTolerance } from "../contract/tolerance.js";
 import { KernelDefinition, type RawSpec } from "./definition.js";
 import { type Described, includes, launching } from "./kernel-call.js";
-import { variablesOf } from "./recorded.js";
-import { isRecord, logging, nodeOf, record, tensorProxy } from "../torch/torch-proxy.js";
+import { flagsOf, variablesOf } from "./recorded.js";
+import { type Given, record, saidOf, stepsOf } from "../torch/record-author.js";
+import { isRecord, type Made, nodeOf, tensorProxy } from "../torch/torch-proxy.js";
 import { trace } from "./trace.js";
 
 type Forward = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
@@ -117,7 +118,8 @@ class Recording {
     const { name, at, forward } = this.definition;
     const outputs = tensorsOf(this.face, "out");
     const given = tensorsOf(this.face, "in").map((param) => param.name);
-    return this.#record({ tensors: given, variables: variablesOf(this.face.params) }, forward, (returned) => {
+    const known = { what: "the operator", tensors: given, variables: variablesOf(this.face.params) };
+    return this.#record(known, forward, (returned) => {
       const results = this.#results(returned, () => false);
       for (const output of outputs) {
         const node = results[output.name] ?? fail(operatorResult.rule(whyNoResult(name, output.name)), at);
@@ -166,7 +168,7 @@ class Recording {
     const variables = variablesOf(this.face.params, dtypesOfGradients(outputs));
     const differentiable = inputs.filter(({ dtype }) => !members(dtype).some(isInt));
     return this.#record(
-      { tensors: given, variables },
+      { what: "the gradient", tensors: given, variables },
       (known, torch) => backward(known, gradients, torch),
       (returned) => {
         // A gradient reaches all inputs of a sum as it is. An optional input has none where it is left out.
@@ -186,31 +188,25 @@ class Recording {
   }
 
   #record(
-    given: { readonly tensors: readonly string[]; readonly variables: Readonly<Record<string, TorchNode>> },
+    given: Pick<Given, "what" | "tensors" | "variables">,
     author: Forward,
     results: (returned: unknown) => Composition["results"],
   ): Composition {
-    const steps: (KernelLaunch | TorchNode)[] = [];
     const inputs = new Set(given.tensors);
-    const numbers = this.face.params.filter((param) => param.kind !== "tensor").map((param) => param.name);
+    const numbers = this.face.params.filter((param) => param.kind !== "tensor");
     const into = {
       name: this.face.name,
       kernel: (definition: KernelDefinition) => this.#kernel(definition),
-      launched: (launch: KernelLaunch) => void steps.push(launch),
       describe: (node: TorchNode) => this.#describe(node),
       describeAs: (node: TorchNode, described: Described) => void this.#types.set(node, described),
       isInput: (node: TorchNode) => node.kind === "input" && inputs.has(node.name),
     };
-    const known = { ...given, numbers };
-    const returned = named(this.face.name, () =>
-      launching(into, () =>
-        logging(
-          (node) => void steps.push(node),
-          () => record(author, known, this.definition.at),
-        ),
-      ),
+    const known = { ...given, numbers: numbers.map(({ name }) => name), flags: flagsOf(numbers) };
+    const { made, result } = saidOf(`${this.face.name}:`, () =>
+      launching(into, () => record(author, known, this.definition.at)),
     );
-    return { steps, results: results(returned) };
+    // The operator's kernels are those that its calls name.
+    return { steps: stepsOf(made as readonly Made<Composition["steps"][number]>[]), results: results(result) };
   }
 
   /** `mayBeOne` tells of two results whether they may be one tensor. */
@@ -249,28 +245,13 @@ class Recording {
   #kernel(definition: KernelDefinition): KernelIR {
     let ir = this.#known.get(definition);
     if (!ir) {
-      // The kernel's own reference is no step of the operator.
-      ir = logging(
-        () => undefined,
-        () => this.traceKernel(definition),
-      );
+      ir = this.traceKernel(definition);
       if (this.kernels.some((other) => other.name === ir!.name))
         fail(operatorKernels.sameName(this.face.name, ir.name), definition.at);
       this.#known.set(definition, ir);
       this.kernels.push(ir);
     }
     return ir;
-  }
-}
-
-/** Torch is recorded like a reference, so messages about it say "reference". */
-function named<R>(name: string, body: () => R): R {
-  try {
-    return body();
-  } catch (error) {
-    if (!(error instanceof TileScriptError)) throw error;
-    const say = (message: string) => message.replace(/^reference:/, `${name}:`);
-    throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
   }
 }
 

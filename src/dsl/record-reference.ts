@@ -1,8 +1,9 @@
 /** Records the torch expressions that an author writes: a kernel's reference, and inputs of its own. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
-import { referenceFlag, referenceResult, specInputs } from "../diagnostics/catalogue/reference-codes.js";
-import { inputsOf, type Reference, type TorchNode } from "../torch/torch-node.js";
-import { type Author, isRecord, nodeOf, type Given, record, tensorProxy } from "../torch/torch-proxy.js";
+import { referenceResult, specInputs } from "../diagnostics/catalogue/reference-codes.js";
+import { type Author, type Given, record } from "../torch/record-author.js";
+import type { Reference, TorchNode } from "../torch/torch-node.js";
+import { isRecord, nodeOf, tensorProxy } from "../torch/torch-proxy.js";
 
 /** Python source for a reference that the recorder cannot express: the body of `reference_fn`. */
 export function python(
@@ -21,8 +22,7 @@ export function recordReference(
 ): Reference | undefined {
   if (author === undefined) return undefined;
   if (typeof author !== "function") return { kind: "python", source: dedent(author.source) };
-  const taken = new Set<string>();
-  const result = record(author, given, at, taken);
+  const { result } = record(author, given, at);
   const node = nodeOf(result);
   const list = Array.isArray(result)
     ? result
@@ -34,8 +34,6 @@ export function recordReference(
   if (list.length !== outputs.length)
     fail(referenceResult.count(counted(list.length, "result"), counted(outputs.length, "output"), outputs), at);
   const nodes = list.map((item, i) => outputNode(item, outputs[i]!, at));
-  const used = inputsOf(nodes);
-  for (const flag of taken) if (!used.has(flag)) fail(referenceFlag(flag), at);
   return { kind: "recorded", outputs: nodes };
 }
 
@@ -50,7 +48,7 @@ export function recordInputs(
   names: readonly string[],
   at: Location | undefined,
 ): Readonly<Record<string, TorchNode>> {
-  const result = record(author, given, at);
+  const { result } = record(author, given, at);
   if (!isRecord(result)) fail(specInputs.byName(), at);
   const drawn = Object.entries(result).map(([name, item]) => {
     if (!names.includes(name)) fail(specInputs.unknown(name, names), at);

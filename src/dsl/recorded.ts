@@ -1,11 +1,12 @@
 /** Records the torch parts of a kernel's spec: its reference, its providers and its inputs. */
-import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../diagnostics/catalogue/definition-codes.js";
 import { referenceArgument } from "../diagnostics/catalogue/reference-codes.js";
 import type { KernelIR, Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import { inputsOf as inputsIn, type TorchNode } from "../torch/torch-node.js";
 import type { KernelDefinition } from "./definition.js";
+import { saidOf } from "../torch/record-author.js";
 import { recordInputs, recordReference } from "./record-reference.js";
 
 /** Names of the providers that the benchmark adds to the author's. */
@@ -20,14 +21,8 @@ export function providersOf(
   const made = Object.entries(kernel.spec.providers ?? {}).map(([name, author]) => {
     if (!isPythonIdentifier(name)) fail(pythonName.provider(kernel.name, name), at);
     if (RESERVED_PROVIDERS.includes(name)) fail(reservedName.provider(kernel.name, name), at);
-    try {
-      return [name, recorded(kernel, author, params, at)!] as const;
-    } catch (error) {
-      // A provider is recorded like a reference, but the messages would say "reference".
-      if (!(error instanceof TileScriptError)) throw error;
-      const say = (message: string) => message.replace(/^reference:/, `${kernel.name}: the provider ${name}`);
-      throw new TileScriptError(error.diagnostics.map((each) => ({ ...each, message: say(each.message) })));
-    }
+    const given = () => recorded(kernel, author, params, at, `the provider ${name}`)!;
+    return [name, saidOf(`${kernel.name}: the provider ${name}:`, given)] as const;
   });
   return Object.fromEntries(made);
 }
@@ -38,16 +33,14 @@ export function recorded(
   author: typeof spec.reference,
   params: readonly Param[],
   at: Location | undefined,
+  what = "the reference",
 ) {
   const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
   const given = {
+    what,
     tensors: tensorNames(params, ["in", "inout"]),
     numbers: numbers.map(({ name }) => name),
-    flags: numbers.flatMap((param) =>
-      param.kind === "constexpr" && !param.variable && (param.of === "bool" || param.of === "string")
-        ? [param.name]
-        : [],
-    ),
+    flags: flagsOf(numbers),
     variables: variablesOf(params),
   };
   const made = recordReference(author, given, tensorNames(params, ["out", "inout"]), at);
@@ -71,8 +64,22 @@ export function inputsOf({ spec }: KernelDefinition, params: readonly Param[], a
     param.kind === "size" ||
     param.kind === "scalar" ||
     (param.kind === "constexpr" && (param.from === "dim" || param.from === "argument"));
-  const numbers = params.filter(early).map(({ name }) => name);
-  return recordInputs(spec.inputs, { tensors: [], numbers }, tensorNames(params, ["in", "inout"]), at);
+  const numbers = params.filter(early);
+  const given = {
+    what: "inputs",
+    tensors: [],
+    numbers: numbers.map(({ name }) => name),
+    flags: flagsOf(numbers),
+  };
+  const author = spec.inputs;
+  return saidOf("inputs:", () => recordInputs(author, given, tensorNames(params, ["in", "inout"]), at));
+}
+
+/** Flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
+export function flagsOf(params: readonly Param[]): readonly string[] {
+  const isFlag = (param: Param) =>
+    param.kind === "constexpr" && !param.variable && (param.of === "bool" || param.of === "string");
+  return params.filter(isFlag).map(({ name }) => name);
 }
 
 function tensorNames(params: readonly Param[], roles: readonly string[]): readonly string[] {

@@ -2,11 +2,12 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { launchOptionNames } from "../contract/compiled.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
-import { changedState, earlyExit, loopBounds } from "../diagnostics/catalogue/control-codes.js";
+import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
 import { Builder, recording } from "../ir/builder.js";
 import { runBody } from "../ir/entries.js";
+import { differenceOf } from "../ir/same-statements.js";
 import { type Handle, isHandle, valueOf } from "../ir/handle.js";
 import {
   type Block,
@@ -17,7 +18,9 @@ import {
   type LaunchSpec,
   type Param,
   type Tuning,
+  type Value,
 } from "../ir/nodes.js";
+import { walkUses } from "../ir/walk.js";
 import type { SpecPlaces } from "../ir/source.js";
 import { toArgument } from "../ops/define.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";
@@ -47,7 +50,7 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     }
     const properties = deviceProperties(recorder, kernel.at);
     // A param of the author's with that name is the author's.
-    const known: Meta = { device: properties.device, ...meta };
+    const known: Meta = noted(recorder, { device: properties.device, ...meta });
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const onHost = (compute: (meta: never) => unknown) => host(() => compute(known as never));
     const config = computedConfig(kernel, known, (body) => host(body, placeOf("config")));
@@ -170,12 +173,12 @@ function checkComputed({ name, at }: KernelDefinition, param: ConstexprParam, { 
   fail(hostResult.wrongKind(name, param.name, wanted, declared), at);
 }
 
-/** The arguments of a kernel's body: that it takes a flag is noted. */
+/** The arguments of the author's code: that it takes a flag, or a choice of words, is noted. */
 function noted(recorder: Builder, args: Readonly<Record<string, Handle>>): Record<string, Handle> {
   const watched = { ...args };
   for (const [name, handle] of Object.entries(args)) {
     const value = isHandle(handle) ? valueOf(handle) : undefined;
-    if (value?.type.kind !== "constexpr" || value.type.of !== "bool") continue;
+    if (value?.type.kind !== "constexpr" || (value.type.of !== "bool" && value.type.of !== "string")) continue;
     const get = (): Handle => {
       recorder.askFor(value);
       return handle;
@@ -220,16 +223,41 @@ function hostBlock(
 ): HostBlock {
   recorder.place = "host";
   try {
-    recorder.open("the launch", at);
-    const given = body();
-    const items = (asList(given) as unknown[]).map((item) => {
-      const argument = toArgument(item);
-      if (argument === undefined) fail(hostResult.notAValue(), place);
-      return argument;
-    });
-    return { block: recorder.close(items), at };
+    const asked = new Map<Value, Location | undefined>();
+    const block = recorder.askingInto(asked, () => hostStatements(recorder, body, at, place));
+    // JavaScript runs it once for all launches.
+    const forget = recorder.mark();
+    const again = recorder.askingInto(new Map(), () => hostStatements(recorder, body, at, place));
+    forget();
+    const what = "this function";
+    const different = differenceOf({ params: [], block }, { params: [], block: again });
+    if (different)
+      fail(different.at ? changedState.outside(what) : changedState.outsideResult(what), different.at ?? place);
+    checkAsked(asked, block);
+    return { block, at };
   } finally {
     recorder.place = "kernel";
+  }
+}
+
+function hostStatements(recorder: Builder, body: () => unknown, at: Location | undefined, place: Location | undefined) {
+  recorder.open("the launch", at);
+  const items = (asList(body()) as unknown[]).map((item) => {
+    const argument = toArgument(item);
+    if (argument === undefined) fail(hostResult.notAValue(), place);
+    return argument;
+  });
+  return recorder.close(items);
+}
+
+/** Fails for a flag that a function of the spec asks for and does not use: JavaScript may have decided by it. */
+function checkAsked(asked: ReadonlyMap<Value, Location | undefined>, block: Block): void {
+  const used = new Set<Value>();
+  walkUses(block, (value) => used.add(value));
+  for (const [flag, place] of asked) {
+    if (used.has(flag)) continue;
+    const isWord = flag.type.kind === "constexpr" && flag.type.of === "string";
+    fail(unusedValue.parameter(flag.parameter ?? "given", isWord), place);
   }
 }
 

@@ -65,12 +65,23 @@ export class Builder {
   /** The loops that nothing has iterated over yet. */
   readonly loops = new Set<{ readonly at: Location | undefined }>();
 
-  /** The flags that the author's code asked for, and where: truth values that no statement makes. */
-  readonly flags = new Map<Value, Location | undefined>();
+  /** The flags and words that the author's code asked for, and where: values to decide by that no statement makes. */
+  flags: Map<Value, Location | undefined> = new Map();
 
   /** Notes that the author's code has a flag in its hands. */
   askFor(flag: Value): void {
     if (!this.flags.has(flag)) this.flags.set(flag, captureLocation());
+  }
+
+  /** Runs `body` and notes in `flags` what it asks for. */
+  askingInto<T>(flags: Map<Value, Location | undefined>, body: () => T): T {
+    const outer = this.flags;
+    this.flags = flags;
+    try {
+      return body();
+    } finally {
+      this.flags = outer;
+    }
   }
 
   /** The innermost body that is entered; undefined outside of the author's bodies. */

@@ -1,7 +1,14 @@
 /** What is known of an expression before it is computed: whose memory it has, whether it holds truth values. */
 import { torchAttributes } from "./torch-attributes.js";
 import { bound, recordOf } from "./torch-functions.js";
-import { isTorchNode, type ReferenceInputs, type TorchArgument, type TorchCall, type TorchNode } from "./torch-node.js";
+import {
+  isCallNode,
+  isTorchNode,
+  type ReferenceInputs,
+  type TorchArgument,
+  type TorchCall,
+  type TorchNode,
+} from "./torch-node.js";
 
 /** The tensor whose memory it has, or may have: itself where it is new. */
 export function owner(node: TorchNode): TorchNode {
@@ -11,12 +18,10 @@ export function owner(node: TorchNode): TorchNode {
 
 function viewed(node: TorchNode): TorchArgument | undefined {
   if (node.kind === "attribute") return torchAttributes[node.name]?.views && node.of;
-  if (node.kind === "item") return isCall(node.of) ? viewed(node.of) : undefined;
-  const record = isCall(node) ? recordOf(node) : undefined;
-  return record?.views && isCall(node) ? bound(node, record)[record.params[0]!] : undefined;
+  if (node.kind === "item") return isCallNode(node.of) ? viewed(node.of) : undefined;
+  const record = isCallNode(node) ? recordOf(node) : undefined;
+  return record?.views && isCallNode(node) ? bound(node, record)[record.params[0]!] : undefined;
 }
-
-const isCall = (node: TorchNode): node is TorchCall => node.kind === "call" || node.kind === "method";
 
 /**
  * Whether the elements are truth values. References are computed in float64, where those are 0 and 1; but torch masks

@@ -98,6 +98,10 @@ export function isTorchNode(x: TorchArgument | undefined): x is TorchNode {
   return typeof x === "object" && x !== null && "kind" in x;
 }
 
+export function isCallNode(node: TorchNode): node is TorchCall {
+  return node.kind === "call" || node.kind === "method";
+}
+
 /** The operands of a node. */
 export function partsOf(node: TorchNode): readonly TorchArgument[] {
   switch (node.kind) {

@@ -7,6 +7,7 @@ import { type DTypeName, isDType } from "../types/dtype.js";
 import { isPythonIdentifier } from "./python-identifiers.js";
 import { recordOf } from "./torch-functions.js";
 import {
+  type Launch,
   type NumberComparison,
   numberComparisons,
   type NumberOperator,
@@ -19,52 +20,6 @@ const NODE: unique symbol = Symbol("tilescript.torch");
 const PATH: unique symbol = Symbol("tilescript.torch path");
 /** Marks a proxy as a Python number. */
 const NUMBER: unique symbol = Symbol("tilescript.torch number");
-
-export type Author = (inputs: Readonly<Record<string, unknown>>, torch: unknown) => unknown;
-
-/** What an author's function is given besides torch. */
-export interface Given {
-  readonly tensors: readonly string[];
-  /** Sizes, scalars and constexprs: Python numbers. */
-  readonly numbers: readonly string[];
-  /** Which of these are flags and choices of words, which authors may want to ask with JavaScript's `?:`. */
-  readonly flags?: readonly string[];
-  /** How each dtype variable is read off the arguments. */
-  readonly variables?: Readonly<Record<string, TorchNode>>;
-}
-
-/** Runs the author's function with proxies and returns its result. Adds the flags that it takes by name to `taken`. */
-export function record(
-  author: Author,
-  { tensors, numbers, flags = [], variables = {} }: Given,
-  at: Location | undefined,
-  taken: Set<string> = new Set(),
-): unknown {
-  // An operator's function may call kernels, and recording those records their references in between.
-  const around = dtypeVariables;
-  dtypeVariables = variables;
-  try {
-    const inputs: Record<string, unknown> = Object.fromEntries([
-      ...tensors.map((name) => [name, tensorProxy({ kind: "input", name }, at)]),
-      ...numbers.map((name) => [name, numberProxy({ kind: "input", name }, at)]),
-    ]);
-    let isByName = true;
-    const watched = new Proxy(inputs, {
-      get(_, key) {
-        if (isByName && flags.includes(String(key))) taken.add(String(key));
-        return inputs[String(key)];
-      },
-      // `{ x, ...others }` takes all.
-      ownKeys() {
-        isByName = false;
-        return Object.keys(inputs);
-      },
-    });
-    return author(watched, namespaceProxy("", at));
-  } finally {
-    dtypeVariables = around;
-  }
-}
 
 /** What a proxy stands for; undefined for anything else. */
 export function nodeOf(x: unknown): TorchNode | undefined {
@@ -79,7 +34,7 @@ export function isRecord(x: unknown): x is Record<string, unknown> {
 }
 
 /** `torch` and its modules: a path until it is called. */
-function namespaceProxy(path: string, at: Location | undefined): unknown {
+export function namespaceProxy(path: string, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === PATH) return path;
@@ -91,8 +46,9 @@ function namespaceProxy(path: string, at: Location | undefined): unknown {
       if (path === "") fail(referenceArgument.torchItself(), captureLocation() ?? at);
       if (Object.hasOwn(numberOperators, path) && args.length === 2 && args.every(isNumber))
         return numberProxy(arithmeticOf(path as NumberOperator, args, at), at);
-      return tensorProxy(logged({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at);
+      return tensorProxy(noted({ kind: "call", name: path, ...split(args, at), at: captureLocation() }), at);
     },
+    set: () => assigned(at),
   });
 }
 
@@ -114,13 +70,18 @@ export function tensorProxy(node: TorchNode, at: Location | undefined): unknown 
       return new Proxy(attribute, {
         apply: (_target, __, args: unknown[]) => {
           const { args: positional, keywords } = split(args, at);
-          const method = { kind: "method", name, args: [node, ...positional], keywords } as const;
-          return recordOf(method)?.number
-            ? numberProxy(method, at)
-            : tensorProxy(logged({ ...method, at: captureLocation() }), at);
+          const method = noted({
+            kind: "method",
+            name,
+            args: [node, ...positional],
+            keywords,
+            at: captureLocation(),
+          });
+          return isTensorCall(method) ? tensorProxy(method, at) : numberProxy(method, at);
         },
       });
     },
+    set: () => assigned(at),
   });
 }
 
@@ -132,7 +93,7 @@ function* itemsOf(of: TorchNode, at: Location | undefined): Generator {
 const MANY_ITEMS = 16;
 
 /** A Python number. Its methods are the operators, the comparisons, and the choice of one of two values. */
-function numberProxy(node: TorchNode, at: Location | undefined): unknown {
+export function numberProxy(node: TorchNode, at: Location | undefined): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === NODE) return node;
@@ -141,29 +102,35 @@ function numberProxy(node: TorchNode, at: Location | undefined): unknown {
       if (typeof key === "symbol") return undefined;
       if (key === "choose") return (then: unknown, otherwise: unknown) => chosen(node, then, otherwise, at);
       if (Object.hasOwn(numberComparisons, key))
-        return (other: unknown) =>
-          numberProxy({ kind: "comparison", operator: key as NumberComparison, args: [node, argument(other, at)] }, at);
+        return (other: unknown) => numberProxy(comparisonOf(key as NumberComparison, [node, argument(other, at)]), at);
       if (!Object.hasOwn(numberOperators, key)) fail(referenceArgument.method(key, NUMBER_METHODS), at);
       return (other: unknown) =>
         numberProxy(arithmeticOf(key as NumberOperator, [numberProxy(node, at), other], at), at);
     },
+    set: () => assigned(at),
   });
 }
 
+function assigned(at: Location | undefined): never {
+  fail(referenceCoercion.assigned(), captureLocation() ?? at);
+}
+
 function arithmeticOf(operator: NumberOperator, [x, y]: readonly unknown[], at: Location | undefined): TorchNode {
-  return { kind: "arithmetic", operator, args: [argument(x, at), argument(y, at)] };
+  return noted({ kind: "arithmetic", operator, args: [argument(x, at), argument(y, at)] });
+}
+
+function comparisonOf(operator: NumberComparison, args: readonly TorchArgument[]): TorchNode {
+  return noted({ kind: "comparison", operator, args });
 }
 
 /** `tl.sub(1, BETA)` on numbers of a reference, with the operator's name; undefined for anything else. */
 export function numberOperation(name: string, args: readonly unknown[]): unknown {
   if (args.length !== 2 || !args.every(isNumber) || !args.some((arg) => nodeOf(arg))) return undefined;
-  const [x, y] = args.map((arg) => argument(arg, captureLocation()));
   const at = captureLocation();
-  if (Object.hasOwn(numberOperators, name))
-    return numberProxy({ kind: "arithmetic", operator: name as NumberOperator, args: [x!, y!] }, at);
-  return Object.hasOwn(numberComparisons, name)
-    ? numberProxy({ kind: "comparison", operator: name as NumberComparison, args: [x!, y!] }, at)
-    : undefined;
+  if (Object.hasOwn(numberOperators, name)) return numberProxy(arithmeticOf(name as NumberOperator, args, at), at);
+  if (!Object.hasOwn(numberComparisons, name)) return undefined;
+  const operands = args.map((arg) => argument(arg, at));
+  return numberProxy(comparisonOf(name as NumberComparison, operands), at);
 }
 
 /** Whether it is a number in Python: a JavaScript number, or a recorded one. */
@@ -177,7 +144,7 @@ const NUMBER_METHODS = [...Object.keys(numberOperators), ...Object.keys(numberCo
 function chosen(condition: TorchNode, then: unknown, otherwise: unknown, at: Location | undefined): unknown {
   const ofNumbers = isNumber(then);
   if (ofNumbers !== isNumber(otherwise)) fail(referenceArgument.choose(), at);
-  const node = { kind: "choice", condition, then: argument(then, at), otherwise: argument(otherwise, at) } as const;
+  const node = noted({ kind: "choice", condition, then: argument(then, at), otherwise: argument(otherwise, at) });
   return ofNumbers ? numberProxy(node, at) : tensorProxy(node, at);
 }
 
@@ -202,26 +169,50 @@ function identifier(name: string, what: string, at: Location | undefined): strin
   return name;
 }
 
-let log: ((node: TorchNode) => void) | undefined;
+/** An expression that the author's code made, and where. */
+export interface Made<Node extends TorchNode | Launch = TorchNode | Launch> {
+  readonly node: Node;
+  readonly at: Location | undefined;
+}
 
-/** Reports each call of torch in `body` to `listener`, in order. */
-export function logging<T>(listener: (node: TorchNode) => void, body: () => T): T {
-  const before = log;
-  log = listener;
+let listener: ((made: Made) => void) | undefined;
+
+/** Reports to `next` each call, operation and choice that `body` makes, in order. */
+export function making<T>(next: (made: Made) => void, body: () => T): T {
+  const before = listener;
+  listener = next;
   try {
     return body();
   } finally {
-    log = before;
+    listener = before;
   }
 }
 
-function logged(node: TorchNode): TorchNode {
-  log?.(node);
+/** Reports an expression, or a kernel's call, that the author's code made. */
+export function noted<Node extends TorchNode | Launch>(node: Node): Node {
+  listener?.({ node, at: ("at" in node ? node.at : undefined) ?? captureLocation() });
   return node;
 }
 
-/** The expressions that the dtype variables of the current kernel are read from. */
+/** Whether it is a call of torch that gives tensors, and not a Python number. */
+export function isTensorCall(node: TorchNode): boolean {
+  return node.kind === "call" || (node.kind === "method" && recordOf(node)?.number !== true);
+}
+
+/** The expressions that the dtype variables of the current function are read from. */
 let dtypeVariables: Readonly<Record<string, TorchNode>> = {};
+
+/** Runs `body`, in which dtype variables are read from these expressions. */
+export function withVariables<T>(variables: Readonly<Record<string, TorchNode>>, body: () => T): T {
+  // An operator's function may call kernels, and recording those records their references in between.
+  const around = dtypeVariables;
+  dtypeVariables = variables;
+  try {
+    return body();
+  } finally {
+    dtypeVariables = around;
+  }
+}
 
 /** An argument that the author passed, as data. */
 export function argument(given: unknown, at: Location | undefined): TorchArgument {

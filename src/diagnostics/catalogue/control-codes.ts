@@ -45,6 +45,11 @@ export const changedState = defineCode("changed-state", {
   results: (body: string) => `${body} returns something else when it is traced a second time: ${STATE}`,
   throws: (body: string, message: string) =>
     `JavaScript fails when ${body} is traced a second time (${message}): ${STATE}`,
+  /** Of what runs before a launch, or in PyTorch, where tl.mut is of no use. */
+  outside: (body: string) =>
+    `JavaScript gives something else here when ${body} is run a second time: what JavaScript counts, draws or remembers is no part of it; compute it from its arguments`,
+  outsideResult: (body: string) =>
+    `${body} returns something else when it is run a second time: what JavaScript counts, draws or remembers is no part of it; compute it from its arguments`,
 });
 
 export const helperFunction = defineCode("helper-function", {
@@ -151,6 +156,14 @@ export const unusedValue = defineCode("unused-value", {
   truth: (op: string) =>
     `${op}: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it`,
   result: (op: string) => `${op}: nothing uses its result; hold it, store it or return it, or remove it`,
+  /** A flag, or a choice of words, that the author's code takes. */
+  parameter: (name: string, isWord: boolean) =>
+    isWord
+      ? `${name}: nothing uses it, and JavaScript's === is always false for it; ask ${name}.eq("…") in tl.when, or leave it out`
+      : `${name}: nothing uses this truth value, so JavaScript may have taken it for true; choose with tl.where(condition, a, b), branch with tl.when(condition, () => …), or remove it`,
+  recordedTruth: (name: string) =>
+    `reference: no result depends on ${name}, so JavaScript may have taken it for true; write condition.choose(a, b) of numbers, torch.where(condition, a, b) of tensors, or remove it`,
+  recorded: (name: string) => `reference: no result depends on ${name}; use its result, or remove it`,
 });
 
 export const stateType = defineCode("state-type", (sentence: string) => sentence);

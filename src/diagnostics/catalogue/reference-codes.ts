@@ -4,8 +4,16 @@ import { defineCode } from "./define-code.js";
 export const referenceCoercion = defineCode("reference-coercion", {
   tensor: () => "reference: JavaScript cannot compute with a torch value; use its methods, such as .add(…)",
   number: () => "reference: JavaScript cannot compute with a recorded number; use .add(…), .mul(…)",
+  assigned: () =>
+    "reference: a property of a torch value cannot be set; use the result of a function, such as torch.where(condition, a, b)",
   spread: () => "reference: a torch value cannot be spread; take its items, as in const [a, b] = torch.sort(x)",
 });
+
+export const referenceInPlace = defineCode(
+  "reference-in-place",
+  (name: string) =>
+    `reference: ${name} changes a tensor in place, which cannot be recorded; write ${name.endsWith("_") ? `${name.slice(0, -1)}(…)` : "it without inplace"} and use its result`,
+);
 
 export const referenceArgument = defineCode("reference-argument", {
   method: (key: string, known: readonly string[]) => `reference: a number has no .${key}; it has ${known.join(", ")}`,

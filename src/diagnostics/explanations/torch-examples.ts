@@ -45,6 +45,15 @@ export const references = {
       spec: "reference: ({ x, NEGATE }) => NEGATE.choose(x.neg(), x),",
     },
   },
+  "reference-in-place": {
+    means:
+      "References, inputs, providers and operators are recorded as expressions of new tensors. A change in place would be left out.",
+    says: "reference: mul_ changes a tensor in place, which cannot be recorded; write mul(…) and use its result",
+    fails: {
+      spec: "reference: ({ x }) => { const scaled = x.clone(); scaled.mul_(2); return scaled; },",
+    },
+    passes: { spec: "reference: ({ x }) => x.mul(2)," },
+  },
   "reference-result": {
     means: "A reference returns a torch expression for each output, in the shape of that output.",
     says: "reference: gives 2 results, the kernel has 1 output (y); give one for each",

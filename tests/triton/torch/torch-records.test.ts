@@ -76,7 +76,7 @@ const ofTruths: Readonly<Record<string, Author>> = {
 };
 
 function recorded(author: Author): TorchNode {
-  const given = { tensors: Object.keys(shapes), numbers: [] };
+  const given = { what: "the reference", tensors: Object.keys(shapes), numbers: [] };
   const reference = recordReference(
     (tensors, torch) => author(tensors as unknown as Inputs, torch as Torch),
     given,

@@ -27,7 +27,7 @@ function values(
 ): { shape: readonly number[]; data: number[] } {
   const reference = recordReference(
     (({ x, y }: Record<"x" | "y", TorchTensor>, torch: Torch) => author(x, torch, y)) as never,
-    { tensors: ["x", "y"], numbers: ["M"] },
+    { what: "the reference", tensors: ["x", "y"], numbers: ["M"] },
     ["out"],
     undefined,
   );
@@ -191,7 +191,7 @@ describe("attention's mask", () => {
   const masks: readonly (readonly [string, Author, readonly number[]])[] = [
     ["truth values", (m) => m.gt(0), seen],
     ["a row that sees nothing", (m) => m.gt(1), [0, 0, 0, 0.5, 4, -1]],
-    ["moved truth values", (_, t) => t.ones([2, 2], { dtype: tl.int1 }).T.tril(), seen],
+    ["moved truth values", (m, t) => t.ones_like(m, { dtype: tl.int1 }).T.tril(), seen],
     ["truth values of two conditions", (m) => m.gt(0).mul(m.lt(4)), [1, -2, 3, 1, -2, 3]],
     ["numbers", (m) => m, added],
     ["zeros and infinities", (m, t) => t.where(m.gt(0), 0, -Infinity), seen],
@@ -239,7 +239,7 @@ describe("torch functions of places", () => {
   test("should compute with numbers as Python does", () => {
     const reference = recordReference(
       (({ M, x }: { M: TorchScalar; x: TorchTensor }) => x.mul(M.mul(2).sub(1).floorDiv(2).pow(2).mod(7))) as never,
-      { tensors: ["x"], numbers: ["M"] },
+      { what: "the reference", tensors: ["x"], numbers: ["M"] },
       ["out"],
       undefined,
     );
@@ -251,7 +251,7 @@ describe("torch functions of places", () => {
   test("should choose by flags, words and numbers", () => {
     const author = ({ FLAG, MODE, M, x }: Record<"FLAG" | "MODE" | "M", TorchScalar> & { x: TorchTensor }) =>
       FLAG.choose(x.mul(M.gt(3).choose(10, M)), MODE.eq("neg").choose(x.neg(), x));
-    const given = { tensors: ["x"], numbers: ["FLAG", "MODE", "M"], flags: ["FLAG", "MODE"] };
+    const given = { what: "the reference", tensors: ["x"], numbers: ["FLAG", "MODE", "M"], flags: ["FLAG", "MODE"] };
     const reference = recordReference(author as never, given, ["out"], undefined);
     if (reference?.kind !== "recorded") throw new Error("not recorded");
     const first = (FLAG: boolean, MODE: string, M: number) =>
@@ -263,7 +263,7 @@ describe("torch functions of places", () => {
 
   test("should see a flag that JavaScript has decided", () => {
     const record = (author: (given: Record<"FLAG" | "x", any>) => unknown) => () =>
-      recordReference(author as never, { tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] }, ["out"], undefined);
+      recordReference(author as never, { what: "the reference", tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] }, ["out"], undefined);
     expect(record(({ FLAG, x }) => (FLAG ? x : x.neg()))).toThrow(
       "reference: takes FLAG, and no result depends on it; JavaScript treats every recorded value as true, so write FLAG.choose(a, b) instead of FLAG ? a : b, or leave FLAG out",
     );
@@ -277,7 +277,7 @@ describe("torch functions of places", () => {
 
   test("should refuse what a number of Python has not", () => {
     const record = (author: (given: { M: TorchScalar }) => unknown) => () =>
-      recordReference(author as never, { tensors: [], numbers: ["M"] }, ["out"], undefined);
+      recordReference(author as never, { what: "the reference", tensors: [], numbers: ["M"] }, ["out"], undefined);
     expect(record(({ M }) => (M as unknown as TorchTensor).exp())).toThrow(
       "reference: a number has no .exp; it has add, sub, mul, div, floorDiv, mod, pow, eq, ne, lt, le, gt, ge, choose",
     );

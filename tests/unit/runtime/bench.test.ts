@@ -220,7 +220,7 @@ describe("providers and flops", () => {
   it.each([
     [{ "a-b": () => 1 }, /the provider a-b cannot be a Python name/],
     [{ eager: () => 1 }, /eager is always measured; give the provider another name/],
-    [{ other: () => 1 }, /copy: the provider other gives no torch expression for y/],
+    [{ other: () => 1 }, /copy: the provider other: gives no torch expression for y/],
   ])("%j should be refused", async (providers, message) => {
     await expect(copy({ providers })).rejects.toThrow(message);
   });

@@ -2,7 +2,14 @@
  * What must hold before a launch, stated once: the wrapper writes each condition as Python, and the evaluator decides it for
  * a case. What no wrapper asks, Triton refuses itself.
  */
-import { type ConstexprParam, type HostBlock, type KernelIR, paramsOf, type TensorParam } from "../ir/nodes.js";
+import {
+  type ConstexprParam,
+  type HostBlock,
+  type KernelIR,
+  paramsOf,
+  type ScalarParam,
+  type TensorParam,
+} from "../ir/nodes.js";
 import { DESCRIPTOR_BYTES, INT32_REACH, MAX_GRID, MAX_NUMEL } from "../types/limits.js";
 import { describedTensors, isOnlyDescribed } from "./described.js";
 import { tileSizes } from "./tile-sizes.js";
@@ -14,6 +21,10 @@ export type Precondition =
   | { readonly kind: "grid"; readonly axis: number; readonly most: number }
   /** A tensor that a descriptor reaches has stride 1 on `axis`; its start and all other strides are multiples of `bytes`. */
   | { readonly kind: "descriptor"; readonly param: TensorParam; readonly axis: number; readonly bytes: number }
+  /** A number is one that its dtype holds; a float is finite in it if the caller's is. */
+  | { readonly kind: "number"; readonly param: ScalarParam }
+  /** A tensor lies in row-major order, without gaps. */
+  | { readonly kind: "contiguous"; readonly param: TensorParam }
   /** A tensor has the strides of another one, which the kernel takes for both. */
   | { readonly kind: "same-strides"; readonly param: TensorParam; readonly as: TensorParam }
   /** A tensor whose offsets are int32 reaches less far than `below`, masked lanes behind its end included. */
@@ -49,6 +60,8 @@ function findPreconditions(ir: KernelIR): readonly Precondition[] {
     ...ir.requires.block.yields.map((_, index) => ({ kind: "requirement", index }) as const),
     ...ir.grid.block.yields.map((_, axis) => ({ kind: "grid", axis, most: MAX_GRID[axis]! }) as const),
     ...describedTensors(ir).map((each) => ({ kind: "descriptor", ...each, bytes: DESCRIPTOR_BYTES }) as const),
+    ...paramsOf(ir, "scalar").map((param) => ({ kind: "number", param }) as const),
+    ...paramsOf(ir, "tensor").flatMap((param) => (param.contiguous ? [{ kind: "contiguous", param } as const] : [])),
     ...shared.map((each) => ({ kind: "same-strides", ...each }) as const),
     ...reached
       .filter((param) => !isOnlyDescribed(ir, param) && !reached.some((each) => each === firsts.get(param)))

@@ -2,7 +2,7 @@
 import { fail } from "../diagnostics/diagnostic.js";
 import { hostArray } from "../diagnostics/catalogue/call-codes.js";
 import { normal, uniform } from "../numerics/seeded-random.js";
-import { sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
+import { areContiguous, sizeOf, stridedIndex, stridesOf } from "../numerics/array.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, type DTypeName, dtypes, isDType } from "../types/dtype.js";
 import { isBig, isFloat } from "../numerics/numeric.js";
@@ -151,8 +151,7 @@ export class NDArray<out D extends DTypeName = DTypeName> {
 
   /** Whether the elements lie in row-major order, without gaps. */
   get isContiguous(): boolean {
-    const strides = stridesOf(this.shape);
-    return this.size === 0 || this.shape.every((dim, axis) => dim === 1 || this.strides[axis] === strides[axis]);
+    return areContiguous(this.shape, this.strides);
   }
 
   /** The elements in row-major order. For a contiguous array this is its memory, so do not write to it. */

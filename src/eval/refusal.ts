@@ -1,10 +1,12 @@
 /** Checks, before anything runs, whether a kernel can be launched with a case's sizes. */
 import { tooThin, MAX_NUMEL } from "../types/limits.js";
 import type { Case, Layout } from "../contract/compiled.js";
-import { sizeOf } from "../numerics/array.js";
+import { areContiguous, sizeOf } from "../numerics/array.js";
+import { isFloat } from "../numerics/numeric.js";
+import { holdsExactly, round } from "../numerics/numeric-float.js";
 import { compiledOps } from "../analysis/compiled-ops.js";
 import { type Precondition, type PreconditionOf, preconditions, reachOf } from "../analysis/preconditions.js";
-import { dtypeTable, type Elem } from "../types/dtype.js";
+import { type DTypeName, dtypeTable, type Elem } from "../types/dtype.js";
 import {
   type Argument,
   isLiteral,
@@ -26,7 +28,8 @@ import { layoutStrides } from "./tensor.js";
 /** Why the lowered kernel cannot be launched, or undefined if it can. */
 export function refusal(ir: KernelIR, at: Case): string | undefined {
   const launch: LaunchCase = { ir, at, bindings: new Bindings(ir, launchOf(ir, at)) };
-  const required = first(launch, "requirement");
+  // The wrapper asks for numbers and layouts before it computes with them.
+  const required = first(launch, "number", "contiguous") ?? first(launch, "requirement");
   // Python raises an error there, so the case fails.
   if (required === undefined && divisionByZero(ir, launch.bindings)) return undefined;
   return (
@@ -69,6 +72,18 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     }
     case "descriptor":
       return misaligned(condition, memoryOf(condition.param, at, bindings));
+    case "number": {
+      const { param } = condition;
+      const value = at.scalars?.[param.name] ?? param.default;
+      const why = value === undefined ? undefined : whyNoNumber(bindings.dtype(param.dtype), Number(value));
+      return why === undefined ? undefined : `${param.name} ${why}`;
+    }
+    case "contiguous": {
+      const { param } = condition;
+      const memory = memoryOf(param, at, bindings);
+      if (memory === undefined || areContiguous(memory.shape, memory.strides)) return undefined;
+      return `${param.name} must be contiguous, got strides [${memory.strides.join(", ")}]`;
+    }
     case "same-strides": {
       const [own, other] = [memoryOf(condition.param, at, bindings), memoryOf(condition.as, at, bindings)];
       if (!own || !other || own.strides.join() === other.strides.join()) return undefined;
@@ -101,6 +116,18 @@ function whyNot(condition: Precondition, { ir, at, bindings }: LaunchCase): stri
     default:
       return condition satisfies never;
   }
+}
+
+/** What a number must be that its dtype does not hold. */
+function whyNoNumber(dtype: DTypeName, value: number): string | undefined {
+  if (isFloat(dtype)) {
+    const fits = !Number.isFinite(value) || Number.isFinite(round(dtype, { saturate: false })(value));
+    return fits ? undefined : `must fit ${dtype}, got ${value}`;
+  }
+  if (holdsExactly(dtype, value)) return undefined;
+  return Number.isInteger(value)
+    ? `must be a value of ${dtype}, got ${value}`
+    : `must be a whole number, because it is ${dtype}, got ${value}`;
 }
 
 /** How a tensor lies in memory. */

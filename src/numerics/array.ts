@@ -96,6 +96,12 @@ export function stridesOf(shape: readonly number[]): number[] {
   return strides;
 }
 
+/** Whether elements with these strides lie in row-major order, without gaps, as PyTorch's `is_contiguous` says. */
+export function areContiguous(shape: readonly number[], strides: readonly number[]): boolean {
+  const rowMajor = stridesOf(shape);
+  return sizeOf(shape) === 0 || shape.every((dim, axis) => dim === 1 || strides[axis] === rowMajor[axis]);
+}
+
 /** `offset + Σ index[axis] * strides[axis]` for every index of a shape, in row-major order. */
 export function stridedIndex(shape: readonly number[], strides: readonly number[], offset = 0): Int32Array {
   const index = unset(Int32Array, sizeOf(shape));

@@ -173,7 +173,7 @@ function shapeOf(tensor: Expression): Part {
 }
 
 export function contiguousCheck(context: WrapperContext, param: TensorParam): Block {
-  if (!param.contiguous) return [];
+  if (!preconditionsOf(context.ir, "contiguous").some((each) => each.param === param)) return [];
   const tensor = context.tensor(param);
   return [
     check(

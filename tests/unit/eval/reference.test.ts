@@ -263,7 +263,12 @@ describe("torch functions of places", () => {
 
   test("should see a flag that JavaScript has decided", () => {
     const record = (author: (given: Record<"FLAG" | "x", any>) => unknown) => () =>
-      recordReference(author as never, { what: "the reference", tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] }, ["out"], undefined);
+      recordReference(
+        author as never,
+        { what: "the reference", tensors: ["x"], numbers: ["FLAG"], flags: ["FLAG"] },
+        ["out"],
+        undefined,
+      );
     expect(record(({ FLAG, x }) => (FLAG ? x : x.neg()))).toThrow(
       "reference: takes FLAG, and no result depends on it; JavaScript treats every recorded value as true, so write FLAG.choose(a, b) instead of FLAG ? a : b, or leave FLAG out",
     );

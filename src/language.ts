@@ -21,7 +21,7 @@ export { programMap } from "./picture/program-map.js";
 export { op } from "./dsl/operator.js";
 export { constexpr, descriptor, pointer, scalar, tensor } from "./dsl/params.js";
 export { python } from "./dsl/record-reference.js";
-export * as tl from "./dsl/tl.js";
+export { tl } from "./dsl/guarded-tl.js";
 export { libdevice } from "./ops/libdevice.js";
 
 // Declaration files of authors need a name here for every type that can occur in an export.

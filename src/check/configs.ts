@@ -60,7 +60,7 @@ function checkConfig(ir: KernelIR, config: Config, where: string): readonly Diag
   const refuse = (said: Said) => found.push(problem(said, config.at));
   for (const [name, value] of Object.entries(config.values)) {
     const param = byName.get(name);
-    if (!param) refuse(configName.unknown(where, name, expected));
+    if (!param) refuse(configName.unknown(where, name, expected, launchOptionNames));
     else if (param.from === "heuristic") refuse(configName.heuristic(where, name));
     else if (param.of === "dtype") refuse(configName.dtype(where, name));
     else if (param.from === "launch") refuse(configName.launch(where, name));

@@ -31,6 +31,9 @@ export function captureLocation(inside: Inside = isTileScript): Location | undef
   return undefined;
 }
 
+/** The innermost place of an error in the author's code. */
+export const placeThrown = ({ stack }: Error): Location | undefined => authorFrame(stack, isTileScript);
+
 const rawFrames = (_error: Error, frames: NodeJS.CallSite[]): NodeJS.CallSite[] => frames;
 
 /** The stack below `callee`; what `prepare` makes of it, else the engine's (source-mapped) string. */

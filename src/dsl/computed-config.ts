@@ -40,9 +40,9 @@ export function computedConfig(
   });
   entries ??= [];
   const computed = entries.filter(([, value]) => !isConstant(value));
-  const known = [...Object.keys(spec.params), ...launchOptionNames];
-  const unknown = computed.find(([key]) => !known.includes(key));
-  if (unknown) fail(configName.unknown(`${name}: its config`, unknown[0], known), at);
+  const params = Object.keys(spec.params);
+  const unknown = computed.find(([key]) => ![...params, ...launchOptionNames].includes(key));
+  if (unknown) fail(configName.unknown(`${name}: its config`, unknown[0], params, launchOptionNames), at);
   const parts = computed.map(([key], i) => [key, partOf(all, i)] as const);
   const used = new Set(parts.flatMap(([, { block }]) => block.statements));
   return {

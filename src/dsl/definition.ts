@@ -1,11 +1,12 @@
 /** A kernel as its author defines it. */
 import { type Config, type Space, launchOptionNames } from "../contract/compiled.js";
-import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { fail, type Location, type Said } from "../diagnostics/diagnostic.js";
 import { missingPart, notAKernel, pythonName, unknownPart } from "../diagnostics/catalogue/definition-codes.js";
 import { paramKind, paramName } from "../diagnostics/catalogue/param-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Handle } from "../ir/handle.js";
 import { checkTolerance } from "../contract/tolerance.js";
+import { elemOf, isDType } from "../types/dtype.js";
 import { launch } from "./kernel-call.js";
 import type { ParamDescription } from "./params.js";
 
@@ -100,11 +101,14 @@ const LONGEST_NAME = 200;
 
 /** @throws TileScriptError if the name is not a valid Python name, or a required part of the spec is missing. */
 export function checkDefinition({ name, spec, body, at }: KernelDefinition): void {
-  if (typeof name !== "string" || !/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
+  if (typeof name !== "string") fail(missingPart.name(aKind(name)), at);
+  if (typeof spec === "function") fail(missingPart.spec(name, "a function"), at);
+  if (!/^[A-Za-z_]\w*$/.test(name)) fail(pythonName.invalid("kernel", name), at);
   if (name.length > LONGEST_NAME) fail(pythonName.tooLong(name.length, LONGEST_NAME), at);
   if (typeof (spec?.params ?? undefined) !== "object") fail(missingPart.params(name), at);
   for (const [param, description] of Object.entries(spec.params)) {
-    if (typeof description !== "object" || !("kind" in (description ?? {}))) fail(paramKind(name, param), at);
+    if (typeof description !== "object" || !("kind" in (description ?? {})))
+      fail(notAParam(name, param, description), at);
     if (param in Object.prototype) fail(paramName.inherited(name, param), at);
     // Types and shapes are written with the names of constexprs.
     if (!(description.kind === "constexpr" ? /^[A-Za-z_]\w*$/ : IDENTIFIER).test(param))
@@ -112,10 +116,21 @@ export function checkDefinition({ name, spec, body, at }: KernelDefinition): voi
   }
   const unknown = Object.keys(spec).find((part) => !(part in specParts));
   if (unknown !== undefined) fail(unknownPart(name, unknown, Object.keys(specParts)), at);
-  if (typeof spec.grid !== "function") fail(missingPart.grid(name), at);
+  if (spec.grid === undefined) fail(missingPart.grid(name), at);
+  if (typeof spec.grid !== "function") fail(missingPart.gridFunction(name), at);
   checkTolerance(name, spec.tolerance, at);
   if (typeof body !== "function") fail(missingPart.body(name), at);
 }
+
+function notAParam(kernel: string, param: string, given: unknown): Said {
+  if (typeof given === "number") return paramKind.number(kernel, param, given);
+  if (typeof given === "function") return paramKind.builder(kernel, param);
+  const elem = isDType(given) ? elemOf(given) : undefined;
+  return typeof elem === "string" ? paramKind.dtype(kernel, param, elem) : paramKind.unlike(kernel, param);
+}
+
+const aKind = (given: unknown): string =>
+  given === undefined ? "nothing" : typeof given === "object" ? "an object" : `a ${typeof given}`;
 
 /** A config of the spec, with its launch options separate. */
 export function configOf(raw: RawConfig, at: Location | undefined): Config {

@@ -15,6 +15,7 @@ import * as descriptors from "../ops/descriptor-methods.js";
 import * as views from "../ops/view.js";
 import { opOf } from "../ops/define.js";
 import { dimension } from "./dimension.js";
+import { noFact, refuseUnknownNames } from "./unknown-names.js";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -68,6 +69,7 @@ function method(name: string, call: (handle: Handle, ...args: unknown[]) => unkn
 property("dtype", (handle) => tokenOf(elementOf(handle)));
 property("shape", (handle) => {
   const { type } = valueOf(handle);
+  if (type.kind === "tensor") fail(noFact("shape"), captureLocation());
   const dims = "shape" in type ? type.shape : [];
   return dims.map((dim) => (typeof dim === "number" ? dim : dimension(dim)));
 });
@@ -182,3 +184,5 @@ function vector(name: string, handle: Handle, axis: 0 | 1): unknown {
     fail(missingProperty.spread(name, showType(type)), captureLocation());
   return (ops.expandDims as unknown as AnyFunction)(handle, axis);
 }
+
+refuseUnknownNames(Object.keys(ops));

@@ -13,6 +13,7 @@ import {
 import { captureLocation } from "../diagnostics/callsite.js";
 import { type DType, elemOf, isDType, isInt } from "../types/dtype.js";
 import { whyPadding } from "../rules/descriptor-rules.js";
+import { builderNames } from "./unknown-names.js";
 import type {
   ConstexprBuilder,
   DescriptorBuilder,
@@ -272,3 +273,12 @@ export const constexpr = Object.assign(declareConstexpr("int", true), {
   dtype: declareDType,
   launch: Object.assign(declareLaunch("int"), { bool: declareLaunch("bool") }),
 }) as unknown as ConstexprBuilder;
+
+const ROLES =
+  "tensor(…) for what the kernel reads, tensor.out(…) for what it fills, tensor.inout(…) for what it updates";
+Object.setPrototypeOf(tensor, builderNames("tensor", ROLES));
+Object.setPrototypeOf(descriptor, builderNames("descriptor", ROLES.replaceAll("tensor", "descriptor")));
+Object.setPrototypeOf(
+  constexpr,
+  builderNames("constexpr", "constexpr(), or constexpr.int, float, bool, string, fn, dtype or launch"),
+);

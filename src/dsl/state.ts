@@ -12,6 +12,7 @@ import { inferMut, type MutOut, whyAssign, type WhyMut } from "../rules/control-
 import type { Type } from "../types/types.js";
 import { full } from "../ops/create.js";
 import { opOf, toArgument } from "../ops/define.js";
+import { stateNames } from "./unknown-names.js";
 import { argumentOf, literal, must } from "./argument.js";
 
 /** What `tl.mut` returns. Not a tile: `.value` reads and writes. */
@@ -56,6 +57,9 @@ export class MutHandle {
     recorder.append({ kind: "write", variable, value: strong(recorder, type, value), at });
   }
 }
+
+// Only its prototype's prototype is asked for names that it does not have.
+Object.setPrototypeOf(MutHandle.prototype, stateNames);
 
 /** Turns a number into a tile of the variable's type: a bare literal would change its dtype in Triton. */
 function strong(recorder: Builder, type: Type, value: Argument): Argument {

@@ -2,6 +2,7 @@
 import { typeOfArgument } from "../ir/typed.js";
 import { launchOptionNames } from "../contract/compiled.js";
 import { fail, type Location, TileScriptError } from "../diagnostics/diagnostic.js";
+import { placeThrown } from "../diagnostics/callsite.js";
 import { changedState, earlyExit, loopBounds, unusedValue } from "../diagnostics/catalogue/control-codes.js";
 import { kernelResult, specValue } from "../diagnostics/catalogue/definition-codes.js";
 import { gridAxes, heuristicTarget, hostResult } from "../diagnostics/catalogue/host-codes.js";
@@ -22,7 +23,8 @@ import {
 } from "../ir/nodes.js";
 import { walkUses } from "../ir/walk.js";
 import type { SpecPlaces } from "../ir/source.js";
-import { toArgument } from "../ops/define.js";
+import { refusePromise, toArgument } from "../ops/define.js";
+import * as ops from "../ops/index.js";
 import { type ComputedConfig, computedConfig } from "./computed-config.js";
 import { deviceProperties } from "./device.js";
 import { declare, type Described, handles, isMeta } from "./declare.js";
@@ -30,12 +32,23 @@ import { configOf, type KernelDefinition, type RawSpec } from "./definition.js";
 import { registerGiven, registerTensor } from "./methods.js";
 import { inputsOf, providersOf, recorded } from "./recorded.js";
 import { checkShapes, checkSpec } from "./check-spec.js";
+import { namedArguments, pythonName } from "./unknown-names.js";
 import { rangeRequirements, type TraceHost, withRange } from "./ranges.js";
 
 type Meta = Readonly<Record<string, Handle>>;
 
 /** The program that a kernel's body, grid and other callbacks describe. `places` says where the author wrote each. */
 export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
+  try {
+    return traced(kernel, places);
+  } catch (error) {
+    const said = pythonName(error, Object.keys(ops));
+    if (said) fail(said, placeThrown(error as Error) ?? kernel.at);
+    throw error;
+  }
+}
+
+function traced(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
   const recorder = new Builder();
   const placeOf = (part: keyof RawSpec) => places?.parts[part] ?? kernel.at;
   checkSpec(kernel, placeOf);
@@ -50,14 +63,16 @@ export function trace(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     }
     const properties = deviceProperties(recorder, kernel.at);
     // A param of the author's with that name is the author's.
-    const known: Meta = noted(recorder, { device: properties.device, ...meta });
+    const known: Meta = namedArguments(kernel.name, noted(recorder, { device: properties.device, ...meta }));
     const host = (body: () => unknown, place = kernel.at) => hostBlock(recorder, body, kernel.at, place);
     const onHost = (compute: (meta: never) => unknown) => host(() => compute(known as never));
     const config = computedConfig(kernel, known, (body) => host(body, placeOf("config")));
     const completed = params.map((param) => withRange(complete(param, kernel, config, onHost), params, kernel, onHost));
     checkShapes(kernel, completed, placeOf("shapes"));
     // The body may keep handles and is entered again, so it gets new ones each time.
-    const body = traceBody(recorder, kernel, () => noted(recorder, handles(kernel, params)));
+    const body = traceBody(recorder, kernel, () =>
+      namedArguments(kernel.name, noted(recorder, handles(kernel, params))),
+    );
     const grid = host(() => asList(kernel.spec.grid(known)), placeOf("grid"));
     const asked = host(() => [...rangeRequirements(kernel, meta), ...required(kernel, known)], placeOf("requires"));
     const { yields, statements } = asked.block;
@@ -205,6 +220,7 @@ function traceBody(recorder: Builder, kernel: KernelDefinition, args: () => Reco
   const { block } = runBody(recorder, { what: "the kernel", kind: "kernel", at: kernel.at }, () => {
     const { depth } = recorder;
     const result: unknown = explained(recorder, () => kernel.body(args()));
+    refusePromise(result, kernel.at);
     if (result !== undefined) fail(kernelResult(kernel.name), kernel.at);
     if (recorder.depth !== depth) fail(earlyExit.left(kernel.name), kernel.at);
     return { yields: [], form: "nothing" };

@@ -327,6 +327,8 @@ export interface Op extends OpRules<AnyArguments, Readonly<Record<string, Runtim
   readonly options: Operands;
   /** Also a method of its first operand. */
   readonly method: boolean;
+  /** What authors call, where it is not `tl` with the op's name: a method, after a dot, or a name of its own. */
+  readonly called?: string | undefined;
   /** `a.add(b, c)` is `a + b + c`. */
   readonly variadic: boolean;
   /** The last operand takes all remaining arguments, and Python gets them side by side. */

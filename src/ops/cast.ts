@@ -155,7 +155,7 @@ const record = {
 } as const satisfies Omit<OpRecord<typeof operands, typeof options>, "name" | "spelling">;
 
 /** `x.to(tl.float16)`; a constexpr becomes a run-time scalar. */
-export const to = defineOp<Cast>()({ ...record, name: "to", spelling: { form: "method", name: "to" } });
+export const to = defineOp<Cast>()({ ...record, name: "to", called: ".to", spelling: { form: "method", name: "to" } });
 
 /** `tl.cast(x, tl.float16)`, the same as `x.to(tl.float16)`. */
 export const cast = defineOp<Cast>()({ ...record, name: "cast", spelling: { form: "call", name: "tl.cast" } });

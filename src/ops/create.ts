@@ -3,12 +3,18 @@ import { asInteger, asTruth, FALSE, number, sum } from "../terms/term.js";
 import { arange as arangeArray, full as fullArray, tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import { type DimsOf, dimsOf, type ShapeArg, whyDims } from "../types/constexpr.js";
-import type { DType, Element } from "../types/dtype.js";
 import { ZERO } from "../terms/kinds.js";
 import { isLiteral } from "../ir/nodes.js";
 import { isBig } from "../numerics/numeric.js";
 import type { Checked } from "../types/problem.js";
-import { type ArangeCall, inferArange, whyFill, type WhyFill } from "../rules/create-rules.js";
+import {
+  type ArangeCall,
+  type ElementOf,
+  inferArange,
+  type WhyDType,
+  whyFill,
+  type WhyFill,
+} from "../rules/create-rules.js";
 import { type Plain, whyTile, type WhyTile } from "../rules/math-rules.js";
 import type { Scalar, Tile } from "../types/tile.js";
 import { tileType, type Typed } from "../types/types.js";
@@ -68,10 +74,10 @@ export const arange = defineOp<ArangeCall>()({
 
 /** A tile of zeros: `tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)`. */
 export const zeros = defineOp<
-  <const X extends readonly unknown[], E extends Element>(
+  <const X extends readonly unknown[], D>(
     shape: ShapeArg<"zeros", X>,
-    dtype: DType<E>,
-  ) => Tile<E, DimsOf<X>>
+    dtype: Checked<D, WhyDType<"zeros", "[BLOCK], tl.float32", D>>,
+  ) => Tile<ElementOf<D>, DimsOf<X>>
 >()({
   name: "zeros",
   operands: { shape: "shape", dtype: "dtype" },
@@ -85,11 +91,11 @@ export const zeros = defineOp<
 
 /** A tile of one value: `tl.full([BLOCK], float("-inf"), dtype=tl.float32)`. */
 export const full = defineOp<
-  <const X extends readonly unknown[], const V, E extends Element>(
+  <const X extends readonly unknown[], const V, D>(
     shape: ShapeArg<"full", X>,
-    value: Checked<V, WhyFill<V, E>>,
-    dtype: DType<E>,
-  ) => Tile<E, DimsOf<X>>
+    value: Checked<V, WhyFill<V, ElementOf<D>>>,
+    dtype: Checked<D, WhyDType<"full", "[BLOCK], 0, tl.float32", D>>,
+  ) => Tile<ElementOf<D>, DimsOf<X>>
 >()({
   name: "full",
   operands: { shape: "shape", value: "value", dtype: "dtype" },

@@ -1,5 +1,6 @@
 /** Makes the author's function from an op's record. */
 import { fail, type Location } from "../diagnostics/diagnostic.js";
+import { captureLocation } from "../diagnostics/callsite.js";
 import { hostOnly } from "../diagnostics/catalogue/host-codes.js";
 import { argumentList, unknownOption } from "../diagnostics/catalogue/operand-codes.js";
 import { brokenRule, stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
@@ -20,7 +21,7 @@ import type { Type } from "../types/types.js";
 export interface OpRecord<Given extends Operands, Options extends Operands>
   extends
     Pick<Op, "name" | "effect">,
-    Partial<Pick<Op, "method" | "variadic" | "rest" | "lowering" | "parts">>,
+    Partial<Pick<Op, "method" | "called" | "variadic" | "rest" | "lowering" | "parts">>,
     OpRules<NoInfer<TypedArguments<Given & Options>>, NoInfer<RuntimeArguments<Given & Options>>> {
   readonly operands: Given;
   readonly options?: Options;
@@ -131,19 +132,43 @@ function repeat(recorder: Builder, op: Op, args: readonly unknown[]): readonly V
 export function checkedArguments(recorder: Builder, op: Op, args: readonly unknown[], at: Location | undefined) {
   const names = Object.keys(op.operands);
   const { positional, options } = splitOptions(op, names, args);
-  if (positional.length > names.length) fail(argumentList.count(op.name, names, positional.length), at);
+  for (const option of Object.keys(options)) if (!(option in op.options)) failOnOption(op, option, args, at);
+  if (positional.length > names.length)
+    fail(argumentList.count(op.name, names.length, positional.length, authorsCall(op)), at);
   const operands = names.map((name, i) => toOperand(op, name, op.operands, positional[i], at));
   const named: Record<string, Argument> = {};
   for (const [name, given] of Object.entries(options)) {
     if (given === undefined) continue;
-    if (!(name in op.options)) {
-      fail(unknownOption(op.name, name, Object.keys(op.options)), at);
-    }
     const argument = toOperand(op, name, op.options, given, at);
     if (argument !== undefined) named[name] = argument;
   }
   for (const argument of [...operands, ...Object.values(named)]) if (argument !== undefined) recorder.use(argument, at);
   return { operands, named, types: inferTypes(op, operands, named, at) };
+}
+
+/** What PyTorch calls an axis. */
+const operandNamed = (op: Op, option: string): string | undefined =>
+  [option, ...(/^(?:dim|axes|dims)$/.test(option) ? ["axis"] : [])].find((name) => name in op.operands);
+
+function failOnOption(op: Op, option: string, args: readonly unknown[], at: Location | undefined): never {
+  const operand = operandNamed(op, option);
+  if (operand === undefined) return fail(unknownOption(op.name, option, Object.keys(op.options)), at);
+  const value = (args.at(-1) as Record<string, unknown>)[option];
+  const shown = typeof value === "number" ? String(value) : operand;
+  return fail(argumentList.named(op.name, option, authorsCall(op, { [operand]: shown })), at);
+}
+
+/** How an author calls an op: `tl.sum(x, axis, { keepDims, dtype })`. */
+function authorsCall(op: Op, given: Readonly<Record<string, string>> = {}): string {
+  const names = Object.entries(op.operands).map(([name, kind]) =>
+    name in given ? given[name]! : kind.endsWith("?") ? `${name}?` : name,
+  );
+  const options = Object.keys(op.options);
+  const shown = options.length > 3 ? [...options.slice(0, 2), "…"] : options;
+  const all = (list: readonly string[]) =>
+    [...list, ...(options.length > 0 ? [`{ ${shown.join(", ")} }`] : [])].join(", ");
+  const { called = `tl.${op.name}` } = op;
+  return called.startsWith(".") ? `${names[0]}${called}(${all(names.slice(1))})` : `${called}(${all(names)})`;
 }
 
 function splitOptions(op: Op, names: readonly string[], args: readonly unknown[]) {
@@ -160,7 +185,9 @@ export function withRecord<Signature>(from: OpFunction<unknown>, signature: Sign
 }
 
 function isPlainObject(x: unknown): boolean {
-  return typeof x === "object" && x !== null && !Array.isArray(x) && !isHandle(x) && !isState(x) && !isDTypeToken(x);
+  if (typeof x !== "object" || x === null || isDTypeToken(x)) return false;
+  const prototype: unknown = Object.getPrototypeOf(x);
+  return prototype === Object.prototype || prototype === null;
 }
 
 function toOperand(
@@ -173,7 +200,7 @@ function toOperand(
   const kind = kinds[name] as OperandKind | `${OperandKind}?`;
   if (given === undefined || (given === null && kind.endsWith("?"))) {
     if (kind.endsWith("?")) return undefined;
-    fail(argumentList.missing(op.name, name), at);
+    fail(argumentList.missing(op.name, name, authorsCall(op)), at);
   }
   if (isState(given)) fail(stateAsValue(`${op.name}: this is state; read it with .value`), at);
   const argument = toArgument(given);
@@ -182,8 +209,17 @@ function toOperand(
   return argument;
 }
 
+/** An async function gives one: what it computes after an `await` comes too late for the program. */
+export function refusePromise(given: unknown, at?: Location): void {
+  if (!(given instanceof Promise)) return;
+  // Nobody waits for it, and what it throws has been said.
+  given.catch(() => {});
+  fail(argumentList.promise(), at ?? captureLocation());
+}
+
 /** The program's argument for a value of the author, or undefined if the value cannot be one. */
 export function toArgument(given: unknown): Argument | undefined {
+  refusePromise(given);
   if (isHandle(given)) return valueOf(given);
   if (isDTypeToken(given)) return { kind: "dtype", dtype: elemOf(given) };
   if (isFunctionArgument(given)) return given;

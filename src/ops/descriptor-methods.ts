@@ -49,6 +49,7 @@ function leastRows(op: string, { desc, rows }: Rows): readonly Least[] {
  */
 export const descriptorGather = defineOp<Method>()({
   name: "descriptorGather",
+  called: ".gather",
   operands: { desc: "descriptor", rows: "tile", column: "index" },
   effect: "read",
   spelling: { form: "method", name: "gather" },
@@ -67,6 +68,7 @@ export const descriptorGather = defineOp<Method>()({
 /** Writes rows by index: `x_desc.scatter(value, rows, j)`. On NVIDIA GPUs it needs sm_100 or later. */
 export const descriptorScatter = defineOp<Method>()({
   name: "descriptorScatter",
+  called: ".scatter",
   operands: { desc: "descriptor", value: "tile", rows: "tile", column: "index" },
   effect: "write",
   spelling: { form: "method", name: "scatter" },
@@ -88,6 +90,7 @@ export const descriptorScatter = defineOp<Method>()({
 function reduction<Name extends string>(name: Name, author: string, python: string, kind: ReduceKind, change: Change) {
   return defineOp<Method>()({
     name,
+    called: `.${author}`,
     operands: { desc: "descriptor", offsets: "values", value: "tile" },
     effect: "atomic",
     spelling: { form: "method", name: python },

@@ -67,6 +67,7 @@ export function writtenBlock(
  */
 export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
   name: "loadTensorDescriptor",
+  called: ".load",
   operands: { desc: "descriptor", offsets: "values" },
   effect: "read",
   spelling: { form: "method", name: "load" },
@@ -87,6 +88,7 @@ export const loadTensorDescriptor = defineOp<LoadTensorDescriptor>()({
  */
 export const storeTensorDescriptor = defineOp<StoreTensorDescriptor>()({
   name: "storeTensorDescriptor",
+  called: ".store",
   operands: { desc: "descriptor", offsets: "values", value: "tile" },
   effect: "write",
   spelling: { form: "method", name: "store" },

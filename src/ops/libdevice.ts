@@ -31,6 +31,7 @@ function define<Name extends LibdeviceName>(name: Name): OpFunction<Libdevice<Na
   const evaluate = evaluator(name);
   return defineOp<Libdevice<Name>>()({
     name: `libdevice${name[0]!.toUpperCase()}${name.slice(1)}`,
+    called: `libdevice.${name}`,
     operands: Object.fromEntries(names.map((operand) => [operand, "value" as const])),
     effect: "pure",
     spelling: { form: "call", name: `libdevice.${python}`, from: "triton.language.extra" },

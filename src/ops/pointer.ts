@@ -54,6 +54,7 @@ export const toPointer = defineOp<
 /** The addresses as numbers: `ptr.to(tl.int64)`. Authors call it as the method `to` of a pointer. */
 export const toAddress = defineOp<(pointer: unknown, dtype: DType<"int64">) => Tile<"int64", any>>()({
   name: "to",
+  called: ".to",
   operands: { x: "address", dtype: "dtype" },
   effect: "pure",
   spelling: { form: "method", name: "to" },

@@ -65,13 +65,13 @@ declare module "../types/tile.js" {
       options?: KeepDims<Keep> & Indices<Ret>,
     ): ExtremumOut<T, Ax, Keep, Ret>;
     /** The index of the largest element along an axis: `tl.argmax(x, axis=0)`. */
-    argmax<T extends TileLike, const Ax extends number, const Keep = false>(
+    argmax<T extends TileLike, const Ax, const Keep = false>(
       this: Checked<T, WhyIndexed<"argmax", T>>,
       axis: Checked<Ax, WhyReduceAxis<"argmax", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
     ): ReduceOut<T, "int32", Ax, Keep>;
     /** The index of the smallest element along an axis: `tl.argmin(x, axis=0)`. */
-    argmin<T extends TileLike, const Ax extends number, const Keep = false>(
+    argmin<T extends TileLike, const Ax, const Keep = false>(
       this: Checked<T, WhyIndexed<"argmin", T>>,
       axis: Checked<Ax, WhyReduceAxis<"argmin", T, Ax>>,
       options?: KeepDims<Keep> & Ties,
@@ -83,7 +83,7 @@ declare module "../types/tile.js" {
       options?: KeepDims<Keep>,
     ): ReduceOut<T, ElementIn<T>, Ax, Keep>;
     /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
-    reduceOr<T extends TileLike, const Ax extends number, const Keep = false>(
+    reduceOr<T extends TileLike, const Ax, const Keep = false>(
       this: Checked<T, WhyCombine<"reduceOr", T>>,
       axis: Checked<Ax, WhyReduceAxis<"reduceOr", T, Ax>>,
       options?: KeepDims<Keep>,
@@ -204,7 +204,7 @@ export const max = extremum("max", (a, b) => a > b);
  */
 export const min = extremum("min", (a, b) => a < b);
 
-type IndexCall<Name extends string> = <X, const Ax extends number, const Keep = false>(
+type IndexCall<Name extends string> = <X, const Ax, const Keep = false>(
   x: Checked<X, WhyIndexed<Name, X>>,
   axis: Checked<Ax, WhyReduceAxis<Name, X, Ax>>,
   options?: KeepDims<Keep> & Ties,
@@ -252,7 +252,7 @@ export const xorSum = defineOp<
 
 /** Bitwise or over an axis: `tl.reduce_or(x, axis=0)`. */
 export const reduceOr = defineOp<
-  <X, const Ax extends number, const Keep = false>(
+  <X, const Ax, const Keep = false>(
     x: Checked<X, WhyCombine<"reduceOr", X>>,
     axis: Checked<Ax, WhyReduceAxis<"reduceOr", X, Ax>>,
     options?: KeepDims<Keep>,

@@ -38,13 +38,13 @@ interface SortOptions {
 declare module "../types/tile.js" {
   interface TileOps {
     /** Sums of the elements up to each: `tl.cumsum(x, axis=0)`. */
-    cumsum<T extends TileLike, const Ax extends number = 0, D = undefined>(
+    cumsum<T extends TileLike, const Ax = 0, D = undefined>(
       this: Checked<T, WhySum<"cumsum", T, D>>,
       axis?: Checked<Ax, WhyScanAxis<"cumsum", T, Ax>>,
       options?: ScanOptions<D>,
     ): ScanOut<T, D>;
     /** Products of the elements up to each: `tl.cumprod(x, axis=0)`. */
-    cumprod<T extends TileLike, const Ax extends number = 0, D = undefined>(
+    cumprod<T extends TileLike, const Ax = 0, D = undefined>(
       this: Checked<T, WhySum<"cumprod", T, D>>,
       axis?: Checked<Ax, WhyScanAxis<"cumprod", T, Ax>>,
       options?: ScanOptions<D>,
@@ -58,7 +58,7 @@ declare module "../types/tile.js" {
   }
 }
 
-type ScanCall<Name extends string> = <X, const Ax extends number = 0, D = undefined>(
+type ScanCall<Name extends string> = <X, const Ax = 0, D = undefined>(
   x: Checked<X, WhySum<Name, X, D>>,
   axis?: Checked<Ax, WhyScanAxis<Name, X, Ax>>,
   options?: ScanOptions<D>,

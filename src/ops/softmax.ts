@@ -20,7 +20,7 @@ interface SoftmaxOptions {
 declare module "../types/tile.js" {
   interface TileOps {
     /** `exp(x)` divided by its sum along an axis, by default the first: `tl.softmax(x, 0)`. */
-    softmax<T extends TileLike, const Ax extends number = 0>(
+    softmax<T extends TileLike, const Ax = 0>(
       this: Checked<T, WhyNormalise<"softmax", T>>,
       dim?: Checked<Ax, WhySoftmaxAxis<T, Ax>>,
       options?: SoftmaxOptions,
@@ -33,7 +33,7 @@ declare module "../types/tile.js" {
  * Triton 3.9.
  */
 export const softmax = defineOp<
-  <X, const Ax extends number = 0>(
+  <X, const Ax = 0>(
     x: Checked<X, WhyNormalise<"softmax", X>>,
     dim?: Checked<Ax, WhySoftmaxAxis<X, Ax>>,
     options?: SoftmaxOptions,

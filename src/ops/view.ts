@@ -22,6 +22,7 @@ function viewOf(tensor: TensorType, shape: ViewType["shape"]): ViewType {
  */
 export const at = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "at",
+  called: ".at",
   operands: { tensor: "tensor", indices: "values" },
   options: { claimed: "constants?" },
   effect: "pure",
@@ -41,6 +42,7 @@ export const at = defineOp<(tensor: unknown, indices: readonly unknown[], option
 /** `x.gather(i, j)`: index tiles that broadcast to one shape, one per axis, masked as in `at`. */
 export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], options: object) => unknown>()({
   name: "gather",
+  called: ".gather",
   operands: { tensor: "tensor", indices: "values" },
   options: { claimed: "constants?" },
   effect: "pure",
@@ -62,6 +64,7 @@ export const gather = defineOp<(tensor: unknown, indices: readonly unknown[], op
 /** `x.permute([1, 0, 2])` of a tensor or a view: its axes in another order. Nothing moves in memory. */
 export const permuteAxes = defineOp<(address: unknown, order: readonly number[]) => unknown>()({
   name: "permute",
+  called: ".permute",
   operands: { address: "tensorOrView", order: "constants" },
   effect: "pure",
   spelling: { form: "lowered" },

@@ -23,6 +23,7 @@ import {
   showShape,
 } from "../types/shape.js";
 import {
+  type ByName,
   type Place,
   type Target,
   whyLoad,
@@ -200,7 +201,8 @@ export type AtomicOut<A> = A extends AddressLike ? Tile<A[Ta], A[Pl]> : Tile<any
 export type Atomic<Op extends string, K extends AtomicKind> = <A, const V, const M = unknown>(
   address: Checked<A, WhyAtomic<Op, K, A>>,
   value: Checked<V, WhyAtomicValue<Op, A, V>>,
-  options?: AtomicOptions<Op, A, M>,
+  options?: AtomicOptions<Op, A, M> | ByName<Op, "{ mask }">,
+  ...more: readonly ByName<Op, "{ mask }">[]
 ) => AtomicOut<A>;
 /** A call of `tl.atomicCas`. */
 export type AtomicCas = <A, const C, const V>(

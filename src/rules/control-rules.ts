@@ -5,13 +5,13 @@ import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
 import type { Both } from "../types/problem.js";
 import {
   promote,
-  whyInt,
+  whyIndexInt,
   whyLiteral,
   whyTruth,
   whyWeak,
   whyWhole,
   type Promote,
-  type WhyInt,
+  type WhyIndexInt,
   type WhyWhole,
 } from "../types/promote.js";
 import { type LoneDType, loneDType, type LoneNumber, whyLone } from "../types/lone-number.js";
@@ -73,7 +73,10 @@ export type WhyRangeBound<X, Op extends string = "range"> = X extends number
   : X extends ConstLike<any, "int">
     ? ""
     : X extends TileLike
-      ? Both<WhyInt<Op, X[El]>, X[Sh] extends readonly [] ? "" : `${Op}: bounds are scalars, this is ${Show<X[Sh]>}`>
+      ? Both<
+          WhyIndexInt<Op, X[El]>,
+          X[Sh] extends readonly [] ? "" : `${Op}: bounds are scalars, this is ${Show<X[Sh]>}`
+        >
       : X extends StateLike
         ? `${Op}: this is state; read it with .value`
         : `${Op}: bounds are integers`;
@@ -82,7 +85,7 @@ export function whyRangeBound(bound: Type, op = "range"): string {
   if (bound.kind === "constexpr" && literalValue(bound) !== undefined) return whyWhole(op, bound.text);
   if (bound.kind !== "tile") return `${op}: bounds are integers`;
   return (
-    whyInt(op, bound.dtype) ||
+    whyIndexInt(op, bound.dtype) ||
     (bound.shape.length === 0 ? "" : `${op}: bounds are scalars, this is ${showShape(bound.shape)}`)
   );
 }

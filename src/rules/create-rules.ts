@@ -59,6 +59,11 @@ export function inferArange(start: Type, end: Type): Type | string {
   return tileType("int32", [/^\d+$/.test(text) ? Number(text) : text]);
 }
 
+/** The dtype of `zeros` and `full`, which stands at its place and not in an object, as Python's keyword would. */
+export type WhyDType<Op extends string, Call extends string, D> =
+  D extends DType<any> ? "" : `${Op}: the dtype goes by position, tl.${Op}(${Call})`;
+export type ElementOf<D> = D extends DType<any> ? D[Dt] : any;
+
 /** The value of `full`: a number that the dtype can hold, a constexpr, or a scalar. */
 export type WhyFill<V, E> = V extends number
   ? WhyLiteral<"full", E, V>

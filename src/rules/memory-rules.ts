@@ -5,11 +5,11 @@ import type { DescriptorLike } from "./descriptor-types.js";
 import { call, sameElem, token, type Call, type Elem, type Token } from "../types/dtype.js";
 import type { AddressLike, Ac, Pl, Ta, TensorLike, View } from "./tensor-types.js";
 import {
-  whyInt,
+  whyIndexInt,
   whyLiteral,
   whyWeak,
   whyWhole,
-  type WhyInt,
+  type WhyIndexInt,
   type WhyLiteral,
   type WhyWeak,
   type WhyWhole,
@@ -51,13 +51,13 @@ export type WhyOffset<Op extends string, S extends Shape, O> = O extends number
   : O extends ConstLike<any, "int">
     ? ""
     : O extends TileLike
-      ? Both<WhyInt<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
+      ? Both<WhyIndexInt<Op, O[El]>, WhyBroadcast<Op, S, O[Sh]>>
       : O extends AddressLike
         ? `${Op}: two pointers cannot be added; add offsets to one`
         : `${Op}: needs an integer tile, a constexpr or a number`;
 export function whyOffset(op: string, pointer: PointerType, offset: Type): string {
   if (isNumber(offset)) return whyNumberIsWhole(op, offset);
-  if (offset.kind === "tile") return whyInt(op, offset.dtype) || whyBroadcast(op, pointer.shape, offset.shape);
+  if (offset.kind === "tile") return whyIndexInt(op, offset.dtype) || whyBroadcast(op, pointer.shape, offset.shape);
   return offset.kind === "pointer" || offset.kind === "view"
     ? `${op}: two pointers cannot be added; add offsets to one`
     : `${op}: needs an integer tile, a constexpr or a number`;
@@ -107,7 +107,7 @@ type WhyIndex<O> = O extends number
     ? ""
     : O extends TileLike
       ? Both<
-          WhyInt<"at", O[El]>,
+          WhyIndexInt<"at", O[El]>,
           O[Sh] extends readonly [] | readonly [any]
             ? ""
             : number extends O[Sh]["length"]
@@ -120,7 +120,7 @@ type WhyIndex<O> = O extends number
 export function whyIndex(index: Type): string {
   if (isNumber(index)) return whyNumberIsWhole("at", index);
   if (index.kind !== "tile") return "at: an index is a scalar, a tile of rank 1, a constexpr or a number";
-  const why = whyInt("at", index.dtype);
+  const why = whyIndexInt("at", index.dtype);
   if (why || index.shape.length <= 1) return why;
   return `at: this index is ${showShape(index.shape)}; an index is a scalar or a tile of rank 1, index tiles of one shape go to gather`;
 }
@@ -155,7 +155,7 @@ export function whyCount(op: string, dims: readonly Dim[], indices: readonly Typ
 }
 
 type WhyGather<O> = O extends TileLike
-  ? WhyInt<"gather", O[El]>
+  ? WhyIndexInt<"gather", O[El]>
   : O extends number
     ? WhyWhole<"gather", O>
     : O extends ConstLike<any, "int">
@@ -183,7 +183,7 @@ export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
     if (whole) return whole;
     if (isNumber(index)) continue;
     if (index.kind !== "tile") return "gather: an index is an integer tile";
-    const why = whyInt("gather", index.dtype) || whyBroadcast("gather", shape, index.shape);
+    const why = whyIndexInt("gather", index.dtype) || whyBroadcast("gather", shape, index.shape);
     if (why) return why;
     shape = broadcast(shape, index.shape) ?? shape;
   }
@@ -192,7 +192,7 @@ export function gatherShape(indices: readonly Type[]): readonly Dim[] | string {
 
 /** `tl.inBounds(index)`: the author asserts that every lane lies in the tensor. */
 export type WhyInBounds<X> = X extends TileLike
-  ? WhyInt<"inBounds", X[El]>
+  ? WhyIndexInt<"inBounds", X[El]>
   : X extends number
     ? WhyWhole<"inBounds", X>
     : X extends ConstLike<any, "int">
@@ -203,7 +203,7 @@ export type InBoundsOut<X> = X extends TileLike ? Tile<X[El], X[Sh]> : Constexpr
 export function whyInBounds(index: Type): string {
   if (isNumber(index)) return whyNumberIsWhole("inBounds", index);
   return index.kind === "tile"
-    ? whyInt("inBounds", index.dtype)
+    ? whyIndexInt("inBounds", index.dtype)
     : "inBounds: needs an index: a tile of integers, a constexpr or a number";
 }
 
@@ -346,14 +346,22 @@ export interface StoreOptions<A, M> {
   evictionPolicy?: "" | "evict_first" | "evict_last" | undefined;
 }
 
+/** What the editor says of a mask by position, as Triton takes it. The build counts the arguments. */
+export type ByName<
+  Op extends string,
+  Options extends string,
+> = `${Op}: a mask goes by name, ${Options}, and so does what follows`;
+
 /** A call of `tl.load`: the signature of the op. */
 export type Load = <A, const M = unknown, const V = unknown>(
   address: Checked<A, WhyLoad<A>>,
-  options?: LoadOptions<A, M, V>,
+  options?: LoadOptions<A, M, V> | ByName<"load", "{ mask, other }">,
+  ...more: readonly ByName<"load", "{ mask, other }">[]
 ) => LoadOut<A>;
 /** A call of `tl.store`: the signature of the op. */
 export type Store = <A, const V, const M = unknown>(
   address: Checked<A, WhyWrite<"store", A>>,
   value: Checked<V, WhyValue<"store", Target<A>, Place<A>, V>>,
-  options?: StoreOptions<A, M>,
+  options?: StoreOptions<A, M> | ByName<"store", "{ mask }">,
+  ...more: readonly ByName<"store", "{ mask }">[]
 ) => void;

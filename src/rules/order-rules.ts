@@ -44,7 +44,7 @@ export type WhySortDim<Op extends string, X, Ax> = X extends TileLike
       ? `${Ax & number}` extends `-${string}`
         ? `${Op}: count the axis from the front`
         : ""
-      : `${Op}: sorts along the last axis only, the tile is ${Show<X[Sh]>}`
+      : `${Op}: sorts along the last axis only, the tile is ${Show<X[Sh]>}; leave the axis out`
   : "";
 export function inferSort(op: string, x: Type, dim: number | undefined): Type | string {
   if (x.kind !== "tile") return notATile(op, x);
@@ -54,7 +54,7 @@ export function inferSort(op: string, x: Type, dim: number | undefined): Type | 
   if (x.shape.at(-1) === 1) return `${op}: the last axis has one element, which is in order`;
   if (dim === undefined) return x;
   if (axisOf(x.shape.length, dim) !== x.shape.length - 1)
-    return `${op}: sorts along the last axis only, the tile is ${showShape(x.shape)}`;
+    return `${op}: sorts along the last axis only, the tile is ${showShape(x.shape)}; leave the axis out`;
   return dim < 0 ? `${op}: count the axis from the front` : x;
 }
 

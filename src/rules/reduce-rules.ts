@@ -1,5 +1,5 @@
 /** Signatures of reductions and scans: `tl.sum(x, axis, { keepDims, dtype })`. */
-import { reduceShape, whyAxis, type Reduce, type WhyAxis, type WhyScalar } from "../types/axis.js";
+import { reduceShape, whyAxis, whyNoAxis, type Reduce, type WhyAxis, type WhyScalar } from "../types/axis.js";
 import {
   maxElement,
   sumElement,
@@ -75,9 +75,7 @@ export type WhyNormalise<Op extends string, X> = X extends TileLike ? WhyFloat32
 export type WhyReduceAxis<Op extends string, X, Ax> = X extends TileLike
   ? [Ax] extends [undefined]
     ? ""
-    : Ax extends number
-      ? WhyAxis<Op, X[Sh], Ax>
-      : `${Op}: the axis is a number`
+    : WhyAxis<Op, X[Sh], Ax>
   : "";
 
 /** The given axis, or undefined if there is none; NaN for anything but a number. */
@@ -107,8 +105,7 @@ export function inferReduce(
   const elem = dtype ?? rule.out(x.dtype);
   const open = whyReduceElement(op, x.dtype, elem);
   if (open || elem === undefined) return open;
-  if (x.shape.length === 0) return `${op}: a scalar has no axis`;
-  if (Number.isNaN(axis)) return `${op}: the axis is a number`;
+  if (x.shape.length === 0) return whyNoAxis(op);
   const range = axis === undefined ? "" : whyAxis(op, x.shape, axis);
   return range || tileType(elem, reduceShape(x.shape, axis, keepDims));
 }

@@ -1,6 +1,13 @@
 import type { ConstBool, DimsOf, ShapeArg, Some1 } from "../types/constexpr.js";
 import type { DType, Element } from "../types/dtype.js";
 import type { Axis, Expand, WhyExpand } from "../types/axis.js";
+import type {
+  ForeignCalls,
+  ForeignFacts,
+  foreignTensorFacts,
+  foreignToTensors,
+  foreignToViews,
+} from "../types/foreign.js";
 import type { Checked, IsAny, Problem } from "../types/problem.js";
 import type { Permute, WhyPermute } from "../types/dims.js";
 import type { Shape, Show, WhyBroadcastTo } from "../types/shape.js";
@@ -78,11 +85,8 @@ export interface MutPointer<
 // ---- tensors --------------------------------------------------------------------------------------------------------
 
 /** A rectangle or a gather of a tensor, masked on every axis that may leave the tensor. */
-export interface View<in out E extends Element, in out S extends Shape, in out A extends Access> extends AddressLike<
-  E,
-  S,
-  A
-> {
+export interface View<in out E extends Element, in out S extends Shape, in out A extends Access>
+  extends AddressLike<E, S, A>, ForeignCalls<typeof foreignToViews, "this view"> {
   readonly dtype: DType<E>;
   /** Rows and columns swapped. */
   readonly T: IsAny<S> extends true
@@ -95,11 +99,11 @@ export interface View<in out E extends Element, in out S extends Shape, in out A
 }
 
 /** A tensor argument inside the kernel. */
-export interface Tensor<
-  in out E extends Element,
-  in out Ds extends Shape,
-  in out A extends Access,
-> extends TensorLike<Ds> {
+export interface Tensor<in out E extends Element, in out Ds extends Shape, in out A extends Access>
+  extends
+    TensorLike<Ds>,
+    ForeignCalls<typeof foreignToTensors, "this tensor">,
+    ForeignFacts<typeof foreignTensorFacts, "this tensor"> {
   readonly dtype: DType<E>;
   /** Address of its first element. */
   readonly ptr: Pointer<E, [], A>;

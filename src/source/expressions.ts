@@ -163,16 +163,39 @@ function binary(walk: Walk, node: ts.BinaryExpression, frame: Frame): Abstract {
   const compound = kind >= K.FirstCompoundAssignment && kind <= K.LastCompoundAssignment;
   if (traced) {
     const base = compound ? operator.slice(0, -1) : operator;
+    const around = refusedAround(node, operator, texts, isTraced(left));
+    if (around) {
+      refuse(around);
+      return PLAIN;
+    }
     refuse(hiddenCoercion.arithmetic(base, texts, isTraced(left), operator), mended(node, base, isTraced(left)));
   }
   if (compound) assign(walk, node.left, left, frame);
   return PLAIN;
 }
 
+/** What is said where the call around an operator tells what was meant: `tl.load(x + offsets)`, `Math.ceil(N / BLOCK)`. */
+function refusedAround(
+  node: ts.BinaryExpression,
+  operator: string,
+  texts: readonly [string, string],
+  leftTraced: boolean,
+): Said | undefined {
+  const { parent } = node;
+  if (!leftTraced || !ts.isCallExpression(parent) || parent.arguments[0] !== node) return undefined;
+  const callee = parent.expression.getText();
+  if (operator === "+" && /\.(?:load|store|atomic\w*)$/.test(callee)) return hiddenCoercion.address(...texts);
+  if (operator !== "/") return undefined;
+  if (callee === "Math.ceil") return hiddenCoercion.rounded(callee, `tl.cdiv(${texts.join(", ")})`);
+  const floors = /^Math\.(?:floor|trunc)$|^Number\.parseInt$|^parseInt$/.test(callee);
+  return floors ? hiddenCoercion.rounded(callee, `${texts[0]}.floorDiv(${texts[1]})`) : undefined;
+}
+
 /** The call that means what the operator was meant to; undefined where no method does it. */
 function mended(node: ts.BinaryExpression, base: string, leftTraced: boolean): string | undefined {
   const remedy = methodOf(base, leftTraced);
-  if (!remedy) return undefined;
+  // Of integers it is `floorDiv`, of floats `div`, and the text does not say which they are.
+  if (!remedy || base === "/") return undefined;
   const [receiver, argument] = remedy.swapped ? [node.right, node.left] : [node.left, node.right];
   const call = methodCall(receiver, remedy.method, argument);
   const isAssignment = node.operatorToken.getText() === `${base}=`;

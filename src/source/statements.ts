@@ -3,6 +3,7 @@ import { ts } from "ts-morph";
 import { earlyExit } from "../diagnostics/catalogue/control-codes.js";
 import { tracedCondition } from "../diagnostics/catalogue/source-codes.js";
 import { assign, guarded, part, questioned, weakenNames } from "./expressions.js";
+import { type Counted, countedLoop } from "./counted-loops.js";
 import { type Frame, inner, region, type Walk } from "./regions.js";
 import {
   type Abstract,
@@ -114,8 +115,12 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
     const { initializer, condition, incrementor } = node;
     if (initializer && ts.isVariableDeclarationList(initializer)) declare(walk, initializer, place);
     else if (initializer) walk.evaluate(initializer, place);
-    if (condition) walk.condition(condition, tracedCondition.for(), place);
-    if (incrementor) walk.evaluate(incrementor, place);
+    const counted = countedLoop(node);
+    if (counted && countsTraced(walk, counted, place)) walk.problem(tracedCondition.counted(counted.head), node);
+    else {
+      if (condition) walk.condition(condition, tracedCondition.for(), place);
+      if (incrementor) walk.evaluate(incrementor, place);
+    }
   } else if (ts.isWhileStatement(node) || ts.isDoStatement(node)) {
     walk.condition(node.expression, tracedCondition.while(), place);
   } else if (ts.isForInStatement(node)) {
@@ -124,6 +129,11 @@ function plainLoop(walk: Walk, node: ts.IterationStatement, frame: Frame, label:
     if (ts.isVariableDeclarationList(node.initializer)) declare(walk, node.initializer, place);
   }
   within(frame, "plain", label, () => statement(walk, node.statement, place, undefined));
+}
+
+/** Whether a bound or the step is a value of the program, so that JavaScript cannot count. */
+function countsTraced(walk: Walk, { numbers }: Counted, frame: Frame): boolean {
+  return numbers.some((each) => isTraced(walk.evaluate(each, frame)));
 }
 
 function choose(walk: Walk, node: ts.SwitchStatement, frame: Frame, label: string | undefined): void {

@@ -34,20 +34,30 @@ export function axisOf(rank: number, axis: number): number | undefined {
   return Number.isInteger(axis) && axis >= -rank && axis < rank ? (axis + rank) % rank : undefined;
 }
 
-export type WhyAxis<Op extends string, S extends Shape, Ax> = number extends S["length"]
-  ? ""
-  : Axis<S["length"], Ax> extends "none"
-    ? S extends readonly []
-      ? `${Op}: a scalar has no axis`
-      : `${Op}: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
-    : "";
+/** Where the axis of a reduction should be, there may stand the second of two operands. */
+type OfTwo<Op extends string> = Op extends "max" | "min" ? `; of two values, tl.${Op}imum(x, y)` : "";
+const ofTwo = (op: string): string => (op === "max" || op === "min" ? `; of two values, tl.${op}imum(x, y)` : "");
+
+/** Of a scalar. */
+export const whyNoAxis = (op: string): string => `${op}: a scalar has no axis${ofTwo(op)}`;
+
+export type WhyAxis<Op extends string, S extends Shape, Ax> = [Ax] extends [number]
+  ? number extends S["length"]
+    ? ""
+    : Axis<S["length"], Ax> extends "none"
+      ? S extends readonly []
+        ? `${Op}: a scalar has no axis${OfTwo<Op>}`
+        : `${Op}: axis ${Ax & number} is out of range, the tile is ${Show<S>}`
+      : ""
+  : `${Op}: the axis is a number by position, tl.${Op}(x, 0)${OfTwo<Op>}`;
 /** For ops that may be called without an axis: a scalar has none. */
-export type WhyScalar<Op extends string, S extends Shape> = S extends readonly [] ? `${Op}: a scalar has no axis` : "";
+export type WhyScalar<Op extends string, S extends Shape> = S extends readonly []
+  ? `${Op}: a scalar has no axis${OfTwo<Op>}`
+  : "";
 export function whyAxis(op: string, shape: readonly Dim[], axis: number): string {
   if (axisOf(shape.length, axis) !== undefined) return "";
-  return shape.length === 0
-    ? `${op}: a scalar has no axis`
-    : `${op}: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
+  if (Number.isNaN(axis)) return `${op}: the axis is a number by position, tl.${op}(x, 0)${ofTwo(op)}`;
+  return shape.length === 0 ? whyNoAxis(op) : `${op}: axis ${axis} is out of range, the tile is ${showShape(shape)}`;
 }
 
 /** S split before dimension I: [before, from there on]. */

@@ -265,13 +265,17 @@ export type WhyBound<Op extends string, X> = X extends number
     ? ""
     : X extends TileLike
       ? `${Op}: bounds must be constexprs or numbers, this is a run-time ${Call<X[El]>}`
-      : `${Op}: bounds must be constexprs or numbers`;
+      : X extends ConstLike<any, "float">
+        ? `${Op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
+        : `${Op}: bounds must be constexprs or numbers, such as ${Op}(0, BLOCK)`;
 export function whyBound(op: string, type: Type): string {
   if (type.kind === "constexpr" && type.of === "int") return "";
   if (type.kind === "constexpr" && literalValue(type) !== undefined) return whyWhole(op, type.text);
-  return type.kind === "tile"
-    ? `${op}: bounds must be constexprs or numbers, this is a run-time ${call(type.dtype)}`
-    : `${op}: bounds must be constexprs or numbers`;
+  if (type.kind === "tile")
+    return `${op}: bounds must be constexprs or numbers, this is a run-time ${call(type.dtype)}`;
+  return type.kind === "constexpr" && type.of === "float"
+    ? `${op}: bounds must be integers, this constexpr is a float; divide integers with floorDiv`
+    : `${op}: bounds must be constexprs or numbers, such as ${op}(0, BLOCK)`;
 }
 
 /** `hi - lo` as a dimension. */

@@ -26,13 +26,15 @@ export interface TensorLike<Ds = any> {
 export type NotATile<Op extends string, X> = X extends AddressLike
   ? `${Op}: this is an address; load it first`
   : X extends TensorLike
-    ? `${Op}: this is a whole tensor; load a tile of it first`
+    ? `${Op}: this is a whole tensor; load a tile of it first, tl.load(x.at(…))`
     : X extends StateLike
       ? `${Op}: this is state; read it with .value`
       : `${Op}: needs a tile`;
 export function notATile(op: string, type: Type): string {
   if (type.kind === "view" || type.kind === "pointer") return `${op}: this is an address; load it first`;
-  return type.kind === "tensor" ? `${op}: this is a whole tensor; load a tile of it first` : `${op}: needs a tile`;
+  return type.kind === "tensor"
+    ? `${op}: this is a whole tensor; load a tile of it first, tl.load(x.at(…))`
+    : `${op}: needs a tile`;
 }
 
 /** Why X is not an operand of an operator. */

@@ -113,6 +113,19 @@ export function whyInt(op: string, elem: Elem): string {
   return members(elem).every(isInt) ? "" : `${op}: needs integers, got ${call(elem)}; cast with .to(tl.int32)`;
 }
 
+/** The same of what is an index, an offset or a bound: there a float often comes from a division. */
+export type WhyIndexInt<Op extends string, E> =
+  IsAny<E> extends true
+    ? ""
+    : [Exclude<Members<E>, IntName>] extends [never]
+      ? ""
+      : `${Op}: needs integers, got ${Call<E>}; divide integers with floorDiv, or cast with .to(tl.int32)`;
+export function whyIndexInt(op: string, elem: Elem): string {
+  return members(elem).every(isInt)
+    ? ""
+    : `${op}: needs integers, got ${call(elem)}; divide integers with floorDiv, or cast with .to(tl.int32)`;
+}
+
 /** "" when every member is float32 or float64, as exp and similar functions require. */
 export type WhyFloat32<Op extends string, E> =
   IsAny<E> extends true

@@ -1,6 +1,7 @@
 /** Tiles and state as authors see them. Types only: tracing makes the handles behind them. */
 import type { Constexpr } from "./constexpr.js";
 import type { DType, Element } from "./dtype.js";
+import type { ForeignCalls, foreignMethods } from "./foreign.js";
 import type { IsAny, Problem } from "./problem.js";
 import type { Shape, Show } from "./shape.js";
 
@@ -59,7 +60,8 @@ export type Transposed<E extends Element, S> =
       : Problem<`T: needs a tile of rank 2, this is ${Show<S>}; use tl.trans or permute`>;
 
 /** Values of one dtype in one shape. A scalar is a tile of shape []. */
-export interface Tile<in out E extends Element, in out S extends Shape> extends TileLike<E, S>, TileOps {
+export interface Tile<in out E extends Element, in out S extends Shape>
+  extends TileLike<E, S>, TileOps, ForeignCalls<typeof foreignMethods, "this tile"> {
   readonly dtype: DType<E>;
   readonly shape: NoInfer<ShapeValues<S>>;
   /** As a column: `x[:, None]`. */
@@ -88,12 +90,20 @@ export interface StateLike {
   readonly [$state]: true;
 }
 
+/** The methods of the tile that state holds: state has none of them. */
+type MethodsOfValue = {
+  readonly [Name in Exclude<keyof TileOps, symbol>]: (
+    this: `${Name}: this is state; read it with .value, as in acc.value.${Name}`,
+    ...given: any
+  ) => never;
+};
+
 /**
  * State that loops and branches change. Not a tile: `value` reads it at that point of the program, and writes it. A
  * written value has the dtype and shape of the first one; a JavaScript number takes them, and true and false where it is
  * int1.
  */
-export interface Mut<in out E extends Element, in out S extends Shape> extends StateLike {
+export interface Mut<in out E extends Element, in out S extends Shape> extends StateLike, MethodsOfValue {
   get value(): Tile<E, S>;
   set value(next: Tile<E, S> | number | TruthOf<E>);
   readonly then: NotACondition;

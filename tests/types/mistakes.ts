@@ -1,11 +1,14 @@
 /** Mistakes that the editor must refuse, and those that only the build can see. */
 import { type Chapter, type Mistake, mistake } from "./mistake.js";
+import { firstLines } from "./first-contact.js";
 import { calls } from "./mistakes-calls.js";
 import { lineChapters } from "./mistakes-lines.js";
 import { operators } from "./mistakes-operators.js";
 import { signatures } from "./mistakes-signatures.js";
 
-export const chapters: readonly Chapter[] = [...lineChapters, signatures, calls, operators];
+const first: Chapter = { title: "What Triton's and PyTorch's authors write first", of: "lines", mistakes: firstLines };
+
+export const chapters: readonly Chapter[] = [first, ...lineChapters, signatures, calls, operators];
 
 /** What the checker has no way to see, or no words for: the build refuses these. A line here that fails is good news. */
 export const unseen: readonly Mistake[] = [

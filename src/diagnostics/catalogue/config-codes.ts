@@ -1,4 +1,5 @@
 /** What can be wrong with configs and autotuning. */
+import { nearName } from "../near-name.js";
 import { defineCode } from "./define-code.js";
 
 export const configValue = defineCode("config-value", {
@@ -18,9 +19,14 @@ export const configMissing = defineCode(
   (where: string, name: string) => `${where}: ${name} is missing; give it a value`,
 );
 
+function configInstead(name: string, known: readonly string[], options: readonly string[]): string {
+  const near = nearName(name, [...known, ...options]);
+  return near === undefined ? `it has ${known.join(", ") || "none"}` : `write ${near}`;
+}
+
 export const configName = defineCode("config-name", {
-  unknown: (where: string, name: string, known: readonly string[]) =>
-    `${where}: ${name} is not a constexpr of this kernel; it has ${known.join(", ") || "none"}`,
+  unknown: (where: string, name: string, known: readonly string[], options: readonly string[]) =>
+    `${where}: ${name} is not a constexpr of this kernel; ${configInstead(name, known, options)}`,
   heuristic: (where: string, name: string) =>
     `${where}: ${name} is computed by a heuristic; leave it out of the config`,
   dtype: (where: string, name: string) =>

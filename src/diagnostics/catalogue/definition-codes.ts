@@ -1,4 +1,5 @@
 /** Mistakes in the parts of `kernel(name, spec, body)` and `op(name, spec, forward)`. */
+import { nearName } from "../near-name.js";
 import { defineCode } from "./define-code.js";
 
 export const pythonName = defineCode("python-name", {
@@ -26,17 +27,41 @@ export const reservedName = defineCode("reserved-name", {
 export const missingPart = defineCode("missing-part", {
   params: (kernel: string) => `${kernel}: params is missing; list the kernel's arguments`,
   operatorParams: (operator: string) => `${operator}: params is missing; list what it takes and gives`,
+  name: (got: string) =>
+    `kernel: the first argument is its name, not ${got}; write kernel("name", { … }, ({ x, N }) => { … })`,
+  spec: (kernel: string, got: string) =>
+    `${kernel}: the second argument is the spec, not ${got}; write kernel("${kernel}", { params: …, grid: … }, ({ x, N }) => { … })`,
   grid: (kernel: string) => `${kernel}: grid is missing; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`,
+  gridFunction: (kernel: string) =>
+    `${kernel}: grid is a function of sizes and constexprs; write grid: ({ N, BLOCK }) => [tl.cdiv(N, BLOCK)]`,
   body: (kernel: string) => `${kernel}: the third argument is the kernel's function`,
   forward: (operator: string) => `${operator}: the third argument is the function that calls kernels`,
 });
 
 export const notAKernel = defineCode("not-a-kernel", () => "this is not a kernel; give what kernel(…) returned");
 
+/** Where else an author may have looked for it: Triton's decorators, and the options of a launch. */
+const PARTS: Readonly<Record<string, string>> = {
+  configs: 'autotune: { key: ["N"], configs: [{ BLOCK: 64 }] }, or config: { BLOCK: 64 } for one',
+  key: 'autotune: { key: ["N"], configs: […] }',
+  numWarps: "config: { BLOCK: 64, numWarps: 4 }",
+  numStages: "config: { BLOCK: 64, numStages: 3 }",
+  name: "the kernel's name as the first argument of kernel(…)",
+  args: 'params: { x: tensor(tl.float32, ["N"]) }',
+  body: "the kernel's function as the third argument of kernel(…)",
+};
+
+function partInstead(part: string, known: readonly string[]): string {
+  const named = nearName(part, Object.keys(PARTS));
+  const near = nearName(part, known);
+  if (near !== undefined) return `write ${near}`;
+  return named === undefined ? `it has ${known.join(", ")}` : `write ${PARTS[named]}`;
+}
+
 export const unknownPart = defineCode(
   "unknown-part",
   (kernel: string, part: string, known: readonly string[]) =>
-    `${kernel}: ${part} is not a part of a spec; it has ${known.join(", ")}`,
+    `${kernel}: ${part} is not a part of a spec; ${partInstead(part, known)}`,
 );
 
 export const specValue = defineCode("spec-value", {

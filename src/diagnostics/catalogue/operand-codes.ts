@@ -1,10 +1,14 @@
 /** What can be wrong with what an op, a method or a property is given. */
+import { nearName } from "../near-name.js";
 import { defineCode } from "./define-code.js";
 
 export const argumentList = defineCode("arguments", {
-  count: (op: string, names: readonly string[], got: number) =>
-    `${op}: takes ${names.length} arguments (${names.join(", ")}), got ${got}`,
-  missing: (op: string, name: string) => `${op}: ${name} is missing`,
+  /** `call` is how the op is called. */
+  count: (op: string, most: number, got: number, call: string) =>
+    `${op}: takes ${most} ${most === 1 ? "argument" : "arguments"} by position, got ${got}; write ${call}`,
+  missing: (op: string, name: string, call: string) => `${op}: ${name} is missing; write ${call}`,
+  named: (op: string, name: string, call: string) => `${op}: ${name} goes by position, not by name; write ${call}`,
+  promise: () => "this is a promise, and a kernel does not wait; remove async and await",
   kind: (op: string, name: string, given: string) =>
     `${op}: ${name} cannot be ${given}; give a tile, a constexpr or a number`,
   notList: (op: string, name: string) => `${op}: ${name} is a list; write it in brackets, […]`,
@@ -13,10 +17,23 @@ export const argumentList = defineCode("arguments", {
   axis: (op: string) => `${op}: needs an axis; fold one axis at a time, tl.${op}(x, 0, …)`,
 });
 
+/** Options of Triton and PyTorch that have another name here. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  allow_tf32: 'inputPrecision: "ieee"',
+  allowTf32: 'inputPrecision: "ieee"',
+  default: "other",
+  keepdim: "keepDims",
+};
+
+function insteadOf(option: string, known: readonly string[]): string {
+  const other = Object.hasOwn(OTHER_NAMES, option) ? OTHER_NAMES[option]! : nearName(option, known);
+  if (other !== undefined && known.includes(other.split(":")[0]!)) return `write ${other}`;
+  return known.length > 0 ? `it has ${known.join(", ")}` : "it has none";
+}
+
 export const unknownOption = defineCode(
   "unknown-option",
-  (op: string, option: string, known: readonly string[]) =>
-    `${op}: no option ${option}; ${known.length > 0 ? `it has ${known.join(", ")}` : "it has none"}`,
+  (op: string, option: string, known: readonly string[]) => `${op}: no option ${option}; ${insteadOf(option, known)}`,
 );
 
 export const unknownEffect = defineCode("unknown-effect", {
@@ -37,6 +54,22 @@ export const missingProperty = defineCode("missing-property", {
   given: () => "given: this is always there; declare it .optional() to let callers leave it out",
   stride: (axis: unknown) => `stride: there is no axis ${String(axis)}`,
   dtype: (type: string) => `dtype: ${type} has none; give it one with .to(tl.int32)`,
+});
+
+export const unknownName = defineCode("unknown-name", {
+  /** `of` is what was asked: `tl`, a tile, a tensor. */
+  instead: (name: string, of: string, instead: string) => `${name}: ${of} has none; write ${instead}`,
+  unlike: (name: string, of: string) => `${name}: ${of} has none; docs/language.md lists every name`,
+  index: (of: string, instead: string) => `${of} has no elements by index; ${instead}`,
+  iterated: (of: string, instead: string) => `${of} has no elements that JavaScript could take one by one; ${instead}`,
+  set: (name: string, of: string) =>
+    `${name}: ${of} cannot be changed; hold what changes in tl.mut(…) and set its .value`,
+  argument: (name: string, kernel: string, known: readonly string[]) =>
+    `${name}: ${kernel} has no such argument; it has ${known.join(", ")}`,
+  arguments: (kernel: string, known: readonly string[]) =>
+    `${kernel}: the kernel's function takes one object; write ({ ${known.join(", ")} }) => { … }`,
+  undefined: (name: string, instead: string) => `${name}: Python's name, not JavaScript's; write ${instead}`,
+  unimported: (name: string, instead: string) => `${name} is not defined here; write ${instead}`,
 });
 
 export const unmaskedView = defineCode(

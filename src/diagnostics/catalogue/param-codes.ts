@@ -1,12 +1,18 @@
 /** Mistakes in a kernel's `params`. */
 import { defineCode } from "./define-code.js";
+import { nearName } from "../near-name.js";
 import { wordList } from "../word-list.js";
 
-export const paramKind = defineCode(
-  "param-kind",
-  (kernel: string, param: string) =>
+export const paramKind = defineCode("param-kind", {
+  unlike: (kernel: string, param: string) =>
     `${kernel}: ${param} is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()`,
-);
+  number: (kernel: string, param: string, value: unknown) =>
+    `${kernel}: ${param} is a number, not a param; write ${param}: constexpr() among the params and config: { ${param}: ${String(value)} }`,
+  dtype: (kernel: string, param: string, dtype: string) =>
+    `${kernel}: ${param} is a dtype, not a param; write ${param}: tensor(tl.${dtype}, ["N"]), or scalar(tl.${dtype})`,
+  builder: (kernel: string, param: string) =>
+    `${kernel}: ${param} is a function that makes params; call it, as in constexpr() or tensor(tl.float32, ["N"])`,
+});
 
 export const paramName = defineCode("param-name", {
   notAName: (kernel: string, param: string) =>
@@ -79,13 +85,22 @@ export const paramPartition = defineCode("param-partition", {
     `${kernel}: ${tensor} is a partition of ${size}, which is not a size of a tensor; those are ${sizes.join(", ")}`,
 });
 
+function optionInstead(option: string, known: readonly string[]): string {
+  const near = nearName(option, known);
+  return near === undefined ? `it takes ${known.join(", ")}` : `write ${near}`;
+}
+
 export const paramOption = defineCode("param-option", {
   notOptions: (builder: string, given: unknown) =>
-    `${builder}: the options are an object, such as { default: 1 }, got ${JSON.stringify(given)}`,
+    builder === "constexpr"
+      ? `constexpr: takes nothing, got ${JSON.stringify(given)}; write constexpr(), and the value in config: { BLOCK: 64 }`
+      : `${builder}: the options are an object, such as { default: 1 }, got ${JSON.stringify(given)}`,
   unknown: (builder: string, option: string, known: readonly string[]) =>
-    known.length === 0
-      ? `${builder}: it takes no options, got ${option}; constexpr.int(…) and the others take some`
-      : `${builder}: there is no option ${option}; it takes ${known.join(", ")}`,
+    option === "optional"
+      ? `${builder}: there is no option optional; write .optional() behind it`
+      : known.length === 0
+        ? `${builder}: it takes no options, got ${option}; constexpr.int(…) and the others take some`
+        : `${builder}: there is no option ${option}; ${optionInstead(option, known)}`,
 });
 
 export const paramChoices = defineCode("param-choices", {

@@ -68,8 +68,15 @@ function arithmetic(
   const remedy = methodOf(base, leftTraced);
   if (!remedy)
     return `${what}; make the left side a value of the program, such as tl.full([], a, dtype), and write .${METHODS[base]}(…)`;
+  if (base === "/" && leftTraced)
+    return `${what}; write ${call(left, "floorDiv", right)} for integers, such as indices and sizes, or ${call(left, "div", right)} for floats`;
   if (remedy.swapped) return `${what}; write ${call(right, remedy.method, left)}`;
   return `${what}; write ${base === operator ? "" : `${subject(left)} = `}${call(left, remedy.method, right)}`;
+}
+
+/** `tl.load(x + offsets)`, as Triton adds offsets to pointers. */
+function address(left: string, right: string): string {
+  return `\`+\` is JavaScript's and cannot compute with a traced value; write ${call(left, "at", right)} for a tensor, with one index for each axis, or ${call(left, "add", right)} for a pointer`;
 }
 
 function unary(operator: string, operand: string): string {
@@ -116,6 +123,9 @@ export const hiddenCoercion = defineCode("hidden-coercion", {
   logical,
   equality,
   arithmetic,
+  address,
+  rounded: (callee: string, instead: string) =>
+    `\`${callee}\` and \`/\` are JavaScript's and cannot compute with a traced value; write ${instead}`,
   unary,
   identity: (method: string) =>
     `\`${method}\` compares handles, not values; compare with .eq(…), and put .or(…) between several; a WeakMap may hold what JavaScript knows of a handle`,
@@ -130,6 +140,8 @@ export const tracedCondition = defineCode("traced-condition", {
   while: () => "`while` on a traced value never ends; use tl.whileLoop(() => condition, () => …)",
   for: () =>
     "`for` on a traced condition never ends; use for (const i of tl.range(…)) or tl.whileLoop(() => condition, () => …)",
+  /** `head` is the loop's head as it should be. */
+  counted: (head: string) => `\`for\` on a traced condition never ends; write ${head}`,
   switch: () => "`switch` compares handles, not values; use tl.when(x.eq(…), () => …).elseWhen(…).otherwise(…)",
   predicate: (method: string) =>
     `\`${method}\` takes every traced value for true; choose with tl.where(condition, a, b), or combine conditions with .and(…) and .or(…)`,

@@ -36,7 +36,7 @@ export const configurations = {
   },
   "config-name": {
     means: "A config names constexprs that configs decide, and launch options.",
-    says: "example: its config: BLOK is not a constexpr of this kernel; it has BLOCK",
+    says: "example: its config: BLOK is not a constexpr of this kernel; write BLOCK",
     fails: { config: "config: { BLOCK: 16, BLOK: 32 }," },
     passes: { config: "config: { BLOCK: 16 }," },
   },

@@ -74,7 +74,7 @@ await build(kernel("example", { params: { y: tensor.out(tl.float32, [16]) }, gri
   },
   "unknown-part": {
     means: "The spec has no part of this name, so it would have no effect.",
-    says: "example: configs is not a part of a spec; it has params, dims, grid, autotune, config, heuristics, launch, triton, doNotSpecialize, doNotSpecializeOnAlignment, sameStrides, requires, inputs, reference, providers, flops, shapes, tolerance, doc",
+    says: "example: configs is not a part of a spec; write config",
     fails: { config: "configs: { BLOCK: 16 }," },
     passes: { config: "config: { BLOCK: 16 }," },
   },

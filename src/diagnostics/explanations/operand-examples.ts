@@ -13,7 +13,7 @@ const STATE = "const sum = tl.mut(tl.zeros([BLOCK], tl.float32));";
 export const operands = {
   arguments: {
     means: "An op was called with too few, too many, or with what cannot be a value of the program.",
-    says: "maximum: y is missing",
+    says: "maximum: y is missing; write tl.maximum(x, y, { propagateNan })",
     fails: { body: "tl.store(y.at(i), tl.maximum(tl.load(x.at(i))));" },
     passes: { body: "tl.store(y.at(i), tl.maximum(tl.load(x.at(i)), 0));" },
   },
@@ -38,6 +38,12 @@ export const operands = {
     passes: {
       body: 'tl.store(y.at(i), tl.raw("{0} * 2", [tl.load(x.at(i))], { shape: [BLOCK], dtype: tl.float32, effect: "pure" }));',
     },
+  },
+  "unknown-name": {
+    means: "`tl`, a value, state or the kernel's arguments have nothing of this name.",
+    says: "program_id: tl has none; write tl.programId",
+    fails: { body: "tl.store(y.at(i), tl.load(x.at(i)).add((tl as any).program_id(0)));" },
+    passes: { body: "tl.store(y.at(i), tl.load(x.at(i)).add(tl.programId(0)));" },
   },
   "unknown-option": {
     means: "The function has no option of this name.",
@@ -139,7 +145,7 @@ export const rules = {
   },
   "tensor-as-value": {
     means: "A tensor argument lies in memory; a kernel loads a tile of it.",
-    says: "exp: this is a whole tensor; load a tile of it first",
+    says: "exp: this is a whole tensor; load a tile of it first, tl.load(x.at(…))",
     fails: { body: "tl.store(y.at(i), tl.exp(x));" },
     passes: { body: "tl.store(y.at(i), tl.exp(tl.load(x.at(i))));" },
   },

@@ -112,7 +112,7 @@ export const params = {
   },
   "param-kind": {
     means: "A param is what `tensor`, `descriptor`, `pointer`, `scalar` or `constexpr` returned.",
-    says: "example: scale is not a param; write tensor(…), pointer(…), scalar(…) or constexpr()",
+    says: "example: scale is a number, not a param; write scale: constexpr() among the params and config: { scale: 2 }",
     fails: { params: `${X}, ${Y}, scale: 2, ${BLOCK}` },
     passes: { params: `${X}, ${Y}, scale: scalar(tl.float32), ${BLOCK}` },
   },
@@ -126,7 +126,7 @@ export const params = {
   },
   "param-option": {
     means: "An option of a param that does not exist would have no effect, so it is refused.",
-    says: "tensor: there is no option contigous; it takes contiguous, offsets, range, partition",
+    says: "tensor: there is no option contigous; write contiguous",
     fails: { params: `x: tensor(tl.float32, ["N"], { contigous: true }), ${Y}, ${BLOCK}` },
     passes: { params: `x: tensor(tl.float32, ["N"], { contiguous: true }), ${Y}, ${BLOCK}` },
   },

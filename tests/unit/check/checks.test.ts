@@ -62,7 +62,7 @@ describe("configs", () => {
     [
       "one is misspelt",
       { configs: [{ BLOCK: 64, BLOCK_K: 32, BLOK: 1 }] },
-      "config-name: product: config 0 (BLOCK: 64, BLOCK_K: 32, BLOK: 1): BLOK is not a constexpr of this kernel; it has BLOCK, BLOCK_K",
+      "config-name: product: config 0 (BLOCK: 64, BLOCK_K: 32, BLOK: 1): BLOK is not a constexpr of this kernel; write BLOCK",
     ],
     [
       "a value is no integer",

@@ -195,7 +195,7 @@ describe("what cannot be right", () => {
     [() => ({ x: ids([0]) }), 'tensor: a range is its lowest value and its end, as in { range: [0, "N"] }'],
     [() => ({ x: ids([0, Infinity]) }), "tensor: a range is its lowest value and its end"],
     [() => ({ p: scalar(tl.float32, { range: [0, 1] }) }) as any, "scalar: the range of a float32 is not checked"],
-    [() => ({ p: scalar(tl.int32, { rnage: [0, 1] } as any) }), "scalar: there is no option rnage; it takes default"],
+    [() => ({ p: scalar(tl.int32, { rnage: [0, 1] } as any) }), "scalar: there is no option rnage; write range"],
     [() => ({ x: tensor(tl.int32, ["N"], { partition: "ROWS" }) }), "k: x is a partition of ROWS, which is not a size"],
     [() => ({ x: tensor(tl.int8, ["N"], { partition: "N" }) }), "tensor: a partition of N holds offsets of rows"],
     [

@@ -201,7 +201,7 @@ export function unused(x) { return x / 2; }`,
     );
     expect(found).toEqual([
       "2:63 error traced-condition: `if` on a traced value is always taken; use tl.when(condition, () => …)",
-      "helpers.ts:3:36 error hidden-coercion: `/` is JavaScript's and cannot compute with a traced value; write x.div(2)",
+      "helpers.ts:3:36 error hidden-coercion: `/` is JavaScript's and cannot compute with a traced value; write x.floorDiv(2) for integers, such as indices and sizes, or x.div(2) for floats",
     ]);
   });
 

@@ -1,0 +1,182 @@
+/** What `tl`, values, state and a kernel's arguments say when they are asked for a name that they do not have. */
+import { unknownName } from "../diagnostics/catalogue/operand-codes.js";
+import { stateAsValue } from "../diagnostics/catalogue/rule-codes.js";
+import { captureLocation } from "../diagnostics/callsite.js";
+import { fail, type Said } from "../diagnostics/diagnostic.js";
+import { nearName } from "../diagnostics/near-name.js";
+import { Handle, valueOf } from "../ir/handle.js";
+import { libdevice } from "../ops/libdevice.js";
+import {
+  foreignConstants,
+  foreignFunctions,
+  foreignMethods,
+  foreignNumbers,
+  foreignTensorFacts,
+  foreignToTensors,
+  foreignToViews,
+} from "../types/foreign.js";
+import { showType, type Type } from "../types/types.js";
+
+type Names = Readonly<Record<string, string>>;
+
+/** Names that tools ask of any object: promises, printers, test runners. They find nothing, as in any other object. */
+const ASKED_BY_TOOLS = /^(?:then|toJSON|inspect|asymmetricMatch|nodeType|tagName|_.*|[$@]{2}.*)$/;
+
+/** What is said of a name; `receiver` is the object that was asked. */
+type Answer = (name: string, receiver: object) => Said;
+
+interface Refusals {
+  /** Of a name that is read. */
+  readonly read: Answer;
+  /** Of a name that is written. */
+  readonly written?: Answer;
+  readonly iterated?: (receiver: object) => Said;
+  /** What every such object has. */
+  readonly base?: object;
+}
+
+/** A prototype that fails at each name but those of `base`. It is asked only for names that the object itself lacks. */
+export function refusing({ read, written, iterated, base = Object.prototype }: Refusals): object {
+  return new Proxy(base, {
+    get(target, key, receiver: object) {
+      if (key === Symbol.iterator && iterated) fail(iterated(receiver), captureLocation());
+      if (typeof key === "symbol" || key in target || ASKED_BY_TOOLS.test(key))
+        return Reflect.get(target, key, receiver) as unknown;
+      return fail(read(key, receiver), captureLocation());
+    },
+    set(target, key, value, receiver: object) {
+      if (typeof key === "string" && written) fail(written(key, receiver), captureLocation());
+      return Reflect.set(target, key, value, receiver);
+    },
+  });
+}
+
+/** A namespace that says what to write for a name that it does not have. */
+export function guarded<Names extends object>(names: Names): Names {
+  return new Proxy(names, {
+    get(target, key) {
+      if (typeof key === "symbol" || key in target || ASKED_BY_TOOLS.test(key))
+        return Reflect.get(target, key) as unknown;
+      return fail(ofLanguage(key, Object.keys(target)), captureLocation());
+    },
+  });
+}
+
+function ofLanguage(name: string, known: readonly string[]): Said {
+  const table: Names = { ...foreignFunctions, ...foreignConstants, ...foreignNumbers };
+  const own = Object.hasOwn(table, name) ? table[name] : undefined;
+  const near = nearName(name, known);
+  const instead =
+    own ??
+    (near === undefined ? undefined : `tl.${near}`) ??
+    inLibdevice(name) ??
+    (Object.hasOwn(Handle.prototype, name) ? `x.${name}` : undefined);
+  return instead ? unknownName.instead(name, "tl", instead) : unknownName.unlike(name, "tl");
+}
+
+function inLibdevice(name: string): string | undefined {
+  const near = nearName(name, Object.keys(libdevice));
+  return near === undefined ? undefined : `libdevice.${near}(…)`;
+}
+
+const tables: Partial<Record<Type["kind"], Names>> = {
+  tile: { ...foreignMethods, length: "x.shape[0]" },
+  tensor: { ...foreignToTensors, ...foreignTensorFacts },
+  view: foreignToViews,
+};
+
+/** What a tensor says of a property that only tiles have. */
+export const noFact = (name: keyof typeof foreignTensorFacts): Said =>
+  unknownName.instead(name, "this tensor", foreignTensorFacts[name]);
+
+const wordOf = (type: Type): string => (type.kind === "constexpr" ? "a constexpr" : `this ${type.kind}`);
+
+/** What a value says. `functions` are the names of `tl`. */
+const ofValue =
+  (functions: readonly string[]): Answer =>
+  (name, receiver) => {
+    const { type } = valueOf(receiver as Handle);
+    const of = wordOf(type);
+    if (/^\d+$/.test(name)) return unknownName.index(of, insteadOfElements(type));
+    if (type.kind === "constexpr" && name === "value") return unknownName.instead(name, of, "it without .value");
+    const table = tables[type.kind] ?? {};
+    if (Object.hasOwn(table, name)) return unknownName.instead(name, of, table[name]!);
+    const method = nearName(name, Object.getOwnPropertyNames(Handle.prototype));
+    if (method !== undefined) return unknownName.instead(name, of, `x.${method}`);
+    const called = nearName(name, functions);
+    const instead = called === undefined ? inLibdevice(name) : `tl.${called}(x)`;
+    return instead ? unknownName.instead(name, of, instead) : unknownName.unlike(name, `${of} (${showType(type)})`);
+  };
+
+function insteadOfElements(type: Type): string {
+  if (type.kind === "tensor") return "write tl.load(x.at(i, j)), one index for each axis";
+  if (type.kind === "tile" && type.shape.length > 0)
+    return "compute on the whole tile, or load the element from memory, tl.load(x.at(i))";
+  return "use it as it is, or loop up to it, for (const i of tl.range(n))";
+}
+
+/** Values say what to write instead of a name that they do not have. */
+export function refuseUnknownNames(functions: readonly string[]): void {
+  const of = (receiver: object): Type => valueOf(receiver as Handle).type;
+  Object.setPrototypeOf(
+    Handle.prototype,
+    refusing({
+      read: ofValue(functions),
+      written: (name, receiver) => unknownName.set(name, wordOf(of(receiver))),
+      iterated: (receiver) => unknownName.iterated(wordOf(of(receiver)), insteadOfElements(of(receiver))),
+    }),
+  );
+}
+
+/** The prototype of state: what a value has is read from its `value`. */
+export const stateNames = refusing({
+  read: (name) =>
+    Object.hasOwn(Handle.prototype, name)
+      ? stateAsValue(`${name}: this is state; read it with .value, as in acc.value.${name}`)
+      : unknownName.instead(name, "state", "acc.value"),
+  written: (name) => unknownName.instead(name, "state", "acc.value = x"),
+  iterated: () => stateAsValue("this is state; read it with .value"),
+});
+
+/** The prototype of `tensor` and other builders of params. */
+export const builderNames = (builder: string, instead: string): object =>
+  refusing({ read: (name) => unknownName.instead(name, builder, instead), base: Function.prototype });
+
+/** A kernel's arguments, which say what there is when they are asked for another name. */
+export function namedArguments<Args extends object>(kernel: string, args: Args): Args {
+  const known = Object.keys(args);
+  const read: Answer = (name) =>
+    Object.hasOwn(Handle.prototype, name)
+      ? unknownName.arguments(kernel, known)
+      : unknownName.argument(name, kernel, known);
+  return Object.setPrototypeOf(args, refusing({ read })) as Args;
+}
+
+/** Names of Python's that are none in JavaScript. */
+const pythonNames: Names = {
+  None: "undefined, or leave the argument out",
+  True: "true",
+  False: "false",
+  float: "Infinity, -Infinity or the number itself",
+  int: "x.to(tl.int32)",
+  print: 'tl.devicePrint("x", x)',
+  len: "the size's name, or x.shape",
+  range: "for (const i of tl.range(0, N, BLOCK))",
+  triton: "tl, as in tl.cdiv(N, BLOCK)",
+  torch: "it in the reference, which gets torch as its second argument; in a kernel use tl",
+  math: "JavaScript's Math for numbers, and tl for values of the program",
+  np: "tl",
+  min: "tl.minimum(x, y), or Math.min for numbers",
+  max: "tl.maximum(x, y), or Math.max for numbers",
+  sum: "tl.sum(x, axis)",
+  abs: "tl.abs(x)",
+};
+
+/** What to write instead of an undefined name, where it is known. */
+export function pythonName(error: unknown, functions: readonly string[]): Said | undefined {
+  const name = error instanceof ReferenceError ? /^(\w+) is not defined$/.exec(error.message)?.[1] : undefined;
+  if (name === undefined) return undefined;
+  if (Object.hasOwn(pythonNames, name)) return unknownName.undefined(name, pythonNames[name]!);
+  const near = nearName(name, functions);
+  return near === undefined ? undefined : unknownName.unimported(name, `tl.${near}`);
+}

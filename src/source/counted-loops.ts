@@ -1,0 +1,50 @@
+/** JavaScript's loops that count: `for (let k = 0; k < K; k += BLOCK)`, and the head of the loop that `tl.range` makes of them. */
+import { ts } from "ts-morph";
+
+const K = ts.SyntaxKind;
+
+export interface Counted {
+  /** What it counts with: bounds and step. */
+  readonly numbers: readonly ts.Expression[];
+  /** `for (const k of tl.range(0, K, BLOCK))` */
+  readonly head: string;
+}
+
+/** The parts of a loop that counts one variable up to a bound; undefined for any other loop. */
+export function countedLoop({ initializer, condition, incrementor }: ts.ForStatement): Counted | undefined {
+  if (!initializer || !ts.isVariableDeclarationList(initializer) || initializer.declarations.length !== 1)
+    return undefined;
+  const [{ name, initializer: start }] = initializer.declarations as unknown as [ts.VariableDeclaration];
+  if (!ts.isIdentifier(name) || !start || !condition || !ts.isBinaryExpression(condition)) return undefined;
+  const isName = (node: ts.Expression): boolean => ts.isIdentifier(node) && node.text === name.text;
+  const { operatorToken, left, right: bound } = condition;
+  const inclusive = operatorToken.kind === K.LessThanEqualsToken;
+  if (!isName(left) || !(inclusive || operatorToken.kind === K.LessThanToken)) return undefined;
+  const step = stepOf(incrementor, isName);
+  if (step === "other") return undefined;
+  // `K / BLOCK` turns: as many as there are blocks.
+  const blocks = ts.isBinaryExpression(bound) && bound.operatorToken.kind === K.SlashToken ? bound : undefined;
+  const text = blocks ? `tl.cdiv(${blocks.left.getText()}, ${blocks.right.getText()})` : bound.getText();
+  const end = inclusive ? `${text}.add(1)` : text;
+  const bounds = [start.getText(), end, ...(step ? [step.getText()] : [])];
+  const ends = blocks ? [blocks.left, blocks.right] : [bound];
+  return {
+    numbers: [start, ...ends, ...(step ? [step] : [])],
+    head: `for (const ${name.text} of tl.range(${bounds.join(", ")}))`,
+  };
+}
+
+/** What an incrementor adds, undefined for 1, or "other" where it is no sum. */
+function stepOf(
+  node: ts.Expression | undefined,
+  isName: (node: ts.Expression) => boolean,
+): ts.Expression | undefined | "other" {
+  if (!node) return "other";
+  if (ts.isPostfixUnaryExpression(node) || ts.isPrefixUnaryExpression(node))
+    return node.operator === K.PlusPlusToken && isName(node.operand) ? undefined : "other";
+  if (!ts.isBinaryExpression(node) || !isName(node.left)) return "other";
+  if (node.operatorToken.kind === K.PlusEqualsToken) return node.right;
+  const { right } = node;
+  const isSum = ts.isBinaryExpression(right) && right.operatorToken.kind === K.PlusToken && isName(right.left);
+  return node.operatorToken.kind === K.EqualsToken && isSum ? right.right : "other";
+}

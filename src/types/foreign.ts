@@ -1,0 +1,108 @@
+/**
+ * What stands here for names that authors bring from Triton, PyTorch and NumPy: the name, and what to write instead. The
+ * editor and the build read the same table. `src/dsl/unknown-names.ts` finds names that differ only in their spelling.
+ */
+import type { Problem } from "./problem.js";
+
+/** Functions that `tl` does not have. */
+export const foreignFunctions = {
+  tanh: "libdevice.tanh(x)",
+  pow: "libdevice.pow(x, y), or x.mul(x) for a square",
+  isnan: "x.ne(x)",
+  mean: "tl.sum(x, axis).div(N)",
+  var: "tl.sum(d.mul(d), axis).div(N) with d = x.sub(mean)",
+  std: "tl.sqrt(tl.sum(d.mul(d), axis).div(N)) with d = x.sub(mean)",
+  square: "x.mul(x)",
+  matmul: "tl.dot(x, y)",
+  mm: "tl.dot(x, y)",
+  concat: "tl.cat(x, y)",
+  stack: "tl.join(x, y)",
+  clip: "tl.clamp(x, low, high)",
+  print: 'tl.devicePrint("x", x)',
+  transpose: "x.T, or x.permute([1, 0])",
+  static_print: "console.log(x), which shows its dtype and shape",
+} as const;
+
+/** Properties that `tl` does not have. */
+export const foreignConstants = {
+  fp16: "tl.float16",
+  half: "tl.float16",
+  bf16: "tl.bfloat16",
+  fp32: "tl.float32",
+  float: "tl.float32",
+  fp64: "tl.float64",
+  double: "tl.float64",
+  bool: "tl.int1",
+  int: "tl.int32",
+  long: "tl.int64",
+  float8e4m3fn: "tl.float8e4nv",
+  constexpr: "constexpr() among the params",
+} as const;
+
+/** Numbers that `tl` does not have. The checker lets JavaScript negate a sentence, so it keeps its own message. */
+export const foreignNumbers = { inf: "JavaScript's Infinity", nan: "JavaScript's NaN" } as const;
+
+/** Methods that a tile does not have. */
+export const foreignMethods = {
+  astype: "x.to(dtype)",
+  type: "x.to(dtype)",
+  half: "x.to(tl.float16)",
+  bfloat16: "x.to(tl.bfloat16)",
+  float: "x.to(tl.float32)",
+  double: "x.to(tl.float64)",
+  int: "x.to(tl.int32)",
+  long: "x.to(tl.int64)",
+  bool: "x.ne(0)",
+  tanh: foreignFunctions.tanh,
+  pow: foreignFunctions.pow,
+  isnan: foreignFunctions.isnan,
+  mean: foreignFunctions.mean,
+  matmul: foreignFunctions.matmul,
+  mm: foreignFunctions.matmul,
+  unsqueeze: "x.expandDims(axis), x.col or x.row",
+  transpose: foreignFunctions.transpose,
+  where: "tl.where(condition, x, y)",
+  masked_fill: "tl.where(mask, value, x)",
+  clip: "x.clamp(low, high)",
+  size: "x.shape",
+  numel: "the product of x.shape",
+} as const;
+
+const byIndex = "tl.load(x.at(i, j)), one index for each axis";
+const bySize = "the size's own name, which the kernel's function takes: ({ x, N }) => …";
+
+/** Methods that a tensor does not have. */
+export const foreignToTensors = {
+  load: byIndex,
+  store: "tl.store(x.at(i, j), value), one index for each axis",
+  add: "x.at(i, j), one index for each axis, or x.ptr.add(offsets)",
+  size: bySize,
+  numel: bySize,
+  data_ptr: "x.ptr",
+} as const;
+
+/** Properties that a tensor does not have. */
+export const foreignTensorFacts = {
+  shape: bySize,
+  strides: "x.stride(axis)",
+  ndim: "the number that you declared",
+} as const;
+
+/** Methods that a view does not have. */
+export const foreignToViews = { load: "tl.load(x.at(i, j))", store: "tl.store(x.at(i, j), value)" } as const;
+
+type Table = Readonly<Record<string, string>>;
+type Sentence<
+  Name extends string,
+  Of extends string,
+  Instead extends string,
+> = `${Name}: ${Of} has none; write ${Instead}`;
+
+/** Methods that are not there: their `this` is the sentence, so the checker shows it at a call. */
+export type ForeignCalls<Names extends Table, Of extends string> = {
+  readonly [Name in keyof Names & string]: (this: Sentence<Name, Of, Names[Name]>, ...given: any) => never;
+};
+/** Properties that are not there: their type is the sentence. */
+export type ForeignFacts<Names extends Table, Of extends string> = {
+  readonly [Name in keyof Names & string]: Problem<Sentence<Name, Of, Names[Name]>>;
+};

@@ -15,6 +15,7 @@ import { folders } from "./folders.js";
 import { diagnosticsPage } from "./diagnostics.js";
 import { galleryTable } from "./gallery-table.js";
 import { languagePage } from "./language.js";
+import { launchTable } from "./launch-table.js";
 import { proofTable } from "./proof-table.js";
 import { tolerancesModule } from "./tolerances.js";
 
@@ -57,6 +58,7 @@ async function parts(): Promise<Readonly<Record<string, string>>> {
     ir: fence("", compiled.ir),
     folders: folderTable(),
     gallery: galleryTable(),
+    launch: launchTable(),
     compile: fence("ts", between(read("src/pipeline/compile-kernel.ts"), /^export function compile/, /^}/)),
     ...(await commandParts()),
     ...testingParts(),

@@ -111,7 +111,8 @@ const crossEntropyGradients = kernel(
       dlogits: tensor.out(T, ["M", "N"], { offsets: tl.int64 }),
       BLOCK_N: constexpr(),
     },
-    grid: ({ M, N, BLOCK_N }) => [M, tl.cdiv(N, BLOCK_N)],
+    // Programs that start together take blocks of one row, side by side in memory.
+    grid: ({ M, N, BLOCK_N }) => [M.mul(tl.cdiv(N, BLOCK_N))],
     autotune: {
       key: ["N"],
       configs: [
@@ -121,9 +122,10 @@ const crossEntropyGradients = kernel(
     },
     shapes: [{ M: 4096, N: 128_256 }],
   },
-  ({ logits, labels, lse, dloss, dlogits, BLOCK_N }) => {
-    const row = tl.inBounds(tl.programId(0));
-    const cols = tl.programId(1).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
+  ({ logits, labels, lse, dloss, dlogits, N, BLOCK_N }) => {
+    const blocks = tl.cdiv(N, BLOCK_N);
+    const row = tl.inBounds(tl.programId(0).floorDiv(blocks));
+    const cols = tl.programId(0).mod(blocks).mul(BLOCK_N).add(tl.arange(0, BLOCK_N));
     const values = tl.load(logits.at(row, cols)).to(tl.float32);
     const probabilities = tl.exp2(values.sub(tl.load(lse.at(row))).mul(LOG2_E));
     const hit = cols.eq(tl.load(labels.at(row)).to(tl.int32));

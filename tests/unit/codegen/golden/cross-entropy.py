@@ -248,8 +248,9 @@ def cross_entropy_gradients_kernel(
     stride_dlogits_n,
     BLOCK_N: tl.constexpr,
 ):
-    row = tl.program_id(0)
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    blocks = tl.cdiv(N, BLOCK_N)
+    row = tl.program_id(0) // blocks
+    cols = (tl.program_id(0) % blocks) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = cols < N
     values = tl.load(
         logits_ptr
@@ -398,7 +399,7 @@ def cross_entropy_gradients(
         _check_bfloat16("cross_entropy_gradients", logits.dtype)
 
     def grid(meta):
-        return M, triton.cdiv(N, meta["BLOCK_N"])
+        return (M * triton.cdiv(N, meta["BLOCK_N"]),)
 
     _launch(
         cross_entropy_gradients_kernel,

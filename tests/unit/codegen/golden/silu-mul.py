@@ -45,8 +45,9 @@ def silu_mul_forward_kernel(
     stride_yn,
     BLOCK_N: tl.constexpr,
 ):
-    row = tl.program_id(0)
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    blocks = tl.cdiv(N, BLOCK_N)
+    row = tl.program_id(0) // blocks
+    cols = (tl.program_id(0) % blocks) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = cols < N
     x = tl.load(
         gate_ptr + row * stride_gate_m + cols * stride_gate_n, mask=mask, other=0.0
@@ -141,7 +142,7 @@ def silu_mul_forward(
         _check_bfloat16("silu_mul_forward", gate.dtype)
 
     def grid(meta):
-        return M, triton.cdiv(N, meta["BLOCK_N"])
+        return (M * triton.cdiv(N, meta["BLOCK_N"]),)
 
     _launch(
         silu_mul_forward_kernel,
@@ -201,8 +202,9 @@ def silu_mul_gradients_kernel(
     stride_dup_n,
     BLOCK_N: tl.constexpr,
 ):
-    row = tl.program_id(0)
-    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    blocks = tl.cdiv(N, BLOCK_N)
+    row = tl.program_id(0) // blocks
+    cols = (tl.program_id(0) % blocks) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = cols < N
     gradient = tl.load(
         dy_ptr + row * stride_dy_m + cols * stride_dy_n, mask=mask, other=0.0
@@ -350,7 +352,7 @@ def silu_mul_gradients(
         _check_bfloat16("silu_mul_gradients", dy.dtype)
 
     def grid(meta):
-        return M, triton.cdiv(N, meta["BLOCK_N"])
+        return (M * triton.cdiv(N, meta["BLOCK_N"]),)
 
     _launch(
         silu_mul_gradients_kernel,

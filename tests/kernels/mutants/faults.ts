@@ -259,14 +259,6 @@ export const faulty: readonly Faulty[] = [
     swap: { none: "it has one operand" },
   },
   {
-    example: "gelu-dropout",
-    kernel: "geluDropout",
-    at: { sizes: { N: 70 } },
-    stored: [stored("y", "tl.where(tl.rand(seed, places).ge(p), scaled, 0)", "places.lt(16)")],
-    scale: [".div(tl.sub(1, p))", ""],
-    swap: [".ge(p)", ".lt(p)"],
-  },
-  {
     example: "paged-attention",
     kernel: "pagedAttention",
     at: { sizes: { B: 2, H: 1, G: 4, PAGES: 5, MAX_PAGES: 3, PAGE_SIZE: 16, HEAD_DIM: 64 } },

@@ -10,6 +10,9 @@ import { examples } from "../../support/examples.js";
 
 const ruff = new Workspace({ "line-length": 88 }, PositionEncoding.Utf16);
 
+/** `tl.atomic_add` as an author writes it: `tl.atomicAdd`. */
+const inTypeScript = (callee: string) => callee.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
 describe.each(examples)("$name", ({ name, kernel, file }) => {
   test("should be emitted as in its golden file", async () => {
     const { python } = await build(kernel);
@@ -41,8 +44,8 @@ describe.each(examples)("$name", ({ name, kernel, file }) => {
     expect(sources).toContain(file);
     expect(examples.map((example) => example.file)).toEqual(expect.arrayContaining([...sources]));
     const stores = origins.flatMap((origin) => {
-      const [, callee] = /^ +(\w+\.store)\(/.exec(origin.text) ?? [];
-      return callee ? [{ ...origin, callee: callee.replace("_desc", "") }] : [];
+      const [, callee] = /^ +(\w+\.(?:store|atomic_\w+))\(/.exec(origin.text) ?? [];
+      return callee ? [{ ...origin, callee: inTypeScript(callee.replace("_desc", "")) }] : [];
     });
     expect(stores.length).toBeGreaterThan(0);
     for (const { author, callee } of stores) expect(author).toContain(`${callee}(`);

@@ -234,7 +234,6 @@ def vector_sum_out_op(x: torch.Tensor, out: torch.Tensor) -> None:
     """vector_sum into tensors of the caller, as torch.ops.tilescript.vector_sum_out."""
     if x.ndim != 1:
         raise ValueError(f"vector_sum: x must have shape [N], got {list(x.shape)}")
-    N = x.shape[0]
     if not x.is_contiguous():
         raise ValueError(
             f"vector_sum: x must be contiguous, got strides {x.stride()}; "

@@ -126,7 +126,12 @@ export const addLayerNorm = op(
   ({ x, residual, weight, bias, eps }) => addLayerNormForward.call({ x, residual, weight, bias, eps }),
   ({ weight, sum, mean, rstd }, { y: dy, sum: dsum }) => {
     const { dx, dwPartial, dbPartial } = addLayerNormGradients.call({
-      ...{ dy, dsum, sum, weight, mean, rstd },
+      dy,
+      dsum,
+      sum,
+      weight,
+      mean,
+      rstd,
       GROUPS: 132,
     });
     return { x: dx, residual: dx, weight: dwPartial.sum(0).to(T), bias: dbPartial.sum(0).to(T) };

@@ -13,13 +13,14 @@ import { repeatParams } from "../ir/repeats.js";
 import type { Argument, ForStatement } from "../ir/nodes.js";
 import type { Checked } from "../types/problem.js";
 import {
+  type EndOrOptions,
   type RangeElement,
   rangeElement,
   type RangeOptions,
+  type StepOrOptions,
   whyRangeBound,
   type WhyRangeBound,
   whyStep,
-  type WhyStep,
   whyWhile,
   type WhyWhile,
 } from "../rules/control-rules.js";
@@ -29,8 +30,9 @@ import { argumentOf, literal, must } from "./argument.js";
 
 /**
  * A loop of the kernel: `for (const k of tl.range(0, K, BLOCK_K)) { … }`. `k` stands for every iteration: tracing records
- * the body once, and runs it again only to see that JavaScript does nothing else the second time. With one argument, the loop counts from 0 to it. A negative step counts down, and must be a number
- * or a constexpr. Options are Triton's: `tl.range(0, K, BLOCK_K, { numStages: 3 })`.
+ * the body once, and runs it again only to see that JavaScript does nothing else the second time. With one argument, the
+ * loop counts from 0 to it. A negative step counts down, and must be a number or a constexpr. Options are Triton's, and
+ * come last: `tl.range(0, K, BLOCK_K, { numStages: 3 })`, `tl.range(N, { numStages: 3 })`.
  */
 export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   const Lo,
@@ -38,8 +40,8 @@ export const range = ((...args: unknown[]) => loop("range", args, false)) as <
   const Step = 1,
 >(
   start: Checked<Lo, WhyRangeBound<Lo>>,
-  end?: Checked<Hi, Hi extends undefined ? "" : WhyRangeBound<Hi>>,
-  step?: Checked<Step, WhyStep<Step>>,
+  end?: EndOrOptions<Hi>,
+  step?: StepOrOptions<Step, Hi>,
   options?: RangeOptions,
 ) => Iterable<Scalar<RangeElement<Lo, Hi, Step>>>;
 
@@ -62,10 +64,10 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   const at = captureLocation();
   const recorder = builder(`tl.${name}`);
   const last = args.at(-1);
-  const hasOptions = typeof last === "object" && last !== null && !isHandle(last);
-  const bounds = (hasOptions ? args.slice(0, -1) : args).map((bound) =>
-    argumentOf(recorder, bound, `${name}: a bound is an integer`, at),
-  );
+  const hasOptions = isOptions(last);
+  const given = hasOptions ? args.slice(0, -1) : args;
+  if (given.some(isOptions)) fail(loopBounds.optionsLast(name), at);
+  const bounds = given.map((bound) => argumentOf(recorder, bound, `${name}: a bound is an integer`, at));
   if (bounds.length < 1 || bounds.length > 3) fail(loopBounds.count(name), at);
   for (const bound of bounds) {
     must(whyRangeBound(typeOfArgument(bound), name), at);
@@ -78,6 +80,9 @@ function loop(name: string, args: unknown[], unrolled: boolean): Iterable<Handle
   const dtype = unrolled ? undefined : rangeElement(...bounds.map(typeOfArgument));
   return new Loop(recorder, { start: start!, end: end!, step: step!, options, unrolled, at }, dtype);
 }
+
+const isOptions = (argument: unknown): argument is object =>
+  typeof argument === "object" && argument !== null && !isHandle(argument) && !Array.isArray(argument);
 
 /** The values that each option of a loop takes. */
 const RANGE_OPTIONS = {

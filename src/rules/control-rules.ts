@@ -2,7 +2,7 @@
 import type { ConstLike } from "../types/constexpr.js";
 import { call, type Call, type Elem, sameElem, token } from "../types/dtype.js";
 import type { Ac, AddressLike, MutPointer, Pl, Ta } from "./tensor-types.js";
-import type { Both } from "../types/problem.js";
+import type { Both, Checked } from "../types/problem.js";
 import {
   promote,
   whyIndexInt,
@@ -122,6 +122,20 @@ export interface RangeOptions {
   /** Do not move loop-invariant code out of the loop. */
   disableLicm?: FlagOption;
 }
+
+type NoOptions = TileLike | StateLike | ConstLike<any, any> | readonly unknown[] | ((...given: never) => unknown);
+/** Whether an argument after the first bound is the options, which may stand last whatever bounds are left out. */
+type IsOptions<X> = X extends NoOptions ? false : X extends object ? true : false;
+/** The second argument of `tl.range`: the end, or the options. */
+export type EndOrOptions<X> =
+  IsOptions<X> extends true ? RangeOptions : Checked<X, X extends undefined ? "" : WhyRangeBound<X>>;
+/** The third: the step, or the options; nothing after options. */
+export type StepOrOptions<X, End> =
+  IsOptions<End> extends true
+    ? "range: options come last"
+    : IsOptions<X> extends true
+      ? RangeOptions
+      : Checked<X, WhyStep<X>>;
 
 // ---- branches -------------------------------------------------------------------------------------------------------
 

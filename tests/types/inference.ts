@@ -153,6 +153,8 @@ export const probe = kernel(
     same<typeof acc.value, Tile<"float32", ["BLOCK_M", "BLOCK_N"]>>();
     for (const k of tl.range(0, K, BLOCK_K)) same<typeof k, Scalar<"int32">>();
     for (const k of tl.range(0, K.to(tl.int64))) same<typeof k, Scalar<"int64">>();
+    for (const k of tl.range(K, { numStages: 3 })) same<typeof k, Scalar<"int32">>();
+    for (const k of tl.range(0, K.to(tl.int64), { flatten: true })) same<typeof k, Scalar<"int64">>();
     const hi = tl.when(CAUSAL, () => M).otherwise(() => K);
     same<typeof hi, Scalar<"int32">>();
 

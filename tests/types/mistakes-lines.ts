@@ -241,6 +241,16 @@ export const lineChapters: readonly Chapter[] = [
       "for (const k of tl.range(K, -1, -1)) k;",
     ),
     mistake(
+      "an unknown option after the end of a loop",
+      "for (const k of tl.range(0, K, { stages: 2 })) k;",
+      "for (const k of tl.range(0, K, { numStages: 2 })) k;",
+    ),
+    mistake(
+      "a bound after the options of a loop",
+      "for (const k of tl.range(0, { numStages: 2 }, K)) k;",
+      "for (const k of tl.range(0, K, { numStages: 2 })) k;",
+    ),
+    mistake(
       "an unknown option of a loop",
       "for (const k of tl.range(0, K, 1, { stages: 2 })) k;",
       "for (const k of tl.range(0, K, 1, { numStages: 2 })) k;",

@@ -99,6 +99,7 @@ export const outsideKernel = defineCode(
 
 export const loopBounds = defineCode("loop-bounds", {
   count: (loop: string) => `${loop}: takes an end, a start and an end, or a start, an end and a step`,
+  optionsLast: (loop: string) => `${loop}: options come last`,
   static: () => "staticRange: bounds are constexprs or numbers; use tl.range for a run-time one",
   unused: () =>
     "nothing iterates over this, so the kernel has no such loop; write for (const i of tl.range(…)) { … } (`for … in` asks for names of properties)",

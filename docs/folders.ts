@@ -30,8 +30,10 @@ export const folders = {
   check: "Checks of a finished program, for every dtype and every config.",
   eval: "The evaluator: runs a program on arrays and reports wrong accesses.",
   codegen: "A program as Python: syntax and layout, names, bodies, wrappers, operators, modules.",
+  import: "A Triton kernel's Python as the text of a kernel file.",
   call: "Arrays on the host, and how a call's arguments become a case.",
-  runtime: "Environments, workers, devices, cases, reports and commands; it sees compiled kernels only.",
+  runtime:
+    "Environments, workers, devices, cases, reports and commands; it sees compiled kernels only, and the text of imported ones.",
   pipeline: "From the author's function to a runnable kernel: trace, check, lower, emit.",
   testing: "Matchers for test runners.",
 } as const satisfies Readonly<Record<string, string>>;
@@ -50,6 +52,7 @@ export const inner: Readonly<Record<string, readonly string[]>> = {
     "report",
     "invocation",
     "package",
+    "importing",
     "commands",
     "cli",
   ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .bench import bench
 from .compile import compile_ahead, compile_case
 from .device import choose, describe
+from .importing import match, read_kernels
 from .lookups import launches
 from .prewarm import prewarm
 from .protocol import Handler
@@ -16,7 +17,7 @@ def handlers(wanted: str) -> dict[str, Handler]:
     """One handler for each type of request, on the requested device."""
     device = choose(wanted)
     if device.kind == "compiler":
-        return {"compile": compile_case, "ahead": compile_ahead, "launches": launches}
+        return {"compile": compile_case, "ahead": compile_ahead, "launches": launches, "import": read_kernels, "match": match}
     return {
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),

@@ -37,10 +37,10 @@ test.each(Object.keys(inner))("so do the folders inside of %s", (folder) => {
   expect(upwards(list, 2)).toEqual([]);
 });
 
-test("runtime sees compiled kernels only, and the pipeline is joined by entry files and tests", () => {
+test("runtime sees compiled kernels and the text of imported ones, and the pipeline is joined by entry files and tests", () => {
   const seen = imports().filter(({ from }) => folderOf(from) === "runtime");
   const folder = new Set(seen.map(({ to }) => folderOf(to)));
-  expect([...folder].sort()).toEqual(["contract", "diagnostics", "picture", "runtime"]);
+  expect([...folder].sort()).toEqual(["contract", "diagnostics", "import", "picture", "runtime"]);
 });
 
 test("no two files have one name, but the indexes of folders", () => {

@@ -101,7 +101,7 @@ export function runBinary(
       if (command.argument) made.argument(command.argument.text, command.argument.description);
       made.action((...parts: unknown[]) => {
         const argument = command.argument ? (parts[0] as string) : undefined;
-        running(command, () => command.run(argument, made.opts(), streams));
+        running(command, () => command.run(argument, made.opts(), streams, language));
       });
     }
     if (args.length === 0) program.action(() => streams.out(program.helpInformation()));

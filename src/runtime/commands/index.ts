@@ -6,6 +6,7 @@ import { compile } from "./compile.js";
 import { doctor } from "./doctor.js";
 import { explain } from "./explain.js";
 import { emit } from "./emit.js";
+import { importTriton } from "./import.js";
 import { create } from "./new.js";
 import { packageKernels } from "./package.js";
 import { plot } from "./plot.js";
@@ -30,4 +31,4 @@ export const kernelCommands: readonly KernelCommand[] = [
   prewarm,
   profile,
 ];
-export const plainCommands: readonly PlainCommand[] = [create, plot, setup, doctor, explain];
+export const plainCommands: readonly PlainCommand[] = [create, importTriton, plot, setup, doctor, explain];

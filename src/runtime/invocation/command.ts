@@ -36,5 +36,11 @@ export interface KernelCommand<Options = any> extends CommandBase {
 export interface PlainCommand<Options = any> extends CommandBase {
   /** Its argument, such as `<name>`. */
   readonly argument?: { readonly text: string; readonly description: string };
-  run(argument: string | undefined, options: Options, streams: Streams): Promise<number>;
+  /** `language` loads the package that kernel files import. */
+  run(
+    argument: string | undefined,
+    options: Options,
+    streams: Streams,
+    language: () => Promise<unknown>,
+  ): Promise<number>;
 }

@@ -3,9 +3,10 @@
  * is the other side. A change of either raises `PROTOCOL_VERSION` in both.
  */
 import type { Layout, SpecialValue, Tolerance } from "../../contract/compiled.js";
+import type { FunctionTree, GivenSignature } from "../../import/tree.js";
 import type { Resources, Target } from "../system/gpu-targets.js";
 
-export const PROTOCOL_VERSION = 8;
+export const PROTOCOL_VERSION = 9;
 
 /** JSON has no NaN and no infinities: they travel as strings. */
 export type WireNumber = number | "nan" | "inf" | "-inf";
@@ -138,6 +139,58 @@ export interface LaunchesResult {
    * The kernels that each case launches, except those that this process has in memory; none if the case ends earlier.
    */
   readonly launches: readonly (readonly { readonly key: string; readonly cached: boolean }[])[];
+}
+
+/** Reads the kernels of a Triton file. */
+export interface ImportRequest {
+  readonly type: "import";
+  readonly file: string;
+  /** The kernels to read; all if there is none. */
+  readonly kernels: readonly string[];
+  /** What a call passes, by the names of parameters. */
+  readonly types: GivenSignature;
+}
+
+/** One call of a kernel that is imported: its arguments, and the kernel's IR for them. */
+export interface ReadCall {
+  readonly arguments: GivenSignature;
+  readonly ttir: string;
+}
+
+/** A kernel of the file, with the line of its function; `refused` says why it can't be read. */
+export type ReadKernel = { readonly name: string; readonly line: number } & (
+  | { readonly refused: string }
+  /** The kernel's own tree is the first. */
+  | { readonly functions: readonly FunctionTree[]; readonly calls: readonly ReadCall[] }
+);
+
+export interface ImportResult {
+  readonly kernels: readonly ReadKernel[];
+}
+
+/** Compares an emitted kernel with its original, in Triton's IR. */
+export interface MatchRequest {
+  readonly type: "match";
+  readonly module: string;
+  readonly jit: string;
+  readonly calls: readonly (ReadCall & {
+    /** The original's parameters that are no constants, in order. */
+    readonly runtime: readonly string[];
+    /** The original's parameter for each pointer of the emitted kernel, in order. */
+    readonly pointers: readonly string[];
+    /** The original's parameter for each other one of the emitted kernel. */
+    readonly names: Readonly<Record<string, string>>;
+  })[];
+}
+
+/** Whether the IR is equal; else the first operations that differ, or why Triton does not compile the emitted kernel. */
+export type CallMatch =
+  | { readonly kind: "equal" }
+  | { readonly kind: "differs"; readonly original: string; readonly imported: string }
+  | { readonly kind: "uncompiled"; readonly reason: string };
+
+export interface MatchResult {
+  readonly calls: readonly CallMatch[];
 }
 
 export interface CompileResult extends Resources {
@@ -287,6 +340,8 @@ export interface Results {
   readonly compile: CompileResult;
   readonly ahead: AheadResult;
   readonly launches: LaunchesResult;
+  readonly import: ImportResult;
+  readonly match: MatchResult;
 }
 
 export type WorkerRequest =
@@ -297,7 +352,9 @@ export type WorkerRequest =
   | PrewarmRequest
   | CompileRequest
   | AheadRequest
-  | LaunchesRequest;
+  | LaunchesRequest
+  | ImportRequest
+  | MatchRequest;
 
 export type Reply<Type extends keyof Results = keyof Results> =
   { readonly ok: true; readonly result: Results[Type] } | { readonly ok: false; readonly error: WireFailure };

@@ -347,6 +347,30 @@ export interface NewReport {
   readonly files: readonly string[];
 }
 
+// import
+export interface ImportReport {
+  /** Whether every kernel is equal to its original. */
+  readonly ok: boolean;
+  readonly file: string;
+  readonly kernels: readonly (ImportOutcome & {
+    readonly kernel: string;
+    /** The kernel file, and where it was written. */
+    readonly text?: string;
+    readonly path?: string;
+    /** What a person must look at, with the line of the Python file. */
+    readonly todos?: readonly { readonly text: string; readonly line: number }[];
+  })[];
+}
+
+/** How an imported kernel compares with its original. */
+export type ImportOutcome =
+  | { readonly status: "equal" }
+  /** Parameters were fixed to what the calls give. */
+  | { readonly status: "equal for the traced flags"; readonly fixed: readonly string[] }
+  /** The first operations that differ, in Triton's IR. */
+  | { readonly status: "differs"; readonly original: string; readonly imported: string }
+  | { readonly status: "not imported"; readonly reason: string; readonly line: number };
+
 // doctor
 export interface DoctorReport {
   /** Whether kernels can be verified on this machine; the evaluator is enough. */

@@ -1,0 +1,157 @@
+"""The Python half of ``tilescript import``: what a Triton file has, and whether emitted kernels are the same.
+
+Nothing of the user's project is changed, and no kernel runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+import triton.language as tl
+from triton.runtime.jit import JITFunction
+
+from .dataflow import difference
+from .modules import import_file
+from .protocol import RequestError
+from .ttir import Argument, Observed, ttir
+from .typed_tree import Trees
+
+
+def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
+    """Serves an ``import`` request: every kernel of a file that the given types fit, with its tree and its IR."""
+    path = os.path.realpath(request["file"])
+    module = _imported(path)
+    found = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_wanted(name, request)}
+    if not found:
+        wanted = ", ".join(request["kernels"])
+        raise RequestError("unsupported", f"the file has no kernel{f' {wanted}' if wanted else ''}")
+    return {"kernels": [_kernel(name, kernel, module, request["types"]) for name, kernel in found.items()]}
+
+
+def match(request: dict[str, Any]) -> dict[str, Any]:
+    """Serves a ``match`` request: whether each call gives the emitted kernel the IR of the original."""
+    module = import_file(request["module"])
+    kernel = jit_of(getattr(module, request["jit"]))
+    return {"calls": [_matched(kernel, call) for call in request["calls"]]}
+
+
+def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
+    given = {name: argument(value) for name, value in call["arguments"].items()}
+    order = [param.name for param in kernel.params]
+    pointers = [name for name in order if name not in call["names"]]
+    # Pointers come first, in the order of the author; the rest keeps its names.
+    originals = {**dict(zip(pointers, call["pointers"], strict=True)), **call["names"]}
+    signature = {name: given[originals[name]] for name in order}
+    try:
+        text = ttir(kernel, signature)
+    except Exception as error:
+        return {"kind": "uncompiled", "reason": _last_line(error)}
+    names = [originals[name] for name in order if signature[name].kind != "constant"]
+    apart = difference(call["ttir"], call["runtime"], text, names)
+    return {"kind": "equal"} if apart is None else {"kind": "differs", "original": apart[0], "imported": apart[1]}
+
+
+def kernels_of(module: ModuleType, path: str) -> dict[str, JITFunction]:
+    """The jit functions that the file itself defines, by name, but for those that only others call."""
+    own = {}
+    for name, value in vars(module).items():
+        kernel = jit_of(value)
+        if kernel is not None and os.path.realpath(inspect.getsourcefile(kernel.fn) or "") == path:
+            own[name] = kernel
+    return own
+
+
+def jit_of(value: Any) -> Any | None:
+    """The jit function behind decorators."""
+    while value is not None and not isinstance(value, JITFunction):
+        value = getattr(value, "fn", None)
+    return value
+
+
+def _imported(path: str) -> ModuleType:
+    sys.path.insert(0, os.path.dirname(path))
+    try:
+        return import_file(path)
+    except (ModuleNotFoundError, ImportError) as error:
+        raise RequestError("unsupported", f"the file can't be imported: {error}") from None
+    except SyntaxError as error:
+        raise RequestError("unsupported", f"the file is no Python: line {error.lineno}: {error.msg}") from None
+    except SystemExit:
+        raise RequestError("unsupported", "the file ends the process when it is imported") from None
+    finally:
+        sys.path.remove(os.path.dirname(path))
+
+
+def _is_wanted(name: str, request: dict[str, Any]) -> bool:
+    return not request["kernels"] or name in request["kernels"]
+
+
+def _kernel(name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any]) -> dict[str, Any]:
+    said = {"name": name, "line": getattr(kernel, "def_file_line_number", 1)}
+    lacking = [param.name for param in kernel.params if param.name not in types and not param.has_default]
+    if lacking:
+        return {**said, "refused": f"--types lacks {', '.join(lacking)}"}
+    signature = {param.name: _given(param, types, module) for param in kernel.params}
+    observed = Observed()
+    try:
+        text = ttir(kernel, signature, observed)
+    except Exception as error:
+        return {**said, "refused": f"Triton does not compile it: {_last_line(error)}"}
+    _observe_flags(kernel, signature, observed)
+    trees = Trees(observed)
+    functions = trees.of(kernel)
+    shown = {each: trees.shown(value) for each, value in signature.items()}
+    return {**said, "functions": functions, "calls": [{"arguments": shown, "ttir": text}]}
+
+
+def _observe_flags(kernel: JITFunction, signature: dict[str, Argument], observed: Observed) -> None:
+    """Compiles with each flag turned over too: for the types of what the given flags leave out."""
+    for name, given in signature.items():
+        if given.kind == "constant" and isinstance(given.value, bool):
+            try:
+                ttir(kernel, {**signature, name: Argument("constant", value=not given.value)}, observed)
+            except Exception:
+                # Not every combination of flags is a kernel.
+                continue
+
+
+def _given(param: Any, types: dict[str, Any], module: ModuleType) -> Argument:
+    if param.name not in types:
+        return Argument("constant", value=param.default)
+    given = argument(types[param.name])
+    if not isinstance(given.value, str) or not given.value.startswith("@"):
+        return given
+    named = jit_of(getattr(module, given.value[1:], None))
+    if named is None:
+        raise RequestError("unsupported", f"--types: the file has no function {given.value[1:]}")
+    return Argument("constant", value=named)
+
+
+def argument(given: dict[str, Any]) -> Argument:
+    """An argument as requests have it."""
+    if given["kind"] == "constant":
+        return Argument("constant", value=_constant(given["value"]))
+    return Argument(given["kind"], given["dtype"])
+
+
+def _constant(known: dict[str, Any]) -> Any:
+    if known["what"] == "dtype":
+        return tl.dtype(known["dtype"])
+    if known["what"] == "list":
+        return tuple(_constant(item) for item in known["items"])
+    if known["what"] != "constant":
+        raise RequestError("unsupported", f"a constant that is a {known['what']}")
+    value, kind = known["value"], known["of"]
+    return {"NoneType": lambda _: None, "bool": bool, "int": int, "float": float, "str": str}[kind](value)
+
+
+def _last_line(error: BaseException) -> str:
+    """What Triton says at the end of its message, with the innermost reason."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    return lines[-1].strip() if lines else type(error).__name__

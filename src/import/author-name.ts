@@ -1,0 +1,20 @@
+/** A Python name as a TypeScript name. */
+import { snakeCase } from "../codegen/names/names.js";
+
+/** Words that cannot name a variable of a kernel file, and what such a file uses itself. */
+const RESERVED: ReadonlySet<string> = new Set(
+  (
+    "arguments await break case catch class const continue debugger default delete do else enum eval export extends " +
+    "false finally for function if implements import in instanceof interface let new null package private protected " +
+    "public return static super switch this throw true try typeof undefined var void while with yield NaN Infinity " +
+    "tl kernel pointer scalar constexpr main libdevice tensor"
+  ).split(" "),
+);
+
+/** `pid_m` as `pidM`, where emission makes `pid_m` of that again; else the name itself. */
+export function authorName(python: string): string {
+  const plain = /^_+$/.test(python) ? "unused" : python;
+  const camel = plain.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const name = snakeCase(camel) === plain ? camel : plain;
+  return RESERVED.has(name) ? `${name}_` : name;
+}

@@ -1,0 +1,21 @@
+/** What the translation of a function needs: its scope, and the kernel that it belongs to. */
+import type { FunctionScope } from "./function-scope.js";
+import type { Value } from "./value.js";
+
+export interface KernelContext {
+  /** Pointers of the kernel that a call may leave out, by their TypeScript names. */
+  readonly optional: ReadonlySet<string>;
+  /** An element type as the file writes it: `tl.float16`, or the name of a dtype variable. */
+  dtype(element: string): string;
+  /** Says what a person must look at. */
+  todo(text: string, line: number): void;
+  /** The name of the helper function of this number, written for these arguments, and the arguments of the call. */
+  helper(number: number, args: readonly Value[]): { readonly name: string; readonly args: readonly Value[] };
+  /** Notes a name that the file imports. */
+  imports(name: "libdevice"): void;
+}
+
+export interface Context {
+  readonly scope: FunctionScope;
+  readonly kernel: KernelContext;
+}

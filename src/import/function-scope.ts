@@ -1,0 +1,99 @@
+/** One function while its text is written: its variables, the blocks that are open, and its lines. */
+import { authorName } from "./author-name.js";
+import type { FunctionTree, Statement } from "./tree.js";
+import { NotImported, traced, type Value } from "./value.js";
+
+/** What a Python variable is at a place of the text. State is read by `.value`. */
+export interface Variable {
+  readonly value: Value;
+  readonly isState: boolean;
+}
+
+type Names = ReadonlySet<string>;
+const NO_NAMES: Names = new Set();
+
+export class FunctionScope {
+  readonly lines: string[] = [];
+  /** Loops that are open. */
+  loops = 0;
+  /** Variables of enclosing blocks that this block must write, since a loop or a branch hands them on. */
+  linked: Names = NO_NAMES;
+  #variables: Map<string, Variable> = new Map();
+  readonly #taken: Set<string>[];
+  #lastLine: number;
+
+  constructor(
+    readonly tree: FunctionTree,
+    readonly isKernel: boolean,
+    taken: Iterable<string>,
+  ) {
+    this.#taken = [new Set(taken)];
+    this.#lastLine = 1;
+  }
+
+  variable(name: string): Variable | undefined {
+    return this.#variables.get(name);
+  }
+
+  read(name: string): Value | undefined {
+    const variable = this.#variables.get(name);
+    return variable?.isState ? traced(`${variable.value.text}.value`) : variable?.value;
+  }
+
+  bind(name: string, value: Value, isState = false): void {
+    this.#variables.set(name, { value, isState });
+  }
+
+  /** How many blocks are open. */
+  get depth(): number {
+    return this.#taken.length - 1;
+  }
+
+  /** A name for a new variable of the open block. */
+  fresh(python: string): string {
+    const base = authorName(python);
+    for (let i = 0; ; i++) {
+      const name = i === 0 ? base : /\d$/.test(base) ? `${base}_${i}` : `${base}${i}`;
+      if (this.#taken.some((names) => names.has(name))) continue;
+      this.#taken.at(-1)!.add(name);
+      return name;
+    }
+  }
+
+  emit(line: string): void {
+    this.lines.push(line);
+  }
+
+  /** Writes a block of its own: its variables end with it. Gives what `body` gives. */
+  block<T>(linked: Names, body: () => T): T {
+    const [variables, before] = [this.#variables, this.linked];
+    this.#variables = new Map(variables);
+    this.#taken.push(new Set());
+    this.linked = linked;
+    try {
+      return body();
+    } finally {
+      this.#variables = variables;
+      this.#taken.pop();
+      this.linked = before;
+    }
+  }
+
+  /** The comments and the blank line before a statement. */
+  layout(statement: Statement): void {
+    const { comments, blank } = this.tree;
+    const before = comments.filter(({ line }) => line >= this.#lastLine && line <= statement.line);
+    const first = before[0]?.own === true ? before[0].line : statement.line;
+    if (blank.includes(first - 1) && this.lines.length > 0 && !this.lines.at(-1)!.endsWith("{")) this.emit("");
+    for (const { line, text } of before) {
+      // A blank line may stand among comments.
+      if (line !== first && blank.includes(line - 1) && line !== statement.line) this.emit("");
+      if (text !== "") this.emit(`// ${text}`);
+    }
+    this.#lastLine = statement.line + 1;
+  }
+
+  fail(reason: string, at?: { readonly line: number }): never {
+    throw new NotImported(reason, at);
+  }
+}

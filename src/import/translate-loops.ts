@@ -1,0 +1,79 @@
+/** Python's loops as TypeScript: what a loop carries is state. */
+import type { Context } from "./context.js";
+import { condition, expression } from "./translate-expressions.js";
+import { carried, liveAtHead, writes } from "./liveness.js";
+import { makeState, statements } from "./translate-statements.js";
+import type { Call, Expression, For, While } from "./tree.js";
+
+type Names = ReadonlySet<string>;
+
+const ITERATORS: Readonly<Record<string, string>> = {
+  range: "range",
+  "tl.range": "range",
+  "tl.static_range": "staticRange",
+};
+
+/** `live` are the names that are used behind the loop. */
+export function forLoop(statement: For, live: Names, context: Context): void {
+  const { scope } = context;
+  const { iter, target } = statement;
+  if (statement.orelse.length > 0) scope.fail("for … else", statement);
+  const name = iter.kind === "Call" && iter.callee?.what === "function" ? ITERATORS[iter.callee.name] : undefined;
+  if (iter.kind !== "Call" || name === undefined) return scope.fail("a loop over something else than a range", iter);
+  if (target.kind !== "Name") return scope.fail("a loop with several indices", target);
+  const names = carriedNames(statement, live, context);
+  const head = `tl.${name}(${bounds(iter, context).join(", ")})`;
+  scope.block(new Set(names), () => {
+    const index = scope.fresh(target.id);
+    scope.emit(`for (const ${index} of ${head}) {`);
+    scope.bind(target.id, { kind: "traced", text: index });
+    work(statement, live, context);
+    scope.emit("}");
+  });
+}
+
+export function whileLoop(statement: While, live: Names, context: Context): void {
+  const { scope } = context;
+  const names = carriedNames(statement, live, context);
+  const asked = condition(statement.test, context);
+  if (asked.kind === "truth") scope.fail("a loop whose condition is a constant", statement);
+  scope.emit(`tl.whileLoop(() => ${asked.text}, () => {`);
+  scope.block(new Set(names), () => work(statement, live, context));
+  scope.emit("});");
+}
+
+function work(statement: For | While, live: Names, context: Context): void {
+  context.scope.loops++;
+  statements(statement.body, liveAtHead(statement, live), context);
+  context.scope.loops--;
+}
+
+function carriedNames(statement: For | While, live: Names, context: Context): readonly string[] {
+  const { scope } = context;
+  const names = carried(statement, live);
+  const lost = names.find((name) => !scope.variable(name));
+  if (lost !== undefined) scope.fail(`${lost}, which a loop defines and what follows uses`, statement);
+  makeState(names, context);
+  return writes(statement.body).filter((name) => names.includes(name));
+}
+
+/** Bounds, step and options. */
+function bounds(iter: Call, context: Context): readonly string[] {
+  const given = new Map<string, Expression>(iter.args.map((each, i) => [["start", "end", "step"][i] ?? "more", each]));
+  const options: string[] = [];
+  for (const { arg, value } of iter.keywords) {
+    if (arg === null) return context.scope.fail("a range with ** arguments", iter);
+    const place = { arg1: "start", arg2: "end", step: "step" }[arg];
+    if (place) given.set(place, value);
+    else {
+      const { kind, text } = expression(value, context);
+      const option = arg.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+      if (kind !== "none") options.push(option === text ? text : `${option}: ${text}`);
+    }
+  }
+  const positional = [...given.values()].map((each) => {
+    const { kind, text } = expression(each, context);
+    return kind === "none" ? "undefined" : text;
+  });
+  return [...positional, ...(options.length > 0 ? [`{ ${options.join(", ")} }`] : [])];
+}

@@ -1,0 +1,241 @@
+/** Python's statements as TypeScript: `const` where a variable has one value, state where it lives through changes. */
+import { branch } from "./translate-branches.js";
+import type { Context } from "./context.js";
+import { condition, expression } from "./translate-expressions.js";
+import { isChanged, liveBefore } from "./liveness.js";
+import { forLoop, whileLoop } from "./translate-loops.js";
+import { binary } from "./operators.js";
+import type { Augmented, Expression, Statement } from "./tree.js";
+import { cast, constantKind, list, NotImported, traced, type Value } from "./value.js";
+
+type Names = ReadonlySet<string>;
+
+/**
+ * Writes statements; `after` are the names that are used behind them. Gives whether they always return, so that nothing
+ * follows.
+ */
+export function statements(body: readonly Statement[], after: Names, context: Context): boolean {
+  for (const [i, statement] of body.entries()) {
+    const rest = body.slice(i + 1);
+    context.scope.layout(statement);
+    try {
+      if (write(statement, rest, after, context)) return true;
+    } catch (error) {
+      if (error instanceof NotImported) error.line ??= statement.line;
+      throw error;
+    }
+  }
+  return false;
+}
+
+function write(statement: Statement, rest: readonly Statement[], after: Names, context: Context): boolean {
+  const { scope } = context;
+  switch (statement.kind) {
+    case "Assign":
+      for (const target of statement.targets) assign(target, statement.value, rest, after, context);
+      return false;
+    case "AnnAssign": {
+      if (!statement.value || statement.target.kind !== "Name") return false;
+      const isConstant = statement.annotation.kind === "Attribute" && statement.annotation.attr === "constexpr";
+      if (isConstant) define(statement.target.id, expression(statement.value, context), context);
+      else assign(statement.target, statement.value, rest, after, context);
+      return false;
+    }
+    case "AugAssign":
+      augment(statement, rest, after, context);
+      return false;
+    case "Expr":
+      run(statement.value, context);
+      return false;
+    case "If":
+      return branch(statement, rest, after, context);
+    case "For":
+      forLoop(statement, liveBefore(rest, after), context);
+      return false;
+    case "While":
+      whileLoop(statement, liveBefore(rest, after), context);
+      return false;
+    case "Return":
+      return leave(statement.value, context);
+    case "Assert": {
+      const asked = condition(statement.test, context);
+      if (asked.kind === "truth") return false;
+      const check = constantKind(statement.test) === undefined ? "deviceAssert" : "staticAssert";
+      scope.emit(`tl.${check}(${asked.text});`);
+      return false;
+    }
+    case "Pass":
+      return false;
+    default:
+      return scope.fail(`the statement ${statement.kind.toLowerCase()}`, statement);
+  }
+}
+
+/** A call for its effect. Hints change their operand in Triton, so they give it a new value. */
+function run(node: Expression, context: Context): void {
+  const { scope } = context;
+  if (node.kind === "Constant") return;
+  const value = expression(node, context);
+  if (value.kind === "nothing") return;
+  const hinted =
+    node.kind === "Call" && /^tl\.(multiple_of|max_contiguous|max_constancy)$/.test(calleeName(node)) && node.args[0];
+  if (hinted && hinted.kind === "Name") define(hinted.id, value, context);
+  else scope.emit(`${value.text};`);
+}
+
+const calleeName = (node: Extract<Expression, { kind: "Call" }>): string =>
+  node.callee?.what === "function" ? node.callee.name : "";
+
+function leave(value: Expression | null, context: Context): boolean {
+  const { scope } = context;
+  if (scope.isKernel) {
+    if (scope.loops > 0) scope.fail("a return inside of a loop");
+    if (scope.depth > 0) scope.emit("tl.exit();");
+    return true;
+  }
+  if (!value) return true;
+  const given = expression(value, context);
+  if (given.kind === "none") return true;
+  if (given.kind === "number" || given.kind === "truth") scope.fail("a helper function that returns a number", value);
+  scope.emit(`return ${given.text}${given.kind === "list" ? " as const" : ""};`);
+  return true;
+}
+
+function augment(statement: Augmented, rest: readonly Statement[], after: Names, context: Context): void {
+  const { target } = statement;
+  if (target.kind !== "Name") return context.scope.fail("an assignment to what is no variable", statement);
+  const left = { value: expression(target, context), from: target };
+  const right = { value: expression(statement.value, context), from: statement.value };
+  const made = { ...statement, kind: "BinOp", left: target, right: statement.value } as Expression;
+  store(target.id, held(binary(statement.op, left, right, made, context), made), rest, after, context);
+}
+
+function assign(
+  target: Expression,
+  from: Expression,
+  rest: readonly Statement[],
+  after: Names,
+  context: Context,
+): void {
+  const { scope } = context;
+  if (target.kind === "Name") {
+    store(target.id, held(expression(from, context), from), rest, after, context);
+    return;
+  }
+  if (target.kind !== "Tuple" && target.kind !== "List")
+    return scope.fail("an assignment to what is no variable", target);
+  const names = target.elts.map((each) => (each.kind === "Name" ? each.id : scope.fail("a nested target", target)));
+  const value = expression(from, context);
+  if (value.kind === "list") unpackList(names, value.items, from, rest, after, context);
+  else unpack(names, value, rest, after, context);
+}
+
+/** `a, b = b, a`: everything is read before anything is written. */
+function unpackList(
+  names: readonly string[],
+  items: readonly Value[],
+  from: Expression,
+  rest: readonly Statement[],
+  after: Names,
+  context: Context,
+): void {
+  const { scope } = context;
+  if (names.length !== items.length) return scope.fail("a tuple of another length", from);
+  const parts = from.kind === "Tuple" || from.kind === "List" ? from.elts : [];
+  const isRead =
+    names.some((name) => scope.variable(name)?.isState === true) && items.some(({ kind }) => kind === "traced");
+  const values = items.map((item, i) => {
+    if (!isRead || item.kind !== "traced") return item;
+    const text = scope.fresh(`${names[i]!}_next`);
+    scope.emit(`const ${text} = ${item.text};`);
+    return traced(text);
+  });
+  for (const [i, name] of names.entries()) store(name, held(values[i]!, parts[i]), rest, after, context);
+}
+
+/** `a, b = f(x)`. */
+function unpack(
+  names: readonly string[],
+  value: Value,
+  rest: readonly Statement[],
+  after: Names,
+  context: Context,
+): void {
+  const { scope } = context;
+  const isPlain = (name: string): boolean => !scope.linked.has(name) && !isChanged(name, rest, after);
+  const texts = names.map((name) => scope.fresh(isPlain(name) ? name : `${name}_next`));
+  scope.emit(`const [${texts.join(", ")}] = ${value.text};`);
+  for (const [i, name] of names.entries())
+    if (isPlain(name)) scope.bind(name, traced(texts[i]!));
+    else store(name, traced(texts[i]!), rest, after, context);
+}
+
+/** A value that a variable of the program holds: Triton makes a number of what it knows. */
+interface Held {
+  readonly value: Value;
+  /** As state holds it: with a dtype. */
+  readonly strong: Value;
+}
+
+function held(value: Value, from: Expression | undefined): Held {
+  const kind = constantKind(from);
+  const dtype = { int: "tl.int32", float: "tl.float32", bool: "tl.int1" }[kind ?? ""];
+  if (value.kind === "number") return { value, strong: cast(value, value.isFloat ? "tl.float32" : "tl.int32") };
+  if (value.kind === "truth") return { value, strong: cast(value, "tl.int1") };
+  return { value, strong: value.kind === "traced" && dtype !== undefined ? cast(value, dtype) : value };
+}
+
+function store(name: string, given: Held | Value, rest: readonly Statement[], after: Names, context: Context): void {
+  const { scope } = context;
+  const { value, strong } = "kind" in given ? { value: given, strong: given } : given;
+  const variable = scope.variable(name);
+  if (variable?.isState && scope.linked.has(name)) {
+    scope.emit(`${variable.value.text}.value = ${strong.text};`);
+    return;
+  }
+  if (!isChanged(name, rest, after)) {
+    define(name, value, context);
+    return;
+  }
+  if (strong.kind !== "traced") return define(name, value, context);
+  const text = scope.fresh(name);
+  scope.emit(`const ${text} = tl.mut(${strong.text});`);
+  scope.bind(name, traced(text), true);
+}
+
+/** A variable with one value. What JavaScript knows while the text is written needs no variable. */
+function define(name: string, value: Value, { scope }: Context): void {
+  if (value.kind === "list") {
+    const items = value.items.map((item, i) => (item.kind === "traced" ? named(`${name}_${i}`, item, scope) : item));
+    scope.bind(name, list(items));
+    return;
+  }
+  scope.bind(name, named(name, value, scope));
+}
+
+function named(name: string, value: Value, scope: Context["scope"]): Value {
+  if (value.kind !== "traced" && value.kind !== "number") return value;
+  const isName = /^[\w$]+$/.test(value.text);
+  if (value.kind === "traced" && isName && value.text === name) return value;
+  const text = scope.fresh(name);
+  scope.emit(`const ${text} = ${value.text};`);
+  return { ...value, text };
+}
+
+/** Makes state of variables that a loop or a branch changes and that have a plain value so far. */
+export function makeState(names: readonly string[], context: Context): void {
+  const { scope } = context;
+  for (const name of names) {
+    const variable = scope.variable(name);
+    if (!variable || variable.isState) continue;
+    const { value } = variable;
+    if (value.kind !== "traced" && value.kind !== "number" && value.kind !== "truth")
+      return scope.fail(
+        `${name}, which a loop or branch changes, is ${value.kind === "none" ? "None" : `a ${value.kind}`}`,
+      );
+    const strong = value.kind === "traced" ? value : held(value, undefined).strong;
+    const text = scope.fresh(name);
+    scope.emit(`const ${text} = tl.mut(${strong.text});`);
+    scope.bind(name, traced(text), true);
+  }
+}

@@ -1,0 +1,158 @@
+/** A Triton kernel as the Python half sends it: its syntax tree, with the types that Triton gives each expression. */
+
+/** A number of Python: JSON has no infinities, and no exact integers beyond 2^53. */
+export type WireConstant = number | string | boolean | null;
+
+/** A value's type, as Triton's front end has it. */
+export type Described =
+  | { readonly kind: "tile" | "pointer"; readonly dtype: string; readonly shape: readonly number[] }
+  | { readonly kind: "constant"; readonly of: string; readonly value: WireConstant }
+  | { readonly kind: "dtype"; readonly dtype: string }
+  | { readonly kind: "tuple"; readonly items: readonly Described[] }
+  | { readonly kind: "descriptor"; readonly dtype: string }
+  | { readonly kind: "other"; readonly name: string };
+
+/** What a name outside of the function stands for. */
+export type Known =
+  | { readonly what: "constant"; readonly of: string; readonly value: WireConstant }
+  | { readonly what: "dtype"; readonly dtype: string }
+  | { readonly what: "helper"; readonly number: number; readonly name: string }
+  /** Triton's or Python's own: `tl.load`, `libdevice.tanh`, `min`. */
+  | { readonly what: "function"; readonly name: string }
+  | { readonly what: "list"; readonly items: readonly Known[] }
+  | { readonly what: "module" }
+  | { readonly what: "other"; readonly name: string };
+
+interface Placed {
+  readonly line: number;
+  readonly end: number;
+}
+
+interface Typed extends Placed {
+  /** More than one where Triton met the expression with several types. */
+  readonly types: readonly Described[];
+  readonly known?: Known;
+}
+
+export type Name = Typed & { readonly kind: "Name"; readonly id: string };
+export type Call = Typed & {
+  readonly kind: "Call";
+  readonly func: Expression;
+  readonly args: readonly Expression[];
+  readonly keywords: readonly { readonly arg: string | null; readonly value: Expression }[];
+  readonly callee?: Known;
+  /** The arguments by the names of the callee's parameters, without those that equal its defaults. */
+  readonly bound?: Readonly<Record<string, Expression | readonly Expression[]>>;
+  readonly parameters?: readonly string[];
+};
+export type Comparison = Typed & {
+  readonly kind: "Compare";
+  readonly left: Expression;
+  readonly ops: readonly string[];
+  readonly comparators: readonly Expression[];
+};
+export type Sequence = Typed & { readonly kind: "Tuple" | "List"; readonly elts: readonly Expression[] };
+export type Subscript = Typed & { readonly kind: "Subscript"; readonly value: Expression; readonly slice: Expression };
+export type Attribute = Typed & { readonly kind: "Attribute"; readonly value: Expression; readonly attr: string };
+export type Binary = Typed & {
+  readonly kind: "BinOp";
+  readonly left: Expression;
+  readonly op: string;
+  readonly right: Expression;
+};
+
+export type Expression =
+  | Name
+  | Call
+  | Comparison
+  | Sequence
+  | Subscript
+  | Attribute
+  | Binary
+  | (Typed & { readonly kind: "Constant"; readonly of: string; readonly value: WireConstant })
+  | (Typed & { readonly kind: "BoolOp"; readonly op: "And" | "Or"; readonly values: readonly Expression[] })
+  | (Typed & { readonly kind: "UnaryOp"; readonly op: string; readonly operand: Expression })
+  | (Typed & {
+      readonly kind: "IfExp";
+      readonly test: Expression;
+      readonly body: Expression;
+      readonly orelse: Expression;
+    })
+  | (Typed & {
+      readonly kind: "Slice";
+      readonly lower: Expression | null;
+      readonly upper: Expression | null;
+      readonly step: Expression | null;
+    })
+  | (Typed & { readonly kind: "JoinedStr" | "Starred" | "Lambda" | "ListComp" | "NamedExpr" | "Dict" });
+
+export type If = Placed & {
+  readonly kind: "If";
+  readonly test: Expression;
+  readonly body: readonly Statement[];
+  readonly orelse: readonly Statement[];
+};
+export type For = Placed & {
+  readonly kind: "For";
+  readonly target: Expression;
+  readonly iter: Expression;
+  readonly body: readonly Statement[];
+  readonly orelse: readonly Statement[];
+};
+export type While = Placed & { readonly kind: "While"; readonly test: Expression; readonly body: readonly Statement[] };
+export type Augmented = Typed & {
+  readonly kind: "AugAssign";
+  readonly target: Expression;
+  readonly op: string;
+  readonly value: Expression;
+};
+
+export type Statement =
+  | If
+  | For
+  | While
+  | Augmented
+  | (Placed & { readonly kind: "Assign"; readonly targets: readonly Expression[]; readonly value: Expression })
+  | (Placed & {
+      readonly kind: "AnnAssign";
+      readonly target: Expression;
+      readonly annotation: Expression;
+      readonly value: Expression | null;
+    })
+  | (Placed & { readonly kind: "Expr"; readonly value: Expression })
+  | (Placed & { readonly kind: "Return"; readonly value: Expression | null })
+  | (Placed & { readonly kind: "Assert"; readonly test: Expression; readonly msg: Expression | null })
+  | (Placed & { readonly kind: "Pass" | "Break" | "Continue" | "With" | "Try" | "Raise" | "Import" | "FunctionDef" });
+
+export interface ParameterTree {
+  readonly name: string;
+  readonly constexpr: boolean;
+  readonly default?: Known;
+}
+
+export interface FunctionTree {
+  readonly name: string;
+  /** The line of `def` in its file; lines inside of the tree count from 1. */
+  readonly line: number;
+  readonly params: readonly ParameterTree[];
+  readonly noinline: boolean;
+  readonly doc?: string;
+  readonly body: readonly Statement[];
+  readonly comments: readonly { readonly line: number; readonly text: string; readonly own: boolean }[];
+  /** Lines without text. */
+  readonly blank: readonly number[];
+}
+
+/** What a launch passes for a parameter. */
+export type GivenArgument =
+  | { readonly kind: "pointer" | "scalar"; readonly dtype: string }
+  | { readonly kind: "constant"; readonly value: Known };
+
+/** One way to call the kernel: an argument for each parameter. */
+export type GivenSignature = Readonly<Record<string, GivenArgument>>;
+
+/** A kernel, its helper functions by the numbers that calls have, and how it is called. */
+export interface KernelTree {
+  readonly functions: readonly FunctionTree[];
+  readonly signatures: readonly GivenSignature[];
+}

@@ -1,0 +1,113 @@
+import { InvalidArgumentError, Option } from "commander";
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { GivenTypesError, parseTypes } from "../../import/given-types.js";
+import type { GivenSignature } from "../../import/tree.js";
+import { thisMachine } from "../devices/machine.js";
+import { importKernel, isEqual } from "../importing/imported-kernel.js";
+import { openScratch } from "../importing/scratch.js";
+import type { PlainCommand } from "../invocation/command.js";
+import { type JsonOptions, options } from "../invocation/options.js";
+import { Worker } from "../python/worker.js";
+import { importText } from "../report/import-text.js";
+import type { ImportReport } from "../report/reports.js";
+import { writeOutput } from "../system/files.js";
+import { exitCodes, UsageError } from "../system/problems.js";
+import { printJson, progress } from "../system/streams.js";
+
+interface ImportOptions extends JsonOptions {
+  readonly types?: GivenSignature;
+  readonly kernel?: string;
+  readonly specialise?: readonly string[];
+  readonly out?: string;
+  readonly python?: string;
+  /** Seconds. */
+  readonly deadline: number;
+}
+
+export const importTriton: PlainCommand<ImportOptions> = {
+  name: "import",
+  description: "write the kernels of a Triton file in TypeScript, and compare what they emit with the original",
+  argument: { text: "<file>", description: "a Python file with @triton.jit functions; it is imported" },
+  options: [
+    new Option(
+      "--types <types>",
+      "what a call passes: pointers and numbers by dtype, constants by value, such as x:*fp16,M:i32,BLOCK=64",
+    ).argParser(typesOf),
+    options.kernel,
+    new Option("--specialise <names...>", "fix these constants to what the call gives them"),
+    new Option("-o, --out <folder>", "where to write a kernel file for each kernel (default: standard output)"),
+    new Option(
+      "--deadline <seconds>",
+      "how long the file may take to be imported, and Triton to compile a kernel of it",
+    )
+      .argParser(seconds)
+      .default(60),
+    options.python,
+    options.json,
+  ],
+  async run(file = "", { types, kernel, specialise = [], out, python, json, deadline }, streams, language) {
+    if (!types) throw new UsageError("--types is missing; it says what a call passes, such as x:*fp16,n:i32,BLOCK=64");
+    if (out === "") throw new UsageError("-o needs a folder");
+    const found = await stat(file).catch(() => undefined);
+    if (!found?.isFile()) throw new UsageError(`there is no file ${file}; name a Python file`);
+    const environment = await thisMachine.python({ python });
+    const show = progress(streams);
+    const scratch = await openScratch();
+    const worker = new Worker({ python: environment.python, device: "compiler" });
+    try {
+      show(`reading ${file}`);
+      const request = {
+        type: "import",
+        file: resolve(file),
+        kernels: kernel === undefined ? [] : [kernel],
+        types,
+      } as const;
+      const reply = await worker.request(request, deadline * 1000);
+      const kernels: ImportReport["kernels"][number][] = [];
+      if (!reply.ok)
+        kernels.push({ kernel: kernel ?? file, status: "not imported", reason: reply.error.message, line: 1 });
+      for (const read of reply.ok ? reply.result.kernels : []) {
+        show(`importing ${read.name}`);
+        const { built: _, ...imported } = await importKernel(read, {
+          worker,
+          scratch,
+          language,
+          deadlineMs: deadline * 1000,
+          specialise: new Set(specialise),
+        });
+        const path = out === undefined || imported.text === undefined ? undefined : join(out, `${read.name}.ts`);
+        if (path !== undefined) await writeOutput(path, imported.text!);
+        kernels.push({ ...imported, ...(path !== undefined && { path }) });
+      }
+      show("");
+      const report: ImportReport = { ok: kernels.every(isEqual), file, kernels };
+      if (json) printJson(streams, report);
+      else print(report, out, streams);
+      return report.ok ? exitCodes.ok : exitCodes.failed;
+    } finally {
+      await worker.stop();
+      await scratch.remove();
+    }
+  },
+};
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < 1e6)) throw new InvalidArgumentError("It must be a number above 0.");
+  return value;
+}
+
+function typesOf(text: string): GivenSignature {
+  try {
+    return parseTypes(text);
+  } catch (error) {
+    throw error instanceof GivenTypesError ? new InvalidArgumentError(error.message) : error;
+  }
+}
+
+/** The files go to standard output if there is no folder for them, and the report beside them. */
+function print(report: ImportReport, out: string | undefined, streams: Parameters<typeof importTriton.run>[2]): void {
+  if (out === undefined) for (const { text } of report.kernels) if (text !== undefined) streams.out(`${text}\n`);
+  (out === undefined ? streams.err : streams.out)(`${importText(report)}\n`);
+}

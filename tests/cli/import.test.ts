@@ -1,0 +1,124 @@
+/** `tilescript import` on files of users, friendly and hostile ones. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runBinary } from "../../src/runtime/cli/cli.js";
+import type { ImportReport } from "../../src/runtime/report/reports.js";
+import type { Streams } from "../../src/runtime/system/streams.js";
+import { expectUsage, type Ran } from "../support/cli.js";
+import { drawTests } from "../support/drawn.js";
+import { requirePython } from "../support/python.js";
+
+drawTests("files to import");
+
+let folder: string;
+
+beforeAll(async () => {
+  await requirePython();
+  folder = await mkdtemp(join(tmpdir(), "tilescript-test-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const HEAD = "import triton\nimport triton.language as tl\n\n";
+const SCALE = `${HEAD}
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, factor, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask)
+    tl.store(y_ptr + offs, x * factor, mask=mask)
+`;
+const TYPES = "x_ptr:*fp32,y_ptr:*fp32,n:i32,factor:fp32,BLOCK=64";
+
+async function run(name: string, python: string, ...args: readonly string[]): Promise<Ran & { readonly file: string }> {
+  const file = join(folder, name);
+  await writeFile(file, python);
+  let [out, err] = ["", ""];
+  const streams: Streams = { out: (text) => (out += text), err: (text) => (err += text), color: false };
+  const code = await runBinary(["import", file, ...args], streams, () => import("../../src/index.js"));
+  return { code, out, err, file };
+}
+
+const left = async (): Promise<readonly string[]> =>
+  (await readdir(tmpdir())).filter((name) => name.startsWith("tilescript-import-"));
+
+it("should write an equal kernel, and nothing elsewhere", async () => {
+  const before = await left();
+  const out = join(folder, "kernels");
+  const ran = await run("scale.py", SCALE, "--types", TYPES, "-o", out);
+  expect(ran).toMatchObject({ code: 0, out: `scale_kernel: equal\n  wrote ${join(out, "scale_kernel.ts")}\n` });
+  expect(await readdir(out)).toEqual(["scale_kernel.ts"]);
+  expect(await readFile(join(out, "scale_kernel.ts"), "utf8")).toContain(
+    "tl.store(y.add(offs), x.mul(factor), { mask });",
+  );
+  expect((await readdir(folder)).sort()).toEqual(["kernels", "scale.py"]);
+  expect(await left()).toEqual(before);
+});
+
+it("should report as JSON, and fail if a kernel is not imported", async () => {
+  const python = `${SCALE}
+@triton.jit
+def odd_kernel(x_ptr, n):
+    total = 0
+    for i in range(n):
+        last = tl.load(x_ptr + i)
+    tl.store(x_ptr, {last})
+`;
+  const ran = await run("odd.py", python, "--types", `${TYPES}`, "--json");
+  const report = JSON.parse(ran.out) as ImportReport;
+  expect(report.kernels.map(({ kernel, status }) => [kernel, status])).toEqual([
+    ["scale_kernel", "equal"],
+    ["odd_kernel", "not imported"],
+  ]);
+  expect({ code: ran.code, ok: report.ok }).toEqual({ code: 1, ok: false });
+});
+
+describe("mistakes of the command line", () => {
+  it.each([
+    [[], /--types is missing; it says what a call passes/],
+    [["--types", "x"], /no NAME:TYPE or NAME=VALUE/],
+    [["--types", "x:*fp16", "--deadline", "0"], /must be a number above 0/],
+  ])("%j", async (args, why) => {
+    expectUsage(await run("scale.py", SCALE, ...args), why);
+  });
+});
+
+describe("a file that", () => {
+  const cases: readonly (readonly [string, string, RegExp])[] = [
+    ["is no Python", "def (:\n", /the file is no Python: line 1/],
+    ["needs a missing module", `import no_such_module_of_anyone\n${SCALE}`, /can't be imported: No module named/],
+    ["ends the process", `import sys\nsys.exit(3)\n${SCALE}`, /ends the process when it is imported/],
+    ["ends without Python's clean-up", `import os\nos._exit(7)\n${SCALE}`, /ended with exit code 7/],
+    ["loops for ever", `while True:\n    pass\n${SCALE}`, /no answer within 8 s/],
+    ["raises", `raise ValueError("not today")\n${SCALE}`, /not today/],
+    ["has no kernel", "x = 1\n", /the file has no kernel/],
+  ];
+  it.each(cases)("%s", async (name, python, why) => {
+    // The deadline holds for the start of PyTorch too.
+    const deadline = name.startsWith("loops") ? ["--deadline", "8"] : [];
+    const ran = await run(`${name.replaceAll(/\W/g, "_")}.py`, python, "--types", TYPES, ...deadline);
+    expect(ran.err).toMatch(why);
+    expect(ran).toMatchObject({ code: 1, out: "" });
+  });
+
+  it.each([
+    ["prints", `print("noise" * 1000)\n${SCALE}`],
+    ["forks", `import os\nos.fork()\n${SCALE}`],
+    ["leaves a child", `import subprocess\nsubprocess.Popen(["sleep", "1000"])\n${SCALE}`],
+  ])("%s is imported all the same", async (name, python) => {
+    const ran = await run(`${name}.py`.replaceAll(" ", "_"), python, "--types", TYPES, "--json");
+    expect((JSON.parse(ran.out) as ImportReport).kernels).toMatchObject([{ kernel: "scale_kernel", status: "equal" }]);
+  });
+});
+
+it("should refuse a folder as a file", async () => {
+  await mkdir(join(folder, "nothing"), { recursive: true });
+  let err = "";
+  const streams: Streams = { out: () => undefined, err: (text) => (err += text), color: false };
+  const code = await runBinary(["import", join(folder, "nothing"), "--types", TYPES], streams);
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringMatching(/there is no file .*nothing; name a Python file/),
+  });
+});

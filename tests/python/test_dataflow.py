@@ -1,0 +1,100 @@
+"""Triton's IR compared as graphs: what may differ, and what the comparison has to see."""
+
+import unittest
+
+from tilescript_worker.dataflow import difference
+
+NAMES = ["x", "y", "n"]
+
+KERNEL = """
+module {
+  tt.func public @k(%arg0: !tt.ptr<f32>, %arg1: !tt.ptr<f32>, %arg2: i32) attributes {noinline = false} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant 0.000000e+00 : f32
+    %a = tt.load %arg0 : !tt.ptr<f32>
+    %0:2 = scf.for %i = %c0 to %arg2 step %c1 iter_args(%s = %zero, %p = %a) -> (f32, f32)  : i32 {
+      %t = scf.for %j = %c0 to %arg2 step %c1 iter_args(%u = %s) -> (f32)  : i32 {
+        %d = arith.subi %i, %j : i32
+        %f = arith.sitofp %d : i32 to f32
+        %v = arith.addf %u, %f : f32
+        scf.yield %v : f32
+      }
+      %m = arith.mulf %p, %t : f32
+      scf.yield %t, %m : f32, f32
+    }
+    tt.store %arg0, %0#0 : !tt.ptr<f32>
+    %b = tt.load %arg1 : !tt.ptr<f32>
+    %e = arith.addf %0#1, %b : f32
+    %c = arith.cmpf ogt, %e, %zero : f32
+    %r = scf.if %c -> (f32) {
+      scf.yield %e : f32
+    } else {
+      %w = arith.mulf %e, %b : f32
+      scf.yield %w : f32
+    }
+    tt.store %arg1, %r : !tt.ptr<f32>
+    tt.return
+  }
+}
+"""
+
+
+def compared(text: str, names: list[str] = NAMES) -> tuple[str, str] | None:
+    return difference(KERNEL, NAMES, text, names)
+
+
+class DataflowTest(unittest.TestCase):
+    def test_equal(self) -> None:
+        self.assertIsNone(compared(KERNEL))
+
+    def test_names_and_the_order_of_pure_operations_do_not_matter(self) -> None:
+        renamed = KERNEL.replace("%arg", "%q").replace("%zero", "%cst_7").replace("%t ", "%99 ").replace("%t,", "%99,")
+        renamed = renamed.replace("%t :", "%99 :")
+        first, second = "    %c0 = arith.constant 0 : i32\n", "    %c1 = arith.constant 1 : i32\n"
+        self.assertIsNone(compared(renamed.replace(first + second, second + first)))
+
+    def test_operands_that_commute(self) -> None:
+        self.assertIsNone(compared(KERNEL.replace("arith.addf %u, %f", "arith.addf %f, %u")))
+        self.assertIsNotNone(compared(KERNEL.replace("arith.subi %i, %j", "arith.subi %j, %i")))
+
+    def test_the_order_of_what_a_loop_carries(self) -> None:
+        swapped = KERNEL.replace("iter_args(%s = %zero, %p = %a)", "iter_args(%p = %a, %s = %zero)")
+        swapped = swapped.replace("scf.yield %t, %m", "scf.yield %m, %t").replace("%0#0", "%0#9")
+        self.assertIsNone(compared(swapped.replace("%0#1", "%0#0").replace("%0#9", "%0#1")))
+
+    def test_changes(self) -> None:
+        changes = [
+            ("arith.mulf %p, %t", "arith.addf %p, %t"),
+            ("scf.yield %t, %m", "scf.yield %m, %t"),
+            ("(%s = %zero, %p = %a)", "(%s = %a, %p = %a)"),
+            ("%c1 = arith.constant 1", "%c1 = arith.constant 2"),
+            ("arith.cmpf ogt", "arith.cmpf oge"),
+            ("arith.cmpf ogt, %e, %zero", "arith.cmpf ogt, %zero, %e"),
+            ("scf.yield %w", "scf.yield %b"),
+            ("tt.store %arg0, %0#0", "tt.store %arg0, %0#1"),
+            ("tt.store %arg1, %r", "tt.store %arg0, %r"),
+            ("    tt.store %arg1, %r : !tt.ptr<f32>\n", ""),
+            ("iter_args(%u = %s)", "iter_args(%u = %p)"),
+            ("%j = %c0 to %arg2", "%j = %c1 to %arg2"),
+        ]
+        for before, after in changes:
+            with self.subTest(after):
+                self.assertIn(before, KERNEL)
+                self.assertIsNotNone(compared(KERNEL.replace(before, after)))
+
+    def test_a_load_stays_behind_a_store(self) -> None:
+        store = "    tt.store %arg0, %0#0 : !tt.ptr<f32>\n"
+        load = "    %b = tt.load %arg1 : !tt.ptr<f32>\n"
+        self.assertIsNotNone(compared(KERNEL.replace(store + load, load + store)))
+
+    def test_arguments_are_told_apart_by_their_names(self) -> None:
+        self.assertIsNotNone(compared(KERNEL, ["y", "x", "n"]))
+
+    def test_the_difference_names_the_operations(self) -> None:
+        found = compared(KERNEL.replace("arith.subi %i, %j", "arith.addi %i, %j"))
+        self.assertEqual(found, ("arith.subi %, % : i32", "arith.addi %, % : i32"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,55 @@
+/** The kernels of an emitted module as `tilescript import` reads them, with the types of a call. */
+import type { CompiledKernel } from "tilescript";
+import type { GivenArgument, GivenSignature, Known } from "../../../src/import/tree.js";
+import { tritonName } from "../../../src/import/given-types.js";
+import { compileCases } from "../../../src/runtime/cases/compile-cases.js";
+import { snakeCase } from "../../../src/codegen/names/names.js";
+
+/** What a call of the kernel passes with its first config, and the first of each dtype variable's dtypes. */
+export function typesOf(kernel: CompiledKernel): GivenSignature {
+  const { tensors, pointers, scalars, constexprs, dtypes, jit } = kernel.signature;
+  const dtypeOf = (dtype: string): string => tritonName(dtypes[dtype]?.[0] ?? dtype);
+  const known = new Map<string, GivenArgument>();
+  for (const { name, dtype } of [...tensors, ...pointers])
+    known.set(snakeCase(`${name}_ptr`), {
+      kind: "pointer",
+      dtype: dtypeOf(typeof dtype === "string" ? dtype : dtype.variable),
+    });
+  for (const { python, dtype } of scalars) known.set(python, { kind: "scalar", dtype: tritonName(dtype) });
+  const [at] = compileCases(kernel, { seed: 0 }).cases;
+  const values = at ? kernel.constexprs(at) : {};
+  for (const { name, python, kind, choices, default: initial } of constexprs) {
+    const value = values[name] ?? initial ?? choices?.[0] ?? { bool: true, float: 1, int: 16 }[kind as "int"];
+    known.set(python, { kind: "constant", value: constant(kind, value) });
+  }
+  return Object.fromEntries(
+    parametersOf(kernel.python, jit).map((name) => [
+      name,
+      known.get(name) ?? ({ kind: "scalar", dtype: "i32" } as const),
+    ]),
+  );
+}
+
+function constant(kind: string, value: unknown): Known {
+  if (kind === "dtype") return { what: "dtype", dtype: tritonName(String(value)) };
+  const of = { bool: "bool", int: "int", float: "float", string: "str" }[kind] ?? "str";
+  return { what: "constant", of, value: value as number };
+}
+
+/** The parameters of a function, from the text of its module. */
+function parametersOf(python: string, name: string): readonly string[] {
+  const [, list = ""] = new RegExp(`^def ${name}\\(([^)]*)\\)`, "m").exec(python) ?? [];
+  return list.split(",").flatMap((each) => /^\s*(\w+)/.exec(each)?.[1] ?? []);
+}
+
+/** The statements of a function, without its head: the lines that are indented below it. */
+export function bodyOf(python: string, name: string): string {
+  const lines = python.split("\n");
+  const start = lines.findIndex((line) => line.startsWith(`def ${name}(`));
+  const head = lines.findIndex((line, i) => i >= start && /^(\)|def .*\)).*:$/.test(line));
+  const end = lines.findIndex((line, i) => i > head && line !== "" && !line.startsWith(" "));
+  return lines
+    .slice(head + 1, end < 0 ? undefined : end)
+    .join("\n")
+    .trim();
+}

@@ -22,14 +22,36 @@ from .typed_tree import Trees
 
 
 def read_kernels(request: dict[str, Any]) -> dict[str, Any]:
-    """Serves an ``import`` request: every kernel of a file that the given types fit, with its tree and its IR."""
+    """Serves an ``import`` request: every kernel of a file, for given types or for what a script launches."""
     path = os.path.realpath(request["file"])
+    if "call" in request:
+        return _launched(path, os.path.realpath(request["call"]), request)
     module = _imported(path)
     found = {name: kernel for name, kernel in kernels_of(module, path).items() if _is_wanted(name, request)}
     if not found:
-        wanted = ", ".join(request["kernels"])
-        raise RequestError("unsupported", f"the file has no kernel{f' {wanted}' if wanted else ''}")
-    return {"kernels": [_kernel(name, kernel, module, request["types"]) for name, kernel in found.items()]}
+        raise RequestError("unsupported", f"the file has no kernel{_named(request)}")
+    return {"kernels": [_for_types(name, kernel, module, request["types"]) for name, kernel in found.items()]}
+
+
+def _launched(path: str, script: str, request: dict[str, Any]) -> dict[str, Any]:
+    """The kernels of the file that the script launches."""
+    from .recording import record
+
+    launches = record(script)
+    own = {
+        kernel: calls
+        for kernel, calls in launches.calls.items()
+        if os.path.realpath(inspect.getsourcefile(kernel.fn) or "") == path and _is_wanted(kernel.__name__, request)
+    }
+    if not own:
+        why = f": it stopped, {launches.stopped}" if launches.stopped else ""
+        raise RequestError("unsupported", f"the script launches no kernel of the file{_named(request)}{why}")
+    kernels = [_read(kernel.__name__, kernel, calls) for kernel, calls in own.items()]
+    return {"kernels": kernels, **({"stopped": launches.stopped} if launches.stopped else {})}
+
+
+def _named(request: dict[str, Any]) -> str:
+    return f" {', '.join(request['kernels'])}" if request["kernels"] else ""
 
 
 def match(request: dict[str, Any]) -> dict[str, Any]:
@@ -40,12 +62,11 @@ def match(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _matched(kernel: JITFunction, call: dict[str, Any]) -> dict[str, Any]:
-    given = {name: argument(value) for name, value in call["arguments"].items()}
     order = [param.name for param in kernel.params]
     pointers = [name for name in order if name not in call["names"]]
     # Pointers come first, in the order of the author; the rest keeps its names.
     originals = {**dict(zip(pointers, call["pointers"], strict=True)), **call["names"]}
-    signature = {name: given[originals[name]] for name in order}
+    signature = {name: argument(call["arguments"][originals[name]]) for name in order}
     try:
         text = ttir(kernel, signature)
     except Exception as error:
@@ -90,22 +111,43 @@ def _is_wanted(name: str, request: dict[str, Any]) -> bool:
     return not request["kernels"] or name in request["kernels"]
 
 
-def _kernel(name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any]) -> dict[str, Any]:
-    said = {"name": name, "line": getattr(kernel, "def_file_line_number", 1)}
+def _for_types(name: str, kernel: JITFunction, module: ModuleType, types: dict[str, Any]) -> dict[str, Any]:
     lacking = [param.name for param in kernel.params if param.name not in types and not param.has_default]
     if lacking:
-        return {**said, "refused": f"--types lacks {', '.join(lacking)}"}
-    signature = {param.name: _given(param, types, module) for param in kernel.params}
+        return {**_head(name, kernel), "refused": f"--types lacks {', '.join(lacking)}"}
+    return _read(name, kernel, [{param.name: _given(param, types, module) for param in kernel.params}])
+
+
+def _head(name: str, kernel: JITFunction) -> dict[str, Any]:
+    return {"name": name, "line": getattr(kernel, "def_file_line_number", 1)}
+
+
+def _read(name: str, kernel: JITFunction, signatures: list[dict[str, Argument]]) -> dict[str, Any]:
+    """A kernel's trees, and its IR for each call that Triton compiles."""
     observed = Observed()
-    try:
-        text = ttir(kernel, signature, observed)
-    except Exception as error:
-        return {**said, "refused": f"Triton does not compile it: {_last_line(error)}"}
-    _observe_flags(kernel, signature, observed)
+    compiled: list[tuple[dict[str, Argument], str]] = []
+    refused = "it is not called"
+    for signature in signatures:
+        other = next((argument for argument in signature.values() if argument.kind == "other"), None)
+        if other is not None:
+            refused = f"an argument is a {other.value}"
+            continue
+        observed.call = len(compiled)
+        try:
+            compiled.append((signature, ttir(kernel, signature, observed)))
+        except Exception as error:
+            refused = f"Triton does not compile it: {_last_line(error)}"
+    if not compiled:
+        return {**_head(name, kernel), "refused": refused}
+    observed.call = -1
+    _observe_flags(kernel, compiled[0][0], observed)
     trees = Trees(observed)
     functions = trees.of(kernel)
-    shown = {each: trees.shown(value) for each, value in signature.items()}
-    return {**said, "functions": functions, "calls": [{"arguments": shown, "ttir": text}]}
+    calls = [
+        {"arguments": {each: trees.shown(value) for each, value in signature.items()}, "ttir": text}
+        for signature, text in compiled
+    ]
+    return {**_head(name, kernel), "functions": functions, "calls": calls}
 
 
 def _observe_flags(kernel: JITFunction, signature: dict[str, Argument], observed: Observed) -> None:
@@ -143,6 +185,8 @@ def _constant(known: dict[str, Any]) -> Any:
         return tl.dtype(known["dtype"])
     if known["what"] == "list":
         return tuple(_constant(item) for item in known["items"])
+    if known["what"] == "helper":
+        raise RequestError("unsupported", "a function as a constant")
     if known["what"] != "constant":
         raise RequestError("unsupported", f"a constant that is a {known['what']}")
     value, kind = known["value"], known["of"]

@@ -47,6 +47,8 @@ class Observed:
     """The types of every expression that Triton has visited, in every function."""
 
     types: dict[Place, Types] = field(default_factory=dict)
+    # The number of the call that is compiled, which a type notes; -1 for one that nobody made.
+    call: int = 0
 
     def note(self, function: Any, node: ast.AST, value: Any) -> None:
         is_own = not function.__module__.startswith("triton.")
@@ -55,8 +57,12 @@ class Observed:
             return
         known = self.types.setdefault(place_of(function, node), [])
         described = describe(value)
-        if described not in known:
-            known.append(described)
+        for each in known:
+            if {name: part for name, part in each.items() if name != "calls"} == described:
+                if self.call not in each["calls"]:
+                    each["calls"].append(self.call)
+                return
+        known.append({**described, "calls": [self.call]})
 
 
 def place_of(function: Any, node: Any) -> Place:

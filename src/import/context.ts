@@ -5,6 +5,8 @@ import type { Value } from "./value.js";
 export interface KernelContext {
   /** Pointers of the kernel that a call may leave out, by their TypeScript names. */
   readonly optional: ReadonlySet<string>;
+  /** Whether conditions that Triton knows are decided as in the first call. */
+  readonly decides: boolean;
   /** An element type as the file writes it: `tl.float16`, or the name of a dtype variable. */
   dtype(element: string): string;
   /** Says what a person must look at. */

@@ -29,6 +29,8 @@ export interface KernelText {
 export interface TextOptions {
   /** Parameters that are fixed to what the first call gives them. */
   readonly specialise?: ReadonlySet<string>;
+  /** Conditions that Triton knows are decided as in the first call. */
+  readonly decides?: boolean;
   /** No dtype variables: every pointer has the dtype of the first call. */
   readonly fixedDTypes?: boolean;
 }
@@ -71,6 +73,10 @@ class KernelWriter implements KernelContext {
 
   get #kernel(): FunctionTree {
     return this.#tree.functions[0]!;
+  }
+
+  get decides(): boolean {
+    return this.#options.decides === true;
   }
 
   todo(text: string, line: number): void {

@@ -103,7 +103,11 @@ function isAbsent(value: Value, from: Expression, { kernel, scope }: Context): V
 
 /** As a condition: a truth value, or a handle of one. */
 export function condition(node: Expression, context: Context): Value {
-  const value = expression(node, context);
+  const decided = context.kernel.decides ? constantOf(node) : undefined;
+  return truthOf(decided ?? expression(node, context), node, context);
+}
+
+function truthOf(value: Value, node: Expression, context: Context): Value {
   switch (value.kind) {
     case "truth":
       return value;

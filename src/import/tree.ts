@@ -3,8 +3,9 @@
 /** A number of Python: JSON has no infinities, and no exact integers beyond 2^53. */
 export type WireConstant = number | string | boolean | null;
 
-/** A value's type, as Triton's front end has it. */
-export type Described =
+/** A value's type, as Triton's front end has it, and the numbers of the calls in which it has that. */
+export type Described = DescribedType & { readonly calls?: readonly number[] };
+type DescribedType =
   | { readonly kind: "tile" | "pointer"; readonly dtype: string; readonly shape: readonly number[] }
   | { readonly kind: "constant"; readonly of: string; readonly value: WireConstant }
   | { readonly kind: "dtype"; readonly dtype: string }
@@ -150,6 +151,16 @@ export type GivenArgument =
 
 /** One way to call the kernel: an argument for each parameter. */
 export type GivenSignature = Readonly<Record<string, GivenArgument>>;
+
+/** The functions with the types of these calls alone; -1 stands for calls that nobody made. */
+export function forCalls(functions: readonly FunctionTree[], calls: ReadonlySet<number>): readonly FunctionTree[] {
+  const text = JSON.stringify(functions);
+  return JSON.parse(text, (key, value: unknown) =>
+    key === "types" && Array.isArray(value)
+      ? (value as Described[]).filter((type) => type.calls?.some((call) => calls.has(call)) !== false)
+      : value,
+  ) as readonly FunctionTree[];
+}
 
 /** A kernel, its helper functions by the numbers that calls have, and how it is called. */
 export interface KernelTree {

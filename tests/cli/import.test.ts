@@ -13,12 +13,22 @@ import { requirePython } from "../support/python.js";
 drawTests("files to import");
 
 let folder: string;
+let temporary: string;
+let before: string | undefined;
 
 beforeAll(async () => {
   await requirePython();
   folder = await mkdtemp(join(tmpdir(), "tilescript-test-"));
+  // What is left among the temporary files is seen there.
+  temporary = await mkdtemp(join(tmpdir(), "tilescript-test-"));
+  before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = temporary;
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(async () => {
+  if (before === undefined) delete process.env["TMPDIR"];
+  else process.env["TMPDIR"] = before;
+  for (const each of [folder, temporary]) await rm(each, { recursive: true });
+});
 
 const HEAD = "import triton\nimport triton.language as tl\n\n";
 const SCALE = `${HEAD}
@@ -41,10 +51,9 @@ async function run(name: string, python: string, ...args: readonly string[]): Pr
 }
 
 const left = async (): Promise<readonly string[]> =>
-  (await readdir(tmpdir())).filter((name) => name.startsWith("tilescript-import-"));
+  (await readdir(temporary)).filter((name) => name.startsWith("tilescript-"));
 
 it("should write an equal kernel, and nothing elsewhere", async () => {
-  const before = await left();
   const out = join(folder, "kernels");
   const ran = await run("scale.py", SCALE, "--types", TYPES, "-o", out);
   expect(ran).toMatchObject({ code: 0, out: `scale_kernel: equal\n  wrote ${join(out, "scale_kernel.ts")}\n` });
@@ -53,7 +62,7 @@ it("should write an equal kernel, and nothing elsewhere", async () => {
     "tl.store(y.add(offs), x.mul(factor), { mask });",
   );
   expect((await readdir(folder)).sort()).toEqual(["kernels", "scale.py"]);
-  expect(await left()).toEqual(before);
+  expect(await left()).toEqual([]);
 });
 
 it("should report as JSON, and fail if a kernel is not imported", async () => {
@@ -74,9 +83,38 @@ def odd_kernel(x_ptr, n):
   expect({ code: ran.code, ok: report.ok }).toEqual({ code: 1, ok: false });
 });
 
+it("should take types from what a script launches, without a GPU", async () => {
+  const script = join(folder, "bench.py");
+  const launches = ["float16", "float32"].map((dtype) => `scale(torch.ones(100, device="cuda", dtype=torch.${dtype}))`);
+  await writeFile(
+    script,
+    `import torch
+from scaling import scale_kernel
+def scale(x):
+    y = torch.empty_like(x)
+    scale_kernel[(1,)](x, y, x.numel(), 0.5, BLOCK=128)
+    return y
+${launches.join("\n")}
+assert torch.cuda.is_available()
+raise ValueError("results are missing")
+`,
+  );
+  const ran = await run("scaling.py", SCALE, "--call", script, "--json");
+  const report = JSON.parse(ran.out) as ImportReport;
+  expect(report).toMatchObject({
+    ok: true,
+    stopped: "ValueError: results are missing",
+    kernels: [{ status: "equal" }],
+  });
+  expect(ran.err).toBe(`running ${script}; its kernels are noted, not launched\n`);
+  expect(report.kernels[0]!.text).toContain("x: pointer(tl.float16)");
+});
+
 describe("mistakes of the command line", () => {
   it.each([
-    [[], /--types is missing; it says what a call passes/],
+    [[], /give --call with a script that launches the kernels, or --types with what a call passes/],
+    [["--types", "x:*fp16", "--call", "no.py"], /give --call with a script .*, or --types/],
+    [["--call", "no-such.py"], /there is no file no-such.py; name a Python file/],
     [["--types", "x"], /no NAME:TYPE or NAME=VALUE/],
     [["--types", "x:*fp16", "--deadline", "0"], /must be a number above 0/],
   ])("%j", async (args, why) => {

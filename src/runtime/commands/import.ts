@@ -17,8 +17,9 @@ import { printJson, progress } from "../system/streams.js";
 
 interface ImportOptions extends JsonOptions {
   readonly types?: GivenSignature;
+  readonly call?: string;
   readonly kernel?: string;
-  readonly specialise?: readonly string[];
+  readonly specialise?: true | readonly string[];
   readonly out?: string;
   readonly python?: string;
   /** Seconds. */
@@ -34,8 +35,15 @@ export const importTriton: PlainCommand<ImportOptions> = {
       "--types <types>",
       "what a call passes: pointers and numbers by dtype, constants by value, such as x:*fp16,M:i32,BLOCK=64",
     ).argParser(typesOf),
+    new Option(
+      "--call <script>",
+      "run this Python script, and note what it passes to the kernels instead of launching them",
+    ),
     options.kernel,
-    new Option("--specialise <names...>", "fix these constants to what the call gives them"),
+    new Option(
+      "--specialise [names...]",
+      "fix these constants to what the first call gives them; without names, decide every condition that Triton knows",
+    ),
     new Option("-o, --out <folder>", "where to write a kernel file for each kernel (default: standard output)"),
     new Option(
       "--deadline <seconds>",
@@ -46,22 +54,30 @@ export const importTriton: PlainCommand<ImportOptions> = {
     options.python,
     options.json,
   ],
-  async run(file = "", { types, kernel, specialise = [], out, python, json, deadline }, streams, language) {
-    if (!types) throw new UsageError("--types is missing; it says what a call passes, such as x:*fp16,n:i32,BLOCK=64");
+  async run(file = "", { types, call, kernel, specialise, out, python, json, deadline }, streams, language) {
+    if ((types === undefined) === (call === undefined))
+      throw new UsageError(
+        "give --call with a script that launches the kernels, or --types with what a call passes, such as x:*fp16,n:i32,BLOCK=64",
+      );
     if (out === "") throw new UsageError("-o needs a folder");
-    const found = await stat(file).catch(() => undefined);
-    if (!found?.isFile()) throw new UsageError(`there is no file ${file}; name a Python file`);
+    for (const path of [file, ...(call === undefined ? [] : [call])])
+      if (!(await stat(path).catch(() => undefined))?.isFile())
+        throw new UsageError(`there is no file ${path}; name a Python file`);
     const environment = await thisMachine.python({ python });
     const show = progress(streams);
     const scratch = await openScratch();
     const worker = new Worker({ python: environment.python, device: "compiler" });
     try {
       show(`reading ${file}`);
+      if (call !== undefined)
+        streams.err(`running ${call}; its kernels are noted, not launched
+`);
       const request = {
         type: "import",
         file: resolve(file),
         kernels: kernel === undefined ? [] : [kernel],
-        types,
+        ...(types && { types }),
+        ...(call !== undefined && { call: resolve(call) }),
       } as const;
       const reply = await worker.request(request, deadline * 1000);
       const kernels: ImportReport["kernels"][number][] = [];
@@ -74,14 +90,19 @@ export const importTriton: PlainCommand<ImportOptions> = {
           scratch,
           language,
           deadlineMs: deadline * 1000,
-          specialise: new Set(specialise),
+          ...(specialise && { specialise: new Set(specialise === true ? [] : specialise) }),
         });
         const path = out === undefined || imported.text === undefined ? undefined : join(out, `${read.name}.ts`);
         if (path !== undefined) await writeOutput(path, imported.text!);
         kernels.push({ ...imported, ...(path !== undefined && { path }) });
       }
       show("");
-      const report: ImportReport = { ok: kernels.every(isEqual), file, kernels };
+      const report: ImportReport = {
+        ok: kernels.every(isEqual),
+        file,
+        ...(reply.ok && reply.result.stopped !== undefined && { stopped: reply.result.stopped }),
+        kernels,
+      };
       if (json) printJson(streams, report);
       else print(report, out, streams);
       return report.ok ? exitCodes.ok : exitCodes.failed;

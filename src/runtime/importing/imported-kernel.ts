@@ -1,10 +1,11 @@
 /** One kernel of a Triton file: its text, built and emitted again, and compared with the original as Triton's IR. */
 import type { CompiledKernel } from "../../contract/compiled.js";
 import { kernelText, type KernelText, type TextOptions, type Todo } from "../../import/kernel-text.js";
+import { forCalls, type GivenArgument } from "../../import/tree.js";
 import { NotImported } from "../../import/value.js";
 import { openWorkspace } from "../devices/workspace.js";
 import { importKernels, isBuildError } from "../invocation/kernels.js";
-import type { CallMatch, ReadKernel } from "../python/protocol.js";
+import type { CallMatch, ReadCall, ReadKernel } from "../python/protocol.js";
 import type { ImportOutcome } from "../report/reports.js";
 import type { Worker } from "../python/worker.js";
 import type { Scratch } from "./scratch.js";
@@ -14,6 +15,8 @@ export type ImportedKernel = ImportOutcome & {
   /** The kernel file; absent where none could be written. */
   readonly text?: string;
   readonly todos?: readonly Todo[];
+  /** The calls that it was compared for, where it serves some of them only. */
+  readonly calls?: { readonly compared: number; readonly noted: number };
   /** What it emits, where it could be built. */
   readonly built?: CompiledKernel;
 };
@@ -25,18 +28,60 @@ export interface ImportTools {
   readonly language: () => Promise<unknown>;
   /** How long a comparison may take. */
   readonly deadlineMs: number;
-  readonly specialise: ReadonlySet<string>;
+  /** Constants to fix; with none of them named, every condition that Triton knows is decided. */
+  readonly specialise?: ReadonlySet<string>;
 }
 
 export async function importKernel(read: ReadKernel, tools: ImportTools): Promise<ImportedKernel> {
   const { name: kernel, line } = read;
   if ("refused" in read) return { kernel, status: "not imported", reason: read.refused, line };
-  const imported = await attempt(read, tools, { specialise: tools.specialise });
-  if (isEqual(imported)) return imported;
+  const { specialise } = tools;
+  const options: TextOptions = specialise ? { specialise, decides: specialise.size === 0 } : {};
+  const calls = alike(read.calls, specialise);
+  const imported = await attempt(only(read, calls, options), tools, options);
+  if (isEqual(imported)) return { ...imported, ...share(calls, read) };
   // A kernel may ask for the dtype of a pointer and name the same dtype elsewhere.
-  const fixed = await attempt(read, tools, { specialise: tools.specialise, fixedDTypes: true });
-  return isEqual(fixed) ? fixed : imported;
+  const first = calls.filter((call) => sameTypes(call, calls[0]!));
+  const fixed = await attempt(only(read, first, options), tools, { ...options, fixedDTypes: true });
+  return isEqual(fixed) ? { ...fixed, ...share(first, read) } : imported;
 }
+
+/** The kernel as these calls have it. Where conditions are decided, what other calls would do does not count. */
+function only(read: Read, calls: readonly ReadCall[], { decides }: TextOptions): Read {
+  const kept = new Set(calls.map((call) => read.calls.indexOf(call)));
+  return { ...read, calls, functions: forCalls(read.functions, decides ? kept : kept.add(-1)) };
+}
+
+const share = (calls: readonly ReadCall[], read: Read): Pick<ImportedKernel, "calls"> =>
+  calls.length < read.calls.length ? { calls: { compared: calls.length, noted: read.calls.length } } : {};
+
+/**
+ * The calls that one kernel file can serve: those that pass the same kinds of arguments as the first, and the same values
+ * of what is fixed.
+ */
+function alike(calls: readonly ReadCall[], specialise: ReadonlySet<string> | undefined): readonly ReadCall[] {
+  const kindOf = (given: GivenArgument, name: string): string => {
+    if (given.kind !== "constant") return given.kind === "pointer" ? "pointer" : given.dtype;
+    const isFixed = specialise && (specialise.size === 0 || specialise.has(name));
+    if (isFixed) return JSON.stringify(given.value);
+    const { value } = given;
+    return value.what === "constant" ? value.of : JSON.stringify(value);
+  };
+  const [first] = calls;
+  return calls.filter((call) =>
+    Object.entries(call.arguments).every(([name, given]) => {
+      const kinds = [kindOf(given, name), kindOf(first!.arguments[name]!, name)];
+      // A pointer may be left out.
+      return kinds[0] === kinds[1] || (!specialise && kinds.includes("NoneType") && kinds.includes("pointer"));
+    }),
+  );
+}
+
+const sameTypes = (call: ReadCall, other: ReadCall): boolean =>
+  Object.entries(call.arguments).every(([name, given]) => {
+    const beside = other.arguments[name]!;
+    return given.kind === "constant" || (beside.kind !== "constant" && beside.dtype === given.dtype);
+  });
 
 export const isEqual = ({ status }: Pick<ImportedKernel, "status">): boolean =>
   status === "equal" || status === "equal for the traced flags";
@@ -59,7 +104,9 @@ async function attempt(read: Read, tools: ImportTools, options: TextOptions): Pr
   const match = await compare(read, built, parameters, tools);
   switch (match.kind) {
     case "equal":
-      return fixed.length > 0 ? { ...made, status: "equal for the traced flags", fixed } : { ...made, status: "equal" };
+      return fixed.length > 0 || options.decides
+        ? { ...made, status: "equal for the traced flags", fixed }
+        : { ...made, status: "equal" };
     case "differs":
       return { ...made, status: "differs", original: match.original, imported: match.imported };
     case "uncompiled": {

@@ -148,7 +148,9 @@ export interface ImportRequest {
   /** The kernels to read; all if there is none. */
   readonly kernels: readonly string[];
   /** What a call passes, by the names of parameters. */
-  readonly types: GivenSignature;
+  readonly types?: GivenSignature;
+  /** A script that launches them. */
+  readonly call?: string;
 }
 
 /** One call of a kernel that is imported: its arguments, and the kernel's IR for them. */
@@ -166,6 +168,8 @@ export type ReadKernel = { readonly name: string; readonly line: number } & (
 
 export interface ImportResult {
   readonly kernels: readonly ReadKernel[];
+  /** Why the script did not come to its end. */
+  readonly stopped?: string;
 }
 
 /** Compares an emitted kernel with its original, in Triton's IR. */

@@ -4,9 +4,19 @@ import type { ImportReport } from "./reports.js";
 type Kernel = ImportReport["kernels"][number];
 
 /** One line a kernel, with the reason below it where it is not equal. */
-export function importText({ kernels, file }: ImportReport): string {
-  return kernels.flatMap((kernel) => [`${kernel.kernel}: ${kernel.status}`, ...details(kernel, file)]).join("\n");
+export function importText({ kernels, file, stopped }: ImportReport): string {
+  const note = stopped === undefined ? [] : [`note: the script stopped before its end: ${stopped}`];
+  const lines = kernels.flatMap((kernel) => [
+    `${kernel.kernel}: ${kernel.status}${share(kernel)}`,
+    ...details(kernel, file),
+  ]);
+  return [...lines, ...note].join("\n");
 }
+
+const share = ({ calls }: Kernel): string =>
+  calls
+    ? ` (for ${calls.compared} of ${calls.noted} calls; the others pass other dtypes, flags or kinds of arguments)`
+    : "";
 
 function details(kernel: Kernel, file: string): readonly string[] {
   const todos = (kernel.todos ?? []).map(({ text, line }) => `  ${file}:${line}: TODO: ${text}`);

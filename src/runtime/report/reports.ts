@@ -352,11 +352,15 @@ export interface ImportReport {
   /** Whether every kernel is equal to its original. */
   readonly ok: boolean;
   readonly file: string;
+  /** Why the script of `--call` did not come to its end. */
+  readonly stopped?: string;
   readonly kernels: readonly (ImportOutcome & {
     readonly kernel: string;
     /** The kernel file, and where it was written. */
     readonly text?: string;
     readonly path?: string;
+    /** The calls that it was compared for, where the file serves some of them only. */
+    readonly calls?: { readonly compared: number; readonly noted: number };
     /** What a person must look at, with the line of the Python file. */
     readonly todos?: readonly { readonly text: string; readonly line: number }[];
   })[];

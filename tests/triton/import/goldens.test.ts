@@ -49,7 +49,6 @@ async function reimported(kernel: CompiledKernel): Promise<ImportedKernel> {
     scratch,
     language: async () => {},
     deadlineMs,
-    specialise: new Set(),
   });
 }
 

@@ -17,7 +17,13 @@ def handlers(wanted: str) -> dict[str, Handler]:
     """One handler for each type of request, on the requested device."""
     device = choose(wanted)
     if device.kind == "compiler":
-        return {"compile": compile_case, "ahead": compile_ahead, "launches": launches, "import": read_kernels, "match": match}
+        return {
+            "compile": compile_case,
+            "ahead": compile_ahead,
+            "launches": launches,
+            "import": read_kernels,
+            "match": match,
+        }
     return {
         "hello": lambda request: describe(device),
         "verify": lambda request: verify(request, device),

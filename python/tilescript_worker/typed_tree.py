@@ -72,7 +72,7 @@ class _Tree:
             "noinline": bool(function.noinline),
             **({"doc": doc} if doc is not None else {}),
             "body": [self._node(statement) for statement in body],
-            **_layout(function.src),
+            **_layout(function.src, _end_of_head(definition)),
         }
 
     def _param(self, param: Any) -> dict[str, Any]:
@@ -201,13 +201,19 @@ def _local_names(definition: ast.FunctionDef) -> set[str]:
     }
 
 
-def _layout(source: str) -> dict[str, Any]:
-    """The comments of a function by line, whether each has a line of its own, and the lines that are blank."""
+def _end_of_head(definition: ast.FunctionDef) -> int:
+    """The last line of a function's parameters."""
+    parts = [*ast.walk(definition.args), definition.returns]
+    return max([definition.lineno, *(part.end_lineno for part in parts if part is not None and "lineno" in vars(part))])
+
+
+def _layout(source: str, head: int) -> dict[str, Any]:
+    """The comments of a function's body by line, whether each has a line of its own, and the lines that are blank."""
     lines = source.splitlines()
     comments = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
+            if token.type == tokenize.COMMENT and token.start[0] > head:
                 row = token.start[0]
                 own = lines[row - 1].lstrip().startswith("#")
                 comments.append({"line": row, "text": token.string.lstrip("#").strip(), "own": own})

@@ -153,7 +153,8 @@ const hinted: Adaptation = ({ operands }, node, { scope }) => {
     scope.fail("a hint that is no constant", node);
 };
 
-const floats: Adaptation = ({ operands }, node, { kernel }) => {
+/** A number that Triton knows has a dtype among the arguments of libdevice's functions. */
+export const numbersTyped: Adaptation = ({ operands }, node, { kernel }) => {
   const made = elementOf(node);
   if (made === undefined) return;
   for (const [i, operand] of operands.entries())
@@ -189,5 +190,4 @@ export const adaptations: Readonly<Record<string, Adaptation | undefined>> = {
   multipleOf: hinted,
   maxContiguous: hinted,
   maxConstancy: hinted,
-  pow: floats,
 };

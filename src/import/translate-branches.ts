@@ -4,7 +4,7 @@ import { condition } from "./translate-expressions.js";
 import { liveBefore, writes } from "./liveness.js";
 import { makeState, statements } from "./translate-statements.js";
 import type { If, Statement } from "./tree.js";
-import { cast, list, NotImported, traced, type Value } from "./value.js";
+import { cast, constantKind, list, NotImported, traced, type Value } from "./value.js";
 
 type Names = ReadonlySet<string>;
 
@@ -34,7 +34,9 @@ function armsOf(statement: If, context: Context): readonly Arm[] {
     if (asked.kind !== "truth") arms.push({ asked, body: node.body });
     else if (asked.value) return [...arms, { asked: undefined, body: node.body }];
     const [only, ...more]: readonly Statement[] = node.orelse;
-    if (only?.kind === "If" && more.length === 0) node = only;
+    // Triton knows some conditions when it compiles; a chain has one kind.
+    const isChain = only?.kind === "If" && more.length === 0 && isKnown(only) === isKnown(statement);
+    if (isChain) node = only;
     else {
       if (node.orelse.length > 0) arms.push({ asked: undefined, body: node.orelse });
       node = undefined;
@@ -42,6 +44,8 @@ function armsOf(statement: If, context: Context): readonly Arm[] {
   }
   return arms;
 }
+
+const isKnown = ({ test }: If): boolean => constantKind(test) !== undefined;
 
 const returns = (body: readonly Statement[]): boolean =>
   body.some(

@@ -342,6 +342,8 @@ export interface Work {
   readonly ops: number;
   /** Elements of tiles that the operations compute. */
   readonly lanes: number;
+  /** The turns of a loop follow from data: it counts as many as the longest size. */
+  readonly guessed?: true;
 }
 
 export interface CompiledKernel {

@@ -36,7 +36,7 @@ import { refusal } from "./refusal.js";
 import { NotEvaluated } from "../torch/not-evaluated.js";
 import { evaluateReference } from "../torch/evaluate-torch.js";
 import { UnknownAddress } from "./tensor.js";
-import { workOf } from "./work.js";
+import { bothWorks, workOf } from "./work.js";
 
 /** A number, a flag or a choice. */
 type Scalar = number | boolean | string;
@@ -55,10 +55,7 @@ export function operatorRefusal(operator: OperatorIR, at: Case): string | undefi
 /** The work of the launches whose arguments the case decides. */
 export function operatorWork(operator: OperatorIR, at: Case): Work {
   const works = launchesKnown(operator, at).map(([kernel, launched]) => workOf(kernel, launched));
-  return works.reduce((sum, { ops, lanes }) => ({ ops: sum.ops + ops, lanes: sum.lanes + lanes }), {
-    ops: 0,
-    lanes: 0,
-  });
+  return works.reduce(bothWorks, { ops: 0, lanes: 0 });
 }
 
 /** Each launch whose arguments the case decides, as a case of its kernel. */

@@ -14,8 +14,9 @@ import {
   type Statement,
   type Value,
   type Variable,
+  type WhileStatement,
 } from "../ir/nodes.js";
-import { handedOver } from "../ir/walk.js";
+import { assignedIn, handedOver } from "../ir/walk.js";
 import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
@@ -28,7 +29,7 @@ export function workOf(ir: KernelIR, at: Case): Work {
   // A causal loop is shortest at one end of the grid; at which one, the kernel decides.
   const [first, last] = [grid.map(() => 0), grid].map((place) => new Program(ir, bindings, grid, place).cost());
   const [a, b] = [first!, last!];
-  return { ops: programs * Math.max(a.ops, b.ops), lanes: programs * Math.max(a.lanes, b.lanes) };
+  return times({ ops: Math.max(a.ops, b.ops), lanes: Math.max(a.lanes, b.lanes), ...guess(a, b) }, programs);
 }
 
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
@@ -38,6 +39,8 @@ class Program {
   readonly #known = new Map<Value | Variable, Constant | undefined>();
   readonly #place: readonly number[];
   readonly #longest: number;
+  /** Turns of while loops that were followed. */
+  #turns = 0;
 
   constructor(
     readonly ir: KernelIR,
@@ -58,7 +61,7 @@ class Program {
 
   #block({ statements }: Block): Work {
     let total: Work = NOTHING;
-    for (const statement of statements) total = plus(total, this.#statement(statement));
+    for (const statement of statements) total = bothWorks(total, this.#statement(statement));
     return total;
   }
 
@@ -77,21 +80,41 @@ class Program {
         return NOTHING;
       case "for":
         return this.#for(statement);
-      case "while": {
-        const once = plus(this.#block(statement.condition), this.#block(statement.body));
-        return times(once, this.#longest);
-      }
+      case "while":
+        return this.#while(statement);
       case "if": {
         const condition = this.#constant(statement.condition);
-        if (condition !== undefined) return plus(ONE, this.#block(condition ? statement.then : statement.otherwise));
+        if (condition !== undefined)
+          return bothWorks(ONE, this.#block(condition ? statement.then : statement.otherwise));
         const [yes, no] = [this.#block(statement.then), this.#block(statement.otherwise)];
-        return { ops: 1 + Math.max(yes.ops, no.ops), lanes: Math.max(yes.lanes, no.lanes) };
+        this.#forget(statement.then, statement.otherwise);
+        return { ops: 1 + Math.max(yes.ops, no.ops), lanes: Math.max(yes.lanes, no.lanes), ...guess(yes, no) };
       }
       case "exit":
         return NOTHING;
       default:
         return statement satisfies never;
     }
+  }
+
+  /** The turns that it takes, if its condition follows from what is known; else as many as the longest size. */
+  #while({ condition, body }: WhileStatement): Work {
+    let total: Work = NOTHING;
+    while (this.#turns++ < MOST_TURNS) {
+      total = bothWorks(total, this.#block(condition));
+      const goesOn = condition.yields[0] && this.#constant(condition.yields[0]);
+      if (goesOn === undefined) break;
+      if (!goesOn) return total;
+      total = bothWorks(total, this.#block(body));
+    }
+    const once = bothWorks(this.#block(condition), this.#block(body));
+    this.#forget(body);
+    return { ...times(once, this.#longest), guessed: true };
+  }
+
+  /** State that these blocks assign has a value that is no longer known. */
+  #forget(...blocks: readonly Block[]): void {
+    for (const variable of blocks.flatMap(assignedIn)) this.#known.set(variable, undefined);
   }
 
   /** The iteration in the middle stands for all of them, also where the bounds of an inner loop depend on the index. */
@@ -103,7 +126,11 @@ class Program {
     if (trips === 0 || (isKnown && (to - from) * (by ?? 1) < 0)) return ONE;
     const middle = isKnown ? from + (by ?? 1) * Math.floor((trips - 1) / 2) : undefined;
     this.#known.set(index, middle);
-    const once = () => times(plus(ONE, this.#block(body)), trips);
+    const once = (): Work => {
+      const all = times(bothWorks(ONE, this.#block(body)), trips);
+      if (trips > 1) this.#forget(body);
+      return isKnown ? all : { ...all, guessed: true };
+    };
     if (!unrolled || middle === undefined || index.type.kind !== "constexpr") return once();
     return this.bindings.within(index.type.text, middle, once);
   }
@@ -116,7 +143,7 @@ class Program {
       const inside = handedOver(statement).length > 0 ? this.#block(callee.function.body) : NOTHING;
       const { yields } = callee.function.body;
       results.forEach((result, i) => this.#known.set(result, yields[i] && this.#constant(yields[i])));
-      return plus(inside, { ops: 1, lanes: this.#lanes(statement) });
+      return bothWorks(inside, { ops: 1, lanes: this.#lanes(statement) });
     }
     if (results[0]) this.#known.set(results[0], this.#computed(statement));
     return { ops: op.spelling.form === "call" || op.evaluate ? 1 : 0, lanes: this.#lanes(statement) };
@@ -155,14 +182,19 @@ class Program {
   }
 }
 
+/** While loops that take more turns, all of a program together, are not followed to their end. */
+const MOST_TURNS = 1000;
+
 /** A multiplication inside a product of matrices costs this much less than an op on a lane. */
 const PRODUCTS_A_LANE = 4;
 
 const NOTHING: Work = { ops: 0, lanes: 0 };
 const ONE: Work = { ops: 1, lanes: 0 };
 
-const plus = (a: Work, b: Work): Work => ({ ops: a.ops + b.ops, lanes: a.lanes + b.lanes });
-const times = ({ ops, lanes }: Work, count: number): Work => ({ ops: ops * count, lanes: lanes * count });
+const guess = (...of: readonly Work[]) => (of.some(({ guessed }) => guessed) ? ({ guessed: true } as const) : {});
+/** The work of two parts, one after the other. */
+export const bothWorks = (a: Work, b: Work): Work => ({ ops: a.ops + b.ops, lanes: a.lanes + b.lanes, ...guess(a, b) });
+const times = (of: Work, count: number): Work => ({ ops: of.ops * count, lanes: of.lanes * count, ...guess(of) });
 
 /** Integer constexprs, which bound loops as sizes do. */
 function dimsOf({ constexprs }: Bindings): readonly number[] {

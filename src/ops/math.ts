@@ -15,16 +15,7 @@ import {
   ZERO,
 } from "../terms/kinds.js";
 import type { Checked } from "../types/problem.js";
-import {
-  type AbsOut,
-  inferAbs,
-  inferMath,
-  type MathOut,
-  type WhyAbs,
-  type WhyMath,
-  whyTile,
-  type WhyTile,
-} from "../rules/math-rules.js";
+import { type AbsOut, inferAbs, inferMath, type MathOut, type WhyAbs, type WhyMath } from "../rules/math-rules.js";
 import { inferSingle, type WhySingleOf } from "../rules/elementwise-rules.js";
 import { erf as erfOf } from "../numerics/special.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
@@ -127,19 +118,18 @@ export const floor = math("floor", "tl.floor", Math.floor, (x) => (x === POSITIV
 /** The smallest whole number that is at least x: `tl.ceil(x)`. */
 export const ceil = math("ceil", "tl.ceil", Math.ceil, (x) => (x === NEGATIVE ? NEGATIVE | ZERO : x));
 
-/** `1 / (1 + exp(-x))` of a tile: `tl.sigmoid(x)`. */
-export const sigmoid = defineOp<<X>(x: Checked<X, WhyTileMath<"sigmoid", X>>) => MathOut<X>>()({
+/** `1 / (1 + exp(-x))`: `tl.sigmoid(x)`. */
+export const sigmoid = defineOp<<const X>(x: Checked<X, WhyMath<"sigmoid", X>>) => MathOut<X>>()({
   name: "sigmoid",
   operands: { x: "value" },
   method: true,
   effect: "pure",
   spelling: { form: "call", name: "tl.sigmoid" },
-  infer: ({ x }) => whyTile("sigmoid", x.type) || inferMath("sigmoid", x.type),
+  infer: ({ x }) => inferMath("sigmoid", x.type),
   evaluate: unary({ float: (x) => 1 / (1 + Math.exp(-x)) }),
   facts: { lanewise: true },
   proof: { holds: ({ x }) => ratio(ONE, total(ONE, powerOf(opposite(x)))) },
 });
-type WhyTileMath<Op extends string, X> = X extends TileLike ? WhyMath<Op, X> : WhyTile<Op, X>;
 
 /** Square root of float32, correctly rounded: `tl.sqrt_rn(x)`. */
 export const sqrtRn = defineOp<<const X>(x: Checked<X, WhySingleOf<"sqrtRn", X>>) => MathOut<X>>()({

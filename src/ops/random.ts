@@ -128,7 +128,7 @@ export const randn4x = fourOf("randn4x", "float32", "normal");
 
 /** Four random words for each set of four counters: `a, b, c, d = tl.philox(seed, c0, c1, c2, c3)`. */
 export const philox = defineOp<
-  <const S, A, B, C, D>(
+  <const S, const A, const B, const C, const D>(
     seed: Checked<S, WhySeed<"philox", S>>,
     c0: Checked<A, WhyCounter<undefined, A>>,
     c1: Checked<B, WhyCounter<A, B>>,
@@ -138,14 +138,14 @@ export const philox = defineOp<
   ) => PhiloxOut<A, B, C, D>
 >()({
   name: "philox",
-  operands: { seed: "value", c0: "tile", c1: "tile", c2: "tile", c3: "tile", nRounds: "constant?" },
+  operands: { seed: "value", c0: "value", c1: "value", c2: "value", c3: "value", nRounds: "constant?" },
   effect: "pure",
   spelling: { form: "call", name: "tl.philox" },
   infer: ({ seed, c0, c1, c2, c3 }) => inferPhilox(seed.type, [c0.type, c1.type, c2.type, c3.type]),
   evaluate: ({ seed, c0, c1, c2, c3, nRounds = ROUNDS }, { result }) => {
     const { dtype, shape } = result;
     const key = cast(tileOf(seed, "int64"), "uint64").data[0] as bigint;
-    const counters = [c0, c1, c2, c3].map((c) => broadcastTo(cast(c, dtype), shape));
+    const counters = [c0, c1, c2, c3].map((c) => broadcastTo(cast(tileOf(c, "int32"), dtype), shape));
     const out = counters.map(() => allocate(dtype, counters[0]!.data.length));
     for (let i = 0; i < out[0]!.length; i++) {
       const lane = counters.map(({ data }) => data[i]!);

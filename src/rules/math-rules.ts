@@ -1,7 +1,7 @@
 /** Signatures of elementwise functions: exp and similar ones, minimum and maximum, where, cdiv. */
 import type { ConstCall, ConstLike, Constexpr, WhyConst } from "../types/constexpr.js";
 import { callText } from "../types/constexpr-text.js";
-import { call, sameElem, type Call } from "../types/dtype.js";
+import { call, type Call, type Elem, sameElem } from "../types/dtype.js";
 import type { Ac, AddressLike, Pl, Pointer, Ta, View } from "./tensor-types.js";
 import type { Both, IsAny } from "../types/problem.js";
 import {
@@ -164,7 +164,7 @@ export type WhyWhereSecond<C, X, Y> = X extends AddressLike
         : NotATile<"where", Y>;
 /** `where` also takes truth values and 8-bit floats, though they have no arithmetic. */
 type WhyChosen<E, S extends Shape, O> = O extends number
-  ? WhyNumber<"where", E, O>
+  ? WhyNumberBeside<E, O>
   : O extends TileLike
     ? Both<WhySelect<"where", E, O[El]>, WhyBroadcast<"where", S, O[Sh]>>
     : O extends boolean | ConstLike<any, "bool">
@@ -172,6 +172,20 @@ type WhyChosen<E, S extends Shape, O> = O extends number
       : O extends ConstLike<any, infer K>
         ? WhyWeak<"where", E, K>
         : NotATile<"where", O>;
+/** 0 stands beside any number, 8-bit floats included: Triton casts it. Beside a truth value it would make an int32. */
+type WhyNumberBeside<E, L extends number> =
+  IsAny<E> extends true
+    ? ""
+    : [E, L] extends ["int1", 0 | 1]
+      ? `where: ${L} beside truth values would make them numbers; write ${L extends 0 ? "false" : "true"}`
+      : L extends 0
+        ? WhyMask<"where", E>
+        : WhyNumber<"where", E, L>;
+function whyNumberBeside(elem: Elem, value: number): string {
+  if (elem === "int1" && (value === 0 || value === 1))
+    return `where: ${value} beside truth values would make them numbers; write ${value === 0 ? "false" : "true"}`;
+  return value === 0 ? whyMask("where", elem) : whyNumber("where", elem, value);
+}
 export type WhereOut<C, X, Y> = X extends AddressLike
   ? Pointer<X[Ta], Broadcast<X[Pl], ShapeOf<C>>, X[Ac]>
   : X extends TileLike
@@ -225,6 +239,6 @@ function whyChosen(tile: Type & { kind: "tile" }, other: Type): string {
   }
   if (other.kind !== "constexpr") return notATile("where", other);
   const value = literalValue(other);
-  if (value !== undefined) return whyNumber("where", tile.dtype, value);
+  if (value !== undefined) return whyNumberBeside(tile.dtype, value);
   return other.of === "bool" ? whyTruth("where", tile.dtype) : whyWeak("where", tile.dtype, other.of);
 }

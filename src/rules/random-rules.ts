@@ -16,7 +16,8 @@ import { notATile, type NotATile } from "../types/operand.js";
 import { whyWideInt, type WhyWideInt } from "./elementwise-rules.js";
 import type { ShapeOf } from "./math-rules.js";
 import type { El, Sh, Tile, TileLike } from "../types/tile.js";
-import { literalValue, tileType, type Type } from "../types/types.js";
+import { literalValue, type TileType, tileType, type Type } from "../types/types.js";
+import { whyLone } from "../types/lone-number.js";
 
 /** A seed is one integer. */
 export type WhySeed<Op extends string, X> = X extends TileLike
@@ -59,26 +60,31 @@ function whyWidth(elem: Elem): string {
     ? `philox: the members of ${call(elem)} differ in width; cast with .to(tl.int32)`
     : "";
 }
+/** The dtype of a counter: a number is int32, as Triton takes it. */
+type CounterEl<C> = C extends TileLike ? C[El] : C extends number | ConstLike<any, "int"> ? "int32" : any;
 /** Counters of one width. 64-bit counters cannot be scalars: Triton's own key then has the shape [1]. */
 export type WhyCounter<X, C> = C extends TileLike
   ? Both<
       Both<Both<WhyWideInt<"philox", C[El]>, WhyWidth<C[El]>>, WhyRank<C[El], C[Sh]>>,
-      X extends TileLike
-        ? Wide<X[El]> extends Wide<C[El]>
-          ? WhyBroadcast<"philox", X[Sh], C[Sh]>
-          : `philox: the counters must have one width, got ${Call<X[El]>} and ${Call<C[El]>}`
-        : ""
+      Both<WhyOneWidth<X, C>, X extends TileLike ? WhyBroadcast<"philox", X[Sh], C[Sh]> : "">
     >
-  : NotATile<"philox", C>;
+  : C extends number
+    ? Both<WhyWhole<"philox", C>, WhyOneWidth<X, C>>
+    : C extends ConstLike<any, "int">
+      ? WhyOneWidth<X, C>
+      : NotATile<"philox", C>;
+type WhyOneWidth<X, C> = X extends undefined
+  ? ""
+  : Wide<CounterEl<X>> extends Wide<CounterEl<C>>
+    ? ""
+    : `philox: the counters must have one width, got ${Call<CounterEl<X>>} and ${Call<CounterEl<C>>}`;
 type WhyRank<E, S> = E extends "int64" | "uint64"
   ? S extends readonly []
     ? "philox: counters of 64 bits are tiles, not scalars"
     : ""
   : "";
 type Two<A, B> = Tile<any, Broadcast<ShapeOf<A>, ShapeOf<B>>>;
-export type PhiloxOut<A, B, C, D> = Quad<
-  Tile<A extends TileLike ? Wide<A[El]> : any, Broadcast<ShapeOf<Two<A, B>>, ShapeOf<Two<C, D>>>>
->;
+export type PhiloxOut<A, B, C, D> = Quad<Tile<Wide<CounterEl<A>>, Broadcast<ShapeOf<Two<A, B>>, ShapeOf<Two<C, D>>>>>;
 export type Quad<T> = [T, T, T, T];
 export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Type[] | string {
   const why = whySeed("philox", seed);
@@ -86,20 +92,29 @@ export function inferPhilox(seed: Type, counters: readonly Type[]): readonly Typ
   let shape: readonly Dim[] = [];
   let dtype: Elem | undefined;
   for (const counter of counters) {
-    if (counter.kind !== "tile") return notATile("philox", counter);
-    const width = whyWideInt("philox", counter.dtype) || whyWidth(counter.dtype);
-    if (width) return width;
-    if (wide(counter.dtype) === "uint64" && counter.shape.length === 0)
-      return "philox: counters of 64 bits are tiles, not scalars";
-    if (dtype !== undefined && wide(dtype) !== wide(counter.dtype))
-      return `philox: the counters must have one width, got ${call(dtype)} and ${call(counter.dtype)}`;
-    const clash = whyBroadcast("philox", shape, counter.shape);
+    const type = counterType(counter);
+    if (typeof type === "string") return type;
+    if (dtype !== undefined && wide(dtype) !== wide(type.dtype))
+      return `philox: the counters must have one width, got ${call(dtype)} and ${call(type.dtype)}`;
+    const clash = whyBroadcast("philox", shape, type.shape);
     if (clash) return clash;
-    dtype ??= counter.dtype;
-    shape = broadcast(shape, counter.shape) ?? shape;
+    dtype ??= type.dtype;
+    shape = broadcast(shape, type.shape) ?? shape;
   }
   const word = tileType(wide(dtype!), shape);
   return [word, word, word, word];
+}
+
+/** A counter as a tile, or why it is none. */
+function counterType(counter: Type): TileType | string {
+  if (counter.kind === "constexpr" && counter.of === "int") return whyLone("philox", counter) || tileType("int32", []);
+  if (counter.kind === "constexpr" && literalValue(counter) !== undefined) return whyWhole("philox", counter.text);
+  if (counter.kind !== "tile") return notATile("philox", counter);
+  const width = whyWideInt("philox", counter.dtype) || whyWidth(counter.dtype);
+  if (width) return width;
+  if (wide(counter.dtype) === "uint64" && counter.shape.length === 0)
+    return "philox: counters of 64 bits are tiles, not scalars";
+  return counter;
 }
 
 // ---- words to floats ------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ export function declaredCases(kernel: CompiledKernel, limits: Limits, selection:
   }
   const ran = new Set(cases.map(({ declared }) => declared));
   for (const { at, declared } of over)
-    left.add(`declared shape ${ran.has(declared) ? caseText(at) : formatSizes(at.sizes)}: too large for this device`);
+    left.add(`declared shape ${ran.has(declared) ? caseText(at) : formatSizes(at.sizes)}: ${tooLarge(kernel, at)}`);
   return { cases, left: [...left] };
 }
 
@@ -139,11 +139,18 @@ function affordableShapes(
   left: Set<string>,
 ): readonly Shape[] {
   return usualShapes(kernel).flatMap((shape) => {
+    const caseAt = (of: Shape) => caseOf(kernel, of, variant, "contiguous", 0, 0);
     for (let less: Shape | undefined = shape; less; less = shrink(less))
-      if (isAffordable(kernel, caseOf(kernel, less, variant, "contiguous", 0, 0), limits)) return [less];
-    left.add(`${formatSizes(shape.sizes)}: too large for this device`);
+      if (isAffordable(kernel, caseAt(less), limits)) return [less];
+    left.add(`${formatSizes(shape.sizes)}: ${tooLarge(kernel, caseAt(shape))}`);
     return [];
   });
+}
+
+/** Why a case is left out. */
+function tooLarge(kernel: CompiledKernel, at: Case): string {
+  const guess = kernel.work(at).guessed ? " if a loop that data ends takes as many turns as the longest size" : "";
+  return `too large for this device${guess}`;
 }
 
 /** The case, or one of its kind with sizes that the kernel accepts. */

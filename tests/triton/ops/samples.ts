@@ -98,11 +98,14 @@ add("where", "int1[8]", (c) => tl.where(c, true, false));
 add("where", "int1[8]", (c) => tl.where(c, false, 3));
 add("where", "int1[8], int1[8]", (c, x) => tl.where(c, x, true));
 add("where", "float32[8]", (x) => x.add(tl.where(x.gt(0), -1e6, 0.0)));
+add("where", each(["float8e4nv", "float8e5"], "int1[8], T[8]"), (c, x) => tl.where(c, x, 0));
+add("where", each(["float8e4nv", "float16"], "int1[8], T[8]"), (c, x) => tl.where(c, 0, x));
 
 // Math.
 unary("relu", ALL, "T[8]");
 binary("hypot", WIDE, "T[8], T[8] | T[4, 1], T[8]");
 unary("exp exp2 sin cos erf floor ceil sigmoid", WIDE, "T[8]");
+add("sigmoid", "float32[8]", (x) => x.add(tl.sigmoid(1.5)).add(tl.sigmoid(2)));
 unary("log log2 sqrt rsqrt", WIDE, "T[8]{0.1,9}");
 unary("sqrtRn", ["float32"], "T[8]{0,9}");
 unary("abs", [...INTS, ...FLOATS], "T[8]");
@@ -215,6 +218,8 @@ for (const op of ["rand", "randn", "randint", "rand4x", "randn4x", "randint4x"])
   add(op, "int32[8]", (x) => t[op]!(42, x, 7));
 }
 add("rand", "int32[], int32[8] | int64[], int32[8]", (seed, x) => tl.rand(seed, x));
+add("philox", "int32[8], uint32[8]", (a, d) => tl.philox(7, a, 0, d, 3));
+add("philox", "int32[8]", (b) => tl.philox(7, 5, b, 0, 0));
 add("philox", each(["int32", "uint32", "int64", "uint64"], "T[8], T[8], T[8], T[8]"), (a, b, c, d) =>
   tl.philox(7, a, b, c, d),
 );

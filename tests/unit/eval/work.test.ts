@@ -1,0 +1,81 @@
+/** What a case costs, estimated before it runs: loops whose turns follow from sizes are counted, others are guessed. */
+import { expect, test } from "vitest";
+import { kernel, tensor, tl } from "tilescript";
+import { compile } from "../../../src/pipeline/compile-kernel.js";
+
+/** The work of one program with a body, and how the estimate came about. */
+function work(body: (args: any) => void, N = 1024) {
+  const built = kernel(
+    "looping",
+    { params: { x: tensor(tl.int32, ["N"]), y: tensor.inout(tl.int32, ["N"]) }, grid: () => [1] } as any,
+    body as any,
+  );
+  return compile(built).work({ sizes: { N }, dtypes: {}, config: 0, seed: 0 });
+}
+
+const add = ({ y }: any): void => tl.store(y.at(0), tl.load(y.at(0)).add(1));
+
+/** A loop that takes as many turns as `turns` says. */
+const halving =
+  (turns: (args: any) => any, body = add) =>
+  (args: any) => {
+    const left: { value: any } = tl.mut(turns(args));
+    tl.whileLoop(
+      () => left.value.gt(0),
+      () => {
+        body(args);
+        left.value = left.value.floorDiv(2);
+      },
+    );
+  };
+
+test("a while loop whose state follows from sizes is followed", () => {
+  const [few, more] = [
+    work(halving(({ N }) => N)),
+    work(
+      halving(({ N }) => N),
+      2 ** 20,
+    ),
+  ];
+  expect([few.guessed, more.guessed]).toEqual([undefined, undefined]);
+  // 11 turns and 21.
+  expect(more.lanes / few.lanes).toBeCloseTo(21 / 11, 0);
+});
+
+test("one that data ends counts as many turns as the longest size, and says so", () => {
+  const guessed = work(halving(({ x }) => tl.load(x.at(0))));
+  expect(guessed.guessed).toBe(true);
+  expect(guessed.lanes).toBeGreaterThan(50 * work(halving(({ N }) => N)).lanes);
+});
+
+test("state that a loop or an unknown branch has changed is not known after it", () => {
+  const afterLoop = halving(({ N }) => {
+    const count = tl.mut(tl.full([], 1, tl.int32));
+    for (const _ of tl.range(0, N)) count.value = count.value.add(1);
+    return count.value;
+  });
+  const afterBranch = halving(({ x }) => {
+    const count = tl.mut(tl.full([], 1, tl.int32));
+    tl.when(tl.load(x.at(0)).gt(0), () => void (count.value = count.value.add(1)));
+    return count.value;
+  });
+  expect([work(afterLoop).guessed, work(afterBranch).guessed]).toEqual([true, true]);
+});
+
+test("a loop that never ends is not followed for ever", () => {
+  const endless = (args: any) => {
+    tl.whileLoop(
+      () => args.N.gt(0),
+      () => add(args),
+    );
+  };
+  expect(work(endless).guessed).toBe(true);
+});
+
+test("a for loop with loaded bounds is guessed, one over a size is not", () => {
+  const until = (end: (args: any) => any) => (args: any) => {
+    for (const _ of tl.range(0, end(args))) add(args);
+  };
+  expect(work(until(({ N }) => N)).guessed).toBeUndefined();
+  expect(work(until(({ x }) => tl.load(x.at(0)))).guessed).toBe(true);
+});

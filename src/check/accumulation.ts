@@ -4,6 +4,7 @@ import { autotuneReset } from "../diagnostics/catalogue/config-codes.js";
 import {
   type Block,
   isFunction,
+  isMemoryParam,
   isValue,
   type KernelIR,
   type Statement,
@@ -19,7 +20,7 @@ export function checkAccumulation(ir: KernelIR): readonly Diagnostic[] {
   const found: Diagnostic[] = [];
   const refuse = (said: Said) => found.push(problem(said, ir.at));
   for (const name of reset)
-    if (!ir.params.some((param) => param.name === name && (param.kind === "tensor" || param.kind === "pointer")))
+    if (!ir.params.some((param) => param.name === name && isMemoryParam(param)))
       refuse(autotuneReset.unknown(ir.name, name));
   const touched = accesses(ir);
   for (const param of ir.params) {

@@ -11,6 +11,7 @@ import {
   type HostBlock,
   isList,
   isLiteral,
+  isMemoryParam,
   isValue,
   type KernelIR,
   type Param,
@@ -138,7 +139,7 @@ function keys(ir: KernelIR): Said[] {
 function specialization(ir: KernelIR): Said[] {
   const { doNotSpecialize, doNotSpecializeOnAlignment } = ir.launch;
   const isNumber = (param: Param) => param.kind === "size" || param.kind === "scalar";
-  const isAligned = (param: Param) => isNumber(param) || param.kind === "tensor" || param.kind === "pointer";
+  const isAligned = (param: Param) => isNumber(param) || isMemoryParam(param);
   const check = (option: string, names: readonly string[], allowed: (param: Param) => boolean) =>
     names.flatMap((name) => {
       if (ir.params.some((param) => param.name === name && allowed(param))) return [];

@@ -1,7 +1,16 @@
 /** Optional arguments may only be used where the kernel knows that they are present. */
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import { notGiven } from "../diagnostics/catalogue/control-codes.js";
-import { type Argument, type Block, isList, isValue, type KernelIR, type Statement, type Value } from "../ir/nodes.js";
+import {
+  type Argument,
+  type Block,
+  isList,
+  isMemoryParam,
+  isValue,
+  type KernelIR,
+  type Statement,
+  type Value,
+} from "../ir/nodes.js";
 import { argumentsOf, blocksOf, definitions } from "../ir/walk.js";
 
 /** The flags of optional arguments that certainly hold. */
@@ -10,7 +19,7 @@ type Known = ReadonlySet<Value>;
 export function checkOptional(ir: KernelIR): readonly Diagnostic[] {
   const owners = new Map<Value, { readonly name: string; readonly given: Value }>();
   for (const param of ir.params) {
-    if ((param.kind !== "tensor" && param.kind !== "pointer") || !param.given) continue;
+    if (!isMemoryParam(param) || !param.given) continue;
     const owner = { name: param.name, given: param.given };
     owners.set(param.value, owner);
     if (param.kind !== "tensor") continue;

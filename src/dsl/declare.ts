@@ -14,6 +14,7 @@ import {
   type Argument,
   type ConstexprParam,
   isLiteral,
+  isMemoryParam,
   isSizeParam,
   type Param,
   type SizeParam,
@@ -256,5 +257,5 @@ export function handles(kernel: KernelDefinition, params: readonly Param[]): Rec
 /** Whether a grid or a requirement may use it: sizes, scalars and constexprs. */
 export function isMeta(params: readonly Param[], name: string): boolean {
   const param = params.find((p) => p.name === name);
-  return param !== undefined && param.kind !== "tensor" && param.kind !== "pointer" && param.kind !== "device";
+  return param !== undefined && !isMemoryParam(param) && param.kind !== "device";
 }

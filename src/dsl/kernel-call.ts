@@ -5,7 +5,7 @@ import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { kernelCall } from "../diagnostics/catalogue/operator-codes.js";
 import { captureLocation } from "../diagnostics/callsite.js";
 import type { Elem } from "../types/dtype.js";
-import { isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
+import { isMemoryParam, isSizeParam, type KernelIR, type Param, type TensorParam, tensorsOf } from "../ir/nodes.js";
 import {
   whyAsked,
   whyBound,
@@ -153,7 +153,7 @@ function isAsked(param: Param): boolean {
 
 /** Whether the caller must give it: it has no default, and no other argument's shape sets it. */
 function isRequired({ params }: KernelIR, param: Param): boolean {
-  if (param.kind === "tensor" || param.kind === "pointer") return param.given === undefined;
+  if (isMemoryParam(param)) return param.given === undefined;
   if (param.kind === "device") return false;
   if (param.kind !== "size" && param.default !== undefined) return false;
   return !isBound(param, params);

@@ -2,7 +2,7 @@
 import { fail, type Location } from "../diagnostics/diagnostic.js";
 import { pythonName, reservedName } from "../diagnostics/catalogue/definition-codes.js";
 import { referenceArgument } from "../diagnostics/catalogue/reference-codes.js";
-import type { KernelIR, Param } from "../ir/nodes.js";
+import { isMemoryParam, type KernelIR, type Param } from "../ir/nodes.js";
 import { isPythonIdentifier } from "../torch/python-identifiers.js";
 import { inputsOf as inputsIn, type TorchNode } from "../torch/torch-node.js";
 import type { KernelDefinition } from "./definition.js";
@@ -35,7 +35,7 @@ export function recorded(
   at: Location | undefined,
   what = "the reference",
 ) {
-  const numbers = params.filter((param) => param.kind !== "tensor" && param.kind !== "pointer");
+  const numbers = params.filter((param) => !isMemoryParam(param));
   const given = {
     what,
     tensors: tensorNames(params, ["in", "inout"]),

@@ -15,6 +15,7 @@ import {
   type ConstexprParam,
   type HostBlock,
   isLiteral,
+  isMemoryParam,
   type KernelIR,
   type LaunchSpec,
   type Param,
@@ -59,7 +60,7 @@ function traced(kernel: KernelDefinition, places?: SpecPlaces): KernelIR {
     const meta = Object.fromEntries(Object.entries(args).filter(([name]) => isMeta(params, name)));
     for (const param of params) {
       if (param.kind === "tensor") registerTensor(param);
-      if ((param.kind === "tensor" || param.kind === "pointer") && param.given) registerGiven(param.value, param.given);
+      if (isMemoryParam(param) && param.given) registerGiven(param.value, param.given);
     }
     const properties = deviceProperties(recorder, kernel.at);
     // A param of the author's with that name is the author's.

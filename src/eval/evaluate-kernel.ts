@@ -11,6 +11,7 @@ import type { DTypeName } from "../types/dtype.js";
 import {
   type Argument,
   type HostBlock,
+  isMemoryParam,
   isValue,
   type KernelIR,
   type OpStatement,
@@ -144,8 +145,7 @@ function argumentsOf(
     }
     if (param.kind === "tensor" && param.given) values.set(param.given, tensors.has(param));
     if (param.kind === "constexpr") values.set(param.value, bindings.constant(param.value));
-    else if (param.kind !== "tensor" && param.kind !== "pointer")
-      scalar(param.value, Number(bindings.constant(param.value)));
+    else if (!isMemoryParam(param)) scalar(param.value, Number(bindings.constant(param.value)));
   }
   for (const [param, allocation] of tensors) {
     if (param.block) {

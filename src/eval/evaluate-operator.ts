@@ -12,7 +12,7 @@ import type {
 import { tileArray } from "../numerics/array.js";
 import { cast } from "../numerics/array-cast.js";
 import type { DTypeName } from "../types/dtype.js";
-import { type KernelIR, type OpStatement, tensorsOf } from "../ir/nodes.js";
+import { isMemoryParam, type KernelIR, type OpStatement, tensorsOf } from "../ir/nodes.js";
 import type { OperatorIR, KernelLaunch } from "../ir/operator-ir.js";
 import {
   isTorchNode,
@@ -205,7 +205,7 @@ class Steps {
     const values = Object.fromEntries(
       kernel.params.flatMap((param) => {
         const value = args[param.name];
-        if (param.kind === "tensor" || param.kind === "pointer" || value === undefined || value === null) return [];
+        if (isMemoryParam(param) || value === undefined || value === null) return [];
         if (param.kind === "constexpr" && param.variable) {
           dtypes[param.variable.name] = this.#dtype(value as TorchNode);
           return [];

@@ -378,6 +378,11 @@ export function paramsOf<K extends Param["kind"]>(
   return params.filter((param): param is Extract<Param, { kind: K }> => param.kind === kind);
 }
 
+/** Whether a parameter is memory that the caller passes; the others are numbers, flags and words. */
+export function isMemoryParam(param: Param): param is TensorParam | PointerParam {
+  return param.kind === "tensor" || param.kind === "pointer";
+}
+
 /** Whether a parameter is a size: one that shapes bind or others give, or a constexpr that a shape binds. */
 export function isSizeParam(param: Param): param is SizeParam | (ConstexprParam & { readonly from: "dim" }) {
   return param.kind === "size" || (param.kind === "constexpr" && param.from === "dim");

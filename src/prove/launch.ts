@@ -5,6 +5,7 @@ import {
   type ConstexprParam,
   type HostBlock,
   isLiteral,
+  isMemoryParam,
   isValue,
   type KernelIR,
   paramsOf,
@@ -163,9 +164,7 @@ export class SymbolicLaunch {
   }
 
   #named(name: string): Term {
-    const param = this.ir.params.find(
-      (each) => each.name === name && each.kind !== "tensor" && each.kind !== "pointer",
-    );
+    const param = this.ir.params.find((each) => each.name === name && !isMemoryParam(each));
     return (param && this.term(param.value)) ?? unreadable();
   }
 

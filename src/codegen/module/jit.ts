@@ -4,6 +4,7 @@ import {
   type Argument,
   type Block,
   isList,
+  isMemoryParam,
   isValue,
   type KernelIR,
   paramsOf,
@@ -54,7 +55,7 @@ export function jitFunctions(
   for (const param of ir.params) if (param.kind === "constexpr") add(param.value, py.dotted("tl.constexpr"));
   const parameters = new Map<Value, Expression>([...names.parameters].map(([value, name]) => [value, py.name(name)]));
   for (const param of ir.params) {
-    if ((param.kind !== "tensor" && param.kind !== "pointer") || !param.given) continue;
+    if (!isMemoryParam(param) || !param.given) continue;
     const pointer = py.name(names.parameters.get(param.kind === "tensor" ? param.pointer : param.value)!);
     parameters.set(param.given, py.compare(pointer, ["is not", py.none]));
   }

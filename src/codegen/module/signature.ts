@@ -13,6 +13,7 @@ import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { describedTensors, sizeMultiples } from "../../analysis/described.js";
 import {
   type ConstexprParam,
+  isMemoryParam,
   isSizeParam,
   type KernelIR,
   type Param,
@@ -175,11 +176,7 @@ function dtypeOf(elem: Elem): SignatureDType {
 
 function dtypeVariables(ir: KernelIR): Readonly<Record<string, readonly string[]>> {
   const elems = ir.params.map((param) =>
-    param.kind === "tensor" || param.kind === "pointer"
-      ? param.dtype
-      : param.kind === "constexpr"
-        ? param.variable
-        : undefined,
+    isMemoryParam(param) ? param.dtype : param.kind === "constexpr" ? param.variable : undefined,
   );
   return Object.fromEntries(
     elems.flatMap((elem) =>

@@ -1,6 +1,7 @@
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import {
   type ConstexprParam,
+  isMemoryParam,
   type KernelIR,
   paramsOf,
   type PointerParam,
@@ -28,7 +29,7 @@ export function callOrder(ir: KernelIR): readonly InputParam[] {
 
 /** Sizes, numbers and choices among the arguments, in their order. */
 export function numberParams(ir: KernelIR): readonly NumberParam[] {
-  return callOrder(ir).filter((param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer");
+  return callOrder(ir).filter((param): param is NumberParam => !isMemoryParam(param));
 }
 
 /** Sizes that no shape binds: no required input has them, and what has them is not all optional inputs. */
@@ -49,6 +50,6 @@ export function freeSizes({ params }: KernelIR): readonly (SizeParam | Constexpr
 }
 
 function mayBeLeftOut(param: InputParam): boolean {
-  if (param.kind === "tensor" || param.kind === "pointer") return param.given !== undefined;
+  if (isMemoryParam(param)) return param.given !== undefined;
   return param.kind !== "size" && param.default !== undefined;
 }

@@ -4,6 +4,7 @@ import { reservedName } from "../../diagnostics/catalogue/definition-codes.js";
 import {
   type FunctionIR,
   isLiteral,
+  isMemoryParam,
   isValue,
   type KernelIR,
   type Param,
@@ -82,7 +83,7 @@ export function kernelNames(ir: KernelIR, source?: SourceIndex, module: Names = 
   const tensors = new Map<string, string>();
   const strides = new Map<string, readonly (string | undefined)[]>();
   for (const param of ir.params) {
-    if (param.kind !== "tensor" && param.kind !== "pointer") continue;
+    if (!isMemoryParam(param)) continue;
     const isOut = param.name === "out" && param.kind === "tensor" && param.role === "out";
     tensors.set(param.name, isOut ? "out" : taken.take(param.name));
   }

@@ -7,6 +7,7 @@ import { type DTypeName, type Elem, isInt } from "../../types/dtype.js";
 import {
   type ConstexprParam,
   isLiteral,
+  isMemoryParam,
   isSizeParam,
   type KernelIR,
   type Param,
@@ -32,9 +33,7 @@ import { INTERPRETED, torchDType } from "../wrapper/wrapper-checks.js";
 /** The numbers that the author's inputs use, in the order of the signature. */
 export function drawArguments(ir: KernelIR): readonly NumberParam[] {
   const used = inputsOf(Object.values(ir.inputs));
-  return ir.params.filter(
-    (param): param is NumberParam => param.kind !== "tensor" && param.kind !== "pointer" && used.has(param.name),
-  );
+  return ir.params.filter((param): param is NumberParam => !isMemoryParam(param) && used.has(param.name));
 }
 
 /** The kernel with some of its dtype variables decided. */

@@ -1,6 +1,6 @@
 /** The function of an emitted module that takes a call like an earlier one straight to its launch. */
 import { makesDescriptors } from "../../analysis/described.js";
-import { type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
+import { isMemoryParam, type KernelIR, type PointerParam, type TensorParam, tensorsOf } from "../../ir/nodes.js";
 import { callOrder, type NumberParam } from "../names/call-order.js";
 import type { KernelNames } from "../names/kernel-names.js";
 import { Names } from "../names/names.js";
@@ -18,7 +18,7 @@ import { annotationOf } from "./wrapper-words.js";
  * engine's descriptors and scratch memory are made anew for each launch.
  */
 export function isRepeatable(ir: KernelIR): boolean {
-  const tensors = ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+  const tensors = ir.params.filter((param) => isMemoryParam(param));
   const isDescribed = makesDescriptors(ir) || tensors.some((param) => param.kind === "tensor" && param.block);
   return !isDescribed && deviceHolder({ ir }) !== undefined && tensors.every(({ given }) => given === undefined);
 }
@@ -46,7 +46,7 @@ class RepeatedEmitter {
   ) {
     this.#context = new WrapperScope(ir, names, false);
     this.#outs = tensorsOf(ir, "out");
-    this.#tensors = ir.params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    this.#tensors = ir.params.filter((param) => isMemoryParam(param));
     for (const { id } of this.#arguments()) this.#locals.keep(id);
     for (const param of this.#outs) this.#locals.keep(this.#argument(param).id);
     this.#made = new Map(
@@ -186,7 +186,7 @@ class RepeatedEmitter {
       return py.attribute(name, isNew ? "shape" : "is_nested");
     };
     const inputs = callOrder(this.ir).flatMap((param): readonly Expression[] => {
-      if (param.kind === "tensor" || param.kind === "pointer") return [told(param, this.#context.tensor(param))];
+      if (isMemoryParam(param)) return [told(param, this.#context.tensor(param))];
       const name = this.#number(param);
       const exact = py.fString({ value: name, conversion: "r" });
       return [py.attribute(name, "__class__"), annotationOf(param) === "float" ? exact : name];
@@ -200,7 +200,7 @@ class RepeatedEmitter {
 
   /** The caller's tensors, those that are compared with an earlier call's. */
   #given(): Expression {
-    const inputs = callOrder(this.ir).filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    const inputs = callOrder(this.ir).filter((param) => isMemoryParam(param));
     const tensors = inputs.map((param) => this.#context.tensor(param));
     const outs = this.#outs.map((param) => this.#argument(param));
     const [only] = outs;
@@ -213,9 +213,7 @@ class RepeatedEmitter {
 
   #arguments() {
     return callOrder(this.ir).map((param) =>
-      param.kind === "tensor" || param.kind === "pointer"
-        ? py.name(this.#context.names.tensors.get(param.name)!)
-        : this.#number(param),
+      isMemoryParam(param) ? py.name(this.#context.names.tensors.get(param.name)!) : this.#number(param),
     );
   }
 

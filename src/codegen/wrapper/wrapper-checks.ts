@@ -1,6 +1,7 @@
 import {
-  isValue,
   type ConstexprParam,
+  isMemoryParam,
+  isValue,
   type KernelIR,
   type PointerParam,
   type TensorParam,
@@ -334,9 +335,7 @@ export function defaultDevice(maybe: readonly Expression[]): Block {
 function selfCall(context: WrapperContext): Expression {
   const { ir, names, tensors } = context;
   const positional = callOrder(ir).map((param) =>
-    param.kind === "tensor" || param.kind === "pointer"
-      ? context.tensor(param)
-      : py.name(names.parameters.get(param.value)!),
+    isMemoryParam(param) ? context.tensor(param) : py.name(names.parameters.get(param.value)!),
   );
   const outputs = tensors.filter((param) => param.role === "out");
   const device = deviceHolder(context) ? [] : [py.keyword("device", DEVICE)];

@@ -1,4 +1,5 @@
 /** The wrapper's statements for a call of which PyTorch would record a gradient. */
+import { isMemoryParam } from "../../ir/nodes.js";
 import { isFloatElem } from "../../types/dtype.js";
 import { callOrder } from "../names/call-order.js";
 import * as py from "../python/py-build.js";
@@ -32,9 +33,7 @@ export function gradientChecks(context: WrapperContext): Block {
     ? py.boolOp("and", py.unary("not", py.call(IS_TRACED, context.tensor(holder!))), records)
     : records;
   const locals = callOrder(ir).map((param): Expression =>
-    param.kind === "tensor" || param.kind === "pointer"
-      ? context.tensor(param)
-      : py.name(names.parameters.get(param.value)!),
+    isMemoryParam(param) ? context.tensor(param) : py.name(names.parameters.get(param.value)!),
   );
   const list = (items: readonly Expression[]) => (items.length > 0 ? py.tuple(...items) : undefined);
   const call = py.call(

@@ -1,6 +1,7 @@
 import {
   type ConstexprParam,
   isLiteral,
+  isMemoryParam,
   isSizeParam,
   type KernelIR,
   paramsOf,
@@ -26,7 +27,7 @@ export function inputParameters(ir: KernelIR, names: KernelNames): readonly Para
   const tensor = py.dotted("torch.Tensor");
   return callOrder(ir).map((param): Parameter => {
     const name = localName(names, param);
-    if (param.kind === "tensor" || param.kind === "pointer")
+    if (isMemoryParam(param))
       return param.given
         ? { name, annotation: py.binary(tensor, "|", py.none), default: py.none }
         : { name, annotation: tensor };

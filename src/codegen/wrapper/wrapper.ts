@@ -6,6 +6,7 @@ import { isOnlyDescribed } from "../../analysis/described.js";
 import { optionalSizes } from "../../analysis/optional-sizes.js";
 import { preconditionsOf } from "../../analysis/preconditions.js";
 import {
+  isMemoryParam,
   isValue,
   type KernelIR,
   type PointerParam,
@@ -322,7 +323,7 @@ class WrapperEmitter extends WrapperScope {
   /** The kernel's arguments, in its order. */
   #arguments(): { tensors: readonly Expression[]; numbers: readonly Expression[]; options: readonly Keyword[] } {
     const params = this.ir.params;
-    const tensors = params.filter((param) => param.kind === "tensor" || param.kind === "pointer");
+    const tensors = params.filter((param) => isMemoryParam(param));
     const strides = this.tensors.flatMap((param) =>
       this.names.strides.get(param.name)!.filter((name) => name !== undefined),
     );

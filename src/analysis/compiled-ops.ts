@@ -7,14 +7,17 @@ import {
   type Argument,
   type Block,
   type FunctionIR,
-  isFunction,
-  type KernelIR,
   type IfStatement,
+  isFunction,
+  isLiteral,
+  isValue,
+  type KernelIR,
   type OpStatement,
   type Statement,
+  type Value,
 } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
-import { argumentsOf, blocksOf, bodiesOf } from "../ir/walk.js";
+import { argumentsOf, blocksOf, bodiesOf, definitions } from "../ir/walk.js";
 
 /** The constant value of an argument; undefined if the launch decides it or it varies. */
 export type Constants = (argument: Argument) => Constant | undefined;
@@ -42,16 +45,45 @@ export function compiledOps({ body }: KernelIR, constant: Constants = () => unde
   return visit(body);
 }
 
-/** The ops that Triton may compile: of a constexpr condition that `constant` knows, those of the arm that is taken. */
+/** The ops among {@link reachedStatements}. */
 export function* reachedOps(ir: KernelIR, constant: Constants): Iterable<OpStatement> {
-  function* visit(block: Block): Iterable<OpStatement> {
+  for (const statement of reachedStatements(ir, constant)) if (statement.kind === "op") yield statement;
+}
+
+/**
+ * The statements that Triton may compile, those of helper functions that they call included: of a constexpr condition
+ * that `constant` knows, the arm that is taken.
+ */
+export function* reachedStatements({ body }: KernelIR, constant: Constants): Iterable<Statement> {
+  const called = new Set<FunctionIR>();
+  function* visit(block: Block): Iterable<Statement> {
     for (const statement of block.statements) {
-      if (statement.kind === "op") yield statement;
+      yield statement;
+      for (const argument of statement.kind === "op" ? argumentsOf(statement) : []) {
+        if (!isFunction(argument) || called.has(argument.function)) continue;
+        called.add(argument.function);
+        yield* visit(argument.function.body);
+      }
       const arm = isFolded(statement) ? takenArm(statement, constant) : undefined;
       for (const inner of arm ?? blocksOf(statement)) yield* visit(inner);
     }
   }
-  for (const body of bodiesOf(ir)) yield* visit(body);
+  yield* visit(body);
+}
+
+/** Constants of a kernel where its arguments have these values: a literal, an argument, or what ops make of them. */
+export function constantsOf(ir: KernelIR, argumentOf: (value: Value) => Constant | undefined): Constants {
+  const made = definitions(...bodiesOf(ir));
+  const constant: Constants = (argument) => {
+    if (isLiteral(argument)) return argument.value;
+    if (!isValue(argument)) return undefined;
+    const statement = made.get(argument);
+    if (statement === undefined) return argumentOf(argument);
+    if (statement.kind !== "op" || !statement.op.fold) return undefined;
+    const given = statement.operands.map((operand) => operand && constant(operand));
+    return given.includes(undefined) ? undefined : statement.op.fold(...(given as Constant[]));
+  };
+  return constant;
 }
 
 /** Whether Triton decides the branch when it compiles. */

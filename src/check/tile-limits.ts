@@ -5,35 +5,35 @@
 import { tooThin, MAX_NUMEL, DESCRIPTOR_BYTES } from "../types/limits.js";
 import { type Diagnostic, problem } from "../diagnostics/diagnostic.js";
 import { dotSize, tileSize } from "../diagnostics/catalogue/config-codes.js";
-import { compiledOps, type Constants } from "../analysis/compiled-ops.js";
+import { compiledOps, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
 import { constexprValue } from "../types/constexpr-value.js";
 import { dtypeTable, type Elem, members } from "../types/dtype.js";
-import { isLiteral, isValue, type KernelIR, type OpStatement, paramsOf, type Value } from "../ir/nodes.js";
+import { type KernelIR, type OpStatement, paramsOf, type Value } from "../ir/nodes.js";
 import type { Constant } from "../values/runtime-values.js";
 import { type Dim } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
-import { bodiesOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
+import { resultsOf, walkAll } from "../ir/walk.js";
 
 export function checkLimits(ir: KernelIR): readonly Diagnostic[] {
   const found = new Map<string, Diagnostic>();
-  const made = definitions(...bodiesOf(ir));
+  const nameOf = new Map(ir.params.map(({ value, name }) => [value, name]));
   const flags = choosingFlags(ir);
   const cases = ir.tuning.configs.flatMap(({ values }, i) =>
     truths(flags, values).map((truth) => ({ i, values, truth })),
   );
   cases.forEach(({ i, values, truth }) => {
     const where = (ir.tuning.key ? ` in config ${i}` : "") + inWords(truth);
-    const numbers = { ...values, ...truth };
+    const numbers: Numbers = { ...values, ...truth };
     const sizes = sizesIn(numbers);
     const report = (diagnostic: Diagnostic | undefined) => {
       if (diagnostic) found.set(`${diagnostic.message}@${diagnostic.at?.line}:${diagnostic.at?.column}`, diagnostic);
     };
-    walkAll(ir, (statement) => {
+    const constant = constantsOf(ir, (value) => numbers[nameOf.get(value) ?? ""] as Constant | undefined);
+    for (const statement of reachedStatements(ir, constant)) {
       for (const value of resultsOf(statement)) report(checkTile(value, sizes, where));
       if (statement.kind === "op") checkLeast(statement, sizes, where).forEach(report);
-    });
-    const constant = constants(ir, made, numbers);
+    }
     for (const statement of compiledOps(ir, constant)) report(checkSizes(statement, sizes, where));
     for (const { value } of ir.params) report(checkTile(value, sizes, where));
   });
@@ -72,20 +72,6 @@ const MOST_FLAGS = 6;
 function inWords(flags: Readonly<Record<string, boolean>>): string {
   const words = Object.entries(flags).map(([name, value]) => `${name} is ${value}`);
   return words.length === 0 ? "" : ` where ${words.join(" and ")}`;
-}
-
-/** The value of an argument in a config. */
-function constants(ir: KernelIR, made: ReturnType<typeof definitions>, numbers: Numbers): Constants {
-  const params = new Map(ir.params.map(({ value, name }) => [value, numbers[name] as Constant | undefined]));
-  const constant: Constants = (argument) => {
-    if (isLiteral(argument)) return argument.value;
-    if (!isValue(argument)) return undefined;
-    const statement = made.get(argument);
-    if (statement?.kind !== "op" || !statement.op.fold) return params.get(argument);
-    const given = statement.operands.map((operand) => operand && constant(operand));
-    return given.includes(undefined) ? undefined : statement.op.fold(...(given as Constant[]));
-  };
-  return constant;
 }
 
 /** `[BLOCK]` reshapes to `[32]` in some configs only. */

@@ -4,22 +4,24 @@ import type { Case, Layout } from "../contract/compiled.js";
 import { areContiguous, sizeOf } from "../numerics/array.js";
 import { isFloat } from "../numerics/numeric.js";
 import { holdsExactly, round } from "../numerics/numeric-float.js";
-import { compiledOps } from "../analysis/compiled-ops.js";
+import { compiledOps, type Constants, constantsOf, reachedStatements } from "../analysis/compiled-ops.js";
 import { type Precondition, type PreconditionOf, preconditions, reachOf } from "../analysis/preconditions.js";
 import { type DTypeName, dtypeTable, type Elem } from "../types/dtype.js";
 import {
   type Argument,
   isLiteral,
+  isMemoryParam,
   isValue,
   type KernelIR,
   type Statement,
   type TensorParam,
   type Value,
 } from "../ir/nodes.js";
-import { argumentsOf, definitions, resultsOf, walkAll } from "../ir/walk.js";
+import { argumentsOf, definitions, resultsOf } from "../ir/walk.js";
 import { isUnrolled } from "../types/shape.js";
 import { typedArguments } from "../ir/typed.js";
 import type { Type } from "../types/types.js";
+import type { Constant } from "../values/runtime-values.js";
 import { Bindings } from "./bindings.js";
 import { launchOf } from "./case-launch.js";
 import { divisionByZero, isLost } from "./host-values.js";
@@ -34,8 +36,8 @@ export function refusal(ir: KernelIR, at: Case): string | undefined {
   if (required === undefined && divisionByZero(ir, launch.bindings)) return undefined;
   return (
     required ??
-    badTile(ir, launch.bindings) ??
-    thinTile(ir, launch.bindings) ??
+    badTile(launch) ??
+    thinTile(launch) ??
     first(launch, "grid", "descriptor", "same-strides", "reach", "tile-size", "launch-size", "launch-option")
   );
 }
@@ -199,29 +201,39 @@ function written(argument: Argument, made: Made, isOperand = false): string {
   return `${statement.op.name}(${operands.map((operand) => written(operand, made)).join(", ")})`;
 }
 
+/** What the launch knows of constexpr conditions: Triton compiles only the arm that is taken. */
+function constantsAt({ ir, at, bindings }: LaunchCase): Constants {
+  const known = new Map<Value, () => Constant>();
+  for (const param of ir.params) {
+    if (param.kind === "constexpr") known.set(param.value, () => bindings.constant(param.value));
+    if (isMemoryParam(param) && param.given) known.set(param.given, () => !at.absent?.includes(param.name));
+  }
+  return constantsOf(ir, (value) => known.get(value)?.());
+}
+
 /** Checks tile sizes that the build could not know. */
-function badTile(ir: KernelIR, bindings: Bindings): string | undefined {
-  let found: string | undefined;
-  walkAll(ir, (statement) => {
+function badTile(launch: LaunchCase): string | undefined {
+  const { ir, bindings } = launch;
+  for (const statement of reachedStatements(ir, constantsAt(launch))) {
     for (const { type } of resultsOf(statement)) {
-      if (found !== undefined || type.kind !== "tile") continue;
       // Shapes that depend on the index of an unrolled loop are known only inside it.
-      if (type.shape.some(isUnrolled)) continue;
+      if (type.kind !== "tile" || type.shape.some(isUnrolled)) continue;
       const shape = type.shape.map((dim) => bindings.dim(dim));
       const odd = shape.findIndex((size) => size < 1 || !Number.isInteger(Math.log2(size)));
-      if (odd >= 0) found = `${type.shape[odd]} is ${shape[odd]}, and a tile's dimension is a power of two`;
-      else if (sizeOf(shape) > MAX_NUMEL)
-        found = `a tile [${type.shape.join(", ")}] would have ${sizeOf(shape)} elements, and Triton allows ${MAX_NUMEL}`;
+      if (odd >= 0) return `${type.shape[odd]} is ${shape[odd]}, and a tile's dimension is a power of two`;
+      if (sizeOf(shape) > MAX_NUMEL)
+        return `a tile [${type.shape.join(", ")}] would have ${sizeOf(shape)} elements, and Triton allows ${MAX_NUMEL}`;
     }
-  });
-  return found;
+  }
+  return undefined;
 }
 
 /** Checks the smallest dimensions that an op needs, such as the inner one of a dot. */
-function thinTile(ir: KernelIR, bindings: Bindings): string | undefined {
+function thinTile(launch: LaunchCase): string | undefined {
+  const { ir, bindings } = launch;
   const elem = (of: Elem): Elem => bindings.dtype(of);
   const type = (of: Type): Type => (of.kind === "tile" ? { ...of, dtype: bindings.dtype(of.dtype) } : of);
-  for (const statement of compiledOps(ir)) {
+  for (const statement of compiledOps(ir, constantsAt(launch))) {
     for (const bound of statement.op.needs.least?.(typedArguments(statement, { type, elem })) ?? []) {
       const why = isUnrolled(bound.dim) ? undefined : tooThin(bound, bindings.dim(bound.dim));
       if (why !== undefined) return why;

@@ -147,16 +147,18 @@ method("stride", (handle, axis) => {
   const { strides, offsets } = tensorOf(handle, "stride");
   const stride = strides[Number(axis)];
   if (stride === undefined) fail(missingProperty.stride(axis), captureLocation());
-  if (!isList(stride)) return given(stride);
+  if (!isList(stride)) return scalar(stride);
   // Of a contiguous tensor: sizes, whose product fits 32 bits where all offsets do.
-  const [first, ...others] = stride.map(given);
-  const wide = offsets === "int64" ? (ops.to as unknown as AnyFunction)(first, dtypes.int64) : first;
-  return (ops.mul as unknown as AnyFunction)(wide, ...others);
+  const sizes = stride.map(scalar);
+  if (sizes.length > 1 && offsets === "int64") fail(missingProperty.wideStride(), captureLocation());
+  return sizes.reduce((product, size) => (ops.mul as unknown as AnyFunction)(product, size));
 });
 
-/** A size or a number as the author has it. */
-function given(argument: Argument): unknown {
-  return isValue(argument) ? new Handle(argument) : (argument as Literal).value;
+/** A size or a number as an int32. */
+function scalar(argument: Argument): unknown {
+  if (isValue(argument) && argument.type.kind === "tile") return new Handle(argument);
+  const number = isValue(argument) ? new Handle(argument) : (argument as Literal).value;
+  return (ops.full as unknown as AnyFunction)([], number, dtypes.int32);
 }
 
 function claims(indices: readonly unknown[]): readonly boolean[] {

@@ -124,10 +124,10 @@ export interface Tensor<in out E extends Element, in out Ds extends Shape, in ou
       ? Tensor<E, [N, M], A>
       : Problem<`T: needs a tensor of rank 2, this is ${Show<Ds>}; use permute`>;
   permute<const P extends readonly number[]>(order: Checked<P, WhyPermute<Ds, P>>): Tensor<E, Permute<Ds, P>, A>;
-  /** The distance from one index of an axis to the next, in elements. */
+  /** The distance from one index of an axis to the next, in elements: int32, as Triton passes what fits it. */
   stride<const Ax extends number>(
     axis: Checked<Ax, Axis<Ds["length"], Ax> extends "none" ? `stride: there is no axis ${Ax}` : "">,
-  ): Scalar<"int64">;
+  ): Scalar<"int32">;
   readonly then: NotACondition;
 }
 

@@ -53,6 +53,8 @@ export const missingProperty = defineCode("missing-property", {
   spread: (name: string, type: string) => `${name}: needs a tile of rank 1, this is ${type}; use expandDims`,
   given: () => "given: this is always there; declare it .optional() to let callers leave it out",
   stride: (axis: unknown) => `stride: there is no axis ${String(axis)}`,
+  wideStride: () =>
+    "stride: that of a contiguous tensor with int64 offsets is a product of sizes that int32 may not hold; multiply the sizes, N.to(tl.int64).mul(K)",
   dtype: (type: string) => `dtype: ${type} has none; give it one with .to(tl.int32)`,
 });
 

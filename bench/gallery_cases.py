@@ -146,6 +146,103 @@ def add_rms_norm(folder):
     yield Case(facts(name, dtype, M=8192, N=8192), ways, expected, 1.6e-2, traffic)
 
 
+def add_layer_norm(folder):
+    ours = module(folder, "add_layer_norm").add_layer_norm
+
+    def eager(x, residual, w, b):
+        total = x + residual
+        return F.layer_norm(total, total.shape[-1:], w, b), total
+
+    dtype = torch.bfloat16
+    x, residual = normal(8192, 8192, dtype=dtype), normal(8192, 8192, dtype=dtype)
+    w, b = normal(8192, dtype=dtype), normal(8192, dtype=dtype)
+    ways, upstream = gradients(ours, eager, (x, residual, w, b), (0, 1, 2, 3), whole=True)
+    # The sum is rounded before it is normalised: in float32 it would not be.
+    rounded = (x + residual, torch.zeros_like(residual), w, b)
+    expected = exact_gradients(eager, rounded, (0, 1, 2, 3), upstream)
+    name = "add_layer_norm forward and backward"
+    yield Case(facts(name, dtype, M=8192, N=8192), ways, expected, 1.6e-2, 8 * x.nbytes)
+
+
+def rotary(folder):
+    ours = module(folder, "rotary").rotary
+
+    def eager(x, cos, sin):
+        left, right = x.chunk(2, -1)
+        c, s = cos[:, None], sin[:, None]
+        return torch.cat([left * c - right * s, right * c + left * s], -1).to(x.dtype)
+
+    s, h, half, dtype = 16384, 32, 64, torch.bfloat16
+    angles = torch.rand(s, half, device="cuda") * 6.28
+    inputs = normal(s, h, 2 * half, dtype=dtype), angles.cos(), angles.sin()
+    sizes, traffic = {"S": s, "H": h, "HALF": half}, 2 * inputs[0].nbytes
+    expected = (eager(inputs[0].double(), *inputs[1:]),)
+    yield Case(facts("rotary", dtype, **sizes), forward(ours, eager, inputs), expected, 1.6e-2, traffic)
+    ways, upstream = gradients(ours, eager, inputs, (0,), whole=False)
+    expected = exact_gradients(eager, inputs, (0,), upstream)
+    yield Case(facts("rotary backward", dtype, **sizes), ways, expected, 1.6e-2, traffic)
+
+
+def gelu_dropout(folder):
+    ours = module(folder, "gelu_dropout")
+    n, dtype, p = 1 << 26, torch.bfloat16, 0.1
+    x = normal(n, dtype=dtype)
+    ways = forward(lambda x: ours.gelu_dropout(x, p, 7), lambda x: F.dropout(F.gelu(x), p), (x,))
+    # PyTorch draws other elements, so its ways have no error to show.
+    expected = (ours.reference_fn(x.float(), p, 7),)
+    yield Case(facts("gelu_dropout", dtype, N=n), ways, expected, 1.6e-2, 2 * x.nbytes)
+
+
+def vector_sum(folder):
+    ours = module(folder, "vector_sum").vector_sum
+    n, dtype = 1 << 28, torch.bfloat16
+    x = normal(n, dtype=dtype) + 1
+    eager = lambda x: x.sum(0, keepdim=True, dtype=torch.float32)  # noqa: E731
+    yield Case(facts("vector_sum", dtype, N=n), forward(ours, eager, (x,)), (eager(x.double()),), 1e-5, x.nbytes)
+
+
+def histogram(folder):
+    ours = module(folder, "histogram").histogram
+    n, bins = 1 << 28, 256
+    x = torch.randint(bins, (n,), device="cuda", dtype=torch.int32)
+    eager = lambda x: torch.bincount(x, minlength=bins).to(torch.int32)  # noqa: E731
+    ways = {"tilescript": lambda: ours(x, bins), "eager": lambda: eager(x)}
+    yield Case(facts("histogram", x.dtype, N=n, BINS=bins), ways, (eager(x).double(),), 0, x.nbytes)
+
+
+def quantised_gemm(folder):
+    fp8, int8 = module(folder, "fp8_gemm").fp8_gemm, module(folder, "int8_gemm").int8_gemm
+    size = 8192
+    sizes = {"M": size, "N": size, "K": size}
+    scales = torch.rand(size, device="cuda") + 0.5, torch.rand(size, device="cuda") + 0.5
+    columns = scales[0][:, None], scales[1][None]
+    out = torch.bfloat16
+    a, b = (normal(size, size, dtype=out).to(torch.float8_e4m3fn) for _ in "ab")
+    ways = {
+        "tilescript": lambda a=a, b=b: fp8(a, b, *scales, out),
+        "fast": lambda a=a, b=b: fp8(a, b, *scales, out, FAST_ACCUM=True),
+        "eager": lambda a=a, b=b: torch._scaled_mm(a, b.T, scale_a=columns[0], scale_b=columns[1], out_dtype=out),
+    }
+    expected = ((a.float() @ b.float().T) * columns[0] * columns[1],)
+    yield Case(facts("fp8_gemm", a.dtype, **sizes), ways, expected, 1.6e-2, flops=2 * size**3)
+    a, b = (torch.randint(-127, 128, (size, size), device="cuda", dtype=torch.int8) for _ in "ab")
+    ways = {
+        "tilescript": lambda: int8(a, b, *scales, out),
+        "eager": lambda: (torch._int_mm(a, b.T) * columns[0] * columns[1]).to(out),
+    }
+    expected = (torch._int_mm(a, b.T).double() * columns[0] * columns[1],)
+    yield Case(facts("int8_gemm", a.dtype, **sizes), ways, expected, 1.6e-2, flops=2 * size**3)
+
+
+def gemm_split_k(folder):
+    ours = module(folder, "gemm_split_k").gemm_split_k
+    m, n, k, dtype = 256, 256, 65536, torch.float16
+    a, b = normal(m, k, dtype=dtype), normal(k, n, dtype=dtype)
+    ways = {"tilescript": lambda: ours(a, b), "eager": lambda: a @ b}
+    expected = (a.float() @ b.float(),)
+    yield Case(facts("gemm_split_k", dtype, M=m, N=n, K=k), ways, expected, 2e-3, flops=2 * m * n * k)
+
+
 def silu_mul(folder):
     ours = module(folder, "silu_mul").silu_mul
     eager = lambda gate, up: F.silu(gate) * up  # noqa: E731
@@ -292,9 +389,16 @@ CASES = {
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
     "add_rms_norm": add_rms_norm,
+    "add_layer_norm": add_layer_norm,
+    "rotary": rotary,
+    "gelu_dropout": gelu_dropout,
+    "vector_sum": vector_sum,
+    "histogram": histogram,
     "silu_mul": silu_mul,
     "cross_entropy": cross_entropy,
     "gemm": gemm,
+    "gemm_split_k": gemm_split_k,
+    "quantised_gemm": quantised_gemm,
     "linear_gelu": linear_gelu,
     "attention": attention,
     "attention_backward": attention_backward,
@@ -306,6 +410,7 @@ MODULES = {part: [part] for part in CASES} | {
     "softmax": ["softmax", "softmax_long"],
     "cross_entropy": ["cross_entropy", "cross_entropy_with_gradient"],
     "gemm": ["gemm", "gemm_persistent_tma"],
+    "quantised_gemm": ["fp8_gemm", "int8_gemm"],
     "attention": ["attention_with_gradients"],
     "attention_backward": ["attention_with_gradients"],
 }

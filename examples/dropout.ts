@@ -3,20 +3,6 @@ import { constexpr, kernel, main, scalar, tensor, tl } from "tilescript";
 
 const T = tl.dtype("T", [tl.float16, tl.bfloat16, tl.float32]);
 
-/** Philox in ten rounds, as `tl.rand` has it: the counter is the element's place, the key is the seed. */
-export const philox = `
-        low = 0xFFFFFFFF
-        c0 = torch.arange(x.numel(), device=x.device)
-        c1 = c2 = c3 = torch.zeros_like(c0)
-        k0, k1 = seed & low, 0
-        for _ in range(10):
-            a, b = c0 * 0xD2511F53, c2 * 0xCD9E8D57
-            c0, c2 = (b >> 32 & low) ^ c1 ^ k0, (a >> 32 & low) ^ c3 ^ k1
-            c1, c3 = b & low, a & low
-            k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
-        random = torch.where(c0 < 1 << 31, c0, low - c0).float() * 4.6566127342e-10
-`.trim();
-
 export const dropout = kernel(
   "dropout",
   {
@@ -33,9 +19,19 @@ export const dropout = kernel(
     // Each step has another seed: none is worth a binary of its own.
     doNotSpecialize: ["seed"],
     requires: ({ p }) => [p.ge(0), p.lt(1)],
+    // Philox in ten rounds, as `tl.rand` has it: the counter is the element's place, the key is the seed.
     reference: {
       source: `
-        ${philox}
+        low = 0xFFFFFFFF
+        c0 = torch.arange(x.numel(), device=x.device)
+        c1 = c2 = c3 = torch.zeros_like(c0)
+        k0, k1 = seed & low, 0
+        for _ in range(10):
+            a, b = c0 * 0xD2511F53, c2 * 0xCD9E8D57
+            c0, c2 = (b >> 32 & low) ^ c1 ^ k0, (a >> 32 & low) ^ c3 ^ k1
+            c1, c3 = b & low, a & low
+            k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
+        random = torch.where(c0 < 1 << 31, c0, low - c0).float() * 4.6566127342e-10
         return torch.where(random >= p, x / (1 - p), 0)
       `,
     },

@@ -1,4 +1,5 @@
 /** Signature of `tl.dot(a, b, acc?, options)`. */
+import type { ConstLike } from "../types/constexpr.js";
 import type { Least } from "../types/limits.js";
 import {
   call,
@@ -187,7 +188,7 @@ export type OptionsFor<A, O> = [O] extends [never]
 
 export interface DotOptions {
   inputPrecision?: "tf32" | "tf32x3" | "ieee" | "bf16x3" | "bf16x6" | undefined;
-  maxNumImpreciseAcc?: number | undefined;
+  maxNumImpreciseAcc?: number | ConstLike<any, "int"> | undefined;
   /**
    * The dtype in which products add up, and that of the result. Products of float16 and of 8-bit floats add up in
    * float32; `tl.float16` is faster on some GPUs, and loses digits and range.

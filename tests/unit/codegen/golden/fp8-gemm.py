@@ -48,7 +48,7 @@ def _first_config(_call, quantiles):
             num_stages=4,
         ),
     ],
-    key=["M", "N", "K"],
+    key=["M", "N", "K", "FAST_ACCUM"],
     do_bench=_first_config if _INTERPRETED else None,
 )
 @triton.jit
@@ -70,6 +70,7 @@ def fp8_gemm_kernel(
     stride_cm,
     stride_cn,
     OUT: tl.constexpr,
+    FAST_ACCUM: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -96,11 +97,12 @@ def fp8_gemm_kernel(
     b_ptrs = b_ptr + (bn[:, None] * stride_bn + rk[None, :] * stride_bk)
     for k in range(0, K, BLOCK_K):
         mask = rk[None, :] < K - k
-        acc = tl.dot(
-            tl.load(a_ptrs, mask=mask, other=0.0),
-            tl.trans(tl.load(b_ptrs, mask=mask, other=0.0)),
-            acc,
-        )
+        x = tl.load(a_ptrs, mask=mask, other=0.0)
+        y = tl.trans(tl.load(b_ptrs, mask=mask, other=0.0))
+        if FAST_ACCUM:
+            acc = tl.dot(x, y, acc)
+        else:
+            acc = tl.dot(x, y, acc, max_num_imprecise_acc=BLOCK_K)
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
     scale = (
@@ -120,6 +122,7 @@ def fp8_gemm(
     a_scale: torch.Tensor,
     b_scale: torch.Tensor,
     OUT: torch.dtype,
+    FAST_ACCUM: bool = False,
     *,
     out: torch.Tensor | None = None,
 ) -> torch.Tensor:
@@ -131,6 +134,7 @@ def fp8_gemm(
         a_scale: [M] float32.
         b_scale: [N] float32.
         OUT: torch.float16 or torch.bfloat16.
+        FAST_ACCUM: a bool that the kernel is compiled for.
         out: where to write [M, N] float16 or bfloat16; allocated if None.
 
     Raises:
@@ -138,6 +142,7 @@ def fp8_gemm(
         TypeError: a dtype that the kernel cannot take.
     """
     _check_choice("fp8_gemm: OUT", OUT, torch.float16, torch.bfloat16)
+    _check_type("fp8_gemm: FAST_ACCUM", FAST_ACCUM, bool)
     _check_tensor("fp8_gemm: a", a)
     _check_tensor("fp8_gemm: b", b)
     _check_tensor("fp8_gemm: a_scale", a_scale)
@@ -165,7 +170,9 @@ def fp8_gemm(
     if b_scale.dtype != torch.float32:
         raise TypeError(f"fp8_gemm: b_scale must be torch.float32, got {b_scale.dtype}")
     if _records_gradient("fp8_gemm", a, b, a_scale, b_scale, out):
-        return _without_gradient(fp8_gemm, (a, b, a_scale, b_scale, OUT), given=(out,))
+        return _without_gradient(
+            fp8_gemm, (a, b, a_scale, b_scale, OUT, FAST_ACCUM), given=(out,)
+        )
     device = a.device
     if b.device != device:
         raise ValueError(f"fp8_gemm: b must be on {device} as a is, got {b.device}")
@@ -180,7 +187,7 @@ def fp8_gemm(
     if a.is_cuda:
         if device.index != torch.cuda.current_device():
             with torch.cuda.device(device):
-                return fp8_gemm(a, b, a_scale, b_scale, OUT, out=out)
+                return fp8_gemm(a, b, a_scale, b_scale, OUT, FAST_ACCUM, out=out)
     elif not (a.is_cpu and _INTERPRETED):
         raise ValueError(
             f"fp8_gemm: a must be on a GPU, got {device}; the CPU "
@@ -241,6 +248,7 @@ def fp8_gemm(
         ),
         device,
         OUT=_TRITON_DTYPES[OUT],
+        FAST_ACCUM=FAST_ACCUM,
     )
     return c
 
@@ -251,6 +259,7 @@ def reference_fn(
     a_scale: torch.Tensor,
     b_scale: torch.Tensor,
     OUT: torch.dtype,
+    FAST_ACCUM: bool = False,
 ):
     """What fp8_gemm computes, in PyTorch."""
     x = a.float().mul(a_scale.unsqueeze(1))
@@ -275,6 +284,7 @@ def get_inputs(M=512, K=512, N=512):
         torch.randn((M,), device=device, dtype=torch.float32),
         torch.randn((N,), device=device, dtype=torch.float32),
         torch.float16,
+        False,
     ]
 
 
@@ -396,6 +406,13 @@ def _check_choice(label, value, *choices):
         raise error(f"{label} must be {allowed}, got {value!r:.80}")
 
 
+def _check_type(label, value, *types):
+    """Refuses a value of another type; True and False are no integers here."""
+    if type(value) not in types:
+        kind = types[0].__name__
+        raise TypeError(f"{label} must be of type {kind}, got {value!r:.80}")
+
+
 def _check_bfloat16(label, *dtypes):
     """Refuses bfloat16 where Triton's interpreter would compute with its bits."""
     from triton.runtime.interpreter import InterpreterBuilder
@@ -511,7 +528,7 @@ _checked, _plain_launch = (fp8_gemm, _launch)
 
 
 @functools.wraps(_checked)
-def _repeated(a, b, a_scale, b_scale, OUT, *, out=None):
+def _repeated(a, b, a_scale, b_scale, OUT, FAST_ACCUM=False, *, out=None):
     """fp8_gemm, at the cost of its launch where an earlier call was alike.
 
     Calls are alike if all that the checks and the launch depend on is equal but
@@ -519,7 +536,7 @@ def _repeated(a, b, a_scale, b_scale, OUT, *, out=None):
     overlaps what is written. Any other call goes through the checks.
     """
     if torch.compiler.is_dynamo_compiling():
-        return _checked(a, b, a_scale, b_scale, OUT, out=out)
+        return _checked(a, b, a_scale, b_scale, OUT, FAST_ACCUM, out=out)
     try:
         key = (
             a.shape,
@@ -528,6 +545,8 @@ def _repeated(a, b, a_scale, b_scale, OUT, *, out=None):
             b_scale.is_nested,
             OUT.__class__,
             OUT,
+            FAST_ACCUM.__class__,
+            FAST_ACCUM,
             None if out is None else out.is_nested,
         )
         found = _LAUNCHES.get(key, ())
@@ -556,7 +575,7 @@ def _repeated(a, b, a_scale, b_scale, OUT, *, out=None):
                     torch._C._increment_version((c,))
                 launch(a_at, b_at, a_scale_at, b_scale_at, c_at)
                 return c
-    return _keep(key, given, a, b, a_scale, b_scale, OUT, out=out)
+    return _keep(key, given, a, b, a_scale, b_scale, OUT, FAST_ACCUM, out=out)
 
 
 def _is_special(wanted, kernel, is_only, device, needs_no_grad):

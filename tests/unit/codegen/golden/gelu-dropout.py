@@ -23,8 +23,9 @@ def _first_config(_call, quantiles):
 
 @triton.autotune(
     configs=[
+        triton.Config({"BLOCK": 512}, num_warps=4),
         triton.Config({"BLOCK": 1024}, num_warps=4),
-        triton.Config({"BLOCK": 2048}, num_warps=8),
+        triton.Config({"BLOCK": 1024}, num_warps=8),
     ],
     key=["N"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -33,16 +34,45 @@ def _first_config(_call, quantiles):
 def gelu_dropout_forward_kernel(
     x_ptr, y_ptr, p: tl.float32, seed: tl.int32, N, BLOCK: tl.constexpr
 ):
-    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = places < N
-    v = tl.load(x_ptr + places, mask=mask, other=0.0).to(tl.float32)
-    # GELU is x · Φ(x), with Φ the normal distribution's integral.
-    phi = (tl.erf(v * 0.7071067811865476) + 1.0) * 0.5
-    scaled = v * phi / (1.0 - p)
+    quarter = tl.cdiv(N, 4)
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    rand4x, rand4x_1, rand4x_2, rand4x_3 = tl.rand4x(seed, lanes)
+    places = lanes + quarter * 0
+    mask = lanes < quarter
+    mask_1 = (places < N) & mask
+    v = tl.load(x_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
+    scaled = v * ((tl.erf(v * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
     tl.store(
         y_ptr + places,
-        tl.where(tl.rand(seed, places) >= p, scaled, 0.0).to(y_ptr.dtype.element_ty),
-        mask=mask,
+        tl.where(rand4x >= p, scaled, 0.0).to(y_ptr.dtype.element_ty),
+        mask=mask_1,
+    )
+    places_1 = lanes + quarter * 1
+    mask_2 = (places_1 < N) & mask
+    v_1 = tl.load(x_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
+    scaled_1 = v_1 * ((tl.erf(v_1 * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    tl.store(
+        y_ptr + places_1,
+        tl.where(rand4x_1 >= p, scaled_1, 0.0).to(y_ptr.dtype.element_ty),
+        mask=mask_2,
+    )
+    places_2 = lanes + quarter * 2
+    mask_3 = (places_2 < N) & mask
+    v_2 = tl.load(x_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
+    scaled_2 = v_2 * ((tl.erf(v_2 * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    tl.store(
+        y_ptr + places_2,
+        tl.where(rand4x_2 >= p, scaled_2, 0.0).to(y_ptr.dtype.element_ty),
+        mask=mask_3,
+    )
+    places_3 = lanes + quarter * 3
+    mask_4 = (places_3 < N) & mask
+    v_3 = tl.load(x_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
+    scaled_3 = v_3 * ((tl.erf(v_3 * 0.7071067811865476) + 1.0) * 0.5) / (1.0 - p)
+    tl.store(
+        y_ptr + places_3,
+        tl.where(rand4x_3 >= p, scaled_3, 0.0).to(y_ptr.dtype.element_ty),
+        mask=mask_4,
     )
 
 
@@ -121,7 +151,7 @@ def gelu_dropout_forward(
         _check_bfloat16("gelu_dropout_forward", x.dtype)
 
     def grid(meta):
-        return (triton.cdiv(N, meta["BLOCK"]),)
+        return (triton.cdiv(triton.cdiv(N, 4), meta["BLOCK"]),)
 
     _launch(gelu_dropout_forward_kernel, grid, (x, y), (p, seed, N), device, x.dtype)
     return y
@@ -135,8 +165,9 @@ def _gelu_dropout_forward_fake(x, p=0.5, seed=0):
 
 @triton.autotune(
     configs=[
+        triton.Config({"BLOCK": 512}, num_warps=4),
         triton.Config({"BLOCK": 1024}, num_warps=4),
-        triton.Config({"BLOCK": 2048}, num_warps=8),
+        triton.Config({"BLOCK": 1024}, num_warps=8),
     ],
     key=["N"],
     do_bench=_first_config if _INTERPRETED else None,
@@ -145,22 +176,70 @@ def _gelu_dropout_forward_fake(x, p=0.5, seed=0):
 def gelu_dropout_gradient_kernel(
     dy_ptr, x_ptr, dx_ptr, p: tl.float32, seed: tl.int32, N, BLOCK: tl.constexpr
 ):
-    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = places < N
-    v = tl.load(x_ptr + places, mask=mask, other=0.0).to(tl.float32)
-    phi = (tl.erf(v * 0.7071067811865476) + 1.0) * 0.5
+    quarter = tl.cdiv(N, 4)
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    rand4x, rand4x_1, rand4x_2, rand4x_3 = tl.rand4x(seed, lanes)
+    places = lanes + quarter * 0
+    mask = lanes < quarter
+    mask_1 = (places < N) & mask
+    v = tl.load(x_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
     # The slope of x · Φ(x): Φ(x) + x · exp(-x² / 2) / √(2π).
     density = tl.exp(v * v * -0.5) * 0.3989422804014327
-    slope = phi + v * density
+    slope = (tl.erf(v * 0.7071067811865476) + 1.0) * 0.5 + v * density
     scaled = (
-        tl.load(dy_ptr + places, mask=mask, other=0.0).to(tl.float32)
+        tl.load(dy_ptr + places, mask=mask_1, other=0.0).to(tl.float32)
         * slope
         / (1.0 - p)
     )
     tl.store(
         dx_ptr + places,
-        tl.where(tl.rand(seed, places) >= p, scaled, 0.0).to(dx_ptr.dtype.element_ty),
-        mask=mask,
+        tl.where(rand4x >= p, scaled, 0.0).to(dx_ptr.dtype.element_ty),
+        mask=mask_1,
+    )
+    places_1 = lanes + quarter * 1
+    mask_2 = (places_1 < N) & mask
+    v_1 = tl.load(x_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
+    density_1 = tl.exp(v_1 * v_1 * -0.5) * 0.3989422804014327
+    slope_1 = (tl.erf(v_1 * 0.7071067811865476) + 1.0) * 0.5 + v_1 * density_1
+    scaled_1 = (
+        tl.load(dy_ptr + places_1, mask=mask_2, other=0.0).to(tl.float32)
+        * slope_1
+        / (1.0 - p)
+    )
+    tl.store(
+        dx_ptr + places_1,
+        tl.where(rand4x_1 >= p, scaled_1, 0.0).to(dx_ptr.dtype.element_ty),
+        mask=mask_2,
+    )
+    places_2 = lanes + quarter * 2
+    mask_3 = (places_2 < N) & mask
+    v_2 = tl.load(x_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
+    density_2 = tl.exp(v_2 * v_2 * -0.5) * 0.3989422804014327
+    slope_2 = (tl.erf(v_2 * 0.7071067811865476) + 1.0) * 0.5 + v_2 * density_2
+    scaled_2 = (
+        tl.load(dy_ptr + places_2, mask=mask_3, other=0.0).to(tl.float32)
+        * slope_2
+        / (1.0 - p)
+    )
+    tl.store(
+        dx_ptr + places_2,
+        tl.where(rand4x_2 >= p, scaled_2, 0.0).to(dx_ptr.dtype.element_ty),
+        mask=mask_3,
+    )
+    places_3 = lanes + quarter * 3
+    mask_4 = (places_3 < N) & mask
+    v_3 = tl.load(x_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
+    density_3 = tl.exp(v_3 * v_3 * -0.5) * 0.3989422804014327
+    slope_3 = (tl.erf(v_3 * 0.7071067811865476) + 1.0) * 0.5 + v_3 * density_3
+    scaled_3 = (
+        tl.load(dy_ptr + places_3, mask=mask_4, other=0.0).to(tl.float32)
+        * slope_3
+        / (1.0 - p)
+    )
+    tl.store(
+        dx_ptr + places_3,
+        tl.where(rand4x_3 >= p, scaled_3, 0.0).to(dx_ptr.dtype.element_ty),
+        mask=mask_4,
     )
 
 
@@ -268,7 +347,7 @@ def gelu_dropout_gradient(
         _check_bfloat16("gelu_dropout_gradient", dy.dtype)
 
     def grid(meta):
-        return (triton.cdiv(N, meta["BLOCK"]),)
+        return (triton.cdiv(triton.cdiv(N, 4), meta["BLOCK"]),)
 
     _launch(
         gelu_dropout_gradient_kernel, grid, (dy, x, dx), (p, seed, N), device, dy.dtype
@@ -383,7 +462,8 @@ def gelu_dropout(
 def reference_fn(x: torch.Tensor, p: float = 0.5, seed: int = 0):
     """What gelu_dropout computes, in PyTorch."""
     low = 0xFFFFFFFF
-    c0 = torch.arange(x.numel(), device=x.device)
+    quarter = (x.numel() + 3) // 4
+    c0 = torch.arange(quarter, device=x.device)
     c1 = c2 = c3 = torch.zeros_like(c0)
     k0, k1 = seed & low, 0
     for _ in range(10):
@@ -391,7 +471,8 @@ def reference_fn(x: torch.Tensor, p: float = 0.5, seed: int = 0):
         c0, c2 = (b >> 32 & low) ^ c1 ^ k0, (a >> 32 & low) ^ c3 ^ k1
         c1, c3 = b & low, a & low
         k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
-    random = torch.where(c0 < 1 << 31, c0, low - c0).float() * 4.6566127342e-10
+    bits = torch.cat([c0, c1, c2, c3])[: x.numel()]
+    random = torch.where(bits < 1 << 31, bits, low - bits).float() * 4.6566127342e-10
     return torch.where(random >= p, torch.nn.functional.gelu(x) / (1 - p), 0)
 
 
